@@ -103,14 +103,13 @@ class Keeper:
 
     def _follow(self) -> None:
         garbage = Garbage()
-        with inventory.using(self._config):  # there may be a keeper for each of several engines
-            while not self._stopped.is_set():
-                try:
-                    self._look()
-                except Exception:
-                    _log.exception("the state could not be read")
-                if not self._changed():
-                    garbage.collect(time.monotonic())
+        while not self._stopped.is_set():
+            try:
+                self._look()
+            except Exception:
+                _log.exception("the state could not be read")
+            if not self._changed():
+                garbage.collect(time.monotonic())
 
     def _changed(self) -> bool:
         """Wait for what the inventory publishes, or for a while; whether it has published anything."""

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ovirt_placement.inventory.asking import NoService
-    from ovirt_placement.inventory.client import Known, close, known, snapshot, using, wait_for_change
+    from ovirt_placement.inventory.client import Known, close, known, snapshot, wait_for_change
     from ovirt_placement.inventory.decision import NoSnapshot
     from ovirt_placement.inventory.protocol import Measured
 
 _MODULES = {
-    **dict.fromkeys(("Known", "close", "known", "snapshot", "using", "wait_for_change"), "client"),
+    **dict.fromkeys(("Known", "close", "known", "snapshot", "wait_for_change"), "client"),
     "NoSnapshot": "decision",
     "Measured": "protocol",
     "NoService": "asking",
@@ -29,7 +29,6 @@ __all__ = [
     "close",
     "known",
     "snapshot",
-    "using",
     "wait_for_change",
 ]
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +16,7 @@ from ovirt_placement.inventory.decision import NoSnapshot
 from ovirt_placement.inventory.direct import EngineState
 from ovirt_placement.inventory.protocol import Measured, Refresh, State, Wake, ask
 from ovirt_placement.inventory.publication import Moments, Outcomes, Publication, now
+from ovirt_placement.inventory.stored import Overlay
 from ovirt_placement.lookups.index import share, with_more_pending
 from ovirt_placement.model import Pending, Snapshot
 from ovirt_service.entry import at_end
@@ -41,70 +40,17 @@ class Opened:
         #: What was decoded last, for all threads: under the lock.
         self.lock = threading.Lock()
         self.publication: Publication | None = None
-        #: What is pending over it; the same object comes again, so that what it has indexed is kept.
-        self._laid: tuple[Snapshot, tuple[Pending, ...], Snapshot] | None = None
         self.engine = EngineState(config)
-        #: How many use it now; and whether it is closed once these are done.
-        self.users = 0
-        self.dropped = False
-
-    def close(self) -> None:
-        """Log out of the engine and close the store; what is under way is ended."""
-        self.engine.close()
+        #: What is pending over it.
+        self._overlay = Overlay()
 
     def laid(self, snapshot: Snapshot, pending: tuple[Pending, ...]) -> Snapshot:
         """The snapshot with this on its way besides."""
         if not pending:
             return snapshot
-        with self.lock:
-            if self._laid is None or self._laid[0] is not snapshot or self._laid[1] != pending:
-                self._laid = snapshot, pending, with_more_pending(snapshot, pending, like=snapshot)
-            return self._laid[2]
-
-
-class OpenEngines:
-    """What is open: for the settings that are in use, and for those that were used last.
-
-    Who goes on to use several settings in turn keeps them in use meanwhile.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._opened: dict[_Settings, Opened] = {}
-
-    @contextmanager
-    def using(self, config: Config) -> Iterator[Opened]:
-        """Lend what is open for these settings; what nobody uses any more, and is for others, is closed."""
-        settings = _Settings(config.inventory.directory, config.engine, config.store, config.ha.tagged)
-        with self._lock:
-            opened = self._opened.get(settings)
-            if opened is None:
-                opened = Opened(config)
-                idle = [other for other, one in self._opened.items() if not one.users]
-                closing = [self._opened.pop(other) for other in idle]
-                self._opened[settings] = opened
-            else:
-                closing = []
-            opened.users += 1
-        for one in closing:
-            one.close()
-        try:
-            yield opened
-        finally:
-            with self._lock:
-                opened.users -= 1
-                over = opened.dropped and not opened.users
-            if over:
-                opened.close()
-
-    def close(self) -> None:
-        """Close all, also what is in use: it is closed again when it is not any more."""
-        with self._lock:
-            closing, self._opened = list(self._opened.values()), {}
-            for one in closing:
-                one.dropped = True
-        for one in closing:
-            one.close()
+        return self._overlay.over(
+            snapshot, pending, lambda: with_more_pending(snapshot, pending, like=snapshot)
+        )
 
 
 #: How long a caller who names no deadline waits for a snapshot.
@@ -129,25 +75,30 @@ class _Process:
         self.lock = threading.Lock()
         self.config: Config | None = None
         self.services = Services()
-        self.engines = OpenEngines()
+        #: All that was asked for until the end of the command: a process asks for few engines.
+        self.opened: dict[_Settings, Opened] = {}
 
 
 _process = _Process()
 
 
-@contextmanager
-def using(config: Config) -> Iterator[Opened]:
-    """Keep what is open for these settings, whatever else this process asks for meanwhile."""
+def opened(config: Config) -> Opened:
+    """What is open for these settings, until `close`."""
     at_end(close)
-    with _process.engines.using(config) as opened:
-        yield opened
+    settings = _Settings(config.inventory.directory, config.engine, config.store, config.ha.tagged)
+    with _process.lock:
+        found = _process.opened.get(settings)
+        if found is None:
+            found = _process.opened[settings] = Opened(config)
+        return found
 
 
 def close() -> None:
     """Log out of engines and close stores, at the end of a command; who asks again opens them again."""
     global _process
     ended, _process = _process, _Process()
-    ended.engines.close()
+    for one in ended.opened.values():
+        one.engine.close()
     ended.services.close()
 
 
@@ -189,11 +140,11 @@ def known(
     config = config or configured()
     until = time.monotonic() + (DEFAULT_DEADLINE_SECONDS if deadline is None else deadline)
     max_age = config.inventory.max_age_seconds if max_age is None else max_age
-    with using(config) as opened:
-        try:
-            return _served(opened, max(0.0, now() - max_age), max_age <= 0, vm, until)
-        except NoService:
-            return Known(opened.engine.base(max_age, until, vm, measured=measured).snapshot, None)
+    asked = opened(config)
+    try:
+        return _served(asked, max(0.0, now() - max_age), max_age <= 0, vm, until)
+    except NoService:
+        return Known(asked.engine.base(max_age, until, vm, measured=measured).snapshot, None)
 
 
 def wait_for_change(timeout: float, *, config: Config | None = None) -> bool:
@@ -202,14 +153,13 @@ def wait_for_change(timeout: float, *, config: Config | None = None) -> bool:
     Raises `NoService`, mostly at once, if there is nobody to wake us.
     """
     config = config or configured()
-    with using(config) as opened:
-        seen = opened.publication
-        try:
-            wake = Wake(0 if seen is None else seen.version)
-            ask(config.inventory.directory, wake, timeout, int, _process.services)
-        except NoAnswer:
-            return False
-        return True
+    seen = opened(config).publication
+    try:
+        wake = Wake(0 if seen is None else seen.version)
+        ask(config.inventory.directory, wake, timeout, int, _process.services)
+    except NoAnswer:
+        return False
+    return True
 
 
 def configured() -> Config:

@@ -193,6 +193,25 @@ def searches_of(rules: Iterable[PlacementRule]) -> Wanted:
     return frozenset(search for rule in rules for search in rule.searches)
 
 
+class Demands(NamedTuple):
+    """What placement keys and rules need of the engine, besides the topology."""
+
+    #: What keys refer to, and tags of VMs where a rule names some.
+    details: Detail = NO_DETAILS
+    #: Whether rules go by the tags of hosts.
+    host_tags: bool = False
+    #: What rules have the engine search.
+    searches: Wanted = NO_SEARCHES
+
+    def lack(self, read: Demands) -> bool:
+        """Whether more is needed than was read."""
+        more = self.details & ~read.details or self.searches - read.searches
+        return bool(more) or self.host_tags > read.host_tags
+
+
+NO_DEMANDS = Demands()
+
+
 def read_searches(connection: EngineConnection, wanted: Wanted) -> tuple[MemberSearch, ...]:
     """Have the engine answer them; raises what `EngineConnection.get` raises, but for its refusals."""
     # The SDK takes long to load and is not needed where somebody publishes.

@@ -9,16 +9,16 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from msgspec.structs import replace
 
 from ovirt_placement.config import StoreSettings
-from ovirt_placement.inventory.on_demand import NO_SEARCHES, VM_TAGS, Wanted, searches_of
+from ovirt_placement.inventory.on_demand import NO_DEMANDS, VM_TAGS, Demands, referred, searches_of
 from ovirt_placement.lookups.index import with_more_pending
 from ovirt_placement.model import Pending, Snapshot, Vm
 from ovirt_placement.model.placement_keys import CLUSTER, NODE, SERVER
-from ovirt_placement.model.snapshot import STORED, Part
+from ovirt_placement.model.snapshot import STORED
 from ovirt_service.errors import UserError
 from ovirt_service.saying import Complaint
 from ovirt_service.threads import BackgroundThread
@@ -28,69 +28,97 @@ if TYPE_CHECKING:
     from ovirt_placement.store.keys import KeyRecords, KeyStore
 
 #: The first answer has nothing known to fall back on: a store that answers may take longer.
-FIRST_PATIENCE_SECONDS = 1.0
+_FIRST_SECONDS = 1.0
+_NEVER = float("-inf")
 
-Found = TypeVar("Found")
+
+class _Closable(Protocol):
+    def close(self) -> None: ...
+
+
+_Store = TypeVar("_Store", bound=_Closable)
+_Found = TypeVar("_Found")
 
 _log = logging.getLogger(__name__)
 
 
-class Stored(Generic[Found]):
-    """What a store said last, for all threads of a process."""
+class StoreReader(Generic[_Store, _Found]):
+    """What a store said last, for all threads of a process; it is asked in a thread of its own."""
 
     def __init__(
-        self, ask: Callable[[Found], Found], nothing: Found, close: Callable[[], object] = lambda: None
+        self,
+        settings: StoreSettings,
+        nothing: _Found,
+        opened: Callable[[], _Store],
+        ask: Callable[[_Store, _Found], _Found],
     ) -> None:
-        """`ask` reads the store; it gets what it answered last, and raises `UserError` if it is away.
+        """`ask` gets what was found last, and raises `UserError` if the store is away.
 
-        `close` closes what it has opened.
+        A store that is not there, or has no tables yet, holds `nothing`; one that held more is away.
         """
+        self._settings = settings
+        self._nothing = nothing
+        self._opened = opened
         self._ask = ask
-        self._close = close
+        self._store: _Store | None = None
         self._closed = False
         self._lock = threading.Lock()
         self._reading: threading.Event | None = None
         self.found = nothing
         #: Why the last reading found nothing; empty if it did.
-        self.error = ""
-        #: Whether a reading has ended, in whatever way.
-        self.answered = False
+        self.error = "the store has not answered yet"
+        self._answered = self._hangs = False
 
-    @property
-    def trouble(self) -> str:
-        """Why nothing is known, or nothing newer; empty while the store answers."""
-        return self.error if self.answered else "the store has not answered yet"
+    def look(self, first_seconds: float = _FIRST_SECONDS, later_seconds: float = 0.0) -> bool:
+        """Ask the store now, and wait for its answer; whether it came, be it an error.
 
-    def look(self, patience_seconds: float) -> bool:
-        """Ask the store now, and wait for its answer so long; whether it came, be it an error.
-
-        A reading that began earlier is waited for, too, and goes on when patience is over.
+        It waits as long as is configured, or longer while it is not known to be in trouble: for the first
+        answer, and for later ones. A reading that began earlier is waited for, too, and goes on after that.
         """
-        until = time.monotonic() + patience_seconds
+        is_there, patience = _loaded(self._settings.url), self._settings.patience_seconds
+        if not self._hangs:
+            patience = max(patience, later_seconds if self._answered else first_seconds)
+        until = time.monotonic() + patience
         with self._lock:
             earlier = self._reading
-        if earlier is not None and not earlier.wait(patience_seconds):
+        if earlier is not None and not earlier.wait(patience):
+            self._hangs = True
             return False
         with self._lock:
-            reading = self._reading or self._begin()
-        return reading.wait(max(0.0, until - time.monotonic()))
+            reading = self._reading or self._begin(is_there)
+        came = reading.wait(max(0.0, until - time.monotonic()))
+        self._hangs = not came or bool(self.error)
+        return came
 
     def close(self) -> None:
         """Close the store; a reading that is under way closes it at its end."""
         with self._lock:
             self._closed = True
             idle = self._reading is None
-        if idle:
-            self._close()
+        if idle and self._store is not None:
+            self._store.close()
 
-    def _begin(self) -> threading.Event:
-        reading = self._reading = threading.Event()
-        BackgroundThread(target=self._read, args=(reading,), name="store").start()
+    def _begin(self, is_there: bool) -> threading.Event:
+        reading = threading.Event()
+        if is_there:
+            self._reading = reading
+            BackgroundThread(target=self._read, args=(reading,), name="store").start()
+        else:
+            path = f"store {self._settings.url}"
+            self.error = "" if self.found == self._nothing else f"{path}: is not there any more"
+            self._answered = True
+            reading.set()
         return reading
 
     def _read(self, reading: threading.Event) -> None:
+        from ovirt_placement.store.database import StoreUnmade
+
         try:
-            self.found, self.error = self._ask(self.found), ""
+            if self._store is None:
+                self._store = self._opened()
+            self.found, self.error = self._ask(self._store, self.found), ""
+        except StoreUnmade as error:
+            self.error = "" if self.found == self._nothing else str(error)
         except UserError as error:
             self.error = str(error)
         except Exception as error:
@@ -99,14 +127,14 @@ class Stored(Generic[Found]):
                 _log.exception("reading the store failed")
             self.error = text
         with self._lock:
-            self.answered, self._reading = True, None
+            self._answered, self._reading = True, None
             closed = self._closed
-        if closed:
-            self._close()
+        if closed and self._store is not None:
+            self._store.close()
         reading.set()
 
 
-def loaded(url: str) -> bool:
+def _loaded(url: str) -> bool:
     """Load the database's code, which takes longer than any store may: before the time runs.
 
     It is not loaded where there is no store at all, nor has been, and that is false.
@@ -123,6 +151,21 @@ def loaded(url: str) -> bool:
     for module in ("ovirt_placement.store.intents", "ovirt_placement.store.keys"):
         importlib.import_module(module)
     return True
+
+
+class Overlay:
+    """Lays something over a snapshot; the same object comes again, so that what it has indexed is kept."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._last: tuple[Snapshot, object, Snapshot] | None = None
+
+    def over(self, base: Snapshot, what: object, lay: Callable[[], Snapshot]) -> Snapshot:
+        """The snapshot with what is laid over it, unless that is what was laid over it last."""
+        with self._lock:
+            if self._last is None or self._last[0] is not base or self._last[1] != what:
+                self._last = base, what, lay()
+            return self._last[2]
 
 
 def with_intents(snapshot: Snapshot, intents: Iterable[Intent]) -> Snapshot:
@@ -146,36 +189,32 @@ def _expected(intent: Intent, vm: Vm) -> bool:
     return intent.fresh and vm.host != intent.target
 
 
-class IntentReader:
-    """Reads the open intents of an engine in a store."""
+class OpenIntents:
+    """Open intents of an engine, which stand in `pending`."""
 
-    def __init__(self, url: str, engine: str, patience_seconds: float) -> None:
-        self._url = url
-        self._engine = engine
-        self._patience_seconds = patience_seconds
-        self._store: Store | None = None
+    def __init__(self, settings: StoreSettings, engine: str) -> None:
+        def opened() -> Store:
+            from ovirt_placement.store.intents import Store
 
-    def close(self) -> None:
-        """Close the store; another reading opens it again."""
-        if self._store is not None:
-            self._store.close()
-
-    def __call__(self, known: tuple[Intent, ...]) -> tuple[Intent, ...]:
-        """Return what is open now, whatever was known; nothing before there are tables.
-
-        Raises `UserError` if the store is away.
-        """
-        from ovirt_placement.store.database import StoreUnmade
-        from ovirt_placement.store.intents import Store
-
-        if self._store is None:
-            self._store = Store(
-                self._url, engine=self._engine, patience_seconds=self._patience_seconds, create=False
+            return Store(
+                settings.url, engine=engine, patience_seconds=settings.patience_seconds, create=False
             )
-        try:
-            return self._store.blocking_intents()
-        except StoreUnmade:
-            return ()
+
+        nothing: tuple[Intent, ...] = ()
+        self._reader = StoreReader(settings, nothing, opened, lambda store, _: store.blocking_intents())
+        self._complaint = Complaint(_log, "open migrations are unknown", "open migrations are known again")
+        self._overlay = Overlay()
+        self.close = self._reader.close
+
+    def over(self, base: Snapshot) -> Snapshot:
+        """Return the snapshot with the intents that are open now; none if the store is known to be away."""
+        self._reader.look()
+        self._complaint.say(self._reader.error)
+        intents = () if self._reader.error else self._reader.found
+        if not intents:
+            return base
+        laid = [(intent.id, intent.state, intent.fresh) for intent in intents]
+        return self._overlay.over(base, laid, lambda: with_intents(base, intents))
 
 
 def as_recorded(snapshot: Snapshot, records: KeyRecords | None) -> Snapshot:
@@ -218,149 +257,14 @@ def without_lost_keys(snapshot: Snapshot) -> Snapshot:
     )
 
 
-def levels(records: KeyRecords | None) -> frozenset[str]:
-    """Say on which levels there are keys; tags of VMs count as one where a placement rule names some."""
+def demands_of(records: KeyRecords | None) -> Demands:
+    """What keys and rules need of the engine; tags of VMs where a placement rule names some."""
     if records is None:
-        return frozenset()
+        return NO_DEMANDS
     tagged = any(rule.names_vm_tags for rule in records.rules)
-    return frozenset(key.level for key in records.keys).union([VM_TAGS] if tagged else ())
-
-
-def names_host_tags(records: KeyRecords | None) -> bool:
-    """Say whether a placement rule goes by the tags of hosts."""
-    return records is not None and any(rule.names_host_tags for rule in records.rules)
-
-
-def searches(records: KeyRecords | None) -> Wanted:
-    """The searches that placement rules name."""
-    return NO_SEARCHES if records is None else searches_of(records.rules)
-
-
-class KeyReader:
-    """Reads the placement keys of an engine in a store, all of them when there are others."""
-
-    def __init__(self, url: str, engine: str, patience_seconds: float) -> None:
-        self._url = url
-        self._engine = engine
-        self._patience_seconds = patience_seconds
-        self._store: KeyStore | None = None
-
-    def close(self) -> None:
-        """Close the store; another reading opens it again."""
-        if self._store is not None:
-            self._store.close()
-
-    def __call__(self, known: KeyRecords | None) -> KeyRecords | None:
-        """Return the records, the known ones if they still hold; None if there is no store yet.
-
-        Raises `UserError` if the store is away, also one that was there before.
-        """
-        if not loaded(self._url):
-            return _unless_known(known, f"store {self._url}: is not there any more")
-        from ovirt_placement.store.database import StoreUnmade
-        from ovirt_placement.store.keys import KeyStore
-
-        if self._store is None:
-            self._store = KeyStore(
-                self._url, engine=self._engine, patience_seconds=self._patience_seconds, create=False
-            )
-        try:
-            same = known is not None and self._store.revision() == known.revision
-            return known if same else self._store.records()
-        except StoreUnmade as error:
-            return _unless_known(known, str(error))
-
-
-def _unless_known(known: KeyRecords | None, error: str) -> KeyRecords | None:
-    """A store that nobody has made yet holds no keys; one that was there before is away."""
-    if known is not None:
-        raise UserError(error)
-    return known
-
-
-class IntentOverlay:
-    """Open intents of an engine, which stand in `pending`."""
-
-    def __init__(self, settings: StoreSettings, engine: str) -> None:
-        self._settings = settings
-        nothing: tuple[Intent, ...] = ()
-        reader = IntentReader(settings.url, engine, settings.patience_seconds)
-        self._stored = Stored(reader, nothing, reader.close)
-        self._complaint = Complaint(_log, "open migrations are unknown", "open migrations are known again")
-        self._lock = threading.Lock()
-        #: With what it was made of; the same object comes again, so that what it has indexed is kept.
-        self._made: tuple[Snapshot, list[tuple[object, ...]], Snapshot] | None = None
-
-    def close(self) -> None:
-        """Close the store."""
-        self._stored.close()
-
-    def over(self, base: Snapshot) -> Snapshot:
-        """Return the snapshot with the intents that are open now; none if the store is known to be away."""
-        if not _look(self._stored, self._settings):
-            return base
-        self._complaint.say(self._stored.trouble)
-        intents = () if self._stored.error else self._stored.found
-        if not intents:
-            return base
-        laid: list[tuple[object, ...]] = [(intent.id, intent.state, intent.fresh) for intent in intents]
-        with self._lock:
-            last = self._made
-            if last is None or last[0] is not base or last[1] != laid:
-                last = self._made = (base, laid, with_intents(base, intents))
-            return last[2]
-
-
-class KeyOverlay:
-    """Placement keys of an engine, where nobody publishes them."""
-
-    def __init__(self, settings: StoreSettings, engine: str) -> None:
-        self._settings = settings
-        nothing: KeyRecords | None = None
-        reader = KeyReader(settings.url, engine, settings.patience_seconds)
-        self._stored = Stored(reader, nothing, reader.close)
-        self._complaint = Complaint(_log, "placement keys are unknown", "placement keys are known again")
-        self._lock = threading.Lock()
-        self._made: tuple[Snapshot, KeyRecords | None, Snapshot] | None = None
-        self._unread: tuple[Part, ...] = ()
-
-    def close(self) -> None:
-        """Close the store."""
-        self._stored.close()
-
-    def look(self) -> KeyRecords | None:
-        """Return the keys that the store holds now; None if there is no store, or none that ever answered."""
-        asked = _look(self._stored, self._settings)
-        if asked:
-            self._complaint.say(self._stored.trouble)
-        self._unread = (STORED,) if asked and self._stored.trouble and self._stored.found is None else ()
-        return self._stored.found
-
-    def over(self, base: Snapshot, records: KeyRecords | None) -> Snapshot:
-        """Return the snapshot with the keys; the same object for the same two."""
-        with self._lock:
-            last = self._made
-            if last is None or last[0] is not base or last[1] is not records:
-                last = self._made = (base, records, as_recorded(base, records))
-            if last[2].unread != self._unread:
-                last = self._made = (base, records, replace(last[2], unread=self._unread))
-            return last[2]
-
-
-def _look(stored: Stored[Found], settings: StoreSettings) -> bool:
-    """Ask the store, if there is one."""
-    if not loaded(settings.url):
-        return False
-    usual = settings.patience_seconds
-    stored.look(usual if stored.answered else max(usual, FIRST_PATIENCE_SECONDS))
-    return True
-
-
-#: Nothing is published before the store was asked: decisions without keys would be worse than none so long.
-_FIRST_PATIENCE_SECONDS = 3.0
-#: A refresh waits so long once, when a store begins to hang.
-_PATIENCE_SECONDS = 1.0
-_NEVER = float("-inf")
+    levels = {key.level for key in records.keys} | ({VM_TAGS} if tagged else set())
+    host_tags = any(rule.names_host_tags for rule in records.rules)
+    return Demands(referred(levels), host_tags, searches_of(records.rules))
 
 
 @dataclass(frozen=True)
@@ -373,43 +277,50 @@ class WatchedKeys:
     #: When these were the keys of the store.
     read_at: float = _NEVER
 
+    @property
+    def is_unread(self) -> bool:
+        """Whether the store has never answered."""
+        return self.read_at == _NEVER
+
+    def over(self, base: Snapshot) -> Snapshot:
+        """The snapshot with these keys and rules."""
+        found = as_recorded(base, self.records)
+        return replace(found, unread=(*found.unread, STORED)) if self.is_unread else found
+
+
+def _ask_for_keys(store: KeyStore, known: KeyRecords | None) -> KeyRecords | None:
+    """The records; the same object while they still hold."""
+    return known if known is not None and store.revision() == known.revision else store.records()
+
 
 class KeyWatch:
-    """Looks at the store; looks follow one another."""
+    """Looks at the placement keys of an engine in a store; looks follow one another."""
 
-    def __init__(self, settings: StoreSettings, engine: str) -> None:
-        self._settings = settings
+    def __init__(self, settings: StoreSettings, engine: str, *waited_seconds: float) -> None:
+        """So long it waits for the first answer and for later ones, if longer than is configured."""
+
+        def opened() -> KeyStore:
+            from ovirt_placement.store.keys import KeyStore
+
+            return KeyStore(
+                settings.url, engine=engine, patience_seconds=settings.patience_seconds, create=False
+            )
+
         nothing: KeyRecords | None = None
-        reader = KeyReader(settings.url, engine, settings.patience_seconds)
-        self._stored = Stored(reader, nothing, reader.close)
+        self._reader = StoreReader(settings, nothing, opened, _ask_for_keys)
+        self._waited_seconds = waited_seconds
         self._complaint = Complaint(_log, "placement keys cannot be read", "placement keys are read again")
-        self._error = ""
         self._last = WatchedKeys()
-
-    def close(self) -> None:
-        """Close the store."""
-        self._stored.close()
+        self.close = self._reader.close
 
     def look(self, began: float) -> WatchedKeys:
         """Ask the store at this moment or later; what it said last stands in for a store that is away."""
-        loaded(self._settings.url)
-        answered = self._stored.look(self._patience_seconds)
-        self._error = self._stored.error if answered else "the store does not answer"
-        records, read_at = self._stored.found, self._last.read_at if self._error else began
-        self._report(records)
-        self._last = WatchedKeys(records, began, read_at)
-        return self._last
-
-    @property
-    def _patience_seconds(self) -> float:
-        """A store that may answer is given the time that it takes to read many keys; another not."""
-        usual = self._settings.patience_seconds
-        if self._error:
-            return usual
-        return max(usual, _FIRST_PATIENCE_SECONDS if self._last.asked_at == _NEVER else _PATIENCE_SECONDS)
-
-    def _report(self, records: KeyRecords | None) -> None:
-        instead = "decisions are made without them" if records is None else "those read last stay published"
-        self._complaint.say(f"{self._error}; {instead}" if self._error else "")
-        if self._last.asked_at == _NEVER and not self._error and records is None:
+        answered = self._reader.look(*self._waited_seconds)
+        error = self._reader.error if answered else "the store does not answer"
+        records = self._reader.found
+        instead = "decisions are made without them" if records is None else "those read last count"
+        self._complaint.say(f"{error}; {instead}" if error else "")
+        if self._last.asked_at == _NEVER and not error and records is None:
             _log.info("there is no store yet, and so there are no placement keys")
+        self._last = WatchedKeys(records, began, self._last.read_at if error else began)
+        return self._last

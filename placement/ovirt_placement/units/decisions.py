@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from time import monotonic
 
@@ -16,9 +15,8 @@ import msgspec
 from msgspec.structs import replace
 
 from ovirt_placement import inventory
-from ovirt_placement.config import Config
-from ovirt_placement.inventory.client import DEFAULT_DEADLINE_SECONDS, configured
-from ovirt_placement.inventory.decision import Base, Decision, Decisions
+from ovirt_placement.inventory.client import DEFAULT_DEADLINE_SECONDS, configured, opened
+from ovirt_placement.inventory.decision import Decision, Decisions
 from ovirt_placement.inventory.protocol import Decide, Decided, decoded, encoded
 from ovirt_placement.inventory.publication import now
 from ovirt_placement.model import Snapshot
@@ -244,42 +242,22 @@ def _drawn(hosts: Sequence[str]) -> tuple[str, ...]:
     return tuple(hosts[at] for at in sorted(range(len(hosts)), key=lots.__getitem__))
 
 
-class _ReadState:
-    """The engine as this process reads it: a `Source` of decisions."""
-
-    def __init__(self, config: Config) -> None:
-        self._config = config
-
-    def base(self, max_age: float, until: float, vm: str | None = None, *, patient: bool = True) -> Base:
-        with inventory.using(self._config) as opened:
-            return opened.engine.base(max_age, until, vm)
-
-    def as_of(self) -> float | None:
-        with inventory.using(self._config) as opened:
-            return opened.engine.as_of()
-
-    def last(self) -> Base | None:
-        with inventory.using(self._config) as opened:
-            return opened.engine.last()
-
-
 def decide(question: bytes, *, stays: bool) -> bytes:
     """Answer as the service would; a process that answers one question alone waits longer, and logs out."""
-    with _closing(not stays):
-        return encoded(_decider(stays)(decoded(question, partial(msgspec.json.decode, type=Decide))))
-
-
-@contextmanager
-def _closing(at_end: bool) -> Iterator[None]:
+    asked = decoded(question, partial(msgspec.json.decode, type=Decide))
+    if stays:
+        return encoded(_decider()(asked))
     try:
-        yield
+        return encoded(_made_decider(DEFAULT_DEADLINE_SECONDS)(asked))
     finally:
-        if at_end:
-            inventory.close()
+        inventory.close()
 
 
 @cache
-def _decider(stays: bool) -> Decider:
+def _decider() -> Decider:
+    return _made_decider(_FIRST_SECONDS)
+
+
+def _made_decider(first_seconds: float) -> Decider:
     config = configured()
-    decisions = Decisions(_ReadState(config), config.inventory)
-    return Decider(decisions) if stays else Decider(decisions, DEFAULT_DEADLINE_SECONDS)
+    return Decider(Decisions(opened(config).engine, config.inventory), first_seconds)

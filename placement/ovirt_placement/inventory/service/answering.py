@@ -38,7 +38,7 @@ from ovirt_placement.inventory.publication import Publication, now
 from ovirt_placement.inventory.service.attempts import Attempts
 from ovirt_placement.inventory.service.metrics import InventoryMetrics
 from ovirt_placement.inventory.service.publisher import Publisher
-from ovirt_placement.inventory.stored import IntentOverlay
+from ovirt_placement.inventory.stored import OpenIntents
 from ovirt_service.errors import UserError
 from ovirt_service.saying import Said
 
@@ -333,7 +333,7 @@ class ServedState:
     def __init__(self, publisher: Publisher, readers: Readers, config: Config) -> None:
         self._publisher = publisher
         self._readers = readers
-        self._intents = IntentOverlay(config.store, config.engine.name)
+        self._intents = OpenIntents(config.store, config.engine.name)
         self._loop = asyncio.get_running_loop()
         self.decisions = Decisions(self, config.inventory)
 

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.reading.events import EngineEvent, read_events
 from ovirt_placement.engine.reading.owners import Detail
-from ovirt_placement.inventory.on_demand import NO_SEARCHES, NO_STATISTICS, Needs, referred
+from ovirt_placement.inventory.on_demand import NO_DEMANDS, NO_STATISTICS, Needs
 from ovirt_placement.inventory.publication import Moments
 from ovirt_placement.inventory.service.events import (
     ENGINE_STARTED,
@@ -190,12 +190,8 @@ class Follower:
         self.sought: tuple[str, ...] = ()
         #: The first turn of those that failed since the last successful one.
         self._failing_since: float | None = None
-        #: The levels on which there are placement keys; may be set between two turns.
-        self.key_levels: frozenset[str] = frozenset()
-        #: Whether placement rules go by the tags of hosts; may be set between two turns.
-        self.host_tags = False
-        #: What placement rules have the engine search; may be set between two turns.
-        self.searches = NO_SEARCHES
+        #: What keys and rules need; may be set between two turns.
+        self.demands = NO_DEMANDS
         #: Since this moment searches must have been answered: others are wanted, or something has changed.
         self.searches_needed = _NEVER
         self._more_searches_at = _NEVER
@@ -264,7 +260,7 @@ class Follower:
             self._failing_since = began
         elif began > self._failing_since + _LONGEST_SILENCE_SECONDS:
             self._feed = None
-        self._view.host_tags = self.host_tags
+        self._view.host_tags = self.demands.host_tags
         self._want_details(began)
         self._want_searches(began)
         self._want_statistics(began)
@@ -284,15 +280,15 @@ class Follower:
             self._rereading.read_hosts()
 
     def _want_details(self, now: float) -> None:
-        wanted = referred(self.key_levels)
+        wanted = self.demands.details
         if wanted & ~self._view.details_wanted:
             self.details_needed = self._more_details_at = now
         self._view.want_details(wanted)
 
     def _want_searches(self, now: float) -> None:
-        if self.searches - self._view.searches_wanted:
+        if self.demands.searches - self._view.searches_wanted:
             self.searches_needed = self._more_searches_at = now
-        self._view.want_searches(self.searches)
+        self._view.want_searches(self.demands.searches)
 
     def _want_statistics(self, now: float) -> None:
         lacking = self._view.statistics_lacking

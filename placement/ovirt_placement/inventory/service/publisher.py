@@ -16,7 +16,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from ovirt_placement.inventory.changes import EMPTY, find_changes, with_known
-from ovirt_placement.inventory.on_demand import Needs, referred
+from ovirt_placement.inventory.on_demand import Needs
 from ovirt_placement.inventory.protocol import State
 from ovirt_placement.inventory.publication import (
     Moments,
@@ -28,7 +28,7 @@ from ovirt_placement.inventory.publication import (
 )
 from ovirt_placement.inventory.service.attempts import in_thread
 from ovirt_placement.inventory.service.metrics import InventoryMetrics
-from ovirt_placement.inventory.stored import WatchedKeys, as_recorded, levels, names_host_tags, searches
+from ovirt_placement.inventory.stored import WatchedKeys, demands_of
 from ovirt_placement.lookups.index import prepare, share
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.snapshot import HOST_TAGS, STORED, VM_DETAILS, Part
@@ -117,7 +117,7 @@ class Publisher:
             if not self.has_read and wait_for_details and _lacks_details(state, keys):
                 return
             moments = state.moments._replace(store_asked_at=keys.asked_at, keys_at=keys.read_at)
-            recorded = replace(as_recorded(state.snapshot, keys.records), unread=_unread(state, keys))
+            recorded = replace(keys.over(state.snapshot), unread=_unread(state, keys))
             before = self.version
             version = await in_thread(partial(self._next, recorded, moments))
             self.put(version)
@@ -196,9 +196,10 @@ def _number(before: int) -> int:
 
 def _unread(state: PublicationState, keys: WatchedKeys) -> tuple[Part, ...]:
     """What is needed and was not read: also by keys and rules of which the last turn knew nothing."""
-    details = bool(referred(levels(keys.records))) and state.moments.details_at == _NEVER
-    tags = names_host_tags(keys.records) and not state.needs.statistics.tags
-    parts: dict[Part, bool] = {HOST_TAGS: tags, VM_DETAILS: details, STORED: keys.read_at == _NEVER}
+    demands = demands_of(keys.records)
+    details = bool(demands.details) and state.moments.details_at == _NEVER
+    tags = demands.host_tags and not state.needs.statistics.tags
+    parts: dict[Part, bool] = {HOST_TAGS: tags, VM_DETAILS: details, STORED: keys.is_unread}
     return tuple(dict.fromkeys((*state.unread, *(part for part, lacks in parts.items() if lacks))))
 
 
@@ -206,5 +207,5 @@ def _lacks_details(state: PublicationState, keys: WatchedKeys) -> bool:
     """Whether what keys and rules refer to is still to be read, and worth waiting for."""
     late = now() > state.moments.whole_at + _FIRST_DETAILS_SECONDS
     unread = not {HOST_TAGS, VM_DETAILS}.isdisjoint(_unread(state, keys))
-    unanswered = bool(searches(keys.records)) and state.moments.searches_at == _NEVER
+    unanswered = bool(demands_of(keys.records).searches) and state.moments.searches_at == _NEVER
     return (unread or unanswered) and not late

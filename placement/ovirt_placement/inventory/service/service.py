@@ -12,11 +12,9 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.inventory import direct as turns
 from ovirt_placement.inventory.asking import SOCKET_NAME
 from ovirt_placement.inventory.decision import Decisions
 from ovirt_placement.inventory.on_demand import NOTHING, Needs
@@ -40,15 +38,12 @@ from ovirt_placement.inventory.service.larger_readings import (
 )
 from ovirt_placement.inventory.service.metrics import InventoryMetrics
 from ovirt_placement.inventory.service.publisher import PublicationState, Publisher
-from ovirt_placement.inventory.stored import KeyWatch, levels, names_host_tags, searches
+from ovirt_placement.inventory.stored import KeyWatch, demands_of
 from ovirt_service import identity
 from ovirt_service import metrics as metrics_page
 from ovirt_service.daemon import Notifier, Progress
 from ovirt_service.errors import UserError
 from ovirt_service.garbage import Garbage
-
-if TYPE_CHECKING:
-    from ovirt_placement.store.keys import KeyRecords
 
 _LOCK = "lock"
 
@@ -71,7 +66,6 @@ def _lock(directory: Path) -> int:
         raise UserError(f"[inventory] directory: {directory}: root publishes in none that others may write")
     try:
         directory.mkdir(exist_ok=True)
-        turns.make(turns.next_to(directory))
         # A file of our own: any reader of the directory could hold a lock on that for ever.
         owner = os.open(directory / _LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         if not os.access(directory, os.W_OK):
@@ -101,6 +95,11 @@ _PATIENCE = 5.0
 #: A thread that parses a long answer lets others go on so often. A turn is made of many short steps, and
 #: would wait before each for Python's usual 5 ms: decisions wait for turns, and nobody for larger readings.
 _SWITCH_SECONDS = 0.0005
+
+#: Nothing is published before the store was asked: decisions without keys would be worse than none so long.
+_FIRST_STORE_SECONDS = 3.0
+#: So long a store is waited for that has answered before, and may have many keys.
+_STORE_SECONDS = 1.0
 
 _NEVER = float("-inf")
 
@@ -189,7 +188,7 @@ class _Service:
         )
         self._details = Reconciliation(config.inventory, ReconciliationScope.DETAILS)
         self._searches = Reconciliation(config.inventory, ReconciliationScope.SEARCHES)
-        self._key_watch = KeyWatch(config.store, config.engine.name)
+        self._key_watch = KeyWatch(config.store, config.engine.name, _FIRST_STORE_SECONDS, _STORE_SECONDS)
         self._needs = NOTHING
         self._asking = Asking(notifier, lambda: publisher.has_read)
         self._sought = asyncio.Event()
@@ -264,22 +263,14 @@ class _Service:
         while True:
             began = self._looking.begin()
             self._publisher.keys = await in_thread(partial(self._key_watch.look, began))
-            if self._asks_for_more(self._publisher.keys.records):
+            # Keys and rules that need what is not read: a turn has it read at once.
+            if demands_of(self._publisher.keys.records).lack(self._follower.demands):
                 self._following.wanted.set()
             # A turn that began a moment ago publishes them as well: who waits needs one version, not two.
             if self._turning_since < now() - _LOOK_SECONDS:
                 await self._publish()
                 await self._readers.report()
             await self._looking.pause(began + _LOOK_SECONDS - now())
-
-    def _asks_for_more(self, records: KeyRecords | None) -> bool:
-        """Whether keys and rules need what is not read: then a turn has it read at once."""
-        follower = self._follower
-        return bool(
-            searches(records) - follower.searches
-            or levels(records) - follower.key_levels
-            or names_host_tags(records) > follower.host_tags
-        )
 
     async def _keep_seeking(self) -> None:
         """Have VMs looked for that nobody knows, but seldom: the others do not wait for them."""
@@ -328,9 +319,7 @@ class _Service:
 
     def _turn(self) -> PublicationState:
         follower = self._follower
-        records = self._publisher.keys.records
-        follower.key_levels, follower.host_tags = levels(records), names_host_tags(records)
-        follower.searches = searches(records)
+        follower.demands = demands_of(self._publisher.keys.records)
         follower.turn()
         snapshot = follower.snapshot() if follower.believable else None
         return PublicationState(snapshot, follower.moments, follower.needs, follower.unread)

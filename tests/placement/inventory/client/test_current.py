@@ -160,7 +160,7 @@ def test_a_store_that_never_answers_is_reported_and_holds_up_no_answer(
         for _ in range(3):
             assert inventory.snapshot(config=asked, max_age=30).vms
         assert caplog.text.count("open migrations are unknown: the store has not answered yet") == 1
-        assert caplog.text.count("placement keys are unknown: the store has not answered yet") == 1
+        assert caplog.text.count("placement keys cannot be read: the store does not answer") == 1
 
 
 def test_a_store_that_cannot_be_read_is_reported_and_holds_up_no_answer(

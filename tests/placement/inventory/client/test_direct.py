@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.inventory.direct import DirectReader
+from ovirt_placement.inventory.on_demand import Demands, referred
 from ovirt_placement.model import Disk, Network, Nic, Snapshot, VnicProfile
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
@@ -54,7 +55,7 @@ def reader(server: Server, tmp_path: Path) -> Iterator[DirectReader]:
 
 
 def read(reader: DirectReader, *levels: str, max_age: float = 0.0) -> Snapshot:
-    found = reader.read(max_age, time.monotonic() + 30, frozenset(levels))
+    found = reader.read(max_age, time.monotonic() + 30, Demands(referred(levels)))
     assert found is not None
     return found
 

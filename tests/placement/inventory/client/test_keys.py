@@ -12,7 +12,10 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_placement.config import StoreSettings
-from ovirt_placement.inventory.stored import KeyOverlay, as_recorded, levels, with_keys
+from ovirt_placement.engine.reading.owners import Detail
+from ovirt_placement.inventory.on_demand import Demands
+from ovirt_placement.inventory.publication import now
+from ovirt_placement.inventory.stored import KeyWatch, as_recorded, demands_of, with_keys
 from ovirt_placement.model import FrozenKeys, PlacementKey, Snapshot, StickyCopy
 from ovirt_placement.model.state_check import check
 from ovirt_placement.store.keys import KeyRecords, KeyStore, Run
@@ -52,7 +55,7 @@ def test_what_belongs_to_objects_that_are_gone_is_left_out() -> None:
     kept = as_recorded(engine(), records)  # rules pass over what is gone, and the lists stay the same
     assert (kept.placement_keys, kept.frozen_keys) == (records.keys, records.frozen)
     assert kept.sticky_copies is records.copies
-    assert levels(records) == {"cluster", "server", "node", "vdc", "disk_offer"}
+    assert demands_of(records) == Demands(Detail.DISKS)
 
 
 @pytest.fixture
@@ -64,21 +67,21 @@ def store(tmp_path: Path) -> Iterator[KeyStore]:
 
 
 @pytest.fixture
-def overlay(tmp_path: Path) -> Iterator[KeyOverlay]:
+def watch(tmp_path: Path) -> Iterator[KeyWatch]:
     settings = StoreSettings(url=f"sqlite:///{tmp_path}/store.db", patience_seconds=DEADLINE_SECONDS)
-    found = KeyOverlay(settings, "default")
+    found = KeyWatch(settings, "default")
     yield found
     found.close()
 
 
-def over(overlay: KeyOverlay, base: Snapshot) -> Snapshot:
-    return overlay.over(base, overlay.look())
+def over(watch: KeyWatch, base: Snapshot) -> Snapshot:
+    return watch.look(now()).over(base)
 
 
-def soon(overlay: KeyOverlay, base: Snapshot, keys: tuple[PlacementKey, ...]) -> Snapshot:
-    """Ask until the keys are these: a busy machine may take longer than the overlay waits for its store."""
+def soon(watch: KeyWatch, base: Snapshot, keys: tuple[PlacementKey, ...]) -> Snapshot:
+    """Ask until the keys are these: a busy machine may take longer than the watch waits for its store."""
     deadline = time.monotonic() + DEADLINE_SECONDS
-    while (found := over(overlay, base)).placement_keys != keys:
+    while (found := over(watch, base)).placement_keys != keys:
         assert time.monotonic() < deadline, found.placement_keys
     return found
 
@@ -87,43 +90,43 @@ def by_place(*keys: PlacementKey) -> tuple[PlacementKey, ...]:
     return tuple(sorted(keys, key=lambda key: (key.level, key.resource, key.key_class, key.name)))
 
 
-def test_keys_are_in_the_snapshot_as_soon_as_they_are_set(store: KeyStore, overlay: KeyOverlay) -> None:
+def test_keys_are_in_the_snapshot_as_soon_as_they_are_set(store: KeyStore, watch: KeyWatch) -> None:
     base = engine()
-    first = soon(overlay, base, by_place(*KEPT))
-    assert over(overlay, base) is first  # what it has indexed is kept
+    first = soon(watch, base, by_place(*KEPT))
+    assert over(watch, base).placement_keys is first.placement_keys
     more = key("node", "h1", "SAN")
     put_keys(store, [more])
-    soon(overlay, base, by_place(*KEPT, more))
+    soon(watch, base, by_place(*KEPT, more))
     store.begin_runs([Run("v1", None, (("A", 1.0),))])
     deadline = time.monotonic() + DEADLINE_SECONDS
-    while over(overlay, base).frozen_keys != (FrozenKeys("v1", (("A", 1.0),)),):
+    while over(watch, base).frozen_keys != (FrozenKeys("v1", (("A", 1.0),)),):
         assert time.monotonic() < deadline
 
 
 def test_the_last_known_keys_outlive_a_store_that_is_away(
-    store: KeyStore, overlay: KeyOverlay, tmp_path: Path
+    store: KeyStore, watch: KeyWatch, tmp_path: Path
 ) -> None:
-    soon(overlay, engine(), by_place(*KEPT))
+    soon(watch, engine(), by_place(*KEPT))
     with contextlib.closing(sqlite3.connect(tmp_path / "store.db", isolation_level=None)) as database:
         database.execute("DROP TABLE key_revision")
     for _ in range(3):
-        assert over(overlay, engine()).placement_keys == by_place(*KEPT)
+        assert over(watch, engine()).placement_keys == by_place(*KEPT)
     (tmp_path / "store.db").unlink()
-    assert over(overlay, engine()).placement_keys == by_place(*KEPT)
+    assert over(watch, engine()).placement_keys == by_place(*KEPT)
 
 
-def test_without_a_store_the_snapshot_keeps_its_own_keys(overlay: KeyOverlay) -> None:
+def test_without_a_store_the_snapshot_keeps_its_own_keys(watch: KeyWatch) -> None:
     base = replace(engine(), placement_keys=KEPT)
-    assert over(overlay, base) is base
+    assert over(watch, base) is base
 
 
 def test_a_store_without_keys_says_so_once(
-    store: KeyStore, overlay: KeyOverlay, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    store: KeyStore, watch: KeyWatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with contextlib.closing(sqlite3.connect(tmp_path / "store.db", isolation_level=None)) as database:
         database.execute("DROP TABLE key_revision")
     deadline = time.monotonic() + DEADLINE_SECONDS
-    while "placement keys are unknown" not in caplog.text:
-        assert over(overlay, engine()).placement_keys == ()
+    while "placement keys cannot be read" not in caplog.text:
+        assert over(watch, engine()).placement_keys == ()
         assert time.monotonic() < deadline
-    assert caplog.text.count("placement keys are unknown") == 1
+    assert caplog.text.count("placement keys cannot be read") == 1

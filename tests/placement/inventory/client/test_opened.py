@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,12 +13,10 @@ import pytest
 from ovirt_placement import inventory
 from ovirt_placement.cli.main import main
 from ovirt_placement.config import Config
-from ovirt_placement.inventory.client import Opened
 from ovirt_placement.store.intents import Store
 from ovirt_service import entry
-from tests.configuration import write_configuration
-from tests.placement.engine_server import PASSWORD, EngineServer, serving
-from tests.placement.inventory.running import loaded, readings
+from tests.placement.engine_server import PASSWORD, EngineServer
+from tests.placement.inventory.running import readings
 
 #: As Python 3.12.0 and 3.12.1 refuse each thread from the moment at which the interpreter begins to end.
 REFUSAL = "can't create new thread at interpreter shutdown"
@@ -49,29 +46,6 @@ def _store(config: Config) -> None:
     store.close()
 
 
-@pytest.fixture
-def other(tmp_path: Path) -> Iterator[Config]:
-    """Another engine, with another store."""
-    (tmp_path / "other").mkdir()
-    with serving(EngineServer()) as server:
-        yield loaded(write_configuration(tmp_path / "other", server.url))
-
-
-@pytest.fixture
-def closed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The addresses of the engines of which all was closed."""
-    inventory.close()  # what tests before this one had open
-    found: list[str] = []
-    close = Opened.close
-
-    def noted(opened: Opened) -> None:
-        close(opened)
-        found.append(opened.config.engine.url or "")
-
-    monkeypatch.setattr(Opened, "close", noted)
-    return found
-
-
 def test_a_command_has_logged_out_when_it_ends(
     config: Config, engine: EngineServer, log_outs: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -88,26 +62,6 @@ def test_what_is_closed_is_opened_again_when_it_is_asked_for(
     assert len(log_outs) == 1
     assert inventory.snapshot(config=config, max_age=30) == before
     assert readings(engine) == engine.logins == 2
-
-
-def test_other_settings_take_the_place_of_those_that_nobody_uses(
-    config: Config, other: Config, closed: list[str]
-) -> None:
-    inventory.snapshot(config=config)
-    inventory.snapshot(config=other)
-    assert closed == [config.engine.url]
-    inventory.snapshot(config=config)
-    assert closed == [config.engine.url, other.engine.url]
-
-
-def test_settings_that_are_in_use_stay(
-    config: Config, other: Config, engine: EngineServer, closed: list[str]
-) -> None:
-    with inventory.using(config), inventory.using(other):
-        for asked in (config, other) * 3:
-            inventory.snapshot(config=asked, max_age=30)
-        assert closed == []
-        assert readings(engine) == 1
 
 
 def test_a_reading_that_is_under_way_is_broken_off(engine: EngineServer, config: Config) -> None:

@@ -24,6 +24,10 @@ pytestmark = [pytest.mark.system, pytest.mark.timing]
 HELD_SECONDS = 0.1
 
 
+def files(folder: Path) -> list[Path]:
+    return [folder / f"reader-{number}" for number in range(READERS)]
+
+
 class Counted:
     """Counts how many requests for hosts the engine answers at the same time."""
 
@@ -45,7 +49,7 @@ class Counted:
 
 def test_few_read_the_engine_at_the_same_time(engine: EngineServer, config: Config, tmp_path: Path) -> None:
     engine.answer = counted = Counted()
-    readers = [DirectReader(config.engine, folder=tmp_path / "expected") for _ in range(3 * READERS)]
+    readers = [DirectReader(config.engine, files=files(tmp_path)) for _ in range(3 * READERS)]
 
     def read(reader: DirectReader) -> Snapshot | None:
         return reader.read(0.0, time.monotonic() + 60)
@@ -63,7 +67,7 @@ def test_what_stands_in_the_place_of_a_turn_stops_nobody(
     monkeypatch.setattr(direct, "_PATIENCE_SECONDS", 0.01)
     for number in range(READERS):
         spoil(tmp_path / f"reader-{number}")
-    with turn(tmp_path), turn(tmp_path), turn(tmp_path), turn(None):
+    with turn(files(tmp_path)), turn(files(tmp_path)), turn(files(tmp_path)), turn(()):
         pass
 
 
@@ -71,11 +75,11 @@ def test_who_is_stopped_in_its_turn_does_not_stop_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(direct, "_PATIENCE_SECONDS", 0.01)
-    with turn(tmp_path), turn(tmp_path), turn(tmp_path), turn(tmp_path):
+    with turn(files(tmp_path)), turn(files(tmp_path)), turn(files(tmp_path)), turn(files(tmp_path)):
         pass
 
 
 def test_turns_come_back(tmp_path: Path) -> None:
     for _ in range(100 * READERS):
-        with turn(tmp_path):
+        with turn(files(tmp_path)):
             assert len(os.listdir(tmp_path)) <= READERS

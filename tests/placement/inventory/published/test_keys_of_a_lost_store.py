@@ -82,7 +82,7 @@ def test_a_locked_store_holds_up_and_fails_nothing_and_its_keys_stay(
             put_keys(store, [key("B")])
         assert names(inventory.snapshot(config=config, max_age=0, deadline=30)) == ["A", "B"]
         said = ended(service)
-    assert said.count("those read last stay published") == 1
+    assert said.count("those read last count") == 1
     assert said.count("placement keys are read again") == 1
 
 
@@ -115,7 +115,7 @@ class TestFile:
             put_keys(store, [key("A")])
         with running(file) as service:
             (tmp_path / "store.db").rename(tmp_path / "elsewhere.db")
-            assert reported(log, "store init; those read last stay published") == 1
+            assert reported(log, "store init; those read last count") == 1
             assert names(inventory.snapshot(config=config, max_age=0, deadline=30)) == ["A"]
             (tmp_path / "elsewhere.db").rename(tmp_path / "store.db")
             assert reported(log, "placement keys are read again") == 1
@@ -160,7 +160,7 @@ def test_a_server_that_hangs_costs_a_refresh_its_patience_at_most(
     with running(file) as service:
         assert names(inventory.snapshot(config=config, max_age=0, deadline=30)) == ["A"]
         with stopped(server):
-            assert reported(log, "the store does not answer; those read last stay published") == 1
+            assert reported(log, "the store does not answer; those read last count") == 1
             began = time.monotonic()
             for _ in range(3):
                 assert names(inventory.snapshot(config=config, max_age=0, deadline=30)) == ["A"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ovirt_placement.inventory.on_demand import Demands, referred
 from ovirt_placement.model import Disk, Network, Nic, Snapshot, Vm, VnicProfile
 from ovirt_placement.model.placement_keys import LEVELS, STICKY
 from ovirt_simulator.core.vms import VmEdit
@@ -44,7 +45,7 @@ def furnished_state() -> Snapshot:
 
 def watch(stage: Stage, *levels: str) -> None:
     """Set keys on these levels, and let what they refer to be read."""
-    stage.follower.key_levels = frozenset(levels)
+    stage.follower.demands = Demands(referred(levels))
     for _ in range(2):
         stage.turn()
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from ovirt_placement.engine.reading.owners import Detail
+from ovirt_placement.inventory.on_demand import Demands
 from ovirt_placement.model import Disk, Nic
 from ovirt_placement.rules.placement_keys.hierarchy import resources
 from ovirt_simulator.core.roles import USER_ROLE, USER_VM_MANAGER
@@ -135,7 +137,7 @@ def test_keys_on_a_new_level_count_when_the_reading_is_in_and_the_view_is_believ
     stage: Stage,
 ) -> None:
     refuse(stage, "page")
-    stage.follower.key_levels = frozenset({"disk"})
+    stage.follower.demands = Demands(Detail.DISKS)
     turns(stage)
     assert stage.follower.believable
     assert stage.failures > 0

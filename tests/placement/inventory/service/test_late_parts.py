@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_placement.config import InventorySettings
-from ovirt_placement.inventory.on_demand import Needed, Needs
+from ovirt_placement.inventory.on_demand import Demands, Needed, Needs
 from ovirt_placement.inventory.service.larger_readings import Reconciliation, ReconciliationScope
 from ovirt_placement.inventory.service.view import Reading
 from tests.builders import cluster, host, snapshot, vm
@@ -35,7 +35,7 @@ def test_tags_of_hosts_are_missed_until_they_are_read_and_asked_for_when_a_rule_
     stage.read(STATISTICS, Needs(statistics=Needed(hosts=True, vms=False)))
     stage.turn()
     assert not stage.follower.unread
-    stage.follower.host_tags = True  # a rule came that goes by them
+    stage.follower.demands = Demands(host_tags=True)  # a rule came that goes by them
     stage.turn()
     assert list(stage.follower.unread) == ["host_tags"]
     assert stage.follower.statistics_needed == stage.now
@@ -46,7 +46,7 @@ def test_tags_of_hosts_are_missed_until_they_are_read_and_asked_for_when_a_rule_
 
 
 def test_a_host_that_comes_has_no_tags_before_they_are_read(stage: Stage) -> None:
-    stage.follower.host_tags = True
+    stage.follower.demands = Demands(host_tags=True)
     stage.turn()
     stage.read(STATISTICS, stage.follower.needs)
     stage.turn()

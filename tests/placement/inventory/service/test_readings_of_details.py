@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ovirt_placement.engine.reading.owners import ALL_DETAILS, Detail
-from ovirt_placement.inventory.on_demand import Details, Needs, VmDetails
+from ovirt_placement.inventory.on_demand import Demands, Details, Needs, VmDetails
 from ovirt_placement.inventory.service.larger_readings import ReconciliationScope, read
 from ovirt_placement.inventory.service.view import Reading
 from ovirt_placement.model import Disk, Nic
@@ -81,7 +81,7 @@ def test_a_larger_reading_that_began_with_fewer_wishes_is_not_enough(stage: Stag
     """It begins when a new key is known, but not yet to whom it is that reads."""
     watch(stage, "disk")
     before = stage.follower.needs
-    stage.follower.key_levels = frozenset({"disk", "nic"})
+    stage.follower.demands = Demands(Detail.DISKS | Detail.NICS)
     stage.follower.turn()
     needed = stage.follower.details_needed
     stage.now += 1
