@@ -87,7 +87,7 @@ class BatchedHandler(logging.Handler):
         size = sum(map(len, lines))
         if lost:
             warning = {"levelno": logging.WARNING, "levelname": "WARNING"}
-            reported = f"{lost} messages were lost here: nobody takes them fast enough"
+            reported = f"{lost} messages were lost here: they come faster than the log takes them"
             lines.append(self.format(logging.makeLogRecord({"msg": reported, **warning})))
         if lines:
             self._write("\n".join(lines))

@@ -64,7 +64,7 @@ def sent_key(form: Mapping[str, str]) -> KeyForm:
     """What somebody has filled in."""
     level, setter = form.get("level", ""), form.get("as", "operator")
     if level not in SETTABLE or setter not in SETTERS:
-        raise Refusal(400, "There is no such level, or nobody such who sets keys.")
+        raise Refusal(400, "There is no such level or class of keys.")
     on, name, value, weight = (_short(form, field) for field in ("on", "name", "value", "weight"))
     return KeyForm(level, on, setter, name, value, weight)
 

@@ -102,7 +102,7 @@ def key_form(site: Site, request: Request, view: View) -> Shown:
     asked = request.query_params
     level, setter = asked.get("level", "cluster"), asked.get("as", "operator")
     if level not in SETTABLE or setter not in SETTER_OF.values():
-        raise Refusal(400, "There is no such level, or nobody such who sets keys.")
+        raise Refusal(400, "There is no such level or class of keys.")
     form = KeyForm(level, asked.get("on", ""), setter, asked.get("name", ""))
     standing = _standing(site)
     return "key_form.html", key_shown(key_filled(form, standing, view.snapshot), view.snapshot)

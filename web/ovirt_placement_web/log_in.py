@@ -21,7 +21,7 @@ from ovirt_service.errors import UserError
 
 #: The same whatever is wrong: nobody learns which names there are.
 _WRONG = "The engine does not take this name and password."
-_AWAY = "The engine does not answer, so nobody can log in now."
+_AWAY = "The engine does not answer: log in again when it does."
 _LONGEST = 1024
 #: An address that is encoded more often is none of the page.
 _MOST_DECODED = 4

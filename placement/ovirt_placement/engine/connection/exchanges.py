@@ -187,7 +187,7 @@ class Server:
 
 
 def _not_awaited() -> Unanswered:
-    return Unanswered(Cause.INTERRUPTED, "nobody waits for its answer any more")
+    return Unanswered(Cause.INTERRUPTED, "its answer is not waited for any more")
 
 
 def _is_broken(outcome: Answer | Exception) -> bool:

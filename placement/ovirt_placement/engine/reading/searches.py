@@ -12,7 +12,7 @@ from ovirt_placement.model.placement_rules import MemberSearch, SearchOf
 #: What comes before a search that finds nobody. All things have a name, so some are found, but where the rest
 #: is no search: the engine's syntax check then fails, and its answer is an empty list with status 200.
 _EVERYBODY = "name=*"
-UNPARSED = f"the engine cannot parse it: it finds nobody, alone and after `{_EVERYBODY} or`"
+UNPARSED = f"the engine cannot parse it: it finds nothing, alone and after `{_EVERYBODY} or`"
 _NOT_FOR_THIS_USER = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN})
 
 

@@ -63,7 +63,7 @@ class Publisher:
     """One version after the other; made within the loop of asyncio that it is for, read from any thread."""
 
     def __init__(self, directory: Path, ready: Callable[[], None], metrics: InventoryMetrics) -> None:
-        """`ready` is called once the first version that was read is there."""
+        """`ready` is called once the first version is there that was read; not where another was saved."""
         self._directory = directory
         self._ready = ready
         self._metrics = metrics
@@ -128,7 +128,8 @@ class Publisher:
             if not self.has_read:
                 self.has_read = True
                 await in_thread(self.save)  # it may be killed before the next time
-                self._ready()
+                if before is None:
+                    self._ready()
 
     async def keep_saved(self) -> None:
         """Save the state again and again: it is of use while it is young."""

@@ -111,7 +111,7 @@ Decider = Callable[[Decisions], Callable[[Decide], Decided]]
 
 
 def run(config: Config, ready: Callable[[], None], decider: Decider) -> None:
-    """Answer until SIGTERM or SIGINT; `ready` is called once the engine was read.
+    """Answer until SIGTERM or SIGINT; `ready` is called once it answers, by what it has read or had saved.
 
     Raises `UserError` if the directory cannot be used, is another service's, or, before the first
     snapshot, if the engine cannot be talked to because of what a person must set right.
@@ -132,16 +132,16 @@ async def _serve(
 ) -> None:
     notifier = Notifier()
 
-    def read() -> None:
+    def say_ready() -> None:
         ready()
         notifier.ready()
 
-    publisher = Publisher(config.inventory.directory, read, metrics)
+    publisher = Publisher(config.inventory.directory, say_ready, metrics)
     publisher.restore(config.inventory.longest_age_seconds)
     service = _Service(config, engine, publisher, notifier, metrics, decider)
     asyncio.get_running_loop().call_later(_READY_SECONDS, notifier.ready)
     try:
-        await service.serve()
+        await service.serve(say_ready if publisher.version is not None else lambda: None)
     finally:
         publisher.withdraw()
 
@@ -198,9 +198,13 @@ class _Service:
         longest_turn = _MOST_SLOW_REQUESTS * config.engine.timeout_seconds
         self._progress = Progress(config.inventory.interval_seconds + LONGEST_PAUSE_SECONDS + longest_turn)
 
-    async def serve(self) -> None:
-        """Read and answer until a signal comes, or until a first reading shows a wrong set-up."""
+    async def serve(self, listening: Callable[[], None]) -> None:
+        """Read and answer until a signal comes, or until a first reading shows a wrong set-up.
+
+        `listening` is called once it answers.
+        """
         server = await self._readers.listen(self._directory)
+        listening()
         reading = self._keep_reading(self._engine.bulk, self._reading, self._reconciliation)
         detailing = self._keep_reading(self._engine.slow, self._detailing, self._details)
         searching = self._keep_reading(

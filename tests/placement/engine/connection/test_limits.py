@@ -96,7 +96,7 @@ def test_the_end_breaks_off_what_is_under_way(hanging: tuple[EngineServer, threa
     connection.close()
     asker.join(30)
     assert time.monotonic() - began < 2
-    assert "nobody waits" in str(errors[0])
+    assert "is not waited for" in str(errors[0])
 
 
 @pytest.mark.system

@@ -200,7 +200,7 @@ def test_the_end_breaks_a_log_in_off(server: Server) -> None:
     connection.close()
     asking.join(30)
     server.disturbances.clear()
-    assert "nobody waits" in errors[0]
+    assert "is not waited for" in errors[0]
 
 
 @pytest.mark.parametrize("drop", ["request", "answer"])
