@@ -69,7 +69,7 @@ class Stage:
             self.follower.turn()
             if not self.follower.believable:
                 self.read(ReconciliationScope.WHOLE)
-            if self.follower.details_needed > self.details_at:
+            if self.follower.required_since[ReconciliationScope.DETAILS] > self.details_at:
                 self.read(ReconciliationScope.DETAILS, self.follower.needs)
                 self.details_at = self.now
             self.follower.follow_up()

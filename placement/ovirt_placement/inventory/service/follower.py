@@ -24,10 +24,11 @@ from ovirt_placement.inventory.service.events import (
     reported_start,
     vms_named,
 )
+from ovirt_placement.inventory.service.larger_readings import ReconciliationScope, Required
 from ovirt_placement.inventory.service.rereading import PATIENCE_SECONDS, Rereading
 from ovirt_placement.inventory.service.rereads import Rereads, Subject, SubjectKind, places
 from ovirt_placement.inventory.service.view import Reading, View
-from ovirt_placement.model import MemberSearch, Snapshot
+from ovirt_placement.model import Snapshot
 from ovirt_placement.model.snapshot import HOST_STATISTICS, HOST_TAGS, VM_DETAILS, VM_STATISTICS, Part
 
 #: An event may appear so much later than one with a higher id; what appears later still is left to the
@@ -192,40 +193,35 @@ class Follower:
         self._failing_since: float | None = None
         #: What keys and rules need; may be set between two turns.
         self.demands = NO_DEMANDS
-        #: Since this moment searches must have been answered: others are wanted, or something has changed.
-        self.searches_needed = _NEVER
-        self._more_searches_at = _NEVER
-        self._searches_at = _NEVER
-        #: Since this moment details must have been read: others are wanted, or events were missed.
-        self.details_needed = _NEVER
-        self._more_details_at = _NEVER
-        #: Since this moment statistics must have been read: others are wanted, a host came, or tags changed.
-        self.statistics_needed = _NEVER
+        #: The larger readings; all must have been read whole for the view to be believed.
+        self._whole, self._statistics = Required(), Required()
+        self._details, self._searches = Required(), Required()
         self._statistics_lacked = NO_STATISTICS
-        #: Everything must have been read since this moment for the view to be believed.
-        self.whole_needed = _NEVER
-        self._whole_at = _NEVER
-        self._statistics_at = _NEVER
-        self._details_at = _NEVER
         self._read_at = _NEVER
 
     @property
     def believable(self) -> bool:
         """Whether all was read since the feed of events began."""
-        return self._whole_at >= self.whole_needed > _NEVER
+        return self._whole.read_at >= self._whole.since > _NEVER
+
+    @property
+    def required_since(self) -> dict[ReconciliationScope, float]:
+        """Since when each of the larger readings must have begun."""
+        return {
+            ReconciliationScope.WHOLE: self._whole.since,
+            ReconciliationScope.STATISTICS: self._statistics.since,
+            ReconciliationScope.DETAILS: self._details.since,
+            ReconciliationScope.SEARCHES: self._searches.since,
+        }
 
     @property
     def moments(self) -> Moments:
-        complete = self._view.details_wanted and self._details_at >= self._more_details_at
-        details_at = self._details_at if complete else _NEVER
-        answered = self._view.searches_wanted and self._searches_at >= self._more_searches_at
-        searches_at = self._searches_at if answered else _NEVER
         return Moments(
             self._read_at,
-            self._whole_at,
-            self._statistics_at,
-            details_at=details_at,
-            searches_at=searches_at,
+            self._whole.read_at,
+            self._statistics.read_at,
+            details_at=self._details.complete_at if self._view.details_wanted else _NEVER,
+            searches_at=self._searches.complete_at if self._view.searches_wanted else _NEVER,
         )
 
     @property
@@ -260,10 +256,7 @@ class Follower:
             self._failing_since = began
         elif began > self._failing_since + _LONGEST_SILENCE_SECONDS:
             self._feed = None
-        self._view.host_tags = self.demands.host_tags
-        self._want_details(began)
-        self._want_searches(began)
-        self._want_statistics(began)
+        self._want(began)
         for event in self._news(began):
             self._hear(event, began)
         self._absorb(self._clock())
@@ -279,21 +272,19 @@ class Follower:
         if self.believable:
             self._rereading.read_hosts()
 
-    def _want_details(self, now: float) -> None:
-        wanted = self.demands.details
-        if wanted & ~self._view.details_wanted:
-            self.details_needed = self._more_details_at = now
-        self._view.want_details(wanted)
-
-    def _want_searches(self, now: float) -> None:
-        if self.demands.searches - self._view.searches_wanted:
-            self.searches_needed = self._more_searches_at = now
-        self._view.want_searches(self.demands.searches)
-
-    def _want_statistics(self, now: float) -> None:
-        lacking = self._view.statistics_lacking
+    def _want(self, now: float) -> None:
+        """Have read what keys, rules and clusters need; nothing else of that is kept."""
+        view, demands = self._view, self.demands
+        view.host_tags = demands.host_tags
+        if demands.details & ~view.details_wanted:
+            self._details.want_more(now)
+        view.want_details(demands.details)
+        if demands.searches - view.searches_wanted:
+            self._searches.want_more(now)
+        view.want_searches(demands.searches)
+        lacking = view.statistics_lacking
         if lacking.lacks(self._statistics_lacked):
-            self.statistics_needed = now
+            self._statistics.since = now
         self._statistics_lacked = lacking
 
     def _news(self, began: float) -> tuple[EngineEvent, ...]:
@@ -310,7 +301,7 @@ class Follower:
 
     def _distrust(self, now: float) -> None:
         """Have everything read again: what happened before this moment may have been missed."""
-        self.whole_needed = self.details_needed = self.searches_needed = now
+        self._whole.since = self._details.since = self._searches.since = now
         self._rereading.policies.forget()
 
     def _hear(self, event: EngineEvent, now: float) -> None:
@@ -318,11 +309,11 @@ class Follower:
         if event.code in ENGINE_STARTED:
             self._distrust(now)
         if event.code in TAGS_CHANGED and Detail.OWNER in self._view.details_wanted:
-            self.details_needed = now
+            self._details.since = now
         if event.code in (*TAGS_CHANGED, *HOST_TAGS_CHANGED) and self._view.statistics_needed.tags:
-            self.statistics_needed = now
+            self._statistics.since = now
         if event.code in TAGS_CHANGED or any(True for _ in reported_by(event)):
-            self.searches_needed = now
+            self._searches.since = now
         before = None if event.vm is None else self._view.vm(event.vm)
         self._view.report(event, now)
         for reported in reported_by(event):
@@ -356,28 +347,16 @@ class Follower:
             reading = self._handed_in.popleft()
             for subject in self._view.absorb(reading, now):
                 self._rereads.ask(subject, now)
+            began, view = reading.began, self._view
             if reading.statistics is not None:
-                self._statistics_at = reading.began
+                self._statistics.take(began, now, complete=True)
             if reading.details is not None:
-                self._take_note_of(reading.details.read, reading.began, now)
+                self._details.take(began, now, complete=view.details_wanted in reading.details.read)
             if reading.searches is not None:
-                self._take_note_of_searches(reading.searches, reading.began, now)
+                answered = {(one.of, one.text) for one in reading.searches}
+                self._searches.take(began, now, complete=view.searches_wanted <= answered)
             if reading.whole is not None:
-                self._whole_at = max(self._whole_at, reading.began)
+                self._whole.take(began, now, complete=True)
                 for event in self._history:
-                    self._view.report(event, now)
+                    view.report(event, now)
                 self._history = ()
-
-    def _take_note_of(self, read: Detail, began: float, now: float) -> None:
-        """Have details read again if others are wanted by now than when their reading began."""
-        if self._view.details_wanted in read:
-            self._details_at = began
-        else:
-            self.details_needed = now
-
-    def _take_note_of_searches(self, answers: Iterable[MemberSearch], began: float, now: float) -> None:
-        """The same for searches."""
-        if self._view.searches_wanted <= {(one.of, one.text) for one in answers}:
-            self._searches_at = began
-        else:
-            self.searches_needed = now

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
 
@@ -71,8 +73,35 @@ _NEVER = float("-inf")
 _IDLE_SECONDS = 60.0
 
 
+@dataclass
+class Required:
+    """Since when a larger reading must have begun, and when the last one did."""
+
+    #: Something has changed since, or other things are wanted; minus infinity before anything is.
+    since: float = _NEVER
+    #: Since when more is wanted: what was read before lacks that.
+    more_since: float = _NEVER
+    read_at: float = _NEVER
+
+    def want_more(self, now: float) -> None:
+        """Have it read again, for more than before."""
+        self.since = self.more_since = now
+
+    def take(self, began: float, now: float, *, complete: bool) -> None:
+        """Take note of a reading; one that lacks what is wanted by now is made again."""
+        if complete:
+            self.read_at = max(self.read_at, began)
+        else:
+            self.since = now
+
+    @property
+    def complete_at(self) -> float:
+        """When all that is wanted was read."""
+        return self.read_at if self.read_at >= self.more_since else _NEVER
+
+
 class Reconciliation:
-    """Larger readings, each at its own interval; the first of them must be demanded, and sooner if it is."""
+    """Larger readings, each at its own interval; the first of them must be required, and sooner if it is."""
 
     def __init__(
         self, settings: InventorySettings, *scopes: ReconciliationScope, patience: float = 1.0
@@ -91,36 +120,24 @@ class Reconciliation:
         self._intervals = {scope: intervals[scope] for scope in scopes}
         self._first = scopes[0]
         self._patience = patience
-        #: When the last successful reading of each scope began.
+        #: When the last successful reading of each scope began, and since when one must have begun.
         self._began = dict.fromkeys(scopes, _NEVER)
-        self._demanded = self._asked_at = _NEVER
-        #: Since when a reading of a scope must have begun.
-        self._required: dict[ReconciliationScope, float] = {}
+        self._required = dict.fromkeys(scopes, _NEVER)
+        self._asked_at = _NEVER
 
     def asked(self, now: float) -> None:
         """Take note of a reader that asks for a newer snapshot: what waited for one is due."""
         self._asked_at = now
 
-    def demand(self, not_before: float) -> bool:
-        """Ask for a first reading that begins at this moment or later; false if it was asked for."""
-        if not_before <= self._demanded:
-            return False
-        self._demanded = not_before
-        return True
-
-    def require(self, scope: ReconciliationScope, since: float) -> bool:
-        """Have a scope read that was not read since this moment; false if that was asked for."""
-        if since <= self._required.get(scope, _NEVER):
-            return False
-        self._required[scope] = since
-        return True
+    def require(self, since: Mapping[ReconciliationScope, float]) -> bool:
+        """Have what is read here read since these moments; whether that is more than was asked for."""
+        more = {scope: at for scope, at in since.items() if at > self._required.get(scope, at)}
+        self._required |= more
+        return bool(more)
 
     def next_reading(self, now: float, needs: Needs) -> ReconciliationScope | None:
         """Say what to read now; nothing before the first demand."""
-        due = self._due(needs)
-        if self._first in due and self._demanded > self._began[self._first]:
-            return self._first
-        return next((scope for scope, moment in due.items() if moment <= now), None)
+        return next((scope for scope, moment in self._due(needs).items() if moment <= now), None)
 
     def done(self, scope: ReconciliationScope, began: float) -> None:
         """Take note of a reading that was successful; its interval counts from its beginning."""
@@ -130,34 +147,31 @@ class Reconciliation:
 
     def pause(self, now: float, needs: Needs) -> float:
         """Say for how many seconds nothing is due unless it is demanded."""
-        if self.next_reading(now, needs) is not None:
-            return 0.0
         return max(0.0, min(self._due(needs).values(), default=now + _IDLE_SECONDS) - now)
 
     def _due(self, needs: Needs) -> dict[ReconciliationScope, float]:
         """When each scope is due that is needed."""
+        scopes = [scope for scope in self._began if _needed(scope, needs)]
         if self._began[self._first] == _NEVER:
-            return {self._first: _NEVER} if self._demanded > _NEVER and _needed(self._first, needs) else {}
-        return {
-            scope: _NEVER
-            if began < self._required.get(scope, _NEVER)
-            else began + self._interval(scope, began)
-            for scope, began in self._began.items()
-            if _needed(scope, needs)
-        }
+            is_required = self._required[self._first] > _NEVER
+            scopes = [self._first] if self._first in scopes and is_required else []
+        return {scope: self._due_at(scope, self._began[scope]) for scope in scopes}
 
-    def _interval(self, scope: ReconciliationScope, began: float) -> float:
+    def _due_at(self, scope: ReconciliationScope, began: float) -> float:
+        if began < self._required[scope]:
+            return _NEVER
         waits = scope is ReconciliationScope.STATISTICS and self._asked_at < began
-        return self._intervals[scope] * (self._patience if waits else 1.0)
+        return began + self._intervals[scope] * (self._patience if waits else 1.0)
 
 
 def _needed(scope: ReconciliationScope, needs: Needs) -> bool:
     """Whether there is anything to read; of the topology always."""
-    if scope is ReconciliationScope.STATISTICS:
-        return bool(needs.statistics)
-    if scope is ReconciliationScope.SEARCHES:
-        return bool(needs.searches)
-    return scope is not ReconciliationScope.DETAILS or bool(needs.details)
+    asked_for = {
+        ReconciliationScope.STATISTICS: needs.statistics,
+        ReconciliationScope.SEARCHES: needs.searches,
+        ReconciliationScope.DETAILS: needs.details,
+    }
+    return bool(asked_for.get(scope, True))
 
 
 class LargerReadings:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection
@@ -146,6 +147,16 @@ async def _serve(
         publisher.withdraw()
 
 
+class _Lane(NamedTuple):
+    """Larger readings that are made one after the other."""
+
+    connection: EngineConnection
+    attempts: Attempts
+    due: Reconciliation
+    #: So long nothing is read after each.
+    rest: float = 0.0
+
+
 class _Service:
     """Loops, each with its own connection: one follows the events, others make the larger readings.
 
@@ -165,7 +176,6 @@ class _Service:
     ) -> None:
         self._directory = config.inventory.directory
         self._pace = ReconciliationPace(config.inventory.interval_seconds, config.inventory.max_age_seconds)
-        self._engine = engine
         self._publisher = publisher
         self._notifier = notifier
         self._metrics = metrics
@@ -176,18 +186,22 @@ class _Service:
         metrics.follow_outcomes(self._accepted.outcomes)
         self._larger = LargerReadings()
         self._following, self._looking = Attempts(), Attempts()
-        self._reading, self._detailing, self._searching = Attempts(), Attempts(), Attempts()
         late = self._following.want_from_any_thread
         self._follower = Follower(engine.feed, now, self._heard, tagged=config.ha.tagged, came_late=late)
-        self._reconciliation = Reconciliation(
+        whole = Reconciliation(
             config.inventory,
             ReconciliationScope.WHOLE,
             ReconciliationScope.HOSTS,
             ReconciliationScope.STATISTICS,
             patience=_PATIENCE,
         )
-        self._details = Reconciliation(config.inventory, ReconciliationScope.DETAILS)
-        self._searches = Reconciliation(config.inventory, ReconciliationScope.SEARCHES)
+        details = Reconciliation(config.inventory, ReconciliationScope.DETAILS)
+        searches = Reconciliation(config.inventory, ReconciliationScope.SEARCHES)
+        self._whole = _Lane(engine.bulk, Attempts(), whole)
+        self._beside = (
+            _Lane(engine.slow, Attempts(), details),
+            _Lane(engine.slow, Attempts(), searches, _SEARCH_PAUSE_SECONDS),
+        )
         self._key_watch = KeyWatch(config.store, config.engine.name, _FIRST_STORE_SECONDS, _STORE_SECONDS)
         self._needs = NOTHING
         self._asking = Asking(notifier, lambda: publisher.has_read)
@@ -205,14 +219,10 @@ class _Service:
         """
         server = await self._readers.listen(self._directory)
         listening()
-        reading = self._keep_reading(self._engine.bulk, self._reading, self._reconciliation)
-        detailing = self._keep_reading(self._engine.slow, self._detailing, self._details)
-        searching = self._keep_reading(
-            self._engine.slow, self._searching, self._searches, _SEARCH_PAUSE_SECONDS
-        )
         following = self._keep_following(), self._keep_looking(), self._keep_seeking()
+        reading = map(self._keep_reading, (self._whole, *self._beside))
         saving = self._publisher.keep_saved()
-        loops = [asyncio.create_task(each) for each in (*following, reading, detailing, searching, saving)]
+        loops = [asyncio.create_task(each) for each in (*following, *reading, saving)]
         stopped = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stopped.set)
@@ -240,14 +250,9 @@ class _Service:
                 self._turning_since = began
                 state = await self._asking.attempt(self._following, self._turn)
                 self._turning_since = _NEVER
-            if self._reconciliation.demand(self._follower.whole_needed):
-                self._reading.wanted.set()
-            if self._reconciliation.require(ReconciliationScope.STATISTICS, self._follower.statistics_needed):
-                self._reading.wanted.set()
-            if self._details.demand(self._follower.details_needed):
-                self._detailing.wanted.set()
-            if self._searches.demand(self._follower.searches_needed):
-                self._searching.wanted.set()
+            for lane in (self._whole, *self._beside):
+                if lane.due.require(self._follower.required_since):
+                    lane.attempts.wanted.set()
             if state is not None:
                 self._publisher.state = state
                 self._need(state.needs)
@@ -284,14 +289,13 @@ class _Service:
             self._following.wanted.set()
             await asyncio.sleep(_SEEK_SECONDS)
 
-    async def _keep_reading(
-        self, connection: EngineConnection, attempts: Attempts, due: Reconciliation, rest: float = 0.0
-    ) -> None:
+    async def _keep_reading(self, lane: _Lane) -> None:
+        attempts, due = lane.attempts, lane.due
         while True:
             began, needs = attempts.begin(), self._needs
             scope = due.next_reading(began, needs)
             if scope is not None:
-                reading = partial(self._larger.read, connection, scope, needs, began)
+                reading = partial(self._larger.read, lane.connection, scope, needs, began)
                 with self._metrics.readings.labels(scope.name.lower()).time():
                     found = await self._asking.attempt(attempts, reading)
                 if found is not None:
@@ -299,14 +303,13 @@ class _Service:
                     self._follower.hand_in(found)
                     self._following.wanted.set()
                 await self._readers.report()
-                await asyncio.sleep(rest)
+                await asyncio.sleep(lane.rest)
             await attempts.pause(due.pause(now(), self._needs))
 
     async def _publish(self) -> None:
         await in_thread(self._served.look)
-        await self._publisher.publish(
-            wait_for_details=not (self._detailing.failures or self._searching.failures)
-        )
+        fails = any(lane.attempts.failures for lane in self._beside)
+        await self._publisher.publish(wait_for_details=not fails)
 
     def _counted(self, decide: Callable[[Decide], Decided]) -> Callable[[Decide], Decided]:
         """Decide so that more decisions find the engine asked and the next versions ready."""
@@ -331,19 +334,17 @@ class _Service:
     def _need(self, needs: Needs) -> None:
         if needs != self._needs:
             self._needs = needs
-            self._reading.wanted.set()
-            self._detailing.wanted.set()
-            self._searching.wanted.set()
+            for lane in (self._whole, *self._beside):
+                lane.attempts.wanted.set()
 
     def _want(self, question: Refresh) -> None:
         """Have read soon what answers a reader, and what others will ask for after it."""
         asked = now()
         self._pace.asked(asked)
-        self._reconciliation.asked(asked)
-        if self._reconciliation.next_reading(asked, self._needs) is not None:
-            self._reading.wanted.set()
-        if question.whole and self._reconciliation.demand(question.not_before):
-            self._reading.wanted.set()
+        due, whole = self._whole.due, {ReconciliationScope.WHOLE: question.not_before}
+        due.asked(asked)
+        if due.next_reading(asked, self._needs) is not None or (question.whole and due.require(whole)):
+            self._whole.attempts.wanted.set()
         if question.vm is not None and not self._knows(question):
             self._follower.unknown_vms.want(question.vm)
             self._sought.set()
@@ -363,5 +364,5 @@ class _Service:
     def _awaited(self, question: Refresh) -> Iterable[Attempts]:
         """The attempts without which a reader cannot be answered."""
         if question.whole or not self._follower.believable:
-            return (self._following, self._reading)
+            return (self._following, self._whole.attempts)
         return (self._following,)

@@ -38,7 +38,7 @@ def test_tags_of_hosts_are_missed_until_they_are_read_and_asked_for_when_a_rule_
     stage.follower.demands = Demands(host_tags=True)  # a rule came that goes by them
     stage.turn()
     assert list(stage.follower.unread) == ["host_tags"]
-    assert stage.follower.statistics_needed == stage.now
+    assert stage.follower.required_since[ReconciliationScope.STATISTICS] == stage.now
     stage.read(STATISTICS, stage.follower.needs)
     stage.turn()
     assert not stage.follower.unread
@@ -57,7 +57,7 @@ def test_a_host_that_comes_has_no_tags_before_they_are_read(stage: Stage) -> Non
     stage.turn()
     stage.turn()
     assert list(stage.follower.unread) == ["host_tags"]
-    assert stage.follower.statistics_needed > 0
+    assert stage.follower.required_since[ReconciliationScope.STATISTICS] > 0
 
 
 def test_what_is_required_is_read_before_its_interval_is_over() -> None:
@@ -65,13 +65,13 @@ def test_what_is_required_is_read_before_its_interval_is_over() -> None:
         InventorySettings(), ReconciliationScope.WHOLE, ReconciliationScope.HOSTS, STATISTICS, patience=5.0
     )
     needs = Needs(statistics=Needed(hosts=True, vms=True, tags=True))
-    due.demand(0.0)
+    due.require({ReconciliationScope.WHOLE: 0.0})
     for scope in (ReconciliationScope.WHOLE, STATISTICS):
         assert due.next_reading(1.0, needs) is scope
         due.done(scope, 1.0)
     assert due.next_reading(2.0, needs) is None
-    assert due.require(STATISTICS, 2.0)
-    assert not due.require(STATISTICS, 2.0)
+    assert due.require({STATISTICS: 2.0})
+    assert not due.require({STATISTICS: 2.0})
     assert due.next_reading(2.0, needs) is STATISTICS
     due.done(STATISTICS, 2.0)
     assert due.next_reading(2.5, needs) is None

@@ -83,11 +83,11 @@ def test_a_larger_reading_that_began_with_fewer_wishes_is_not_enough(stage: Stag
     before = stage.follower.needs
     stage.follower.demands = Demands(Detail.DISKS | Detail.NICS)
     stage.follower.turn()
-    needed = stage.follower.details_needed
+    needed = stage.follower.required_since[ReconciliationScope.DETAILS]
     stage.now += 1
     stage.read(ReconciliationScope.DETAILS, before)
     stage.follower.turn()
-    assert stage.follower.details_needed > needed
+    assert stage.follower.required_since[ReconciliationScope.DETAILS] > needed
     assert stage.follower.moments.details_at == float("-inf")
     turns(stage)
     assert all(vm.nics and vm.disks for vm in stage.follower.snapshot().vms)
