@@ -12,7 +12,7 @@ from typing import Any
 from ovirt_placement import config
 from ovirt_placement.inventory.accepted import Accepted
 from ovirt_placement.inventory.publication import Moments, Publication, now
-from ovirt_placement.inventory.service.answering import Readers, ServedState
+from ovirt_placement.inventory.service.answering import Readers
 from ovirt_placement.inventory.service.attempts import Attempts
 from ovirt_placement.inventory.service.metrics import InventoryMetrics
 from ovirt_placement.inventory.service.publisher import Publisher
@@ -59,15 +59,19 @@ class ServedInventory:
         tried = Attempts()
         tried.began, tried.error = math.inf, self._error
         self._readers = Readers(
-            self._publisher, metrics, lambda question: None, lambda question: (tried,), lambda question: True
+            self._publisher,
+            metrics,
+            self.config,
+            Decider,
+            want=lambda question: None,
+            awaited=lambda question: (tried,),
+            knows=lambda question: True,
         )
-        self._served = ServedState(self._publisher, self._readers, self.config)
-        self._readers.serve(self._served.since, Decider(self._served.decisions))
         self._server = await self._readers.listen(directory)
 
     async def _publish(self, snapshot: Snapshot, moments: Moments, same_story: bool) -> None:
         if not same_story:
-            self._served.decisions.accepted = Accepted(self.config.inventory.expected_seconds)
+            self._readers.decisions.accepted = Accepted(self.config.inventory.expected_seconds)
         before, number = self._publisher.version, self._publisher.number
         if before is None or before.snapshot != snapshot:
             number = max(number + 1, int(now() * 1_000_000))
@@ -82,4 +86,3 @@ class ServedInventory:
         for one in waiting:
             one.cancel()
         await asyncio.gather(*waiting, return_exceptions=True)
-        self._served.close()

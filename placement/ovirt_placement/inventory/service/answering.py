@@ -43,6 +43,8 @@ from ovirt_service.errors import UserError
 from ovirt_service.saying import Said
 
 _Answer = TypeVar("_Answer")
+#: What answers policy units, given the states to decide on.
+Decider = Callable[[Decisions], Callable[[Decide], Decided]]
 
 _log = logging.getLogger(__name__)
 
@@ -135,12 +137,14 @@ def _backlog() -> int:
 
 
 class Readers:
-    """All who wait; made within the loop of asyncio that it is for."""
+    """All who ask, and a `Source` of decisions for any thread; made within the loop that it is for."""
 
     def __init__(
         self,
         publisher: Publisher,
         metrics: InventoryMetrics,
+        config: Config,
+        decider: Decider,
         want: Callable[[Refresh], None],
         awaited: Callable[[Refresh], Iterable[Attempts]],
         knows: Callable[[Refresh], bool],
@@ -151,9 +155,13 @@ class Readers:
         """
         self._publisher = publisher
         self._metrics = metrics
-        self.want = want
+        self._want = want
         self._awaited = awaited
-        self.knows = knows
+        self._knows = knows
+        self._intents = OpenIntents(config.store, config.engine.name)
+        self._loop = asyncio.get_running_loop()
+        self.decisions = Decisions(self, config.inventory)
+        self._decide = decider(self.decisions)
         self._quick = ThreadPoolExecutor(_QUICK_THREADS, "decision")
         self._slow = ThreadPoolExecutor(_SLOW_THREADS, "long-decision")
         self._changed = asyncio.Condition()
@@ -162,20 +170,12 @@ class Readers:
         self._deciding = _shares(_MOST_DECISIONS)
         self._deciding_long = _shares(_MOST_LONG_DECISIONS)
         self._sending = _shares(_MOST_STATES)
-        #: Those that may ask again, and those that have asked nothing yet, with their users:
-        #: of each the oldest first.
-        self._idle: dict[asyncio.StreamWriter, int] = {}
-        self._silent: dict[asyncio.StreamWriter, int] = {}
+        #: Those that ask nothing at the moment, with their users: who has asked nothing for longest first.
+        self._quiet: dict[asyncio.StreamWriter, int] = {}
         #: How many wait for whatever is published next.
         self._waking = 0
         self._said = Said(_QUIET_SECONDS)
         self._most = descriptors() - _OTHER_DESCRIPTORS - _backlog()
-
-    def serve(
-        self, state: Callable[[Publication, int | None], State], decide: Callable[[Decide], Decided]
-    ) -> None:
-        """Answer by these, in threads: what a reader gets who has a version, and what a policy unit does."""
-        self._state, self._decide = state, decide
 
     async def report(self) -> None:
         """Let all who wait look again: something was published, or an attempt has ended."""
@@ -183,9 +183,10 @@ class Readers:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Begin no more decisions."""
+        """Begin no more decisions, and close the store."""
         for pool in (self._quick, self._slow):
             pool.shutdown(wait=False, cancel_futures=True)
+        self._intents.close()
 
     async def listen(self, directory: Path) -> asyncio.Server:
         """Let readers come to the socket of a directory; raises `UserError` if there can be none."""
@@ -210,23 +211,23 @@ class Readers:
             self._refuse(writer)
             return
         self._connected[user] += 1
-        quiet, seconds = self._silent, _SILENCE_SECONDS
+        seconds = _SILENCE_SECONDS
         try:
             while True:
-                quiet[writer] = user
+                self._quiet[writer] = user
                 async with asyncio.timeout(seconds):
                     question = await _read(reader)
-                quiet.pop(writer, None)
+                self._quiet.pop(writer, None)
                 if isinstance(question, Wake) and self._waking >= self._most // 2:
                     self._refuse(writer)  # who only watches leaves room for who decides
                     return
                 self._metrics.questions.labels(type(question).__name__.lower()).inc()
-                heard = asyncio.get_running_loop().call_later(_HEARD_SECONDS, writer.write, HEARD)
+                heard = self._loop.call_later(_HEARD_SECONDS, writer.write, HEARD)
                 try:
                     await self._answer(question, user, reader, writer, heard)
                 finally:
                     heard.cancel()
-                quiet, seconds = self._idle, _KEPT_SECONDS
+                seconds = _KEPT_SECONDS
         except (OSError, EOFError, ValueError, RecursionError):
             _log.debug("a reader went away, said nothing, or spoke another language")
             writer.transport.abort()
@@ -234,7 +235,7 @@ class Readers:
             _log.debug("a reader waited until the end")  # who awaits a connection takes this for a mistake
         finally:
             self._connected[user] -= 1
-            quiet.pop(writer, None)
+            self._quiet.pop(writer, None)
             writer.close()
 
     async def _answer(
@@ -245,7 +246,6 @@ class Readers:
         writer: asyncio.StreamWriter,
         heard: asyncio.TimerHandle,
     ) -> None:
-        loop = asyncio.get_running_loop()
         if isinstance(question, Wake):
             await _send(writer, await _while_there(reader, self._woken(question.version)), heard)
         elif isinstance(question, Refresh):
@@ -257,25 +257,25 @@ class Readers:
             is_slow = question.unit in SLOW_UNITS
             pool, shares = (self._slow, self._deciding_long) if is_slow else (self._quick, self._deciding)
             async with shares[user]:
-                await _send(writer, await loop.run_in_executor(pool, self._decide, question), heard)
+                decided = await self._loop.run_in_executor(pool, self._decide, question)
+                await _send(writer, decided, heard)
 
     def _has_room(self, user: int) -> bool:
         """Whether another connection of a user has room, if need be in place of one that asks nothing."""
         most = max(self._most, _FEWEST_READERS)
         if self._connected.total() >= most:
-            return self._make_room({*self._idle.values(), *self._silent.values()})
+            return self._make_room(set(self._quiet.values()))
         share = min(_MOST_OF_ONE_USER, max(most // 2, _FEWEST_READERS))
         return self._connected[user] < share or self._make_room({user})
 
     def _make_room(self, users: Container[int]) -> bool:
         """Close a connection of these users that waits for no answer; whether there was one."""
-        for quiet in (self._idle, self._silent):
-            oldest = next((one for one, user in quiet.items() if user in users), None)
-            if oldest is not None:
-                del quiet[oldest]
-                self._refuse(oldest)
-                return True
-        return False
+        oldest = next((one for one, user in self._quiet.items() if user in users), None)
+        if oldest is None:
+            return False
+        del self._quiet[oldest]
+        self._refuse(oldest)
+        return True
 
     def _refuse(self, writer: asyncio.StreamWriter) -> None:
         self._metrics.closed.inc()
@@ -289,8 +289,7 @@ class Readers:
         if error is not None or version is None:
             moments = () if version is None else tuple(version.moments)
             return State(moments=moments, error=error or "the inventory knows nothing yet")
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._quick, self._state, version, question.known)
+        return await self._loop.run_in_executor(self._quick, self._since, version, question.known)
 
     async def fresh(self, question: Refresh) -> str | None:
         """Wait for one turn, look and reading that began late enough for all who wait; or say what failed."""
@@ -299,7 +298,7 @@ class Readers:
         while not self.holds(question):
             if (error := self._failure(question)) is not None:
                 return error
-            self.want(question)
+            self._want(question)
             async with self._changed:
                 await self._changed.wait()
         return None
@@ -310,7 +309,7 @@ class Readers:
             return False
         moments = self._publisher.moments
         at = min(moments.as_of, moments.whole_at) if question.whole else moments.as_of
-        return at >= question.not_before and self.knows(question)
+        return at >= question.not_before and self._knows(question)
 
     def _failure(self, question: Refresh) -> str | None:
         """Say why the question cannot be answered now: what it waits for was tried since, and failed."""
@@ -326,27 +325,12 @@ class Readers:
             self._waking -= 1
         return self._publisher.number
 
-
-class ServedState:
-    """A `Source` of decisions for other threads than that of the loop; made within the loop."""
-
-    def __init__(self, publisher: Publisher, readers: Readers, config: Config) -> None:
-        self._publisher = publisher
-        self._readers = readers
-        self._intents = OpenIntents(config.store, config.engine.name)
-        self._loop = asyncio.get_running_loop()
-        self.decisions = Decisions(self, config.inventory)
-
-    def close(self) -> None:
-        """Close the store."""
-        self._intents.close()
-
     def look(self) -> None:
         """Guess where what was accepted will be, while nothing shows yet what came of it."""
         if self.decisions.accepted.has_news and (last := self.last()) is not None:
             self.decisions.accepted.over(last.snapshot, last.as_of, now())
 
-    def since(self, version: Publication, known: int | None) -> State:
+    def _since(self, version: Publication, known: int | None) -> State:
         """What a reader gets who has a version: what has changed since, and what is on its way."""
         snapshot = self._intents.over(version.snapshot)
         snapshot = self.decisions.accepted.over(snapshot, version.moments.as_of, now())
@@ -359,11 +343,11 @@ class ServedState:
     def base(self, max_age: float, until: float, vm: str | None = None, *, patient: bool = True) -> Base:
         """The version, once it is fresh enough and the engine was asked for the VM."""
         question = Refresh(now() - max_age, max_age <= 0, vm)
-        if not self._readers.holds(question):
-            if not patient and not self._readers.knows(question):
-                self._loop.call_soon_threadsafe(self._readers.want, question)
+        if not self.holds(question):
+            if not patient and not self._knows(question):
+                self._loop.call_soon_threadsafe(self._want, question)
                 raise Awaited("the engine is being asked for a VM that it has not shown yet")
-            waiting = asyncio.run_coroutine_threadsafe(self._readers.fresh(question), self._loop)
+            waiting = asyncio.run_coroutine_threadsafe(self.fresh(question), self._loop)
             try:
                 error = waiting.result(max(0.0, until - time.monotonic()))
             except NotInTime:

@@ -17,11 +17,10 @@ from typing import NamedTuple
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.inventory.asking import SOCKET_NAME
-from ovirt_placement.inventory.decision import Decisions
 from ovirt_placement.inventory.on_demand import NOTHING, Needs
 from ovirt_placement.inventory.protocol import Decide, Decided, Refresh
 from ovirt_placement.inventory.publication import now
-from ovirt_placement.inventory.service.answering import Readers, ServedState
+from ovirt_placement.inventory.service.answering import Decider, Readers
 from ovirt_placement.inventory.service.attempts import (
     LONGEST_PAUSE_SECONDS,
     Asking,
@@ -107,10 +106,6 @@ _NEVER = float("-inf")
 _log = logging.getLogger(__name__)
 
 
-#: What answers policy units, given the states to decide on.
-Decider = Callable[[Decisions], Callable[[Decide], Decided]]
-
-
 def run(config: Config, ready: Callable[[], None], decider: Decider) -> None:
     """Answer until SIGTERM or SIGINT; `ready` is called once it answers, by what it has read or had saved.
 
@@ -179,10 +174,16 @@ class _Service:
         self._publisher = publisher
         self._notifier = notifier
         self._metrics = metrics
-        self._readers = Readers(publisher, metrics, self._want, self._awaited, self._knows)
-        self._served = ServedState(publisher, self._readers, config)
-        self._accepted = self._served.decisions.accepted
-        self._readers.serve(self._served.since, self._counted(decider(self._served.decisions)))
+        self._readers = Readers(
+            publisher,
+            metrics,
+            config,
+            lambda decisions: self._counted(decider(decisions)),
+            self._want,
+            self._awaited,
+            self._knows,
+        )
+        self._accepted = self._readers.decisions.accepted
         metrics.follow_outcomes(self._accepted.outcomes)
         self._larger = LargerReadings()
         self._following, self._looking = Attempts(), Attempts()
@@ -239,7 +240,6 @@ class _Service:
                 task.cancel()
             server.close()
             self._key_watch.close()
-            self._served.close()
             self._readers.close()
 
     async def _keep_following(self) -> None:
@@ -307,7 +307,7 @@ class _Service:
             await attempts.pause(due.pause(now(), self._needs))
 
     async def _publish(self) -> None:
-        await in_thread(self._served.look)
+        await in_thread(self._readers.look)
         fails = any(lane.attempts.failures for lane in self._beside)
         await self._publisher.publish(wait_for_details=not fails)
 

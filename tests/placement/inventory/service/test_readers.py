@@ -21,9 +21,8 @@ from ovirt_placement import inventory
 from ovirt_placement.config import Config
 from ovirt_placement.inventory.asking import SOCKET_NAME, address
 from ovirt_placement.inventory.protocol import Decide, Decided, Refresh, ask
-from ovirt_placement.inventory.publication import Moments
+from ovirt_placement.inventory.publication import Moments, Publication
 from ovirt_placement.inventory.service.follower import MOST_AT_ONCE, UnknownVms
-from ovirt_placement.inventory.service.publisher import Version
 from ovirt_placement.inventory.service.service import _Service
 from tests.builders import snapshot, vm
 from tests.paths import RECORDING
@@ -180,11 +179,11 @@ def test_a_vm_that_is_read_and_not_published_yet_is_awaited() -> None:
     """Decisions go by the version: for a moment after a reading it is still the one before."""
     before, read = snapshot(vm("known", None)), snapshot(vm("known", None), vm("new-vm", None))
     moments = Moments(1.0)
-    publisher = SimpleNamespace(state=SimpleNamespace(snapshot=read), version=Version(1, before, moments))
+    publisher = SimpleNamespace(state=SimpleNamespace(snapshot=read), version=Publication(1, moments, before))
     service: Any = SimpleNamespace(_publisher=publisher, _follower=SimpleNamespace(unknown_vms=UnknownVms()))
     asked = [Refresh(1.0, vm=name) for name in ("known", "new-vm")]
     assert [_Service._knows(service, one) for one in asked] == [True, False]
-    publisher.version = Version(2, read, moments)
+    publisher.version = Publication(2, moments, read)
     assert [_Service._knows(service, one) for one in asked] == [True, True]
 
 
