@@ -84,15 +84,18 @@ class VmDetails(NamedTuple):
 _NONE = VmDetails()
 
 
+#: What the network interfaces of VMs refer to.
+Networks = tuple[tuple[Network, ...], tuple[VnicProfile, ...]]
+
+
 @dataclass(frozen=True)
 class Details:
-    """What one reading found of all VMs, by id, and what their network interfaces refer to."""
+    """What one reading found of all VMs, by id."""
 
     #: What was read.
     read: Detail
     vms: Mapping[str, VmDetails] = field(default_factory=dict)
-    networks: tuple[Network, ...] = ()
-    vnic_profiles: tuple[VnicProfile, ...] = ()
+    networks: Networks = ((), ())
 
 
 def read_details(connection: EngineConnection, wanted: Detail) -> Details:
@@ -101,8 +104,7 @@ def read_details(connection: EngineConnection, wanted: Detail) -> Details:
     from ovirt_placement.engine.reading.topology import detailed_vms, read_networks
 
     vms = {vm.id: VmDetails.of(vm) for vm in detailed_vms(connection, wanted)}
-    around = read_networks(connection) if Detail.NICS in wanted else ()
-    return Details(wanted, vms, *around)
+    return Details(wanted, vms, read_networks(connection) if Detail.NICS in wanted else ((), ()))
 
 
 class KnownDetails:
@@ -110,8 +112,7 @@ class KnownDetails:
 
     def __init__(self) -> None:
         self.wanted = NO_DETAILS
-        self.networks: tuple[Network, ...] = ()
-        self.vnic_profiles: tuple[VnicProfile, ...] = ()
+        self.networks: Networks = ((), ())
         self._vms: dict[str, tuple[Span, VmDetails]] = {}
         self._networks_read = NEVER
         #: The last reading of all VMs, if all that is wanted was read then.
@@ -125,7 +126,7 @@ class KnownDetails:
         known = self._vms.items() if wanted else ()
         self._vms = {vm: (span, found.only(wanted)) for vm, (span, found) in known}
         if Detail.NICS not in wanted:
-            self.networks, self.vnic_profiles, self._networks_read = (), (), NEVER
+            self.networks, self._networks_read = ((), ()), NEVER
 
     def put(self, vm: Vm, span: Span) -> bool:
         """Take a VM that was read with all that is wanted; whether that is newer than what was known."""
@@ -136,15 +137,13 @@ class KnownDetails:
         self._vms[vm.id] = span, VmDetails.of(vm)
         return True
 
-    def put_networks(
-        self, networks: tuple[Network, ...], vnic_profiles: tuple[VnicProfile, ...], span: Span
-    ) -> bool:
+    def put_networks(self, found: Networks, span: Span) -> bool:
         """Take networks and vNIC profiles; whether they are newer than those that are known."""
         if Detail.NICS not in self.wanted:
             return True
         if span.began < self._networks_read.ended:
             return False
-        self.networks, self.vnic_profiles, self._networks_read = networks, vnic_profiles, span
+        self.networks, self._networks_read = found, span
         return True
 
     def put_all(self, found: Details, span: Span) -> None:
@@ -155,7 +154,7 @@ class KnownDetails:
         for vm, details in found.vms.items():
             if self._known(vm)[0].began <= span.began:
                 self._vms[vm] = span, details.only(self.wanted)
-        self.put_networks(found.networks, found.vnic_profiles, span)
+        self.put_networks(found.networks, span)
         self._all_read = span
 
     def of_vm(self, vm: Vm) -> Vm:
@@ -170,7 +169,7 @@ class KnownDetails:
 
     def has_unknown_profile(self, vm: Vm) -> bool:
         """Whether an interface of the VM has a vNIC profile that is not known yet."""
-        profiles = {profile.id for profile in self.vnic_profiles}
+        profiles = {profile.id for profile in self.networks[1]}
         return any(nic.vnic_profile is not None and nic.vnic_profile not in profiles for nic in vm.nics)
 
     def _known(self, vm: str) -> tuple[Span, VmDetails]:

@@ -99,7 +99,7 @@ class Decider:
         """Answer a question; what went wrong is the answer, too."""
         if question.unit not in UNITS:
             return Decided(failure=f"there is no unit {question.unit!r:.100}")
-        report = self._reporting.begin(question)
+        report = Report(self._reporting, question)
         try:
             return replace(self._answered(question, report), log=report.lines)
         except RefusedLoudlyError as error:
@@ -125,12 +125,11 @@ class Decider:
     def _accepted_hosts(self, rule: Rule, question: Decide, decision: Decision, report: Report) -> Decided:
         """A filter goes by what the engine has confirmed: what is only expected refuses no host."""
         request = _request(rule, question, report)
-        report.notes(rule, question.vm, decision.confirmed)
+        report.notes(rule, decision.confirmed)
         verdicts = _verdicts(rule, decision, request)
         if loud := _loud(verdicts):
             raise RefusedLoudlyError(loud, decision.confirmed)
-        report.warnings(question.vm, verdicts, decision.confirmed)
-        report.refusals(question.vm, verdicts, decision.confirmed)
+        report.verdicts(verdicts, decision.confirmed)
         report.age(decision)
         if not all(verdict.accepted for verdict in verdicts) and gives_way(decision.confirmed, request):
             return Decided(question.hosts, age_seconds=decision.age_seconds)
@@ -147,7 +146,7 @@ class Decider:
         """A weight counts what is expected."""
         snapshot, request = decision.snapshot, _request(rule, question, report)
         weights = rule.weight(snapshot, request) if rule.weight else ()
-        report.ranks(question.vm, weights, snapshot)
+        report.ranks(weights, snapshot)
         report.age(decision)
         ranks = [weight.rank for weight in weights]
         if weights and _begins(decision, question):
@@ -209,7 +208,7 @@ def _factor(snapshot: Snapshot, vm: str, unit: str) -> int:
 
 
 def _request(rule: Rule, question: Decide, report: Report) -> Request:
-    report.complaints(rule, question.parameters)
+    report.complaints(rule)
     return Request(
         (question.vm,),
         tuple(question.hosts),

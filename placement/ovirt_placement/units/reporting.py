@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
@@ -74,46 +74,21 @@ def recorded(verdicts: Sequence[Verdict], snapshot: Snapshot) -> str:
 
 #: A decision on a state older than this is worth a line in the log.
 _OLD_SECONDS = 2.0
-#: Of this many sets of parameters that cannot be together it is remembered that this was said.
-_MOST_COMPLAINTS = 64
 
 
 class Reporting:
     """What was said in the decisions before, for all threads."""
 
     def __init__(self) -> None:
-        self._said = Said()
-        self._lock = threading.Lock()
-        self._complained: dict[tuple[str, frozenset[tuple[str, str]]], None] = {}
-
-    def begin(self, question: Decide) -> Report:
-        """The report of one decision."""
-        return Report(self, question)
-
-    def is_old(self, unit: str) -> bool:
-        """Whether it is news that a unit decides on an old state."""
-        return self._said.is_news(unit)
-
-    def is_young(self, unit: str) -> bool:
-        """Whether it is news that it does so no more."""
-        return self._said.is_over(unit)
-
-    def is_first(self, unit: str, parameters: Mapping[str, str]) -> bool:
-        """Whether these parameters are new."""
-        asked = (unit, frozenset(parameters.items()))
-        with self._lock:
-            known = asked in self._complained
-            self._complained[asked] = None
-            if len(self._complained) > _MOST_COMPLAINTS:
-                del self._complained[next(iter(self._complained))]
-        return not known
+        #: Of units that decided on an old state; of units and parameters that cannot be together.
+        self.old, self.complained = Said(), Said()
 
 
 @dataclass
 class Report:
-    """The lines of one decision: level and text."""
+    """The lines of one decision for its caller: level and text."""
 
-    _reporting: Reporting
+    _before: Reporting
     _question: Decide
     lines: list[tuple[int, str]] = field(default_factory=list)
 
@@ -121,52 +96,60 @@ class Report:
         """Warn, once until it is over, that the engine was too slow to be asked."""
         unit = self._question.unit
         if decision.age_seconds > _OLD_SECONDS:
-            if self._reporting.is_old(unit):
+            if self._before.old.is_news(unit):
                 self._warn(
-                    f"{unit} decides on a state of the engine that is {decision.age_seconds:.1f} s old:"
-                    " it does not answer in time"
+                    f"the state of the engine is {decision.age_seconds:.1f} s old: it does not answer in time"
                 )
-        elif self._reporting.is_young(unit):
-            self._warn(f"{unit}: the engine answers in time again")
+        elif self._before.old.is_over(unit):
+            self._warn("the engine answers in time again")
 
-    def notes(self, rule: Rule, vm: str, snapshot: Snapshot) -> None:
+    def notes(self, rule: Rule, snapshot: Snapshot) -> None:
         """Warn of what does not change the answer but should not stay as it is."""
-        for note in rule.notes(snapshot, vm):
-            self._warn(f"{rule.name}: VM {vm_name(vm, snapshot)}: {sentence(note, snapshot)}")
+        for note in rule.notes(snapshot, self._question.vm):
+            self._warn(f"{self._vm(snapshot)}: {sentence(note, snapshot)}")
 
-    def complaints(self, rule: Rule, parameters: Mapping[str, str]) -> None:
+    def complaints(self, rule: Rule) -> None:
         """Warn once of parameters that cannot be together."""
-        if parameters and self._reporting.is_first(rule.name, parameters):
-            for complaint in rule.complaints(dict(parameters)):
-                self._warn(f"{rule.name}: {complaint}")
+        parameters = self._question.parameters
+        if parameters and self._before.complained.is_news((rule.name, frozenset(parameters.items()))):
+            for complaint in rule.complaints(parameters):
+                self._warn(complaint)
 
-    def refusals(self, vm: str, verdicts: Iterable[Verdict], snapshot: Snapshot) -> None:
-        """At debug level, say of each refused host why."""
+    def verdicts(self, verdicts: Sequence[Verdict], snapshot: Snapshot) -> None:
+        """Warn of why hosts were accepted that perhaps should not have been.
+
+        At debug level, say of each refused host why.
+        """
+        warned = Counter(
+            reason
+            for verdict in verdicts
+            if verdict.accepted and verdict.reasons
+            for reason in verdict.reasons
+            if reason.kind.warned
+        )
+        hosts: Counter[str] = Counter()
+        for reason, count in warned.items():
+            hosts[sentence(reason, snapshot)] += count
+        for why, count in hosts.items():
+            self._warn(f"{self._vm(snapshot)}: {count} hosts: {why}")
         if self._question.explains:
             for verdict in verdicts:
                 if not verdict.accepted:
-                    self._explain(vm, verdict, "refused", snapshot)
+                    self._explain(verdict, "refused", snapshot)
 
-    def warnings(self, vm: str, verdicts: Iterable[Verdict], snapshot: Snapshot) -> None:
-        """Warn of why hosts were accepted that perhaps should not have been."""
-        hosts: dict[str, list[str]] = {}
-        for verdict in verdicts:
-            for reason in verdict.reasons if verdict.accepted else ():
-                if reason.kind.warned:
-                    hosts.setdefault(sentence(reason, snapshot), []).append(verdict.host)
-        for why, found in hosts.items():
-            self._warn(f"{self._question.unit}: VM {vm_name(vm, snapshot)}: {len(found)} hosts: {why}")
-
-    def ranks(self, vm: str, weights: Iterable[Weight], snapshot: Snapshot) -> None:
+    def ranks(self, weights: Iterable[Weight], snapshot: Snapshot) -> None:
         """At debug level, say of each host how it ranks and why."""
         if self._question.explains:
             for weight in weights:
-                self._explain(vm, weight, f"rank {weight.rank}", snapshot)
+                self._explain(weight, f"rank {weight.rank}", snapshot)
+
+    def _vm(self, snapshot: Snapshot) -> str:
+        return f"VM {vm_name(self._question.vm, snapshot)}"
 
     def _warn(self, text: str) -> None:
-        self.lines.append((logging.WARNING, text))
+        self.lines.append((logging.WARNING, f"{self._question.unit}: {text}"))
 
-    def _explain(self, vm: str, found: Verdict | Weight, outcome: str, snapshot: Snapshot) -> None:
+    def _explain(self, found: Verdict | Weight, outcome: str, snapshot: Snapshot) -> None:
         why = "; ".join(sentence(reason, snapshot) for reason in found.reasons)
-        where, name = host_name(found.host, snapshot), vm_name(vm, snapshot)
-        self.lines.append((logging.DEBUG, f"{self._question.unit}: VM {name}: host {where} {outcome}: {why}"))
+        text = f"{self._vm(snapshot)}: host {host_name(found.host, snapshot)} {outcome}: {why}"
+        self.lines.append((logging.DEBUG, f"{self._question.unit}: {text}"))

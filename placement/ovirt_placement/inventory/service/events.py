@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ovirt_placement.engine.event_codes import EventCode
 from ovirt_placement.engine.reading.events import CANCELLED, DONE, FAILED, STARTED, VM_STARTED, EngineEvent
 from ovirt_placement.engine.reading.owners import NO_DETAILS, Detail
-from ovirt_placement.inventory.service.rereads import Effect, Found, Subject, SubjectKind
+from ovirt_placement.inventory.service.rereads import Effect, Subject, SubjectKind
 from ovirt_placement.model import Host, Vm
 
 #: The engine has started: whatever happened while it was down was not logged. Of its own accord it writes the
@@ -163,51 +163,28 @@ def _named_in(event: EngineEvent) -> Iterator[Reported]:
 
 
 def _effect_on_vm(event: EngineEvent) -> Effect | None:
-    if event.code in _RUNS:
-        return _runs_on(event.host)
-    if event.code in _DOWN:
-        return _runs_nowhere
-    if event.code in STARTED:
-        return _has_left_or_leaves(event.host)
-    if event.code in DONE | _UP_AGAIN:
+    """How an event's effect on a VM is recognised, which runs on no host where the VM is gone."""
+    host, code = event.host, event.code
+    if code in _RUNS:
+        return lambda vm: (
+            isinstance(vm, Vm)
+            and vm.host is not None
+            and host in (None, vm.host)
+            and vm.status != "wait_for_launch"
+        )
+    if code in _DOWN:
+        return lambda vm: not isinstance(vm, Vm) or vm.host is None
+    if code in STARTED:
+        return lambda vm: isinstance(vm, Vm) and (vm.status == "migrating" or host not in (None, vm.host))
+    if code in DONE | _UP_AGAIN:
         return _has_status("up")
-    if event.code in FAILED | CANCELLED:
-        return _is_not_migrating
+    if code in FAILED | CANCELLED:
+        return lambda vm: not isinstance(vm, Vm) or vm.status != "migrating"
     return None
 
 
-def _runs_on(host: str | None) -> Effect:
-    def shown(found: Found) -> bool:
-        return (
-            isinstance(found, Vm)
-            and found.host is not None
-            and host in (None, found.host)
-            and found.status != "wait_for_launch"
-        )
-
-    return shown
-
-
-def _has_left_or_leaves(source: str | None) -> Effect:
-    def shown(found: Found) -> bool:
-        return isinstance(found, Vm) and (found.status == "migrating" or source not in (None, found.host))
-
-    return shown
-
-
 def _has_status(status: str) -> Effect:
-    def shown(found: Found) -> bool:
-        return isinstance(found, Vm | Host) and found.status == status
-
-    return shown
-
-
-def _runs_nowhere(found: Found) -> bool:
-    return not isinstance(found, Vm) or found.host is None
-
-
-def _is_not_migrating(found: Found) -> bool:
-    return not isinstance(found, Vm) or found.status != "migrating"
+    return lambda found: isinstance(found, Vm | Host) and found.status == status
 
 
 #: Takes a VM, the host that it starts on, None for none, and the moment before which that was decided.

@@ -260,24 +260,28 @@ class Rereading:
                 self._put(Subject(kind, host_id), found.get(host_id), span, newer=newer)
 
     def _cluster(self, ids: list[str]) -> Dialogue[None]:
-        began, (cluster_id,) = self._clock(), ids
-        found = yield partial(reread_cluster, self._connection, cluster_id, self.policies)
-        span = self._span(began)
-        newer = self._view.put_cluster(cluster_id, found, span)
-        self._put(Subject(SubjectKind.CLUSTER, cluster_id), None, span, newer=newer)
+        (cluster,) = ids
+        ask = partial(reread_cluster, self._connection, cluster, self.policies)
+        return self._alike(
+            Subject(SubjectKind.CLUSTER, cluster), ask, partial(self._view.put_cluster, cluster)
+        )
 
     def _labels(self, _: list[str]) -> Dialogue[None]:
-        began = self._clock()
-        found = yield partial(_whole, self._connection, partial(read_labels, self._connection))
-        span = self._span(began)
-        self._put(Subject(SubjectKind.LABELS), None, span, newer=self._view.put_labels(found, span))
+        ask = partial(_whole, self._connection, partial(read_labels, self._connection))
+        return self._alike(Subject(SubjectKind.LABELS), ask, self._view.put_labels)
 
     def _networks(self, _: list[str]) -> Dialogue[None]:
+        ask = partial(read_networks, self._connection)
+        return self._alike(Subject(SubjectKind.NETWORKS), ask, self._view.put_networks)
+
+    def _alike(
+        self, subject: Subject, ask: Callable[[], _Answer], put: Callable[[_Answer, Span], bool]
+    ) -> Dialogue[None]:
+        """Read what is put into the view as it is answered."""
         began = self._clock()
-        networks, profiles = yield partial(read_networks, self._connection)
+        found = yield ask
         span = self._span(began)
-        newer = self._view.put_networks(networks, profiles, span)
-        self._put(Subject(SubjectKind.NETWORKS), None, span, newer=newer)
+        self._put(subject, None, span, newer=put(found, span))
 
     def _within_patience(self, ids: Sequence[str], ask: Callable[[], _Answer]) -> Callable[[], _Answer]:
         """Ask for several no longer than for a while, since they can be asked for one by one."""

@@ -18,6 +18,7 @@ from ovirt_placement.inventory.on_demand import (
     KnownDetails,
     KnownSearches,
     Needed,
+    Networks,
     Span,
     Statistics,
     Wanted,
@@ -31,10 +32,8 @@ from ovirt_placement.model import (
     Cluster,
     Host,
     MemberSearch,
-    Network,
     Snapshot,
     Vm,
-    VnicProfile,
 )
 from ovirt_placement.rules.memory import Believed, believed
 
@@ -223,11 +222,9 @@ class View:
         self._made = None
         return self._labels.put("", labels, span)
 
-    def put_networks(
-        self, networks: tuple[Network, ...], vnic_profiles: tuple[VnicProfile, ...], span: Span
-    ) -> bool:
+    def put_networks(self, found: Networks, span: Span) -> bool:
         self._made = None
-        return self._details.put_networks(networks, vnic_profiles, span)
+        return self._details.put_networks(found, span)
 
     def has_unknown_profile(self, vm: Vm) -> bool:
         """Whether networks must be read again, for the VM has a vNIC profile that is not known."""
@@ -272,8 +269,8 @@ class View:
                 vms=tuple(self._vms.records.values()),
                 affinity_groups=tuple(group for _, groups in clusters for group in groups),
                 affinity_labels=self._labels.records.get("", ()),
-                networks=self._details.networks,
-                vnic_profiles=self._details.vnic_profiles,
+                networks=self._details.networks[0],
+                vnic_profiles=self._details.networks[1],
                 member_searches=self._searches.found,
             )
             consistent = self._consistency.of(with_failover_hosts(reported))

@@ -193,4 +193,4 @@ def test_all_details_of_an_engine_can_be_read_at_once(stage: Stage) -> None:
     assert reading.details is not None
     shown = stage.shown(devices=True)
     assert reading.details.vms == {vm.id: VmDetails.of(vm) for vm in shown.vms}
-    assert (reading.details.networks, reading.details.vnic_profiles) == (NETWORKS, PROFILES)
+    assert reading.details.networks == (NETWORKS, PROFILES)
