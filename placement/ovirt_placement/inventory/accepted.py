@@ -7,21 +7,18 @@ down, placement rules, keys) later decisions in a burst would get wrong if nothi
 from __future__ import annotations
 
 import threading
-from collections import Counter, deque
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import nlargest, nsmallest
 from operator import add
 
-from ovirt_placement.inventory.publication import Outcomes
 from ovirt_placement.lookups.index import share, with_more_pending
 from ovirt_placement.model import Pending, Snapshot, Vm
 from ovirt_placement.model.statuses import RESTING_STATUSES
-from ovirt_placement.rules.affinity.groups import chained_peers
 from ovirt_placement.rules.engines_weights import ENGINES_WEIGHTS
 from ovirt_placement.rules.load import memory_score
 from ovirt_placement.rules.memory import required_mb
-from ovirt_placement.rules.placement import destinations
 from ovirt_placement.rules.ranks import order_hosts, points_of
 from ovirt_placement.rules.verdict import Request
 
@@ -31,9 +28,6 @@ _ONE_CALL_SECONDS = 1.0
 _SHOWN_AFTER_SECONDS = 5.0
 #: A filter that leaves more hosts than this has not decided much: the weights have more to say.
 _FEW_HOSTS = 8
-#: Outcomes are counted of this many decisions.
-_MOST_OUTCOMES = 4096
-_NEVER = float("inf")
 #: Of more hosts than this it would take too long to weigh each.
 _MANY_HOSTS = 64
 #: The engine's weight by free memory, by its name in a cluster's state.
@@ -64,22 +58,11 @@ class Accepted:
         """After `longest_seconds` nothing is expected any more of a decision."""
         self._longest_seconds = longest_seconds
         self._lock = threading.Lock()
+        #: By VM, the earliest decision first: each knew of the ones before.
         self._starts: dict[str, _Start] = {}
-        self._pending: dict[str, Pending] = {}
-        #: Memory that VMs take which are expected on a host, in MiB, and that of each.
-        self._promised: Counter[str] = Counter()
-        self._taken: dict[str, int] = {}
-        self._outcomes = deque[str](maxlen=_MOST_OUTCOMES)
+        #: A base with what is expected; the same object comes again, so that what it has indexed is kept.
         self._base: Snapshot | None = None
-        #: The base with what is expected; the same object comes again, so that what it has indexed is kept.
         self._laid: Snapshot | None = None
-        #: What was laid over the base before this one, until it was of use.
-        self._before: Snapshot | None = None
-        #: VMs that are to be looked at again, and those of which something else is expected than in `laid`.
-        self._news: set[str] = set()
-        self._differing: set[str] = set()
-        #: Until the state, or the clock, says a later moment, nothing ends that has not changed.
-        self._rests_at = self._ends_at = _NEVER
 
     def leave_ranks(
         self, unit: str, vm: Vm, hosts: tuple[str, ...], ranks: Sequence[int], factor: int, now: float
@@ -97,7 +80,8 @@ class Accepted:
     @property
     def has_news(self) -> bool:
         """Whether something was accepted that no guess counts with yet."""
-        return bool(self._news)
+        with self._lock:
+            return any(start.open for start in self._starts.values())
 
     def over(self, base: Snapshot, as_of: float, now: float, asked: str | None = None) -> Snapshot:
         """Return a snapshot, which was true at a moment, with what is expected as `pending`.
@@ -105,83 +89,34 @@ class Accepted:
         What was found of a VM that is `asked` about is not looked at yet: it is being decided where it goes.
         """
         with self._lock:
-            self._look(base, as_of, now, asked)
+            for name, start in tuple(self._starts.items()):
+                vm = base.vm_by_id.get(name)
+                is_settled = vm is not None and _is_settled(vm, start, as_of)
+                if is_settled or now - start.at > self._longest_seconds:
+                    del self._starts[name]
+                elif start.open and vm is not None and name != asked:
+                    start.guess = None  # as if nothing had been decided about it before
+                    start.guess, start.open = self._guess(base, vm, start), False
             return self._current(base)
 
     def heard(self, vm: str, host: str | None, before: float, now: float) -> None:
         """Take what an event reports of a VM after a decision: its host, or no start."""
         with self._lock:
             start = self._starts.get(vm)
-            if start is None or start.at > before:
+            if start is None or start.at > before or (host is not None and host == start.guess):
                 return
-            if host is not None and start.guess is not None:
-                if start.guess == host:
-                    return
-                self._outcomes.append("wrong")
-            self._know(vm, host, now)
-
-    def outcomes(self) -> Outcomes:
-        """How the latest guesses ended."""
-        return Outcomes(*map(self._outcomes.count, Outcomes._fields))
+            del self._starts[vm]
+            if host is not None:
+                self._starts[vm] = _Start(start.present, now, known=host)
 
     def _start(self, vm: Vm, unit: str, now: float) -> _Start:
         """The decision about a VM that is under way."""
-        start = self._starts.get(vm.id)
+        start = self._starts.pop(vm.id, None)
         if start is None or now - start.at > _ONE_CALL_SECONDS or unit in start.ranks or unit in start.left:
-            start = self._starts[vm.id] = _Start(vm.host, now)
+            start = _Start(vm.host, now)
+        self._starts[vm.id] = start
         start.at, start.open = now, True
-        self._news.add(vm.id)
         return start
-
-    def _know(self, vm: str, host: str | None, now: float) -> None:
-        """Take what is known by now of where a VM goes; None: nowhere."""
-        start = self._starts.pop(vm)
-        if host is not None:
-            self._starts[vm] = _Start(start.present, now, known=host)
-        self._news.add(vm)
-
-    def _look(self, base: Snapshot, as_of: float, now: float, asked: str | None) -> None:
-        vms = self._news
-        if base is not self._base or as_of > self._rests_at or now > self._ends_at:
-            vms = vms | self._starts.keys()
-            self._rests_at = self._ends_at = _NEVER
-        if base is not self._base:
-            self._before = self._laid or self._base
-            self._base, self._laid = base, None
-        self._news = {vm for vm in vms if vm == asked}
-        meant = {entry.vm for entry in base.pending} if vms else set()
-        for vm in sorted(vms - self._news, key=self._decided):
-            self._look_at(vm, base, as_of, now, meant)
-
-    def _decided(self, vm: str) -> tuple[float, str]:
-        """The earliest decisions come first: each knew of the ones before."""
-        start = self._starts.get(vm)
-        return (0.0 if start is None else start.at), vm
-
-    def _look_at(self, name: str, base: Snapshot, as_of: float, now: float, meant: Collection[str]) -> None:
-        start, vm = self._starts.get(name), base.vm_by_id.get(name)
-        host = None
-        if start is not None and now - start.at > self._longest_seconds:
-            del self._starts[name]
-        elif start is not None:
-            self._ends_at = min(self._ends_at, start.at + self._longest_seconds)
-            if vm is not None:
-                host = self._host(base, vm, start, as_of)
-        self._expect(name, vm, None if name in meant else host)
-
-    def _host(self, base: Snapshot, vm: Vm, start: _Start, as_of: float) -> str | None:
-        """Where a VM is still expected."""
-        if _is_settled(vm, start, as_of):
-            self._settle(base, vm, start)
-            return None
-        if start.open:
-            self._expect(vm.id, vm, None)  # as if nothing had been decided about it before
-            start.guess, start.open = self._guess(base, vm, start), False
-        if start.guess is None or start.guess == vm.host:
-            return None
-        if _rests(vm):
-            self._rests_at = min(self._rests_at, start.at + _SHOWN_AFTER_SECONDS)
-        return start.guess
 
     def _guess(self, base: Snapshot, vm: Vm, start: _Start) -> str | None:
         """The one host that is left, else the best by our weights and the engine's."""
@@ -209,9 +144,9 @@ class Accepted:
         """Of many hosts those among which the engine is likely to choose: all would take too long."""
         if len(hosts) <= _MANY_HOSTS:
             return hosts
-        best = max(ours)
+        best, promised = max(ours), self._promised(base)
         tied = [base.host_by_id[host] for host, points in zip(hosts, ours, strict=True) if points == best]
-        by_memory = nlargest(_MANY_HOSTS // 2, tied, lambda host: host.free_mb - self._promised[host.id])
+        by_memory = nlargest(_MANY_HOSTS // 2, tied, lambda host: host.free_mb - promised[host.id])
         by_cpu = nsmallest(_MANY_HOSTS // 2, tied, lambda host: host.cpu_percent or 0)
         few = {host.id for host in (*by_memory, *by_cpu)}
         return [host for host in hosts if host in few]
@@ -237,55 +172,49 @@ class Accepted:
 
     def _by_memory(self, base: Snapshot, vm: Vm, hosts: Sequence[str]) -> dict[str, int]:
         """What the engine's even distribution of memory says, which deducts what is expected on hosts."""
-        free = {host: base.host_by_id[host].free_mb - self._promised[host] for host in hosts}
+        promised = self._promised(base)
+        free = {host: base.host_by_id[host].free_mb - promised[host] for host in hosts}
         most, needed = max(free.values()), required_mb(vm)
         return {host: memory_score(mb, most, 0 if host == vm.host else needed) for host, mb in free.items()}
 
-    def _expect(self, name: str, vm: Vm | None, host: str | None) -> None:
-        """Expect a VM on a host from now on, or nowhere."""
-        before = self._pending.get(name)
-        if before is not None and before.host == host:
-            return
-        if before is not None:
-            del self._pending[name]
-            self._promised[before.host] -= self._taken.pop(name)
-            self._differing.add(name)
-        if vm is not None and host is not None:
-            self._pending[name] = Pending(name, host, vm.memory_mb, expected=True)
-            self._taken[name] = required_mb(vm)
-            self._promised[host] += self._taken[name]
-            self._differing.add(name)
+    def _promised(self, base: Snapshot) -> Counter[str]:
+        """Memory that VMs take which are expected on a host, in MiB."""
+        promised: Counter[str] = Counter()
+        for vm, host in self._expected(base):
+            promised[host] += required_mb(vm)
+        return promised
 
-    def _settle(self, base: Snapshot, vm: Vm, start: _Start) -> None:
-        """End a decision, and take note of whether the guess was right, if the VM went anywhere."""
-        del self._starts[vm.id]
-        real = vm.migrating_to or (vm.host if vm.host != start.present else None)
-        if real is None or start.guess is None:
-            return
-        apart = any(
-            real not in there for peer in chained_peers(base, vm.id) if (there := destinations(base, peer))
-        )
-        outcome = "apart" if apart else "right" if real == start.guess else "wrong"
-        self._outcomes.append(outcome)
+    def _expected(self, base: Snapshot) -> Iterator[tuple[Vm, str]]:
+        """The VMs that are expected on a host; of those that the enforcer moves more is known."""
+        meant = {entry.vm for entry in base.pending}
+        for name, start in self._starts.items():
+            vm = base.vm_by_id.get(name)
+            if vm is None or name in meant:
+                continue
+            if start.guess is None or start.guess == vm.host:
+                continue
+            yield vm, start.guess
 
     def _current(self, base: Snapshot) -> Snapshot:
         """The base with what is expected by now."""
-        if not self._pending:
-            self._laid = self._before = None
-            self._differing = set()
+        pending = tuple(
+            Pending(vm.id, host, vm.memory_mb, expected=True) for vm, host in self._expected(base)
+        )
+        if not pending:
+            self._base, self._laid = base, None
             return base
-        if self._laid is None or self._differing:
-            self._laid = self._laid_over(base)
-            self._before, self._differing = None, set()
-        return self._laid
-
-    def _laid_over(self, base: Snapshot) -> Snapshot:
-        pending = tuple(self._pending.values())
-        if self._laid is not None:
-            return with_more_pending(base, pending, like=self._laid, differing=self._differing)
-        laid = with_more_pending(base, pending, like=base, differing=set(self._pending))
-        if self._before is not None:
-            share(laid, like=self._before)
+        before, same_base = self._laid, self._base is base
+        whole = base.pending + pending
+        if before is not None and same_base and before.pending == whole:
+            return before
+        if before is not None and same_base:
+            differing = {entry.vm for entry in {*before.pending} ^ {*whole}}
+            laid = with_more_pending(base, pending, like=before, differing=differing)
+        else:
+            laid = with_more_pending(base, pending, like=base, differing={entry.vm for entry in pending})
+            if before is not None:
+                share(laid, like=before)
+        self._base, self._laid = base, laid
         return laid
 
 

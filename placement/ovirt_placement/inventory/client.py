@@ -15,7 +15,7 @@ from ovirt_placement.inventory.changes import EMPTY, with_changes, with_known
 from ovirt_placement.inventory.decision import NoSnapshot
 from ovirt_placement.inventory.direct import EngineState
 from ovirt_placement.inventory.protocol import Measured, Refresh, State, Wake, ask
-from ovirt_placement.inventory.publication import Moments, Outcomes, Publication, now
+from ovirt_placement.inventory.publication import Moments, Publication, now
 from ovirt_placement.inventory.stored import Overlay
 from ovirt_placement.lookups.index import share, with_more_pending
 from ovirt_placement.model import Pending, Snapshot
@@ -203,7 +203,7 @@ def _decoded(opened: Opened, reply: State, seen: Publication | None) -> Publicat
             snapshot = with_changes(before if reply.since else EMPTY, reply.changes)
             snapshot = snapshot if reply.since else with_known(before, snapshot)
             share(snapshot, like=before)
-        publication = Publication(reply.version, Moments(*reply.moments), snapshot, Outcomes(*reply.outcomes))
+        publication = Publication(reply.version, Moments(*reply.moments), snapshot)
         if opened.publication is None or opened.publication.version <= publication.version:
             opened.publication = publication
         return publication

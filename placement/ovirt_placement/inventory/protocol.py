@@ -88,8 +88,6 @@ class State(msgspec.Struct, frozen=True):
     changes: Changes = Changes()
     #: What is on its way and no part of the version: open intents, and what was accepted a moment ago.
     pending: tuple[Pending, ...] = ()
-    #: How guesses of what was accepted have ended: right, wrong, apart.
-    outcomes: tuple[int, int, int] = (0, 0, 0)
     error: str | None = None
 
 

@@ -83,20 +83,6 @@ class Moments(NamedTuple):
         return self.keys_at == self.store_asked_at
 
 
-class Outcomes(NamedTuple):
-    """How many of the latest guesses where a VM would start were right, and how many wrong.
-
-    Those of VMs that ended apart from others of their hard groups are counted by themselves.
-    """
-
-    right: int
-    wrong: int
-    apart: int
-
-
-NO_OUTCOMES = Outcomes(0, 0, 0)
-
-
 @dataclass(frozen=True)
 class Publication:
     """What the inventory service knows, in a version."""
@@ -105,7 +91,6 @@ class Publication:
     version: int
     moments: Moments
     snapshot: Snapshot
-    outcomes: Outcomes = NO_OUTCOMES
 
     @property
     def age_seconds(self) -> float:

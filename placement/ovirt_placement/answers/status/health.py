@@ -37,7 +37,7 @@ from ovirt_placement.answers.status.enforcement import (
 from ovirt_placement.answers.status.proxy import NOT_THIS_USER, ProxyRecord, of_machine
 from ovirt_placement.config import Config
 from ovirt_placement.inventory.on_demand import referred
-from ovirt_placement.inventory.publication import Outcomes, age
+from ovirt_placement.inventory.publication import age
 from ovirt_placement.lookups.called import UnmatchedName
 from ovirt_placement.model import NO_STATE, Cluster, Snapshot, Struct, state_file
 from ovirt_placement.model.amounts import be, counted
@@ -167,8 +167,6 @@ class StateSource(Struct, frozen=True):
     details_age_seconds: float | None = None
     #: Since the engine last answered all searches of placement rules.
     searches_age_seconds: float | None = None
-    #: Of the latest decisions that later ones counted with before the engine showed what came of them.
-    expected_hosts: Outcomes | None = None
     #: Why nothing newer is known, or nothing at all.
     error: str | None = None
 
@@ -344,7 +342,6 @@ def of_known(config: Config, found: KnownState) -> HealthState:
         store_answers=published.moments.store_answers,
         details_age_seconds=age(published.moments.details_at),
         searches_age_seconds=age(published.moments.searches_at),
-        expected_hosts=published.outcomes,
         error=found.error,
     )
     return HealthState(snapshot=snapshot, source=source, age_seconds=found.age_seconds)
@@ -390,8 +387,6 @@ def status_lines(answer: StatusDocument) -> Iterator[str]:
         yield f"Placement rules: {answer.placement_rules.rules}, mistakes in them: {wrong}."
     yield from (f"Matches nothing: {one.sentence}" for one in answer.unmatched_names)
     yield from _draining_text(answer.clusters)
-    if source.expected_hosts is not None and any(source.expected_hosts):
-        yield _expected_text(source.expected_hosts)
     if answer.details_lacking:
         yield "Disks, network interfaces or owners are being read: until then, keys on them have no effect."
 
@@ -438,7 +433,3 @@ def _draining_text(clusters: Iterable[ClusterStatus]) -> Iterator[str]:
                 f"Marked as draining in cluster {one.cluster.name}, no VM is placed there: {names}"
                 " (ovirt-enforcer maintenance status)."
             )
-
-
-def _expected_text(outcomes: Outcomes) -> str:
-    return f"Expected placements: prediction: {outcomes.right} of {sum(outcomes)} correct."

@@ -337,7 +337,6 @@ class Readers:
         return replace(
             self._publisher.since(version, known),
             pending=snapshot.pending[len(version.snapshot.pending) :],
-            outcomes=self.decisions.accepted.outcomes(),
         )
 
     def base(self, max_age: float, until: float, vm: str | None = None, *, patient: bool = True) -> Base:

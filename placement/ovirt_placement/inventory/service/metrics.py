@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-
 from prometheus_client import Counter
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection, EngineFault
-from ovirt_placement.inventory.publication import Outcomes
 from ovirt_placement.model import Snapshot
 from ovirt_service.metrics import Instruments
 
@@ -47,11 +43,6 @@ class InventoryMetrics(Instruments):
             "Units in the scheduling policy of a cluster that the engine has disabled: it does not ask them",
             "cluster",
         )
-        self.expected_hosts = self.gauge(
-            "expected_hosts",
-            "Of the latest decisions that later ones counted with: was the expected host chosen",
-            "outcome",
-        )
         self.questions = self.counter("questions", "Questions of readers by kind", "kind")
         self.closed = self.counter("readers_closed", "Readers closed since too many were connected")
 
@@ -61,15 +52,6 @@ class InventoryMetrics(Instruments):
         for cluster in snapshot.clusters:
             policy = cluster.scheduling_policy
             self.disabled_units.labels(cluster.name).set(len(policy.disabled) if policy else 0)
-
-    def follow_outcomes(self, outcomes: Callable[[], Outcomes]) -> None:
-        """Show how often the expected host was the real one."""
-        for name in Outcomes._fields:
-            self.expected_hosts.labels(name).set_function(partial(_outcome, outcomes, name))
-
-
-def _outcome(outcomes: Callable[[], Outcomes], name: str) -> float:
-    return float(getattr(outcomes(), name))
 
 
 class CountedConnection(EngineConnection):

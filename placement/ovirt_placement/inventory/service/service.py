@@ -184,7 +184,6 @@ class _Service:
             self._knows,
         )
         self._accepted = self._readers.decisions.accepted
-        metrics.follow_outcomes(self._accepted.outcomes)
         self._larger = LargerReadings()
         self._following, self._looking = Attempts(), Attempts()
         late = self._following.want_from_any_thread
