@@ -220,14 +220,14 @@ class Follower:
             self._read_at,
             self._whole.read_at,
             self._statistics.read_at,
-            details_at=self._details.complete_at if self._view.details_wanted else _NEVER,
-            searches_at=self._searches.complete_at if self._view.searches_wanted else _NEVER,
+            details_at=self._details.complete_at if self._view.demands.details else _NEVER,
+            searches_at=self._searches.complete_at if self._view.demands.searches else _NEVER,
         )
 
     @property
     def needs(self) -> Needs:
         """What the larger readings must take in, besides the topology."""
-        return Needs(self._view.statistics_needed, self._view.details_wanted, self._view.searches_wanted)
+        return Needs(self._view.statistics_needed, self._view.demands.details, self._view.demands.searches)
 
     def snapshot(self) -> Snapshot:
         """Return the view as it is; the same object until something changes."""
@@ -241,7 +241,7 @@ class Follower:
             HOST_TAGS: lacking.tags,
             HOST_STATISTICS: lacking.hosts,
             VM_STATISTICS: lacking.vms,
-            VM_DETAILS: bool(self._view.details_wanted) and moments.details_at == _NEVER,
+            VM_DETAILS: bool(self._view.demands.details) and moments.details_at == _NEVER,
         }
         return tuple(part for part, is_lacking in parts.items() if is_lacking)
 
@@ -273,16 +273,14 @@ class Follower:
             self._rereading.read_hosts()
 
     def _want(self, now: float) -> None:
-        """Have read what keys, rules and clusters need; nothing else of that is kept."""
-        view, demands = self._view, self.demands
-        view.host_tags = demands.host_tags
-        if demands.details & ~view.details_wanted:
+        """Have read what keys, rules and clusters need."""
+        before = self._view.demands
+        if self.demands.details & ~before.details:
             self._details.want_more(now)
-        view.want_details(demands.details)
-        if demands.searches - view.searches_wanted:
+        if self.demands.searches - before.searches:
             self._searches.want_more(now)
-        view.want_searches(demands.searches)
-        lacking = view.statistics_lacking
+        self._view.want(self.demands)
+        lacking = self._view.statistics_lacking
         if lacking.lacks(self._statistics_lacked):
             self._statistics.since = now
         self._statistics_lacked = lacking
@@ -308,7 +306,7 @@ class Follower:
         reported_start(event, now, self._heard)
         if event.code in ENGINE_STARTED:
             self._distrust(now)
-        if event.code in TAGS_CHANGED and Detail.OWNER in self._view.details_wanted:
+        if event.code in TAGS_CHANGED and Detail.OWNER in self._view.demands.details:
             self._details.since = now
         if event.code in (*TAGS_CHANGED, *HOST_TAGS_CHANGED) and self._view.statistics_needed.tags:
             self._statistics.since = now
@@ -319,7 +317,7 @@ class Follower:
         for reported in reported_by(event):
             self._ask_for(reported, now)
         detail, names = vms_named(event)
-        if detail & self._view.details_wanted:
+        if detail & self._view.demands.details:
             for vm in self._view.vms_named(names):
                 self._rereads.ask(Subject(SubjectKind.VM, vm), now)
         if (named := event.vm) is not None:
@@ -336,7 +334,7 @@ class Follower:
                 self._rereads.ask(Subject(SubjectKind.VM, vm), now)
 
     def _meant(self, subject: Subject) -> Iterable[Subject]:
-        if subject.kind is SubjectKind.NETWORKS and Detail.NICS not in self._view.details_wanted:
+        if subject.kind is SubjectKind.NETWORKS and Detail.NICS not in self._view.demands.details:
             return ()
         if subject.kind is not SubjectKind.CLUSTER or subject.id:
             return (subject,)
@@ -351,10 +349,10 @@ class Follower:
             if reading.statistics is not None:
                 self._statistics.take(began, now, complete=True)
             if reading.details is not None:
-                self._details.take(began, now, complete=view.details_wanted in reading.details.read)
+                self._details.take(began, now, complete=view.demands.details in reading.details.read)
             if reading.searches is not None:
                 answered = {(one.of, one.text) for one in reading.searches}
-                self._searches.take(began, now, complete=view.searches_wanted <= answered)
+                self._searches.take(began, now, complete=view.demands.searches <= answered)
             if reading.whole is not None:
                 self._whole.take(began, now, complete=True)
                 for event in self._history:

@@ -217,11 +217,11 @@ class Rereading:
             self._begin(SubjectKind.CLUSTER, [cluster], self._cluster)
 
     def _seek(self, ids: list[str]) -> Dialogue[None]:
-        began, wanted = self._clock(), self._view.details_wanted
+        began, wanted = self._clock(), self._view.demands.details
         found: Mapping[str, Vm] = yield partial(find_vms, self._connection, ids, wanted)
         span = self._span(began)
         for vm in found.values():
-            self._put_vm(vm.id, vm, span, detailed=self._view.details_wanted in wanted)
+            self._put_vm(vm.id, vm, span, detailed=self._view.demands.details in wanted)
             self._rereads.ask(
                 Subject(SubjectKind.CLUSTER, vm.cluster), span.ended, BRIEFLY
             )  # with its groups
@@ -229,11 +229,11 @@ class Rereading:
         self._sought += ids
 
     def _vms(self, ids: list[str]) -> Dialogue[None]:
-        began, wanted = self._clock(), self._view.details_wanted
+        began, wanted = self._clock(), self._view.demands.details
         ask = partial(read_vms, self._connection, ids, wanted)
         found, detailed = yield self._within_patience(ids, ask)
         span = self._span(began)
-        detailed = detailed and self._view.details_wanted in wanted
+        detailed = detailed and self._view.demands.details in wanted
         for vm_id in () if detailed else ids:
             self._rereads.ask(Subject(SubjectKind.VM, vm_id), span.ended, (LATER_SECONDS,))
         for vm_id in ids:

@@ -11,9 +11,10 @@ from msgspec.structs import replace
 from ovirt_placement.engine.parsing.clusters import with_failover_hosts
 from ovirt_placement.engine.reading.consistency import Consistency
 from ovirt_placement.engine.reading.events import EngineEvent
-from ovirt_placement.engine.reading.owners import Detail
 from ovirt_placement.inventory.on_demand import (
     NEVER,
+    NO_DEMANDS,
+    Demands,
     Details,
     KnownDetails,
     KnownSearches,
@@ -21,7 +22,6 @@ from ovirt_placement.inventory.on_demand import (
     Networks,
     Span,
     Statistics,
-    Wanted,
     needed,
 )
 from ovirt_placement.inventory.service.events import Crashes, MigrationTargets
@@ -106,8 +106,8 @@ class View:
     def __init__(self, *, tagged: bool = False) -> None:
         """`tagged`: tags of hosts name failure domains."""
         self._tagged = tagged
-        #: Whether placement rules go by the tags of hosts.
-        self.host_tags = False
+        #: What keys and rules need.
+        self.demands = NO_DEMANDS
         self._hosts: Table[Host] = Table()
         self._vms: Table[Vm] = Table()
         self._clusters: Table[_Grouped] = Table()
@@ -140,7 +140,7 @@ class View:
     @property
     def statistics_needed(self) -> Needed:
         clusters = (cluster for cluster, _ in self._clusters.records.values())
-        return needed(clusters, tagged=self._tagged, host_tags=self.host_tags)
+        return needed(clusters, tagged=self._tagged, host_tags=self.demands.host_tags)
 
     @property
     def statistics_lacking(self) -> Needed:
@@ -153,24 +153,14 @@ class View:
             tags=needs.tags and (not known.read.tags or bool(came)),
         )
 
-    @property
-    def details_wanted(self) -> Detail:
-        return self._details.wanted
-
-    def want_details(self, wanted: Detail) -> None:
-        """Take no other details of VMs than these."""
-        if wanted != self._details.wanted:
-            self._details.want(wanted)
+    def want(self, demands: Demands) -> None:
+        """Keep, of details and searches, what is demanded now."""
+        before, self.demands = self.demands, demands
+        if demands.details != before.details:
+            self._details.want(demands.details)
             self._lay_over()
-
-    @property
-    def searches_wanted(self) -> Wanted:
-        return self._searches.wanted
-
-    def want_searches(self, wanted: Wanted) -> None:
-        """Keep the answers to no other searches than these."""
-        if wanted != self._searches.wanted:
-            self._searches.want(wanted)
+        if demands.searches != before.searches:
+            self._searches.want(demands.searches)
             self._made = None
 
     def vms_named(self, names: Collection[str]) -> tuple[str, ...]:
