@@ -7,6 +7,7 @@ left to answer us, waiting would end when one of the two gives up.
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
@@ -56,37 +57,31 @@ class Source(Protocol):
         """What was known last, however old; None if that is nothing. It looks into the store."""
 
 
+@dataclass(frozen=True)
 class Decision:
     """The state of the engine that one question is decided on."""
 
-    def __init__(
-        self, base: Base, accepted: Accepted, asked: str | None = None, *, awaited: bool = False
-    ) -> None:
-        """`asked` is the VM that is decided about, if it is one; `awaited`: the engine is asked for it."""
-        self.awaited = awaited
-        self.accepted = accepted
-        self._base = base
-        self._asked = asked
+    base: Base
+    accepted: Accepted
+    #: The VM that is decided about, if it is one.
+    asked: str | None = None
+    #: Whether the engine is asked for it.
+    awaited: bool = False
 
     @property
     def confirmed(self) -> Snapshot:
         """What the engine has shown, and what the enforcer has begun: filters go by it."""
-        return self._base.snapshot
+        return self.base.snapshot
 
     @cached_property
     def snapshot(self) -> Snapshot:
         """The same with the placements that are expected: weights go by it."""
-        return self.accepted.over(self._base.snapshot, self._base.as_of, now(), self._asked)
-
-    @property
-    def saved(self) -> bool:
-        """Whether nothing was read since the service started."""
-        return self._base.saved
+        return self.accepted.over(self.base.snapshot, self.base.as_of, now(), self.asked)
 
     @property
     def age_seconds(self) -> float:
         """How long ago something may have happened that is not in it."""
-        return max(0.0, now() - self._base.as_of)
+        return max(0.0, now() - self.base.as_of)
 
 
 class Decisions:

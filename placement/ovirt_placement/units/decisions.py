@@ -25,6 +25,7 @@ from ovirt_placement.rules.load import limits_of, overloaded
 from ovirt_placement.rules.rule import Rule
 from ovirt_placement.rules.scheduling import gives_way
 from ovirt_placement.rules.verdict import BalanceRequest, Reason, Request, Verdict, sentence
+from ovirt_placement.units.client import Undecided
 from ovirt_placement.units.reporting import Report, Reporting, recorded
 from ovirt_service.errors import UserError
 from ovirt_service.saying import Few
@@ -66,24 +67,6 @@ _FIRST_SECONDS = 1.0
 _MOST_FAILURES, _FAILURES_SECONDS = 5, 60.0
 
 
-class UnknownVmError(LookupError):
-    """The engine asks about a VM that it does not list itself."""
-
-    def __init__(self, vm: str, awaited: bool) -> None:
-        #: The engine is asked for it: the unit is to be asked again in a moment.
-        self.awaited = awaited
-        super().__init__(
-            f"the engine lists no VM {vm}: is this the engine that asks, and may our user see it?"
-        )
-
-
-class RefusedLoudlyError(LookupError):
-    """A rule refuses every host for a reason that the engine's administrators are to learn."""
-
-    def __init__(self, reasons: Sequence[Reason], snapshot: Snapshot) -> None:
-        super().__init__("; ".join(sentence(reason, snapshot) for reason in reasons))
-
-
 class Decider:
     """Answers policy units by the states of one engine; for any thread."""
 
@@ -102,10 +85,8 @@ class Decider:
         report = Report(self._reporting, question)
         try:
             return replace(self._answered(question, report), log=report.lines)
-        except RefusedLoudlyError as error:
-            return Decided(failure=str(error), refuses=True, log=report.lines)
-        except UnknownVmError as error:
-            return Decided(failure=str(error), awaited=error.awaited, log=report.lines)
+        except Undecided as error:
+            return Decided(failure=str(error), refuses=error.refuses, awaited=error.awaits, log=report.lines)
         except UserError as error:
             return Decided(failure=str(error), log=report.lines)
         except Exception as error:  # the caller learns of it, whatever it is
@@ -128,13 +109,14 @@ class Decider:
         report.notes(rule, decision.confirmed)
         verdicts = _verdicts(rule, decision, request)
         if loud := _loud(verdicts):
-            raise RefusedLoudlyError(loud, decision.confirmed)
+            why = "; ".join(sentence(reason, decision.confirmed) for reason in loud)
+            raise Undecided(why, refuses=True)
         report.verdicts(verdicts, decision.confirmed)
         report.age(decision)
         if not all(verdict.accepted for verdict in verdicts) and gives_way(decision.confirmed, request):
             return Decided(question.hosts, age_seconds=decision.age_seconds)
         accepted = [verdict.host for verdict in verdicts if verdict.accepted]
-        if decision.saved and not accepted:
+        if decision.base.saved and not accepted:
             raise UserError("by the state saved before the service started no host is left; it is read again")
         if _begins(decision, question):
             vm = decision.confirmed.vm_by_id[question.vm]
@@ -175,7 +157,10 @@ class Decider:
             )
             if question.vm in decision.confirmed.vm_by_id:
                 return decision
-        raise UnknownVmError(question.vm, decision.awaited)
+        raise Undecided(
+            f"the engine lists no VM {question.vm}: is this the engine that asks, and may our user see it?",
+            awaits=decision.awaited,
+        )
 
 
 def _verdicts(rule: Rule, decision: Decision, request: Request) -> tuple[Verdict, ...]:
