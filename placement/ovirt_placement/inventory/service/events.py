@@ -20,60 +20,37 @@ from ovirt_placement.model import Host, Vm
 #: second, where it enforces affinity groups; only ovirt-engine-notifier writes the first.
 ENGINE_STARTED = frozenset({EventCode.VDC_START, EventCode.AFFINITY_RULES_ENFORCEMENT_MANAGER_START})
 
-#: Networks and vNIC profiles were added, changed or removed.
-_NETWORKS = {
-    EventCode.NETWORK_ADD_NETWORK,
-    EventCode.NETWORK_REMOVE_NETWORK,
-    EventCode.NETWORK_UPDATE_NETWORK,
-    EventCode.ADD_VNIC_PROFILE,
-    EventCode.UPDATE_VNIC_PROFILE,
-    EventCode.REMOVE_VNIC_PROFILE,
-}
-_LABELS = {
-    EventCode.USER_ADDED_AFFINITY_LABEL,
-    EventCode.USER_UPDATED_AFFINITY_LABEL,
-    EventCode.USER_REMOVED_AFFINITY_LABEL,
-}
-_POLICIES = {
-    EventCode.USER_ADD_CLUSTER_POLICY,
-    EventCode.USER_UPDATE_CLUSTER_POLICY,
-    EventCode.USER_REMOVE_CLUSTER_POLICY,
-}
-#: Affinity groups were added, changed or removed; the cluster itself was changed.
-_CLUSTER = {
-    EventCode.USER_ADDED_AFFINITY_GROUP,
-    EventCode.USER_UPDATED_AFFINITY_GROUP,
-    EventCode.USER_REMOVED_AFFINITY_GROUP,
-    EventCode.USER_UPDATE_CLUSTER,
+#: What was added, changed or removed: networks with vNIC profiles, labels, policies; affinity groups or the
+#: cluster itself.
+_SUBJECTS: Mapping[int, SubjectKind] = {
+    EventCode.NETWORK_ADD_NETWORK: SubjectKind.NETWORKS,
+    EventCode.NETWORK_REMOVE_NETWORK: SubjectKind.NETWORKS,
+    EventCode.NETWORK_UPDATE_NETWORK: SubjectKind.NETWORKS,
+    EventCode.ADD_VNIC_PROFILE: SubjectKind.NETWORKS,
+    EventCode.UPDATE_VNIC_PROFILE: SubjectKind.NETWORKS,
+    EventCode.REMOVE_VNIC_PROFILE: SubjectKind.NETWORKS,
+    EventCode.USER_ADDED_AFFINITY_LABEL: SubjectKind.LABELS,
+    EventCode.USER_UPDATED_AFFINITY_LABEL: SubjectKind.LABELS,
+    EventCode.USER_REMOVED_AFFINITY_LABEL: SubjectKind.LABELS,
+    EventCode.USER_ADD_CLUSTER_POLICY: SubjectKind.POLICIES,
+    EventCode.USER_UPDATE_CLUSTER_POLICY: SubjectKind.POLICIES,
+    EventCode.USER_REMOVE_CLUSTER_POLICY: SubjectKind.POLICIES,
+    EventCode.USER_ADDED_AFFINITY_GROUP: SubjectKind.CLUSTER,
+    EventCode.USER_UPDATED_AFFINITY_GROUP: SubjectKind.CLUSTER,
+    EventCode.USER_REMOVED_AFFINITY_GROUP: SubjectKind.CLUSTER,
+    EventCode.USER_UPDATE_CLUSTER: SubjectKind.CLUSTER,
 }
 #: A tag has another name, or is gone: which VMs had it, they do not report.
 TAGS_CHANGED = {EventCode.USER_UPDATE_TAG, EventCode.USER_REMOVE_TAG}
 #: A host has other tags: nothing but a reading of the tags of hosts shows which.
 HOST_TAGS_CHANGED = {EventCode.USER_ATTACH_TAG_TO_VDS, EventCode.USER_DETACH_VDS_FROM_TAG}
 #: These report what somebody found or failed to do, and change nothing: among them all external events.
-_WITHOUT_EFFECT = {
-    EventCode.EXTERNAL_EVENT_NORMAL,
-    EventCode.EXTERNAL_EVENT_WARNING,
-    EventCode.EXTERNAL_EVENT_ERROR,
-    EventCode.EXTERNAL_ALERT,
-    EventCode.FAILED_TO_CONNECT_TO_SCHEDULER_PROXY,
-    EventCode.EXTERNAL_SCHEDULER_PLUGIN_ERROR,
-    EventCode.EXTERNAL_SCHEDULER_ERROR,
-    EventCode.CLUSTER_ALERT_HA_RESERVATION,
-    EventCode.CLUSTER_ALERT_HA_RESERVATION_DOWN,
-    EventCode.USER_FAILED_TO_ADD_AFFINITY_GROUP,
-    EventCode.USER_FAILED_TO_UPDATE_AFFINITY_GROUP,
-    EventCode.USER_FAILED_TO_REMOVE_AFFINITY_GROUP,
-    EventCode.VM_TO_HOST_CONFLICT_IN_ENFORCING_POSITIVE_AND_NEGATIVE_AFFINITY,
-    EventCode.VM_TO_HOST_CONFLICT_IN_POSITIVE_AND_NEGATIVE_AFFINITY,
-    EventCode.VM_TO_HOST_CONFLICTS_POSITIVE_VM_TO_VM_AFFINITY,
-    EventCode.VM_TO_HOST_CONFLICTS_NEGATIVE_VM_TO_VM_AFFINITY,
-    EventCode.NON_INTERSECTING_POSITIVE_HOSTS_AFFINITY_CONFLICTS,
-    EventCode.VM_TO_VM_AFFINITY_CONFLICTS,
-    EventCode.USER_FAILED_TO_ADD_AFFINITY_LABEL,
-    EventCode.USER_FAILED_TO_UPDATE_AFFINITY_LABEL,
-    EventCode.USER_FAILED_TO_REMOVE_AFFINITY_LABEL,
-}
+_WITHOUT_EFFECT = frozenset(
+    code
+    for code in EventCode
+    if code.name.startswith(("EXTERNAL_", "USER_FAILED_TO_", "FAILED_TO_CONNECT_TO_", "CLUSTER_ALERT_HA_"))
+    or "CONFLICT" in code.name
+)
 #: The host is lost, or back, or left: what ran there, or was on its way to it, changes with it. The engine
 #: cancels migrations to a host that is deactivated, and logs nothing of that.
 _WITH_ITS_VMS = {
@@ -132,14 +109,8 @@ def reported_by(event: EngineEvent) -> Iterator[Reported]:
     code = event.code
     if code in _WITHOUT_EFFECT:
         return
-    if code in _LABELS:
-        yield Reported(Subject(SubjectKind.LABELS))
-    elif code in _NETWORKS:
-        yield Reported(Subject(SubjectKind.NETWORKS))
-    elif code in _POLICIES:
-        yield Reported(Subject(SubjectKind.POLICIES))
-    elif code in _CLUSTER:
-        yield Reported(Subject(SubjectKind.CLUSTER, event.cluster or ""))
+    if (kind := _SUBJECTS.get(code)) is not None:
+        yield Reported(Subject(kind, (event.cluster or "") if kind is SubjectKind.CLUSTER else ""))
     else:
         yield from _named_in(event)
 
