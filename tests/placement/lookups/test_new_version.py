@@ -12,8 +12,8 @@ from ovirt_placement.engine.reading.consistency import consistent
 from ovirt_placement.inventory.changes import EMPTY, find_changes, with_changes, with_known
 from ovirt_placement.lookups.index import prepare, share, with_more_pending
 from ovirt_placement.model import Pending, Snapshot, Vm
-from ovirt_placement.rules.affinity.groups import groups_of, members
-from tests.builders import TOGETHER, cluster, group, host, snapshot, vm
+from ovirt_placement.rules.affinity.groups import groups_of
+from tests.builders import TOGETHER, group, host, snapshot, vm
 from tests.examples import examples
 from tests.integration.worlds import whole_policies, worlds
 from tests.placement.lookups.test_more_pending import ENTRIES, answers
@@ -105,14 +105,6 @@ def test_answers_are_those_of_a_snapshot_decoded_again(
         assert answers(found) == answers(replace(found))
 
 
-def test_a_vm_in_another_cluster_is_in_no_group_of_its_old_one() -> None:
-    old = snapshot(cluster(), cluster("c2"), host("h"), vm("a", "h"), vm("b"), group("g", TOGETHER, "a b"))
-    groups_of(old)
-    elsewhere = replace(old, vms=(old.vms[0], replace(old.vms[1], cluster="c2")))
-    share(elsewhere, like=old)
-    assert members(elsewhere)["g"] == ("a",)
-
-
 def test_what_no_vm_has_changed_is_not_looked_up_again() -> None:
     old = snapshot(host("h"), vm("a", "h"), vm("b"), group("g", TOGETHER, "a b"))
     found = groups_of(old)
@@ -129,14 +121,3 @@ def test_a_vm_that_comes_or_goes_and_that_no_group_names_leaves_all_groups_as_th
         share(newer, like=old)
         assert groups_of(newer) is found
         assert newer.vm_by_id == {one.id: one for one in vms}
-
-
-def test_a_vm_that_a_group_names_is_its_member_as_soon_as_it_comes_and_no_more_when_it_goes() -> None:
-    without = snapshot(host("h"), vm("a", "h"), group("g", TOGETHER, "a b"))
-    assert members(without)["g"] == ("a",)
-    whole = replace(without, vms=(*without.vms, vm("b")))
-    share(whole, like=without)
-    assert members(whole)["g"] == ("a", "b")
-    again = replace(whole, vms=without.vms)
-    share(again, like=whole)
-    assert members(again)["g"] == ("a",)

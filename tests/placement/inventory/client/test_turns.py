@@ -77,9 +77,3 @@ def test_who_is_stopped_in_its_turn_does_not_stop_the_others(
     monkeypatch.setattr(direct, "_PATIENCE_SECONDS", 0.01)
     with turn(files(tmp_path)), turn(files(tmp_path)), turn(files(tmp_path)), turn(files(tmp_path)):
         pass
-
-
-def test_turns_come_back(tmp_path: Path) -> None:
-    for _ in range(100 * READERS):
-        with turn(files(tmp_path)):
-            assert len(os.listdir(tmp_path)) <= READERS

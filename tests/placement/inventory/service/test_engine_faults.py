@@ -59,36 +59,6 @@ def test_a_bug_in_reading_reaches_the_log_and_not_the_end(
         assert "Traceback" in ended(service)
 
 
-def test_an_engine_that_is_away_at_first_is_awaited(engine: EngineServer, file: Path) -> None:
-    asked = threading.Event()
-
-    def away(path: str) -> tuple[int, bytes]:
-        asked.set()
-        return 503, b"<html>"
-
-    engine.answer = away
-    with running(file, ready=False) as service:
-        assert asked.wait(30)
-        engine.answer = lambda path: None
-        assert service.stdout is not None
-        assert service.stdout.readline().startswith("ovirt-placement: publishing to ")
-        ended(service)
-
-
-def test_the_end_does_not_wait_for_an_engine_that_hangs(engine: EngineServer, file: Path) -> None:
-    entered, release = threading.Event(), threading.Event()
-
-    def hang(path: str) -> None:
-        entered.set()
-        release.wait(60)
-
-    engine.answer = hang
-    with running(file, ready=False) as service:
-        assert entered.wait(30)
-        ended(service)
-        release.set()
-
-
 def test_an_engine_that_suddenly_lists_nothing_is_asked_again_before_it_is_believed(
     engine: EngineServer, file: Path, config: Config
 ) -> None:

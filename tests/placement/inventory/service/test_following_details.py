@@ -167,17 +167,6 @@ def test_what_no_key_refers_to_any_more_is_forgotten_and_read_again_when_one_doe
     assert all(vm.nics for vm in stage.follower.snapshot().vms)
 
 
-@pytest.mark.system
-def test_at_rest_a_turn_costs_one_request_whatever_keys_refer_to(stage: Stage) -> None:
-    watch(stage, *EVERY_LEVEL)
-    stage.settle()
-    before = stage.follower.snapshot()
-    refuse(stage, "/(vms|hosts|clusters|affinitylabels|datacenters|networks|vnicprofiles)")
-    turns(stage, 10)
-    assert stage.failures == 0
-    assert stage.follower.snapshot() is before
-
-
 def test_what_happened_while_the_engine_was_silent_is_found(stage: Stage) -> None:
     watch(stage, "disk")
     read_at = stage.details_at

@@ -106,23 +106,6 @@ def test_what_is_read_again_unchanged_is_the_same_snapshot(file: Path, config: C
         ended(service)
 
 
-def test_it_asks_for_events_and_reads_all_each_at_its_interval(engine: EngineServer, tmp_path: Path) -> None:
-    file = configured(
-        tmp_path, engine, interval_seconds=0.05, vms_interval_seconds=0.3, hosts_interval_seconds=0.1
-    )
-    third = threading.Event()
-
-    def count(path: str) -> None:
-        hosts = sum(request.startswith("/hosts") for request in engine.requests)
-        if readings(engine) >= 3 and hosts >= 6 and polls(engine) >= 9:
-            third.set()
-
-    engine.answer = count
-    with running(file) as service:
-        assert third.wait(30)
-        ended(service)
-
-
 def test_a_directory_may_be_deeper_than_a_sockets_path_can_be(engine: EngineServer, tmp_path: Path) -> None:
     deep = tmp_path / ("d" * 100) / ("e" * 100)
     deep.mkdir(parents=True)
