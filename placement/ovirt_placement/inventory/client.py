@@ -202,7 +202,8 @@ def _decoded(opened: Opened, reply: State, seen: Publication | None) -> Publicat
         else:
             snapshot = with_changes(before if reply.since else EMPTY, reply.changes)
             snapshot = snapshot if reply.since else with_known(before, snapshot)
-            share(snapshot, like=before)
+            if seen is not None:
+                share(snapshot, like=before)
         publication = Publication(reply.version, Moments(*reply.moments), snapshot)
         if opened.publication is None or opened.publication.version <= publication.version:
             opened.publication = publication
