@@ -86,11 +86,11 @@ def test_a_reading_is_awaited_longer_where_there_is_only_what_was_saved() -> Non
     source = Source(STATE, seconds_ago=20)
     source.known = Base(STATE, now() - 20, saved=True)
     asked = decisions(source)
-    assert [about(asked).saved for _ in range(3)] == [True] * 3
+    assert [about(asked).base.saved for _ in range(3)] == [True] * 3
     (wait,) = source.waits
     assert 6.5 < wait <= 7.0
     source.known = Base(STATE, now())
-    assert not about(asked).saved
+    assert not about(asked).base.saved
 
 
 def test_something_fresher_ends_that() -> None:

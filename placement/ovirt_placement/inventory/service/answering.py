@@ -170,8 +170,9 @@ class Readers:
         self._deciding = _shares(_MOST_DECISIONS)
         self._deciding_long = _shares(_MOST_LONG_DECISIONS)
         self._sending = _shares(_MOST_STATES)
-        #: Those that ask nothing at the moment, with their users: who has asked nothing for longest first.
-        self._quiet: dict[asyncio.StreamWriter, int] = {}
+        #: Those that ask nothing at the moment, the oldest first: with their users, and whether they were
+        #: answered before.
+        self._quiet: dict[asyncio.StreamWriter, tuple[int, bool]] = {}
         #: How many wait for whatever is published next.
         self._waking = 0
         self._said = Said(_QUIET_SECONDS)
@@ -214,7 +215,7 @@ class Readers:
         seconds = _SILENCE_SECONDS
         try:
             while True:
-                self._quiet[writer] = user
+                self._quiet[writer] = user, seconds == _KEPT_SECONDS
                 async with asyncio.timeout(seconds):
                     question = await _read(reader)
                 self._quiet.pop(writer, None)
@@ -264,13 +265,17 @@ class Readers:
         """Whether another connection of a user has room, if need be in place of one that asks nothing."""
         most = max(self._most, _FEWEST_READERS)
         if self._connected.total() >= most:
-            return self._make_room(set(self._quiet.values()))
+            return self._make_room({user for user, _ in self._quiet.values()})
         share = min(_MOST_OF_ONE_USER, max(most // 2, _FEWEST_READERS))
         return self._connected[user] < share or self._make_room({user})
 
     def _make_room(self, users: Container[int]) -> bool:
-        """Close a connection of these users that waits for no answer; whether there was one."""
-        oldest = next((one for one, user in self._quiet.items() if user in users), None)
+        """Close a connection of these users that waits for no answer; whether there was one.
+
+        One that was answered goes first: who has it asks again by another.
+        """
+        quiet = [one for one, (user, _) in self._quiet.items() if user in users]
+        oldest = max(quiet, key=lambda one: self._quiet[one][1], default=None)
         if oldest is None:
             return False
         del self._quiet[oldest]
