@@ -103,6 +103,7 @@ class Publisher:
         found = restore_state(self._directory, now() - longest_age_seconds)
         if found is not None:
             self.put(found)
+            self._names.publish(found.snapshot)
             _log.info("answers by the state that was saved %.0f s ago until it has read", found.age_seconds)
 
     async def publish(self, *, wait_for_details: bool) -> None:

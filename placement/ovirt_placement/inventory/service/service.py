@@ -218,7 +218,6 @@ class _Service:
         `listening` is called once it answers.
         """
         server = await self._readers.listen(self._directory)
-        listening()
         following = self._keep_following(), self._keep_looking(), self._keep_seeking()
         reading = map(self._keep_reading, (self._whole, *self._beside))
         saving = self._publisher.keep_saved()
@@ -226,6 +225,7 @@ class _Service:
         stopped = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+        listening()
         stopping = asyncio.create_task(stopped.wait())
         watchdog = asyncio.create_task(self._notifier.keep_alive(lambda: self._progress.hangs))
         try:

@@ -160,7 +160,7 @@ def test_an_address_that_is_none_is_reported_and_nothing_is_published(
     with running(file, ready=False) as service:
         assert service.wait(30) == 2
         assert "[inventory] metrics '9090' is not HOST:PORT" in service.log
-    assert {path.name for path in loaded(file).inventory.directory.iterdir()} == {"readers", "lock"}
+    assert {path.name for path in loaded(file).inventory.directory.iterdir()} == {"lock"}
 
 
 def test_requests_are_counted_by_what_they_ask_for_and_not_by_ids() -> None:

@@ -46,12 +46,11 @@ def test_the_end_removes_what_was_published(file: Path, config: Config) -> None:
             assert {path.name for path in directory.iterdir()} - {"state"} == {
                 "lock",
                 "names",
-                "readers",
                 "socket",
             }
             service.send_signal(number)
             assert service.wait(30) == 0
-        assert {path.name for path in directory.iterdir()} == {"lock", "readers", "state"}
+        assert {path.name for path in directory.iterdir()} == {"lock", "state"}
 
 
 def test_all_who_wait_share_one_reading(engine: EngineServer, file: Path, config: Config) -> None:
