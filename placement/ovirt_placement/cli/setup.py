@@ -11,6 +11,7 @@ from ovirt_placement import config, inventory
 from ovirt_placement.answers.document import find
 from ovirt_placement.answers.setup.answer import (
     SetupOutcome,
+    policy_change,
     policy_state,
     setup,
     setup_lines,
@@ -225,9 +226,6 @@ def intended(args: argparse.Namespace, tasks: Sequence[SetupTask]) -> tuple[Snap
 # -- Sends what is planned for a policy, and looks whether the engine kept it.
 
 
-_NOTHING = SetupPlan((), ())
-
-
 def carry_out(connection: EngineConnection, task: SetupTask, args: argparse.Namespace) -> SetupOutcome:
     """Raises `UserError` for what goes wrong, but for what speaks against one policy of several."""
     try:
@@ -237,10 +235,11 @@ def carry_out(connection: EngineConnection, task: SetupTask, args: argparse.Name
     except UserError as error:
         if not args.all_policies:
             raise
-        return SetupOutcome(task.policy, _NOTHING, error=str(error))
+        return SetupOutcome(policy_change(task.policy, SetupPlan((), ()), error=str(error)))
     keys = planned_keys(args, task.policy, task.users, plan)
+    change = policy_change(task.policy, plan, keys.clusters, keys.notes)
     if not plan.requests and keys.is_empty:
-        return SetupOutcome(task.policy, plan, keys.clusters, keys.notes)
+        return SetupOutcome(change)
     overview = read_overview(connection)
     before = policy_state(overview, read_policy(connection, overview, task.policy))
     if args.dry_run:
@@ -249,7 +248,7 @@ def carry_out(connection: EngineConnection, task: SetupTask, args: argparse.Name
         _send_and_write(connection, task, args, plan, keys)
         overview = read_overview(connection)
         after = policy_state(overview, read_policy(connection, overview, task.policy))
-    return SetupOutcome(task.policy, plan, keys.clusters, keys.notes, before=before, after=after)
+    return SetupOutcome(change, before, after)
 
 
 def _send_and_write(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -253,7 +252,7 @@ def lasts(epoch: int) -> tuple[ColumnElement[bool], ...]:
     return leases.c.epoch == epoch, leases.c.expires > now()
 
 
-# -- One process's access to the store: opened late, and again in the child of a fork, which is harmless.
+# -- One process's access to the store: opened late, and again once it was closed.
 
 
 class StoreAccess:
@@ -282,7 +281,6 @@ class StoreAccess:
         self._engine = engine
         self._open = partial(Database.opened, url, patience_seconds=patience_seconds, create=create)
         self._opening = threading.Lock()
-        self._process = os.getpid()
         self._database: Database | None = self._open()
 
     def close(self) -> None:
@@ -294,10 +292,6 @@ class StoreAccess:
 
     def _opened(self) -> Database:
         with self._opening:
-            if self._process != os.getpid():
-                if self._database is not None:
-                    self._database.leave_to_parent()
-                self._process, self._database = os.getpid(), None
             if self._database is None:
                 self._database = self._open()
             return self._database

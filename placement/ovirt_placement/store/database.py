@@ -42,14 +42,17 @@ _POSTGRESQL_LOCK = 7_220_417
 _MAY_BE_THERE = "what was to be written may be there, or not: look before you try again"
 
 _Result = TypeVar("_Result")
-#: What is open in this process and, as children of a fork know of it, in which.
-_opened: WeakValueDictionary[tuple[int, str, float, bool], Database] = WeakValueDictionary()
+#: What is open in this process.
+_opened: WeakValueDictionary[tuple[str, float, bool], Database] = WeakValueDictionary()
 _opening = threading.Lock()
 
 
 def _forked() -> None:
+    """In the child of a fork: the parent's connections stay the parent's."""
     global _opening
     _opening = threading.Lock()
+    for database in _opened.values():
+        database.leave_to_parent()
 
 
 os.register_at_fork(after_in_child=_forked)
@@ -89,7 +92,7 @@ class Database:
     @classmethod
     def opened(cls, url: str, *, patience_seconds: float, create: bool) -> Database:
         """Open it, or share what is open already; to be closed once by each who opens it."""
-        alike = os.getpid(), url, patience_seconds, create
+        alike = url, patience_seconds, create
         with _opening:
             database = _opened.get(alike)
             if database is None:
@@ -178,8 +181,9 @@ class Database:
             raise UserError(f"store {self.name}: {error.object!r} is no Unicode text") from None
 
     def leave_to_parent(self) -> None:
-        """In the child of a fork: the parent's connections stay the parent's."""
+        """Go on with connections of one's own; what a thread of the parent held is held by none here."""
         self._engine.dispose(close=False)
+        self._lock, self._shared_reads = threading.Lock(), threading.local()
 
     def close(self) -> None:
         """Close its connections, unless others have opened it as well."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ovirt_placement.answers.document import ChangeDocument
 from ovirt_placement.answers.setup.default_keys import ClusterKeys
@@ -58,19 +58,6 @@ def policy_state(
 
 
 # -- What setup did about scheduling policies, or would do.
-@dataclass(frozen=True)
-class SetupOutcome:
-    """What was done about a policy, or with `--dry-run` would be; of several, one may be refused."""
-
-    policy: str
-    plan: SetupPlan
-    keys: tuple[ClusterKeys, ...] = ()
-    key_notes: tuple[str, ...] = ()
-    error: str | None = None
-    before: PolicyState | None = None
-    after: PolicyState | None = None
-
-
 class SentRequest(Record, frozen=True, omit_defaults=False):
     """A request to the engine."""
 
@@ -90,6 +77,14 @@ class PolicyChange(Record, frozen=True, omit_defaults=False):
     error: str | None
 
 
+class SetupOutcome(NamedTuple):
+    """What was done about a policy, or with `--dry-run` would be, and the policy before and after."""
+
+    change: PolicyChange
+    before: PolicyState | None = None
+    after: PolicyState | None = None
+
+
 class SetupDocument(ChangeDocument, frozen=True, kw_only=True, tag="setup"):
     """What was done about scheduling policies, or with `--dry-run` would be."""
 
@@ -101,25 +96,29 @@ class SetupDocument(ChangeDocument, frozen=True, kw_only=True, tag="setup"):
     notes: tuple[str, ...]
 
 
+def policy_change(
+    policy: str,
+    plan: SetupPlan,
+    keys: tuple[ClusterKeys, ...] = (),
+    key_notes: tuple[str, ...] = (),
+    error: str | None = None,
+) -> PolicyChange:
+    """What a plan does about a policy; of several policies, one may be refused."""
+    requests = (SentRequest(one.what, one.method, one.path, one.body.decode()) for one in plan.requests)
+    return PolicyChange(policy, tuple(requests), keys, (*plan.notes, *key_notes), error)
+
+
 def setup(outcomes: Sequence[SetupOutcome], notes: Iterable[str], *, dry_run: bool) -> SetupDocument:
     """What was done about each policy, and notes about others."""
-    changed = [one for one in outcomes if one.plan.requests or one.keys]
+    changed = [one for one in outcomes if one.change.requests or one.change.placement_keys]
     return SetupDocument(
         changed=bool(changed),
         dry_run=dry_run,
         before=tuple(one.before for one in changed if one.before is not None),
         after=tuple(one.after for one in changed if one.after is not None),
-        policies=tuple(_policy(one) for one in outcomes),
+        policies=tuple(one.change for one in outcomes),
         notes=tuple(notes),
     )
-
-
-def _policy(one: SetupOutcome) -> PolicyChange:
-    requests = (
-        SentRequest(each.what, each.method, each.path, each.body.decode()) for each in one.plan.requests
-    )
-    notes = (*one.plan.notes, *one.key_notes)
-    return PolicyChange(one.policy, tuple(requests), one.keys, notes, one.error)
 
 
 # -- in words
