@@ -55,20 +55,8 @@ def test_key_of_hosts_exists_on_all_of_a_cluster_or_on_none(live: LiveEngine) ->
     assert refused(live, "set", "SAN", "1", "--on", "node", "north").startswith(
         "host south: node-key-set-differs:"
     )
-    live.run(
-        0,
-        "keys",
-        "define",
-        "SAN",
-        "--cluster",
-        "blue",
-        "--values",
-        "north=2",
-        "--default",
-        "1",
-        "--sticky",
-        "60",
-    )
+    words = "keys define SAN --cluster blue --values north=2 --default 1 --sticky 60"
+    live.run(0, *words.split())
     assert listed(live) == [
         ("node north", "system", "SAN", 2.0, 60.0, True),
         ("node south", "system", "SAN", 1.0, 60.0, True),
@@ -80,19 +68,6 @@ def test_key_of_hosts_exists_on_all_of_a_cluster_or_on_none(live: LiveEngine) ->
     )
     live.run(0, "keys", "unset", "SAN", "--cluster", "blue")
     assert listed(live) == []
-
-
-def test_host_that_joined_later_is_reported_until_it_is_given_the_key(serving: Starting) -> None:
-    with serving(STATE) as live:
-        live.run(0, "keys", "define", "GEN", "--cluster", "blue", "--default", "1")
-        live.run(0, "keys", "check")
-    hosts = (*STATE.hosts, host("h4", name="west", cluster="c1"))
-    parts = (*STATE.clusters, *hosts, *STATE.vms)
-    with serving(snapshot(*parts)) as live:
-        (mistake,) = live.data(1, "keys", "check")["mistakes"]
-        assert (mistake["where"], mistake["codes"]) == ("host west", ["node-key-set-differs"])
-        live.run(0, "keys", "set", "GEN", "0.5", "--on", "node", "west")
-        live.run(0, "keys", "check")
 
 
 @pytest.mark.parametrize(
