@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from msgspec.structs import replace
 
 from ovirt_placement.answers.document import fewest_text
+from ovirt_placement.answers.question import THE_VM, Reads, question
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import group_name, host_name
@@ -55,7 +56,31 @@ def steps_about(record: PlanRecord, wanted: Wanted) -> tuple[int, ...]:
     )
 
 
-def narrowed(record: PlanRecord, wanted: Wanted) -> PlanRecord:
+def selected(
+    plans: Iterable[PlanRecord], migrations: Iterable[RecordedMigration], cluster: str | None, wanted: Wanted
+) -> tuple[tuple[PlanRecord, ...], tuple[RecordedMigration, ...]]:
+    """Plans with the steps, and migrations of which no plan is known, that concern what is called so.
+
+    A migration of which no plan is known has ids alone.
+    """
+    hosts = wanted.subject is Subject.HOST
+    ids = ((one, (one.source, one.target) if hosts else (one.vm,)) for one in migrations)
+    return (
+        tuple(
+            _narrowed(plan, wanted)
+            for plan in plans
+            if cluster in (None, plan.cluster, _cluster_name(plan))
+            and (not wanted.name or about(plan, wanted))
+        ),
+        tuple(
+            one
+            for one, named in ids
+            if cluster in (None, one.cluster) and (not wanted.name or wanted.name in named)
+        ),
+    )
+
+
+def _narrowed(record: PlanRecord, wanted: Wanted) -> PlanRecord:
     """A record without the steps, and what came of them, that do not concern what is called so."""
     if not wanted.name:
         return record
@@ -65,15 +90,6 @@ def narrowed(record: PlanRecord, wanted: Wanted) -> PlanRecord:
         migrations=tuple(one for one in record.migrations if one.step in numbers),
         held=tuple(one for one in record.held if one.step in numbers),
     )
-
-
-def migrations_about(
-    migrations: Iterable[RecordedMigration], wanted: Wanted
-) -> tuple[RecordedMigration, ...]:
-    """Migrations of which no plan is known have ids alone."""
-    hosts = wanted.subject is Subject.HOST
-    ids = ((one, (one.source, one.target) if hosts else (one.vm,)) for one in migrations)
-    return tuple(one for one, named in ids if not wanted.name or wanted.name in named)
 
 
 def user_actions_about(
@@ -107,44 +123,35 @@ def _names(part: _Part, wanted: Wanted) -> bool:
     return any(wanted.name in (one["id"], one["name"]) for one in named)
 
 
-@dataclass(frozen=True, slots=True)
-class FoldedPlans:
-    """Plans of a cluster, one after the other, none of which has had a migration before the next came."""
-
-    plans: tuple[PlanRecord, ...]
-    #: The plan that took the place of the last.
-    superseded_by: str
-
-    @property
-    def updated(self) -> float:
-        return self.plans[-1].updated
-
-
 def superseded(records: Iterable[PlanRecord]) -> Mapping[str, str]:
     """Of each plan that was not carried out to its end, the id of the one made next in its cluster."""
     found: dict[str, str] = {}
     latest: dict[str, PlanRecord] = {}
     for record in sorted(records, key=lambda one: (one.updated, one.id)):
         before = latest.get(record.cluster)
-        if before is not None and not _carried_out(before):
-            found[before.id] = record.id
+        if before is not None:
+            taken = {one.step for one in before.migrations}
+            if not taken.issuperset(range(1, len(steps(before)) + 1)):
+                found[before.id] = record.id
         latest[record.cluster] = record
     return found
 
 
-def folded(records: Sequence[PlanRecord], replaced: Mapping[str, str]) -> Iterator[PlanRecord | FoldedPlans]:
-    """Put together the superseded plans that came to nothing; the others stay, the latest at the end."""
-    parts: list[PlanRecord | FoldedPlans] = []
-    for _, of_cluster in groupby(sorted(records, key=lambda one: one.cluster), key=lambda one: one.cluster):
-        for idle, some in groupby(of_cluster, key=lambda one: one.id in replaced and not one.migrations):
-            run = tuple(some)
-            parts += [FoldedPlans(run, replaced[run[-1].id])] if idle else run
-    return iter(sorted(parts, key=lambda one: one.updated))
+def plan_texts(
+    records: Sequence[PlanRecord], replaced: Mapping[str, str], wanted: Wanted, *, fold: bool
+) -> Iterator[tuple[float, str]]:
+    """Plans, each with its moment; to `fold` puts superseded ones that came to nothing in a line."""
 
+    def idle(record: PlanRecord) -> bool:
+        return fold and record.id in replaced and not record.migrations
 
-def _carried_out(record: PlanRecord) -> bool:
-    """Whether every step has had a migration."""
-    return {one.step for one in record.migrations} >= set(range(1, len(steps(record)) + 1))
+    by_cluster = sorted(records, key=lambda one: one.cluster)
+    for (_, folded), some in groupby(by_cluster, key=lambda one: (one.cluster, idle(one))):
+        run = tuple(some)
+        if folded:
+            yield run[-1].updated, _folded_text(run, replaced[run[-1].id])
+        else:
+            yield from ((one.updated, plan_text(one, wanted, replaced.get(one.id))) for one in run)
 
 
 def plan_text(record: PlanRecord, wanted: Wanted = EVERYTHING, superseded_by: str | None = None) -> str:
@@ -162,14 +169,14 @@ def plan_text(record: PlanRecord, wanted: Wanted = EVERYTHING, superseded_by: st
     return "\n".join(lines)
 
 
-def folded_text(folded: FoldedPlans) -> str:
-    """Superseded plans that came to nothing, in a line."""
-    first, last, name = folded.plans[0], folded.plans[-1], _cluster_name(folded.plans[-1])
-    by = f"superseded by plan {folded.superseded_by}, nothing was migrated"
-    if first is last:
-        return f"{moment(last.updated)}  plan {last.id}, cluster {name}: {_summary(last)}; {by}"
-    since = f"{len(folded.plans)} plans since {moment(first.updated)}"
-    return f"{moment(last.updated)}  cluster {name}: {since}, {by} (--all shows them)"
+def _folded_text(plans: Sequence[PlanRecord], superseded_by: str) -> str:
+    """Superseded plans of a cluster that came to nothing, in a line."""
+    last = plans[-1]
+    at, cluster = moment(last.updated), f"cluster {_cluster_name(last)}"
+    by = f"superseded by plan {superseded_by}, nothing was migrated"
+    if len(plans) == 1:
+        return f"{at}  plan {last.id}, {cluster}: {_summary(last)}; {by}"
+    return f"{at}  {cluster}: {len(plans)} plans since {moment(plans[0].updated)}, {by} (--all shows them)"
 
 
 def migration_text(migration: RecordedMigration) -> str:
@@ -259,10 +266,9 @@ class KnownHistory:
     #: VMs and rules that a gate holds for now, with the reason, by id.
     frozen: Mapping[str, str]
     held_groups: Mapping[str, str]
-    #: The plan that was made last in the VM's cluster.
-    plan: PlanRecord | None
+    #: The plans that were made lately, and migrations that ended lately, the oldest first.
+    plans: tuple[PlanRecord, ...]
     under_way: tuple[Intent, ...]
-    #: Migrations of the VM that ended lately, the oldest first.
     ended: tuple[Intent, ...]
     #: Why no enforcer of this engine leads, if none does; and in which settings one differs from those here.
     not_led: str | None
@@ -289,23 +295,50 @@ class WhyNot(Record, frozen=True):
     rules: tuple[UnrepairedRule, ...]
 
 
-def why_not(vm: Vm, known: KnownHistory) -> WhyNot:
+@question(
+    "why-not",
+    "show why a VM that violates a rule was not moved",
+    """\
+Show which rules a VM violates, and why each is not repaired yet: a gate, a plan, a failed migration.
+""",
+    examples="""\
+  ovirt-enforcer why-not web1
+""",
+    text=lambda answer, _: _why_not_lines(answer),
+    statuses=(0,),
+    reads=Reads.OWN,
+    command="ovirt-enforcer",
+)
+def why_not(known: KnownHistory, vm: Annotated[Vm, THE_VM]) -> WhyNot:
     """Judge a VM by all that is known."""
     found = find_violations(known.snapshot, vm.cluster)
     violations = [one for one in found if vm.id in {*one.offenders, *(place.vm for place in one.locations)}]
+    plan = next((plan for plan in reversed(known.plans) if plan.cluster == vm.cluster), None)
     return WhyNot(
         vm=vm.name,
         host=None if vm.host is None else host_name(vm.host, known.snapshot),
         because=tuple(_because(vm, known)) if violations else (),
-        rules=tuple(_violated_rule(violation, vm, known) for violation in violations),
+        rules=tuple(
+            UnrepairedRule(
+                rule=f"{_group_names(one, known.snapshot)}: {one.constraint.asks}",
+                hard=one.hard,
+                offends=vm.id in one.offenders,
+                because=tuple(_why_unrepaired(one, known, plan)),
+            )
+            for one in violations
+        ),
     )
 
 
-def why_not_text(answer: WhyNot) -> str:
+def _group_names(violation: Violation, snapshot: Snapshot) -> str:
+    return " and ".join(group_name(group, snapshot) for group in violation.groups)
+
+
+def _why_not_lines(answer: WhyNot) -> list[str]:
     """The answer in lines."""
     where = "runs on no host" if answer.host is None else f"is on {answer.host}"
     if not answer.rules:
-        return f"{answer.vm} {where} and violates no rule."
+        return [f"{answer.vm} {where} and violates no rule."]
     lines = [f"{answer.vm} {where}."]
     for rule in answer.rules:
         hardness = "hard" if rule.hard else "soft"
@@ -315,7 +348,7 @@ def why_not_text(answer: WhyNot) -> str:
     if answer.because:
         lines.append("Why it is still there:")
         lines += (f"  - {reason}" for reason in answer.because)
-    return "\n".join(lines)
+    return lines
 
 
 def _because(vm: Vm, known: KnownHistory) -> Iterator[str]:
@@ -332,32 +365,19 @@ def _because(vm: Vm, known: KnownHistory) -> Iterator[str]:
     if vm.id in known.frozen:
         yield known.frozen[vm.id]
     for intent in known.ended:
-        if intent.state is IntentState.FAILED:
+        if intent.vm == vm.id and intent.state is IntentState.FAILED:
             yield f"{moment(intent.updated)} to {host_name(intent.target, known.snapshot)}: {intent.reason}"
 
 
-def _violated_rule(violation: Violation, vm: Vm, known: KnownHistory) -> UnrepairedRule:
-    names = " and ".join(group_name(group, known.snapshot) for group in violation.groups)
-    return UnrepairedRule(
-        rule=f"{names}: {violation.constraint.asks}",
-        hard=violation.hard,
-        offends=vm.id in violation.offenders,
-        because=tuple(_why_unrepaired(violation, known)),
-    )
-
-
-def _why_unrepaired(violation: Violation, known: KnownHistory) -> Iterator[str]:
+def _why_unrepaired(violation: Violation, known: KnownHistory, plan: PlanRecord | None) -> Iterator[str]:
     for group in violation.groups:
         if group in known.held_groups:
             yield known.held_groups[group]
-    if known.plan is None:
+    if plan is None:
         yield "no plan has been made in its cluster lately"
         return
-    planned = tuple(_planned(violation, known.plan))
-    left = tuple(_left(violation, known.plan))
-    yield from (*planned, *left)
-    if not planned and not left:
-        yield f"plan {known.plan.id}, the last one, was made before it broke"
+    known_to_plan = (*_planned(violation, plan), *_left(violation, plan))
+    yield from known_to_plan or (f"plan {plan.id}, the last one, was made before it broke",)
 
 
 def _planned(violation: Violation, plan: PlanRecord) -> Iterator[str]:

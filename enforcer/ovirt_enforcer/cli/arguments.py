@@ -7,18 +7,24 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from enum import StrEnum
-from typing import TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from ovirt_enforcer.plans import Asked
 from ovirt_placement import config as configuration
 from ovirt_placement.answers.question import Parameter
 from ovirt_placement.cli import asking
-from ovirt_placement.cli.asking import PATIENCE_SECONDS
-from ovirt_placement.model import state_file
+from ovirt_placement.cli.arguments import add_config, add_json
+from ovirt_placement.cli.asking import PATIENCE_SECONDS, Reading
+from ovirt_placement.inventory import Measured
+from ovirt_placement.model import Snapshot, state_file
 from ovirt_placement.model.maintenance import Return
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 
+if TYPE_CHECKING:
+    from ovirt_enforcer.history import KnownHistory
+
 Word = TypeVar("Word", bound=StrEnum)
+_DAY_SECONDS: Final = 24 * 3600.0
 _UNIT_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -100,3 +106,68 @@ def asked(args: argparse.Namespace) -> Asked:
 
     found = read_engine_state(configuration.load(args.config), PATIENCE_SECONDS)
     return replace(found, options=replace(found.options, repair=args.repair)) if args.repair else found
+
+
+def _add_reading(parser: argparse.ArgumentParser) -> None:
+    add_config(parser)
+    add_json(parser)
+    parser.set_defaults(all=True)
+
+
+def _add_state_reading(parser: argparse.ArgumentParser) -> None:
+    add_state(parser)
+    _add_reading(parser)
+
+
+def _read_asked(args: argparse.Namespace, _: Measured) -> tuple[Asked, Snapshot]:
+    found = asked(args)
+    return found, found.snapshot
+
+
+def _read_snapshot(args: argparse.Namespace, measured: Measured) -> tuple[Snapshot, Snapshot]:
+    found = asking.read_state(args, measured=measured)
+    return found, found
+
+
+def _read_known(args: argparse.Namespace, _: Measured) -> tuple[KnownHistory, Snapshot]:
+    # They take long to load: not for other questions.
+    from ovirt_enforcer.engine_state import read_engine_state
+    from ovirt_enforcer.history import KnownHistory
+    from ovirt_enforcer.settings import recorded_settings
+    from ovirt_placement.answers.status.enforcement import not_led
+    from ovirt_placement.cli.changing import opened
+    from ovirt_placement.store.enforcer_records import EnforcerSettingsStore, differences
+    from ovirt_placement.store.history import HistoryStore
+    from ovirt_placement.store.intents import Store
+
+    config = configuration.load(args.config)
+    found = read_engine_state(config, PATIENCE_SECONDS)
+    with opened(HistoryStore, args, create=False) as history:
+        plans = history.plans(since_seconds=_DAY_SECONDS)
+    with opened(Store, args, create=False) as store:
+        under_way, ended = store.open_intents(), store.history(within_seconds=_DAY_SECONDS)
+    with opened(EnforcerSettingsStore, args, create=False) as settings:
+        there = settings.of_leader()
+    other: tuple[str, ...] = ()
+    if found.settings is not None and there is not None:
+        other = differences(there, "here", recorded_settings(found.settings))
+    known = KnownHistory(
+        snapshot=found.snapshot,
+        frozen=found.holding.frozen,
+        held_groups=found.holding.spared,
+        plans=plans,
+        under_way=under_way,
+        ended=ended,
+        not_led=not_led(config),
+        other_settings=other,
+    )
+    return known, found.snapshot
+
+
+#: How each question is read for its command.
+READINGS: Final = {
+    "plan": Reading(_read_asked, _add_state_reading),
+    "simulate-policy": Reading(_read_asked, _add_state_reading),
+    "make-room": Reading(_read_snapshot, _add_state_reading),
+    "why-not": Reading(_read_known, _add_reading),
+}

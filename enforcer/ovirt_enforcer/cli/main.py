@@ -5,7 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from functools import partial
 
+import ovirt_enforcer
+from ovirt_placement.answers import summaries
 from ovirt_placement.cli.arguments import add_command, add_config, become_services_user
 from ovirt_service import entry
 from ovirt_service.arguments import Parser, Subcommand, add_subcommands, add_version
@@ -13,40 +16,26 @@ from ovirt_service.legible import log_to_stderr
 
 COMMAND = "ovirt-enforcer"
 
-#: The subcommands, with what the help says of each.
-_SUBCOMMANDS = {
+_CLI = "ovirt_enforcer.cli"
+#: The subcommands that are no questions, with what the help says of each.
+_COMMANDS = {
     "run": Subcommand(__name__, "find violated rules and repair them, until SIGTERM", "add_run"),
     "status": Subcommand(__name__, "the health of clusters, rules and enforcer", "add_status"),
-    "plan": Subcommand(
-        "ovirt_enforcer.cli.plan", "show which migrations would repair violated rules, and why", "add_plan"
-    ),
-    "simulate-policy": Subcommand(
-        "ovirt_enforcer.cli.plan",
-        "simulate rules, scheduling policy and enforcer together, and find loops",
-        "add_simulate_policy",
-    ),
-    "make-room": Subcommand(
-        "ovirt_enforcer.cli.plan", "show which migrations let a VM start that fits nowhere", "add_make_room"
-    ),
     "maintenance": Subcommand(
-        "ovirt_enforcer.cli.maintenance",
-        "take hosts out for maintenance with every rule satisfied all the time",
+        f"{_CLI}.maintenance", "take hosts out for maintenance with every rule satisfied all the time"
     ),
-    "apply": Subcommand("ovirt_enforcer.cli.orders", "ask the enforcer to execute a plan", "add_apply"),
-    "approve": Subcommand("ovirt_enforcer.cli.orders", "approve a plan that waits", "add_approve"),
-    "refuse": Subcommand("ovirt_enforcer.cli.orders", "refuse a plan that waits", "add_refuse"),
-    "pause": Subcommand("ovirt_enforcer.cli.pause", "begin no further migration", "add_pause"),
+    "apply": Subcommand(f"{_CLI}.orders", "ask the enforcer to execute a plan", "add_apply"),
+    "approve": Subcommand(f"{_CLI}.orders", "approve a plan that waits", "add_approve"),
+    "refuse": Subcommand(f"{_CLI}.orders", "refuse a plan that waits", "add_refuse"),
+    "pause": Subcommand(f"{_CLI}.orders", "begin no further migration", "add_pause"),
     "resume": Subcommand(
-        "ovirt_enforcer.cli.pause", "end a pause, or that of the breaker after failures", "add_resume"
+        f"{_CLI}.orders", "end a pause, or that of the breaker after failures", "add_resume"
     ),
-    "history": Subcommand(
-        "ovirt_enforcer.cli.history", "show what happened, why, and the results", "add_history"
-    ),
-    "why-not": Subcommand(
-        "ovirt_enforcer.cli.history", "show why a VM that violates a rule was not moved", "add_why_not"
-    ),
-    "undo": Subcommand("ovirt_enforcer.cli.orders", "show which migrations would undo a plan", "add_undo"),
+    "history": Subcommand(f"{_CLI}.history", "show what happened, why, and the results", "add_history"),
+    "undo": Subcommand(f"{_CLI}.orders", "show which migrations would undo a plan", "add_undo"),
 }
+#: Where questions stand among them.
+_ORDER = ("run", "status", "plan", "simulate-policy", "make-room", *_COMMANDS, "why-not")
 
 
 RUN = """\
@@ -82,8 +71,28 @@ def _parser(given: Sequence[str] | None = None) -> argparse.ArgumentParser:
         description="Finds VMs that violate affinity groups, and migrates as few as will repair them.",
     )
     add_version(parser)
-    add_subcommands(parser, _SUBCOMMANDS, given)
+    add_subcommands(parser, _subcommands(), given)
     return parser
+
+
+def _subcommands() -> dict[str, Subcommand]:
+    """All of them, with the line of each; none of their modules is loaded for it."""
+    asking = {
+        name: Subcommand("", summary, partial(_add_question, name))
+        for name, (summary, _) in summaries(ovirt_enforcer).items()
+    }
+    known = {**asking, **_COMMANDS}
+    return {name: known[name] for name in dict.fromkeys((*_ORDER, *known))}
+
+
+def _add_question(
+    name: str, commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str
+) -> None:
+    from ovirt_enforcer.cli.arguments import READINGS
+    from ovirt_placement.answers.question import question_named
+    from ovirt_placement.cli.asking import add_question_command
+
+    add_question_command(commands, question_named(name, ovirt_enforcer), summary, reading=READINGS[name])
 
 
 def add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
@@ -21,28 +21,17 @@ from ovirt_enforcer.orders import (
     in_order_of_plan,
     run_meant,
 )
-from ovirt_enforcer.plans import (
-    HOST_SECONDS,
-    Asked,
-    failure_domains,
-    maintenance_options,
-    maintenance_planned,
-)
+from ovirt_enforcer.plans import HOST_SECONDS, failure_domains, maintenance_options, maintenance_planned
 from ovirt_placement import config as configuration
 from ovirt_placement import inventory
 from ovirt_placement.answers.document import DRY_RUN, find
 from ovirt_placement.answers.orders import run_lines, runs_change, runs_document
-from ovirt_placement.answers.plans.maintenance import (
-    FORMAT,
-    MaintenancePlans,
-    maintenance_text,
-)
+from ovirt_placement.answers.plans.maintenance import FORMAT, MaintenancePlans, maintenance_text
 from ovirt_placement.cli.arguments import add_change, add_command, add_config, add_json, positive
 from ovirt_placement.cli.asking import PATIENCE_SECONDS, add_parameter, show_json
-from ovirt_placement.cli.changing import login_name, opened, stored
+from ovirt_placement.cli.changing import login_name, opened, show_change, stored
 from ovirt_placement.model import Host, Snapshot
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.maintenance.data import MaintenanceOptions
 from ovirt_placement.store.maintenance import (
     MaintenanceRequest,
     MaintenanceRun,
@@ -51,6 +40,8 @@ from ovirt_placement.store.maintenance import (
     Work,
 )
 from ovirt_service.errors import UserError
+
+_Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 #: The exit status where some host gets no round, besides 0, and 2 for a mistake.
 SOME_ARE_LEFT = 4
@@ -68,10 +59,9 @@ EXAMPLES = """\
 """
 
 
-def add_plan(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = add_command(
-        actions, "plan", "plan in which rounds hosts can be taken out", DESCRIPTION, run, EXAMPLES
-    )
+def _add_plan(actions: _Commands) -> None:
+    summary = "plan in which rounds hosts can be taken out"
+    parser = add_command(actions, "plan", summary, DESCRIPTION, _plan, EXAMPLES)
     _add_hosts(parser, "all hosts of this cluster")
     parser.add_argument(
         "--at-once", type=positive, default=1, metavar="N", help="how many hosts may be out at once; else 1"
@@ -108,11 +98,22 @@ def _add_stop(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(args: argparse.Namespace) -> int:
+def _plan(args: argparse.Namespace) -> int:
     found = asked(args)
     named = _hosts(args, found.snapshot)
     hosts = {one.cluster: [host.id for host in named if host.cluster == one.cluster] for one in named}
-    options = _options(args, found, [host.id for host in named])
+    domains = None
+    if args.state is not None and args.config is not None:
+        domains = failure_domains(configuration.load(args.config).ha, found.snapshot) or ()
+    options = maintenance_options(
+        found,
+        [host.id for host in named],
+        stopped={find(word, "VM", found.snapshot.vms, found.snapshot).id for word in args.stop},
+        back=args.back,
+        at_once=args.at_once,
+        host_seconds=args.host_time,
+        domains=domains,
+    )
     ends = time.monotonic() + (args.deadline or _PLAN_SECONDS)
     records = []
     for left, own in zip(range(len(hosts), 0, -1), hosts.values(), strict=True):
@@ -125,34 +126,17 @@ def run(args: argparse.Namespace) -> int:
     return SOME_ARE_LEFT if any(record.without_round for record in records) else 0
 
 
-def _options(args: argparse.Namespace, found: Asked, hosts: Iterable[str]) -> MaintenanceOptions:
-    domains = None
-    if args.state is not None and args.config is not None:
-        domains = failure_domains(configuration.load(args.config).ha, found.snapshot) or ()
-    return maintenance_options(
-        found,
-        hosts,
-        stopped={find(word, "VM", found.snapshot.vms, found.snapshot).id for word in args.stop},
-        back=args.back,
-        at_once=args.at_once,
-        host_seconds=args.host_time,
-        domains=domains,
-    )
-
-
 MAINTENANCE = """\
 Take hosts out for maintenance, one after another or a few at once, with every rule satisfied all the time.
 See docs/enforcer/maintenance.md.
 """
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+def add_parser(commands: _Commands, summary: str) -> None:
     parser = commands.add_parser("maintenance", help=summary, description=MAINTENANCE)
     actions = parser.add_subparsers(metavar="ACTION", required=True)
-    add_plan(actions)
-    _add_run(actions)
-    _add_status(actions)
-    _add_orders(actions)
+    for add in (_add_plan, _add_run, _add_status, _add_orders):
+        add(actions)
 
 
 #: How long it may take to find the order of hosts, in seconds.
@@ -168,7 +152,7 @@ RUN_EXAMPLES = """\
 """
 
 
-def _add_run(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_run(actions: _Commands) -> None:
     parser = add_command(actions, "run", "take hosts out, one after another", RUN, _request, RUN_EXAMPLES)
     _add_hosts(parser, "all hosts of this cluster that are up")
     parser.add_argument(
@@ -224,20 +208,14 @@ def _request(args: argparse.Namespace) -> int:
         back=args.back,
     )
     meant = run_meant(config, snapshot, hosts, request, requested_by=login_name())
-    if args.dry_run:
-        return _show_request(args, meant)
-    with opened(MaintenanceStore, args) as store:
-        run_id = begin(store, meant)
-    return _follow(args, run_id) if args.follow else _show_request(args, _named(args, run_id))
-
-
-def _show_request(args: argparse.Namespace, run: MaintenanceRun) -> int:
-    if args.json:
-        show_json(runs_change(None, run, dry_run=args.dry_run))
-        return 0
-    print("\n".join(run_lines(runs_document([run]).runs[0])))
-    if args.dry_run:
-        print(DRY_RUN)
+    if not args.dry_run:
+        with opened(MaintenanceStore, args) as store:
+            run_id = begin(store, meant)
+        if args.follow:
+            return _follow(args, run_id)
+        meant = _named(args, run_id)
+    lines = [*run_lines(runs_document([meant]).runs[0]), *([DRY_RUN] if args.dry_run else [])]
+    show_change(args, runs_change(None, meant, dry_run=args.dry_run), lines)
     return 0
 
 
@@ -267,7 +245,7 @@ STATUS_EXAMPLES = """\
 """
 
 
-def _add_status(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_status(actions: _Commands) -> None:
     parser = add_command(actions, "status", "show the progress of runs", STATUS, _status, STATUS_EXAMPLES)
     parser.add_argument("run_id", nargs="?", metavar="RUN", help="the id of a run")
     parser.add_argument("--follow", action="store_true", help="show its progress until it ends")
@@ -277,7 +255,9 @@ def _add_status(actions: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def _status(args: argparse.Namespace) -> int:
     if args.run_id is None and not args.follow:
-        return _show_runs(args, _latest(_runs(args)))
+        runs = _runs(args)  # those that are under way, and else the last of each cluster
+        last = {one.cluster: one for one in reversed(runs)}
+        return _show_runs(args, [one for one in runs if one.active or last[one.cluster] is one])
     run_id = args.run_id or next((one.id for one in _runs(args) if one.active), None)
     if run_id is None:
         raise UserError("no maintenance run is under way")
@@ -327,12 +307,6 @@ def _named(args: argparse.Namespace, run_id: str) -> MaintenanceRun:
     raise UserError(f"there is no maintenance run {run_id}: ovirt-enforcer maintenance status lists them")
 
 
-def _latest(runs: tuple[MaintenanceRun, ...]) -> list[MaintenanceRun]:
-    """Those that are under way, and else the last of each cluster."""
-    last = {one.cluster: one for one in reversed(runs)}
-    return [one for one in runs if one.active or last[one.cluster] is one]
-
-
 #: What becomes of a run that is under way: the name of the command, its summary and its description.
 _COMMANDS: Final = (
     ("pause", "pause a run", "Pause a run. Operations already started in the engine continue.\n"),
@@ -341,7 +315,7 @@ _COMMANDS: Final = (
 )
 
 
-def _add_orders(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_orders(actions: _Commands) -> None:
     for name, summary, description in _COMMANDS:
         run: Callable[[argparse.Namespace], int] = partial(_order, ORDERS[name])
         example = f"  ovirt-enforcer maintenance {name}\n"
@@ -359,12 +333,9 @@ def _order(order: RunOrder, args: argparse.Namespace) -> int:
             obeyed = store.order(found.id, order.state, after=order.after, set_by=login_name())
     if not obeyed:
         raise UserError(f"maintenance run {found.id} is {found.state}")
-    if args.json:
-        show_json(runs_change(found, replace(found, state=order.state), dry_run=args.dry_run))
-        return 0
-    print(f"Maintenance run {found.id} of cluster {found.cluster_name} {order.said}.")
-    if args.dry_run:
-        print(DRY_RUN)
+    lines = [f"Maintenance run {found.id} of cluster {found.cluster_name} {order.said}."]
+    answer = runs_change(found, replace(found, state=order.state), dry_run=args.dry_run)
+    show_change(args, answer, [*lines, DRY_RUN] if args.dry_run else lines)
     return 0
 
 

@@ -1,34 +1,40 @@
-"""`ovirt-enforcer approve`, `refuse`, `apply` and `undo`: what becomes of a plan on a person's word."""
+"""`approve`, `refuse`, `apply`, `undo`, `pause` and `resume`: what becomes of plans on a person's word."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 from ovirt_enforcer.orders import check_orders, obstacle, order, settings_in_force
 from ovirt_enforcer.plans import PlansBack
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement import config as configuration
 from ovirt_placement import inventory
-from ovirt_placement.answers.document import DRY_RUN
-from ovirt_placement.answers.orders import ApprovalChangeDocument, approval_change, refusal_change
+from ovirt_placement.answers.document import DRY_RUN, find
+from ovirt_placement.answers.orders import PausesChangeDocument, approval_change, refusal_change
 from ovirt_placement.answers.plans.plan import plan_record
 from ovirt_placement.answers.plans.reading import NoPlan, plan_of
 from ovirt_placement.answers.plans.text import step_text, text
 from ovirt_placement.cli.arguments import add_change, add_command, add_config, add_json
-from ovirt_placement.cli.asking import PATIENCE_SECONDS, show_json
-from ovirt_placement.cli.changing import login_name, opened, stored
-from ovirt_placement.config import Config
+from ovirt_placement.cli.asking import PATIENCE_SECONDS, show, show_json
+from ovirt_placement.cli.changing import login_name, opened, show_change, stored
 from ovirt_placement.model.amounts import counted
-from ovirt_placement.store.approvals import ApprovalStore, WaitingPlan
+from ovirt_placement.model.names import Named
+from ovirt_placement.store.approvals import Approval, ApprovalStore, WaitingPlan
 from ovirt_placement.store.history import HistoryStore, PlanRecord
+from ovirt_placement.store.pauses import ALL_CLUSTERS, Pause, PauseStore
 from ovirt_service import files
 from ovirt_service.errors import UserError
 from ovirt_service.legible import unbroken
+from ovirt_service.screen import say
+
+_Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 APPROVE = """\
 Approve a plan that waits in mode approve: this plan only, for approval_hours.
@@ -37,63 +43,6 @@ APPROVE_EXAMPLES = """\
   ovirt-enforcer approve --list
   ovirt-enforcer approve 4f2a91c07d3e
 """
-
-
-def add_approve(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
-    parser = add_command(commands, "approve", summary, APPROVE, _run_approve, APPROVE_EXAMPLES)
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("plan", nargs="?", metavar="PLAN", help="the id of the plan, as --list prints it")
-    what.add_argument("--list", action="store_true", help="list the plans that wait")
-    add_change(parser)
-    add_config(parser)
-
-
-def _run_approve(args: argparse.Namespace) -> int:
-    if args.list:
-        return _list_waiting(args)
-    config = configuration.load(args.config)
-    hours = settings_in_force(config)["approval_hours"]  # a store that is away says so before all else
-    with opened(ApprovalStore, args, create=not args.dry_run) as store:
-        before = store.approvals()
-        waiting = store.waiting()
-        if args.dry_run:
-            approved = next((one for one in waiting if one.plan == args.plan), None)
-        else:
-            approved = store.approve(args.plan, set_by=login_name())
-    if approved is None:
-        raise UserError(_why_not_waiting(args.plan, waiting))
-    if args.json:
-        show_json(approval_change(before, {approved.cluster: approved.plan}, approved.text, args.dry_run))
-    else:
-        print(approved.text)
-        print(DRY_RUN if args.dry_run else _said(config, hours, approved.cluster))
-    return 0
-
-
-def _said(config: Config, hours: float, cluster: str) -> str:
-    """For how long it counts, and what keeps the enforcer from it."""
-    lasts = f"Approved of, for {hours:g} h, or until the cluster needs another plan."
-    why = obstacle(config, Mode.APPROVE, cluster)
-    return lasts if why is None else f"{lasts}\nIt is not carried out yet: {why}."
-
-
-def _list_waiting(args: argparse.Namespace) -> int:
-    waiting = stored(ApprovalStore, args, ApprovalStore.waiting, ())
-    if args.json:
-        show_json(waiting)
-    elif waiting:
-        print("\n".join(f"Plan {one.plan}\n{one.text}" for one in waiting))
-    else:
-        print("No plan waits.")
-    return 0
-
-
-def _why_not_waiting(plan: str, waiting: tuple[WaitingPlan, ...]) -> str:
-    """A plan that does not wait was approved of already, or its cluster has changed since it was made."""
-    others = ", ".join(one.plan for one in waiting)
-    return f"plan {plan} does not wait, or not any more; {f'these do: {others}' if others else 'none does'}"
-
-
 REFUSE = """\
 Refuse a plan that waits in mode approve: it is not offered again for approval_hours, unless its cluster needs
 another plan.
@@ -103,7 +52,16 @@ REFUSE_EXAMPLES = """\
 """
 
 
-def add_refuse(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+def add_approve(commands: _Commands, summary: str) -> None:
+    parser = add_command(commands, "approve", summary, APPROVE, _run_approve, APPROVE_EXAMPLES)
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("plan", nargs="?", metavar="PLAN", help="the id of the plan, as --list prints it")
+    what.add_argument("--list", action="store_true", help="list the plans that wait")
+    add_change(parser)
+    add_config(parser)
+
+
+def add_refuse(commands: _Commands, summary: str) -> None:
     parser = add_command(commands, "refuse", summary, REFUSE, _run_refuse, REFUSE_EXAMPLES)
     parser.add_argument("plan", metavar="PLAN", help="the id of the plan, as approve --list prints it")
     parser.add_argument("--reason", metavar="TEXT", default="", help="shown by history")
@@ -111,22 +69,50 @@ def add_refuse(commands: argparse._SubParsersAction[argparse.ArgumentParser], su
     add_config(parser)
 
 
+def _run_approve(args: argparse.Namespace) -> int:
+    if args.list:
+        return _list_waiting(args)
+    hours, before, plan = _decide(args, lambda store: store.approve(args.plan, set_by=login_name()))
+    lasts = f"Approved of, for {hours:g} h, or until the cluster needs another plan."
+    if not (args.dry_run or args.json):
+        why = obstacle(configuration.load(args.config), Mode.APPROVE, plan.cluster)
+        lasts += "" if why is None else f"\nIt is not carried out yet: {why}."
+    answer = approval_change(before, {plan.cluster: plan.plan}, plan.text, args.dry_run)
+    show_change(args, answer, [plan.text, DRY_RUN if args.dry_run else lasts])
+    return 0
+
+
 def _run_refuse(args: argparse.Namespace) -> int:
+    reason = unbroken(args.reason.strip())
+    hours, _, plan = _decide(args, lambda store: store.refuse(args.plan, set_by=login_name(), reason=reason))
+    done = f"Refused: it is not offered again for {hours:g} h, unless the cluster needs another."
+    show_change(args, refusal_change(plan, args.dry_run), [plan.text, DRY_RUN if args.dry_run else done])
+    return 0
+
+
+def _decide(
+    args: argparse.Namespace, decide: Callable[[ApprovalStore], WaitingPlan | None]
+) -> tuple[float, tuple[Approval, ...], WaitingPlan]:
+    """Approve or refuse; for how many hours that counts, what was approved before, and the plan."""
+    # A store that is away says so before all else.
     hours = settings_in_force(configuration.load(args.config))["approval_hours"]
     with opened(ApprovalStore, args, create=not args.dry_run) as store:
-        waiting = store.waiting()
-        if args.dry_run:
-            refused = next((one for one in waiting if one.plan == args.plan), None)
-        else:
-            refused = store.refuse(args.plan, set_by=login_name(), reason=unbroken(args.reason.strip()))
-    if refused is None:
-        raise UserError(_why_not_waiting(args.plan, waiting))
+        before, waiting = store.approvals(), store.waiting()
+        named = next((one for one in waiting if one.plan == args.plan), None)
+        decided = named if args.dry_run else decide(store)
+    if decided is None:  # it was approved of already, or its cluster has changed since it was made
+        others = ", ".join(one.plan for one in waiting)
+        these = f"these do: {others}" if others else "none does"
+        raise UserError(f"plan {args.plan} does not wait, or not any more; {these}")
+    return hours, before, decided
+
+
+def _list_waiting(args: argparse.Namespace) -> int:
+    waiting = stored(ApprovalStore, args, ApprovalStore.waiting, ())
     if args.json:
-        show_json(refusal_change(refused, args.dry_run))
+        show_json(waiting)
     else:
-        print(refused.text)
-        lasts = f"Refused: it is not offered again for {hours:g} h, unless the cluster needs another."
-        print(DRY_RUN if args.dry_run else lasts)
+        print("\n".join(f"Plan {one.plan}\n{one.text}" for one in waiting) or "No plan waits.")
     return 0
 
 
@@ -141,7 +127,7 @@ APPLY_EXAMPLES = """\
 """
 
 
-def add_apply(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+def add_apply(commands: _Commands, summary: str) -> None:
     parser = add_command(commands, "apply", summary, APPLY, _run_apply, APPLY_EXAMPLES)
     parser.add_argument("file", type=Path, metavar="PLAN.json", help="what plan --json has printed, or -")
     parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
@@ -154,9 +140,8 @@ def _run_apply(args: argparse.Namespace) -> int:
     documents = [document for document in whole["clusters"] if document.get("steps")]
     plans = [plan_of(document) for document in documents]
     if not plans:
-        _report(
-            args, approval_change((), {}, "", args.dry_run), "Nothing is to be done: no cluster has a step."
-        )
+        nothing = "Nothing is to be done: no cluster has a step."
+        show_change(args, approval_change((), {}, "", args.dry_run), [nothing])
         return 0
     config = configuration.load(args.config)
     settings = config.section("enforcer", EnforcerSettings)
@@ -176,21 +161,18 @@ def _run_apply(args: argparse.Namespace) -> int:
     orders = {plan.cluster: plan.id for plan in plans}
     begins = f"The enforcer begins within {settings.interval_seconds:g} s, as far as its gates let it."
     said = DRY_RUN if args.dry_run else begins
-    _report(args, approval_change(before, orders, reads, args.dry_run), said)
+    show_change(args, approval_change(before, orders, reads, args.dry_run), [said])
     return 0
-
-
-def _report(args: argparse.Namespace, answer: ApprovalChangeDocument, said: str) -> None:
-    if args.json:
-        show_json(answer)
-    else:
-        print(said)
 
 
 def _document(file: Path) -> Mapping[str, Any]:
     """What a file holds, with its clusters."""
     try:
-        document: Any = json.loads(_content(file))
+        if str(file) == "-":
+            content = files.read_stream(sys.stdin.buffer, "standard input", _MOST_MIB)
+        else:
+            content = files.read_bounded(file, _MOST_MIB)
+        document: Any = json.loads(content)
     except RecursionError:
         raise UserError(f"{file}: cannot be read: nested too deeply") from None
     except (OSError, ValueError) as error:
@@ -200,12 +182,6 @@ def _document(file: Path) -> Mapping[str, Any]:
         raise NoPlan(f"{file}: it is not what ovirt-enforcer plan --json prints")
     whole: Mapping[str, Any] = document
     return whole
-
-
-def _content(file: Path) -> bytes:
-    if str(file) == "-":
-        return files.read_stream(sys.stdin.buffer, "standard input", _MOST_MIB)
-    return files.read_bounded(file, _MOST_MIB)
 
 
 def _is_meant(args: argparse.Namespace) -> bool:
@@ -226,7 +202,7 @@ UNDO_EXAMPLES = """\
 """
 
 
-def add_undo(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+def add_undo(commands: _Commands, summary: str) -> None:
     parser = add_command(commands, "undo", summary, UNDO, _run_undo, UNDO_EXAMPLES)
     parser.add_argument("plan", metavar="PLAN", help="its id, or the beginning of it")
     add_config(parser)
@@ -273,3 +249,153 @@ def _undo_lines(found: PlansBack, *, begun: bool) -> Iterator[str]:
         yield f"Nothing is left to undo: the VMs of plan {found.undoes} are where they were before it."
     yield from (f"  {number}. {step_text(step)}" for number, step in enumerate(plan.steps, 1))
     yield from (f"  {one.name} stays: {one.because}" for one in found.kept)
+
+
+#: Ten years; for longer there is a pause without an end.
+_MOST_HOURS: Final = 87_600.0
+PAUSE = """\
+Begin no further migration, in one cluster or in all. Migrations under way continue.
+"""
+PAUSE_EXAMPLES = """\
+  ovirt-enforcer pause --hours 2 --reason "storage upgrade"
+  ovirt-enforcer pause --list
+"""
+RESUME = """\
+End a pause, and reset the failure counter of the breaker.
+"""
+RESUME_EXAMPLES = """\
+  ovirt-enforcer resume --cluster blue
+"""
+
+
+def add_pause(commands: _Commands, summary: str) -> None:
+    parser = add_command(commands, "pause", summary, PAUSE, _run_pause, PAUSE_EXAMPLES)
+    parser.add_argument("--cluster", metavar="CLUSTER", help="only this cluster, by name or id; else all")
+    parser.add_argument("--reason", metavar="TEXT", default="", help="shown by status and history")
+    parser.add_argument("--hours", type=_hours, metavar="N", help="for N hours; else until resume")
+    parser.add_argument("--list", action="store_true", help="list the pauses, and pause nothing")
+    add_change(parser)
+    add_config(parser)
+
+
+def add_resume(commands: _Commands, summary: str) -> None:
+    parser = add_command(commands, "resume", summary, RESUME, _run_resume, RESUME_EXAMPLES)
+    parser.add_argument("--cluster", metavar="CLUSTER", help="only this cluster, by name or id; else all")
+    add_change(parser)
+    add_config(parser)
+
+
+def _run_pause(args: argparse.Namespace) -> int:
+    before = stored(PauseStore, args, PauseStore.pauses, ())
+    if args.list:
+        return _list_pauses(args, before)
+    where, reason, set_by = _place(args, ()), unbroken(args.reason), login_name()
+    seconds = None if args.hours is None else args.hours * 3600.0
+    if args.dry_run:
+        meant = Pause(
+            cluster=where.id, cluster_name=where.name, reason=reason, set_by=set_by, set_at=0.0, until=seconds
+        )
+        after = (*(one for one in before if one.cluster != where.id), meant)
+    else:
+        with opened(PauseStore, args) as store:
+            store.pause(where.id, cluster_name=where.name, reason=reason, set_by=set_by, seconds=seconds)
+            after = store.pauses()
+    resume = "ovirt-enforcer resume" + (f" --cluster {shlex.quote(where.name)}" if where.id else "")
+    ends = f"until {resume}" if args.hours is None else f"for {args.hours:g} h"
+    said = f"Paused in {_place_text(where)}, {ends}. What is under way already goes on."
+    _show_pauses(args, before, after, [said])
+    return 0
+
+
+def _run_resume(args: argparse.Namespace) -> int:
+    before = stored(PauseStore, args, PauseStore.pauses, ())
+    where = _place(args, before)
+    lifted = next((one for one in before if one.cluster == where.id), None)
+    after = tuple(one for one in before if one.cluster != where.id)
+    if not args.dry_run:
+        with opened(PauseStore, args) as store:
+            lifted = store.resume(where.id, cluster_name=where.name, set_by=login_name())
+            after = store.pauses()
+    if lifted is None:
+        said = f"No pause of {_place_text(where)} was in force. The failure counter is reset."
+    else:
+        moment = _moment(lifted.set_at)
+        said = f"Resumed in {_place_text(where)}: {lifted.set_by} had paused it at {moment}."
+    still = (f"Still paused: {_place_text(_place_of(pause))}." for pause in after)
+    _show_pauses(args, before, after, [said, *still], changed=lifted is not None)
+    return 0
+
+
+def _show_pauses(
+    args: argparse.Namespace,
+    before: tuple[Pause, ...],
+    after: tuple[Pause, ...],
+    lines: list[str],
+    *,
+    changed: bool = True,
+) -> None:
+    answer = PausesChangeDocument(changed=changed, dry_run=args.dry_run, before=before, after=after)
+    show_change(args, answer, [*lines, DRY_RUN] if args.dry_run else lines)
+
+
+def _list_pauses(args: argparse.Namespace, pauses: tuple[Pause, ...]) -> int:
+    if args.json:
+        show_json(pauses)
+    elif pauses:
+        rows = (
+            (
+                _place_text(_place_of(one)),
+                one.set_by,
+                _moment(one.set_at),
+                "resume" if one.until is None else _moment(one.until),
+                one.reason,
+            )
+            for one in pauses
+        )
+        show([*rows], ("paused", "by", "since", "until", "reason"))
+    else:
+        print("Nothing is paused.")
+    return 0
+
+
+def _place(args: argparse.Namespace, pauses: tuple[Pause, ...]) -> Named:
+    """The cluster named, or all. A pause ends whatever has become of its cluster.
+
+    Where the engine cannot say which clusters there are, a word is taken for one.
+    """
+    if args.cluster is None:
+        return Named(ALL_CLUSTERS, "")
+    for pause in pauses:
+        if pause.cluster and args.cluster in (pause.cluster, pause.cluster_name):
+            return _place_of(pause)
+    try:
+        snapshot = inventory.snapshot(config=configuration.load(args.config), max_age=None)
+    except UserError as error:
+        say(f'"{args.cluster}" is taken for the name or id of a cluster: {error}')
+        return Named(args.cluster, args.cluster)
+    cluster = find(args.cluster, "cluster", snapshot.clusters)
+    return Named(cluster.id, cluster.name)
+
+
+def _place_of(pause: Pause) -> Named:
+    return Named(pause.cluster, pause.cluster_name)
+
+
+def _place_text(where: Named) -> str:
+    return f"cluster {where.name}" if where.id else "all clusters"
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(" ", "minutes")
+
+
+def _hours(given: str) -> float:
+    try:
+        hours = float(given)
+    except ValueError:
+        hours = 0.0
+    if not 0 < hours <= _MOST_HOURS:
+        raise argparse.ArgumentTypeError(
+            f'"{given}": a number of hours greater than 0, and at most {_MOST_HOURS:.0f}'
+        )
+    return hours

@@ -1,33 +1,20 @@
-"""`ovirt-enforcer plan`, `make-room` and `simulate-policy`: what would be done, and what it leads to."""
+"""`ovirt-enforcer plan`, `simulate-policy` and `make-room`: what would be done, and what it leads to."""
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Iterable
 from typing import Annotated
 
-from ovirt_enforcer import cli
-from ovirt_enforcer.cli.arguments import REPAIR, add_state, asked, deadline_parameter, word_of
+from ovirt_enforcer.cli.arguments import REPAIR, deadline_parameter, word_of
 from ovirt_enforcer.plans import Asked, RoomFound, planning_seconds, repair_plan, room_for, strategy_name
 from ovirt_enforcer.policy_simulation import SimulationOutcome, Simulations, simulate, simulation_text
-from ovirt_placement.answers.document import find, none_text
+from ovirt_placement.answers.document import none_text
 from ovirt_placement.answers.plans.plan import Plans, plans_record
 from ovirt_placement.answers.plans.text import steps_text
 from ovirt_placement.answers.plans.text import text as plan_text
-from ovirt_placement.answers.question import SOME_CLUSTERS, Parameter, Reads, question, question_named
-from ovirt_placement.cli.arguments import add_command, add_config, add_json
-from ovirt_placement.cli.asking import (
-    Reading,
-    add_cluster,
-    add_parameter,
-    add_question_command,
-    clusters_of,
-    read_state,
-    show_json,
-)
-from ovirt_placement.inventory import Measured
-from ovirt_placement.model import Cluster, Snapshot
+from ovirt_placement.answers.question import SOME_CLUSTERS, THE_VM, Parameter, Reads, question
+from ovirt_placement.model import Cluster, Snapshot, Vm
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.planning.assignment import catalogue
 from ovirt_placement.planning.assignment.catalogue import StrategyName
@@ -117,23 +104,6 @@ def plan(
     return plans_record(plans, found.snapshot, found.not_now)
 
 
-def add_plan(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
-    reading = Reading(_read_asked, _add_reading)
-    add_question_command(commands, question_named("plan", cli), summary, reading=reading)
-
-
-def _add_reading(parser: argparse.ArgumentParser) -> None:
-    add_config(parser)
-    add_state(parser)
-    add_json(parser)
-    parser.set_defaults(all=True)
-
-
-def _read_asked(args: argparse.Namespace, _: Measured) -> tuple[Asked, Snapshot]:
-    found = asked(args)
-    return found, found.snapshot
-
-
 def _plan_status(answer: Plans, found: Asked) -> int:
     """What was not asked to be repaired counts for nothing; what is not known yet is not repaired."""
     wanted = {
@@ -153,46 +123,51 @@ def _plan_status(answer: Plans, found: Asked) -> int:
 LOOP = 3
 NOT_SETTLED = 4
 _SIMULATION_SECONDS = 60.0
-SIMULATE = """\
+
+
+@question(
+    "simulate-policy",
+    "simulate rules, scheduling policy and enforcer together, and find loops",
+    """\
 Simulate enforcer, engine and scheduling policy until no VM moves any more. See
 docs/enforcer/simulate-policy.md.
 Exit status: 0 all clusters settle, 3 there is a loop, 4 undecided.
-"""
-SIMULATE_EXAMPLES = """\
+""",
+    examples="""\
   ovirt-enforcer simulate-policy --cluster blue
-"""
-
-
-def add_simulate_policy(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
-    parser = add_command(
-        commands, "simulate-policy", summary, SIMULATE, _run_simulate_policy, SIMULATE_EXAMPLES
-    )
-    add_config(parser)
-    add_state(parser)
-    add_cluster(parser)
-    add_json(parser)
-    add_parameter(parser, "repair", REPAIR)
-    text = f"the time limit for each cluster (default: {_SIMULATION_SECONDS:g})"
-    add_parameter(parser, "deadline", deadline_parameter(text))
-
-
-def _run_simulate_policy(args: argparse.Namespace) -> int:
-    found = asked(args)
-    simulations = [
+""",
+    text=lambda answer, _: map(simulation_text, answer.clusters),
+    status=lambda answer, _: _simulation_status(answer),
+    statuses=(0, LOOP, NOT_SETTLED),
+    options={"repair": REPAIR},
+    reads=Reads.OWN,
+    command="ovirt-enforcer",
+)
+def simulate_policy(
+    found: Asked,
+    clusters: Annotated[Iterable[Cluster], SOME_CLUSTERS],
+    *,
+    deadline: Annotated[
+        float | None,
+        deadline_parameter(f"the time limit for each cluster (default: {_SIMULATION_SECONDS:g})"),
+    ] = None,
+) -> Simulations:
+    """What all who migrate VMs of these clusters make of them."""
+    simulated = (
         simulate(
             found.snapshot,
             cluster.id,
             found.holding.frozen,
             options=found.options,
-            deadline=Deadline.after(args.deadline or _SIMULATION_SECONDS),
+            deadline=Deadline.after(deadline or _SIMULATION_SECONDS),
         )
-        for cluster in clusters_of(args, found.snapshot)
-    ]
-    if args.json:
-        show_json(Simulations(format=1, clusters=tuple(simulations)))
-    else:
-        print("\n".join(simulation_text(one) for one in simulations))
-    outcomes = {one.outcome for one in simulations}
+        for cluster in clusters
+    )
+    return Simulations(format=1, clusters=tuple(simulated))
+
+
+def _simulation_status(answer: Simulations) -> int:
+    outcomes = {one.outcome for one in answer.clusters}
     if SimulationOutcome.LOOP in outcomes:
         return LOOP
     return NOT_SETTLED if SimulationOutcome.UNSETTLED in outcomes else 0
@@ -203,32 +178,30 @@ TAKES_MIGRATIONS = 3
 FITS_NOWHERE = 4
 #: How long planning may take.
 _ROOM_SECONDS = 30.0
-MAKE_ROOM = """\
+
+
+@question(
+    "make-room",
+    "show which migrations let a VM start that fits nowhere",
+    """\
 Show which migrations let a VM start that no host accepts now; migrate nothing.
 Exit status: 0 it can start now, 3 after these migrations, 4 no way was found.
-"""
-MAKE_ROOM_EXAMPLES = """\
+""",
+    examples="""\
   ovirt-enforcer make-room db1
-"""
+""",
+    text=lambda answer, _: _room_lines(answer),
+    status=lambda answer, _: _room_status(answer),
+    statuses=(0, TAKES_MIGRATIONS, FITS_NOWHERE),
+    reads=Reads.OWN,
+    command="ovirt-enforcer",
+)
+def make_room(snapshot: Snapshot, vm: Annotated[Vm, THE_VM]) -> RoomFound:
+    """The fewest migrations found that let a VM start. Raises `UserError` of a VM that runs or starts."""
+    return room_for(snapshot, vm, deadline=Deadline.after(_ROOM_SECONDS))
 
 
-def add_make_room(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
-    parser = add_command(commands, "make-room", summary, MAKE_ROOM, _run_make_room, MAKE_ROOM_EXAMPLES)
-    parser.add_argument("vm", metavar="VM", help="its name or id")
-    add_config(parser)
-    add_state(parser)
-    add_json(parser)
-
-
-def _run_make_room(args: argparse.Namespace) -> int:
-    snapshot = read_state(args)
-    found = room_for(
-        snapshot, find(args.vm, "VM", snapshot.vms, snapshot), deadline=Deadline.after(_ROOM_SECONDS)
-    )
-    if args.json:
-        show_json(found)
-    else:
-        print("\n".join(_room_lines(found)))
+def _room_status(found: RoomFound) -> int:
     if found.host is None:
         return FITS_NOWHERE
     return TAKES_MIGRATIONS if found.plan.steps else 0

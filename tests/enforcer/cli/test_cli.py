@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -207,25 +206,6 @@ def test_a_daemon_is_ready_dry_by_default_and_ends_cleanly(
         assert "Traceback" not in daemon.stderr.read()
 
 
-@pytest.mark.system
-def test_a_daemon_waits_for_an_engine_that_is_away(tmp_path: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        configuration = Configuration(tmp_path, f"http://127.0.0.1:{taken.getsockname()[1]}/ovirt-engine/api")
-        with subprocess.Popen(
-            [COMMAND, "run", "--config", str(configuration.path)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        ) as daemon:
-            assert daemon.stdout is not None
-            assert daemon.stdout.readline().startswith(b"ovirt-enforcer: watching")
-            daemon.terminate()
-            _, said = daemon.communicate(timeout=30)
-            assert daemon.returncode == 0
-            assert b"does not answer" in said
-            assert b"Traceback" not in said
-
-
 def refused(completed: subprocess.CompletedProcess[str], *words: str) -> None:
     assert completed.returncode == 2
     assert completed.stdout == ""
@@ -241,10 +221,6 @@ class TestMistakes:
         configuration.password.write_text("guess")
         refused(run(command, "--config", configuration.path), "password_file")
 
-    def test_unknown_host_name(self, tmp_path: Path, command: str) -> None:
-        configuration = Configuration(tmp_path, "https://no-such-engine.invalid/ovirt-engine/api")
-        refused(run(command, "--config", configuration.path), "no-such-engine.invalid", "correct url")
-
     def test_unknown_key(self, configuration: Configuration, command: str) -> None:
         configuration.add("[enforcer]\nintervall_seconds = 5\n")
         refused(
@@ -253,36 +229,6 @@ class TestMistakes:
             "[enforcer]",
             "interval_seconds",
         )
-
-    def test_unknown_mode(self, configuration: Configuration, command: str) -> None:
-        configuration.add('[enforcer]\nmode = "enforcing"\n')
-        refused(run(command, "--config", configuration.path), "[enforcer]", "mode")
-
-    def test_password_that_others_may_read(self, configuration: Configuration, command: str) -> None:
-        configuration.password.chmod(0o644)
-        refused(run(command, "--config", configuration.path), "chmod 600")
-
-    def test_no_engine_at_all(self, tmp_path: Path, command: str) -> None:
-        (tmp_path / "empty.toml").touch()
-        refused(run(command, "--config", tmp_path / "empty.toml"), "url")
-
-
-def test_plan_of_an_engine_that_is_away(tmp_path: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        configuration = Configuration(tmp_path, f"http://127.0.0.1:{taken.getsockname()[1]}/ovirt-engine/api")
-        refused(run("plan", "--config", configuration.path), "does not answer")
-
-
-def test_unreadable_state_file(tmp_path: Path) -> None:
-    refused(run("plan", "--state", tmp_path / "absent.json"), "absent.json")
-
-
-def test_dangling_reference(state: Path) -> None:
-    document = json.loads(state.read_text())
-    document["vms"][3]["host"] = "h9"
-    state.write_text(json.dumps(document))
-    refused(run("plan", "--state", state), 'vms[3].host: no host "h9"')
 
 
 def test_a_plan_of_one_cluster_alone(state: Path) -> None:

@@ -268,4 +268,5 @@ def test_why_a_vm_is_not_moved_before_anything_was_planned(bench: Bench) -> None
 
 
 def test_a_vm_that_does_not_exist_is_a_mistake(bench: Bench) -> None:
+    bench.planned()
     assert 'no VM "web3"; did you mean "web' in bench.complaint("why-not", "web3")
