@@ -21,7 +21,10 @@ _LARGEST_NUMBER: Final = 0x7FFFFFFF
 
 
 def draw_number() -> int:
-    """Draw a number for an event: the engine takes each only once, for ever, so no counter would do."""
+    """Draw a number for an event: the engine takes each only once, for ever, so no counter would do.
+
+    By it the engine knows an event that is sent again; that another one has it is hardly possible.
+    """
     return 1 + secrets.randbelow(_LARGEST_NUMBER)
 
 
@@ -37,10 +40,6 @@ class Notice:
     #: What it reports together, each by itself; none if it reports one thing.
     carried: tuple[Notice, ...] = ()
     number: int = field(default_factory=draw_number)
-    #: Whether this number cannot have been sent before.
-    fresh: bool = True
-    #: Whether its number is recorded, and to be replaced there if it is taken.
-    written: bool = False
     #: In seconds since the epoch.
     at: float = field(default_factory=time.time)
 
@@ -52,8 +51,6 @@ class Receipt:
         self._lock = threading.Lock()
         self._waiting = channels
         self._failed = False
-        #: Whether the engine has had another event of this number: it wants another one.
-        self.number_taken = False
 
     def settle(self, delivered: bool) -> None:
         """Take note that a channel has delivered it, or has given up."""
@@ -127,10 +124,6 @@ class NotDelivered(Exception):
 
 class Rejected(Exception):
     """The receiver does not want it, and will not later."""
-
-
-class NumberTaken(Rejected):
-    """The receiver has had something else of this number."""
 
 
 class Channel(Protocol):
@@ -211,7 +204,7 @@ class Delivery:
                     self._changed.wait(
                         self._limit.seconds_until_next() if self._limit and self._held else None
                     )
-            result = self._deliver(together([one.notice for one in next_ones]), next_ones)
+            result = self._deliver(together([one.notice for one in next_ones]))
             for one in next_ones:
                 self._settle(one.receipt, result)
 
@@ -225,34 +218,16 @@ class Delivery:
             one = self._waiting.popleft()
             if one.notice.kind not in LIMITED or (not self._held and self._may_go()):
                 return [one]
-            self._hold_back(one)
+            self._count(self._channel.name, "held_back")
+            if len(self._held) >= self._most_waiting:
+                self._settle(self._held.popleft().receipt, "dropped")
+            self._held.append(one)
         return []
 
     def _may_go(self) -> bool:
         return self._limit is None or self._limit.take()
 
-    def _hold_back(self, one: _Addressed) -> None:
-        self._count(self._channel.name, "held_back")
-        if len(self._held) >= self._most_waiting:
-            self._settle(self._held.popleft().receipt, "dropped")
-        self._held.append(one)
-
-    def _deliver(self, notice: Notice, those: Sequence[_Addressed]) -> str:
-        try:
-            self._send_repeatedly(notice)
-        except NumberTaken:
-            for one in those:
-                one.receipt.number_taken = True
-            return "failed"
-        except Exception as error:  # whatever it is, the others are to be delivered
-            if self._said.is_news(notice.kind, str(error)):
-                _log.error("notifications: %s for %s is lost: %s", notice.kind, self._channel.name, error)
-            return "failed"
-        self._complaint.say("")
-        self._said.is_over(notice.kind)
-        return "delivered"
-
-    def _send_repeatedly(self, notice: Notice) -> None:
+    def _deliver(self, notice: Notice) -> str:
         tries = stamina.retry_context(
             on=self._is_worth_another,
             attempts=None,
@@ -260,9 +235,17 @@ class Delivery:
             wait_initial=_FIRST_PAUSE_SECONDS,
             wait_max=_LONGEST_PAUSE_SECONDS,
         )
-        for attempt in tries:
-            with attempt:
-                self._channel.send(notice)
+        try:
+            for attempt in tries:
+                with attempt:
+                    self._channel.send(notice)
+        except Exception as error:  # whatever it is, the others are to be delivered
+            if self._said.is_news(notice.kind, str(error)):
+                _log.error("notifications: %s for %s is lost: %s", notice.kind, self._channel.name, error)
+            return "failed"
+        self._complaint.say("")
+        self._said.is_over(notice.kind)
+        return "delivered"
 
     def _is_worth_another(self, error: Exception) -> bool:
         if isinstance(error, NotDelivered):

@@ -11,16 +11,21 @@ from typing import Any, Final
 import msgspec
 
 from ovirt_enforcer.notifications.delivery import (
+    Channel,
     Delivery,
     NotDelivered,
     Notice,
-    NumberTaken,
     RateLimit,
     Receipt,
     Rejected,
-    draw_number,
 )
-from ovirt_enforcer.notifications.kinds import ABOUT, NoticeKind, NotificationSettings, WebhookSettings
+from ovirt_enforcer.notifications.kinds import (
+    ABOUT,
+    EngineEventSettings,
+    NoticeKind,
+    NotificationSettings,
+    WebhookSettings,
+)
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, connect
 from ovirt_placement.engine.connection.exchanges import Trust, post
@@ -28,9 +33,6 @@ from ovirt_placement.engine.connection.failures import Unanswered
 from ovirt_placement.engine.writing.events import add_event
 from ovirt_service.addresses import redacted, shown
 from ovirt_service.errors import UserError
-
-#: By chance a number may be taken already; so often in a row, something else is wrong.
-_MOST_NUMBERS: Final = 8
 
 
 class EngineEvents:
@@ -44,27 +46,11 @@ class EngineEvents:
         """It has a connection of its own: nothing waits for its requests. Raises `UserError`."""
         self._connection: EngineConnection = connect(engine)
         self._sentence = sentence
-        #: Numbers that were sent without an answer: the engine may have them.
-        self._uncertain: set[int] = set()
 
     def send(self, notice: Notice) -> None:
-        """Add the event once. Raises `NotDelivered` or `Rejected`.
-
-        A fresh number that the engine has already is another event's, so another one is drawn. One that
-        may have been sent before is our own. `NumberTaken` is raised where its owner must draw.
-        """
-        for _ in range(_MOST_NUMBERS):
-            if self._add(notice) or not notice.fresh or notice.number in self._uncertain:
-                self._uncertain.clear()
-                return
-            if notice.written:
-                raise NumberTaken(f"the engine has another event of number {notice.number}")
-            notice = replace(notice, number=draw_number())
-        raise Rejected("the engine has events of all numbers that were drawn")
-
-    def _add(self, notice: Notice) -> bool:
+        """Add the event, unless the engine has it. Raises `NotDelivered` or `Rejected`."""
         try:
-            return add_event(
+            add_event(
                 self._connection,
                 number=notice.number,
                 severity=ABOUT[notice.kind].severity.value,
@@ -73,7 +59,6 @@ class EngineEvents:
                 vm=notice.vm,
             )
         except EngineAway as away:
-            self._uncertain.add(notice.number)
             raise NotDelivered(str(away)) from None
         except UserError as refused:
             raise Rejected(str(refused)) from None
@@ -130,15 +115,14 @@ def notifications_of(
 
     Raises `UserError` if the engine or a file that is named cannot be used.
     """
-    deliveries = []
+    channels: list[tuple[Channel, EngineEventSettings | WebhookSettings]] = []
     if settings.engine.kinds:
-        limit = RateLimit(settings.engine.most_per_hour)
-        events = EngineEvents(engine, settings.sentence)
-        deliveries.append(Delivery(events, settings.engine.kinds, count, limit=limit))
+        channels.append((EngineEvents(engine, settings.sentence), settings.engine))
     if settings.webhook.url:
-        limit = RateLimit(settings.webhook.most_per_hour)
-        webhook = Webhook(settings.webhook, settings.sentence)
-        deliveries.append(Delivery(webhook, settings.webhook.kinds, count, limit=limit))
+        channels.append((Webhook(settings.webhook, settings.sentence), settings.webhook))
+    deliveries = [
+        Delivery(channel, own.kinds, count, limit=RateLimit(own.most_per_hour)) for channel, own in channels
+    ]
     return Notifications(deliveries, engine.name, settings)
 
 
@@ -164,8 +148,12 @@ class Webhook:
         self._seconds = settings.timeout_seconds
         self._trust = Trust(None if settings.ca_file is None else str(settings.ca_file), insecure=False)
         self._headers = {"Content-Type": "application/json"}
-        if settings.token_file is not None:
-            self._headers["Authorization"] = f"Bearer {_token(settings)}"
+        if (file := settings.token_file) is not None:
+            try:
+                self._headers["Authorization"] = f"Bearer {file.read_text().strip()}"
+            except OSError as error:
+                section = "[enforcer.notifications.webhook] token_file"
+                raise UserError(f"{section}: {file}: {error.strerror}") from None
 
     def send(self, notice: Notice) -> None:
         """Post its alerts. Raises `NotDelivered` or `Rejected`."""
@@ -196,14 +184,13 @@ class Webhook:
 def alerts_of(notice: Notice, sentence: str) -> list[dict[str, Any]]:
     """The alerts of a notice, each of which begins or ends."""
     about = ABOUT[notice.kind]
-    found = [_alert(name, notice, _ending_text(name, notice, sentence), notice.at) for name in about.ends]
+    found = []
+    for name in about.ends:
+        text = _OVER[name].format(**notice.facts) if name in _OVER else sentence
+        found.append(_alert(name, notice, text, notice.at))
     if about.begins is not None:
         found.append(_alert(about.begins, notice, sentence, notice.at + about.lasts))
     return found
-
-
-def _ending_text(name: str, notice: Notice, sentence: str) -> str:
-    return _OVER[name].format(cluster=notice.facts["cluster"]) if name in _OVER else sentence
 
 
 def _alert(name: str, notice: Notice, sentence: str, ends: float) -> dict[str, Any]:
@@ -223,12 +210,3 @@ def _alert(name: str, notice: Notice, sentence: str, ends: float) -> dict[str, A
 
 def _moment(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
-
-
-def _token(settings: WebhookSettings) -> str:
-    try:
-        return settings.token_file.read_text().strip() if settings.token_file is not None else ""
-    except OSError as error:
-        raise UserError(
-            f"[enforcer.notifications.webhook] token_file: {settings.token_file}: {error.strerror}"
-        ) from None

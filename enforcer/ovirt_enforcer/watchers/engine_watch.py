@@ -57,18 +57,16 @@ class DrainWatch:
             del self._staying[gone]
             self._said.is_over(gone)
         for host in draining:
-            if host.id not in snapshot.draining_hosts:
-                self._look_at(snapshot, host)
-
-    def _look_at(self, snapshot: Snapshot, host: Host) -> None:
-        there = [vm for vm in snapshot.vms_of_host.get(host.id, ()) if vm.status != "migrating"]
-        staying, now = frozenset(vm.id for vm in there), self._clock()
-        before, since = self._staying.get(host.id, (None, now))
-        if staying != before:
-            self._staying[host.id] = staying, now
-            return
-        if staying and now - since >= self._patience_seconds:
-            self._report(snapshot, host, there)
+            if host.id in snapshot.draining_hosts:
+                continue
+            there = [vm for vm in snapshot.vms_of_host.get(host.id, ()) if vm.status != "migrating"]
+            staying, now = frozenset(vm.id for vm in there), self._clock()
+            before, since = self._staying.get(host.id, (None, now))
+            if staying != before:
+                self._staying[host.id] = staying, now
+                continue
+            if staying and now - since >= self._patience_seconds:
+                self._report(snapshot, host, there)
 
     def _report(self, snapshot: Snapshot, host: Host, there: Sequence[Vm]) -> None:
         reason = "; ".join(_why(snapshot, vm) for vm in there[:_MOST_VMS])
@@ -120,11 +118,14 @@ class UnitWatch:
     def observe(self, snapshot: Snapshot) -> None:
         """Report clusters whose units stay disabled, once a day, and those whose units are enabled again."""
         for cluster in snapshot.clusters:
-            disabled = cluster.scheduling_policy.disabled if cluster.scheduling_policy else ()
-            if disabled:
+            if cluster.scheduling_policy and (disabled := cluster.scheduling_policy.disabled):
                 self._look_at(cluster, disabled)
-            else:
-                self._forget(cluster)
+                continue
+            self._since.pop(cluster.id, None)
+            if self._reported.pop(cluster.id, None) is not None:
+                _log.info("cluster %s: all units of its policy are enabled again", cluster.name)
+                kind = NoticeKind.UNITS_ENABLED
+                self._notifications.report(kind, cluster_id=cluster.id, cluster=cluster.name)
         for gone in self._since.keys() - snapshot.cluster_by_id.keys():
             del self._since[gone]
             self._reported.pop(gone, None)
@@ -143,12 +144,6 @@ class UnitWatch:
             NoticeKind.UNITS_DISABLED, cluster_id=cluster.id, cluster=cluster.name, units=units
         )
 
-    def _forget(self, cluster: Cluster) -> None:
-        self._since.pop(cluster.id, None)
-        if self._reported.pop(cluster.id, None) is not None:
-            _log.info("cluster %s: all units of its policy are enabled again", cluster.name)
-            self._notifications.report(NoticeKind.UNITS_ENABLED, cluster_id=cluster.id, cluster=cluster.name)
-
 
 class NameWatch:
     """A watcher of the daemon's readings."""
@@ -160,20 +155,18 @@ class NameWatch:
         self._configured = configured
         self._tagged = tagged
         self._gauge = gauge
-        self._said: dict[UnmatchedName, None] = {}
+        self._said: dict[tuple[str, str], UnmatchedName] = {}
 
     def observe(self, snapshot: Snapshot) -> None:
         """Compare the names of the configuration, of rules, keys and policies with the engine."""
-        found = dict.fromkeys(unmatched_names(snapshot, self._configured, self._tagged()))
-        before, self._said = self._said, found
+        found = {*unmatched_names(snapshot, self._configured, self._tagged())}
+        now = {(one.where, one.word): one for one in found}
+        before, self._said = self._said, now
         self._gauge.set(len(found))
-        known = {(one.where, one.word) for one in before}
-        for one in found:
-            if (one.where, one.word) not in known:
-                _log.warning("%s: what it is to protect or to ask for is not heeded", one.sentence)
-        for one in before:
-            if not any((one.where, one.word) == (other.where, other.word) for other in found):
-                _log.info("%s: %s matches something again, or is not named any more", one.where, one.word)
+        for name in sorted(now.keys() - before.keys()):
+            _log.warning("%s: what it is to protect or to ask for is not heeded", now[name].sentence)
+        for where, word in sorted(before.keys() - now.keys()):
+            _log.info("%s: %s matches something again, or is not named any more", where, word)
 
 
 #: Each is a request: what is to be reported many VMs must not hold up the enforcer.
@@ -211,8 +204,10 @@ class MembershipRecorder:
         The requests of one reading may lie on both sides of a change: so who is outside is judged at the next
         reading, which has all of it, wherever the VM is then.
         """
-        remembered = self._store.seen()
-        outside = frozenset(_outside(remembered, snapshot))
+        remembered, known = self._store.seen(), snapshot.vm_by_id
+        outside = frozenset(
+            vm for vm, seen in remembered.items() if vm in known and known[vm].cluster != seen.cluster
+        )
         change = found_change(
             remembered, self._store.lost(), snapshot, judged=self._outside, waiting=outside - self._outside
         )
@@ -259,11 +254,6 @@ def found_change(
         ),
         regained=tuple(entry for entry in lost if _has_again(entry, present.get(entry.vm))),
     )
-
-
-def _outside(remembered: Mapping[str, Seen], snapshot: Snapshot) -> Iterator[str]:
-    known = snapshot.vm_by_id
-    return (vm for vm, seen in remembered.items() if vm in known and known[vm].cluster != seen.cluster)
 
 
 def _present(snapshot: Snapshot) -> Iterator[Seen]:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -52,32 +52,21 @@ def due(
 
     That an alert has ended promises that all is "safe" again (`answers.promises`), or watched no more.
     """
-    kind = _KINDS[state]
-    if not _is_news(said, kind):
-        return None
-    if kind is NoticeKind.HA_ALERT or held_seconds >= hold(said, kind, hold_seconds):
-        return kind
-    return None
+    kind, last = _KINDS[state], said[-1] if said else None
+    if kind is NoticeKind.HA_ALERT:  # that nothing is known takes no alert back
+        last = next((one for one in reversed(said) if one.kind is not NoticeKind.HA_UNKNOWN), None)
+    if kind is NoticeKind.HA_ALL_CLEAR:
+        is_news = last is not None and last.kind is not kind
+    else:
+        is_news = last is None or last.kind is not kind or last.age_seconds >= _DAY_SECONDS
+    holds = kind is NoticeKind.HA_ALERT or held_seconds >= hold(said, kind, hold_seconds)
+    return kind if is_news and holds else None
 
 
 def hold(said: Sequence[Announced], kind: NoticeKind, hold_seconds: float) -> float:
     """For how many seconds a state must have held before it is reported."""
     lately = sum(one.kind is kind and one.age_seconds < _DAY_SECONDS for one in said)
     return float(min(_LONGEST_HOLD_SECONDS, hold_seconds * 2 ** min(lately, _MOST_DOUBLINGS)))
-
-
-def _is_news(said: Sequence[Announced], kind: NoticeKind) -> bool:
-    last = said[-1] if said else None
-    if kind is NoticeKind.HA_ALL_CLEAR:
-        return last is not None and last.kind is not kind
-    if kind is NoticeKind.HA_ALERT:
-        last = _last_verdict(said)
-    return last is None or last.kind is not kind or last.age_seconds >= _DAY_SECONDS
-
-
-def _last_verdict(said: Sequence[Announced]) -> Announced | None:
-    """The last that was known: that nothing is known takes no alert back."""
-    return next((one for one in reversed(said) if one.kind is not NoticeKind.HA_UNKNOWN), None)
 
 
 #: What a channel would not take is offered again after this.
@@ -94,8 +83,6 @@ class _Known:
     announcements: tuple[Announcement, ...] | None = None
     at: float = 0.0
     receipts: dict[int, Receipt] = field(default_factory=dict)
-    #: Numbers that cannot have been sent yet.
-    fresh: set[int] = field(default_factory=set)
     #: When what failed is sent again.
     again: dict[int, float] = field(default_factory=dict)
 
@@ -139,13 +126,14 @@ class Announcements:
 
     def write(self, kind: NoticeKind, verdict: ReservationVerdict) -> None:
         """Write down that this is to be said."""
-        number, known = draw_number(), self._current()
-        settles = kind is not NoticeKind.HA_UNKNOWN
         self._store.announce(
-            number=number, cluster=verdict.cluster, kind=kind, facts=verdict.facts, settles=settles
+            number=draw_number(),
+            cluster=verdict.cluster,
+            kind=kind,
+            facts=verdict.facts,
+            settles=kind is not NoticeKind.HA_UNKNOWN,
         )
-        known.fresh.add(number)
-        known.announcements = None
+        self._current().announcements = None
         sentence = self._notifications.sentence(kind, verdict.facts)
         level = logging.INFO if ABOUT[kind].severity is Severity.NORMAL else logging.WARNING
         _log.log(level, "%s", sentence)
@@ -160,7 +148,6 @@ class Announcements:
             receipt = known.receipts.get(one.number)
             if receipt is None and known.again.get(one.number, 0.0) <= self._clock():
                 receipt = known.receipts[one.number] = self._notifications.send(self._notice(one, clusters))
-                known.fresh.discard(one.number)
             if receipt is not None and receipt.over:
                 self._settle(one.number, receipt)
 
@@ -170,8 +157,6 @@ class Announcements:
             one.facts,
             cluster=one.cluster if one.cluster in clusters else None,
             number=one.number,
-            fresh=one.number in self._known.fresh,
-            written=True,
             at=time.time() - one.age_seconds - (self._clock() - self._known.at),
         )
 
@@ -179,11 +164,6 @@ class Announcements:
         known = self._known
         if receipt.delivered:
             self._store.mark_reported(number)
-            known.announcements = None
-        elif receipt.number_taken:
-            new = draw_number()
-            self._store.renumber(number, new)
-            known.fresh.add(new)
             known.announcements = None
         else:
             known.again[number] = self._clock() + _PAUSE_SECONDS
@@ -231,8 +211,7 @@ class _Reading:
     statistics_age: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Standing:
+class _Standing(NamedTuple):
     """The verdict on a cluster, and since when its state is the same."""
 
     verdict: ReservationVerdict
@@ -320,6 +299,7 @@ class HaMonitor:
         else:
             encoded, question = msgspec.msgpack.encode(reading.snapshot), (reading.clusters, self._settings)
             self._call = with_snapshot(judge_all, encoded, question, _LONGEST_CHECK_SECONDS)
+            self._call.begin()
             self._judged, self._began = reading, self._clock()
 
     def _collect(self) -> None:
@@ -348,14 +328,11 @@ class HaMonitor:
         judged = tuple(found.values())
         for cluster, name in self._announced.open_clusters().items():
             found.setdefault(cluster, off(cluster, name))
-        self._standing = {cluster: self._stands(verdict) for cluster, verdict in found.items()}
+        before, self._standing, now = self._standing, {}, self._clock()
+        for cluster, verdict in found.items():
+            same = cluster in before and before[cluster].verdict.state is verdict.state
+            self._standing[cluster] = _Standing(verdict, before[cluster].since if same else now)
         self._report(judged)
-
-    def _stands(self, verdict: ReservationVerdict) -> _Standing:
-        before = self._standing.get(verdict.cluster)
-        if before is None or before.verdict.state is not verdict.state:
-            return _Standing(verdict, self._clock())
-        return _Standing(verdict, before.since)
 
     def _announce(self) -> None:
         """Write down what is to be said by now, and have said what was written down."""

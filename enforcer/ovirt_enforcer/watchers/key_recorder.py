@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from ovirt_enforcer.log import RetryState
@@ -93,21 +93,19 @@ class BadProperties:
         """Log what is new since the last look."""
         texts = ((vm.id, vm.custom_properties.get(NAME, "")) for vm in snapshot.vms)
         present = frozenset((vm, text) for vm, text in texts if text)
-        for vm, _ in sorted(present - self._seen):
-            for complaint in _complaints(snapshot.vm_by_id[vm]):
+        for vm, text in sorted(present - self._seen):
+            complaints = []
+            if not is_readable(text):
+                complaints.append(f" is ignored: {text!r} is not of the form NAME:VALUE:WEIGHT,...")
+            for key in property_keys(snapshot.vm_by_id[vm]):
+                # One without a weight is no placement key, which is no mistake.
+                codes = [code for code in ignored_because(key) if code is not Code.WEIGHT_ZERO]
+                if codes:
+                    why = "; ".join(map(code_sentence, codes))
+                    complaints.append(f": key {key.name} is ignored: {why}")
+            for complaint in complaints:
                 _log.warning("VM %s: custom property %s%s", vm_name(vm, snapshot), NAME, complaint)
         self._seen = present
-
-
-def _complaints(vm: Vm) -> Iterator[str]:
-    text = vm.custom_properties[NAME]
-    if not is_readable(text):
-        yield f" is ignored: {text!r} is not of the form NAME:VALUE:WEIGHT,..."
-    for key in property_keys(vm):
-        # One without a weight is no placement key, which is no mistake.
-        codes = [code for code in ignored_because(key) if code is not Code.WEIGHT_ZERO]
-        if codes:
-            yield f": key {key.name} is ignored: {'; '.join(map(code_sentence, codes))}"
 
 
 #: On a host, but not for sure: a start that fails leaves nothing behind.
@@ -181,24 +179,18 @@ class KeyRecorder:
         if self._epoch() != self._seen_in:
             self._idle, self._seen_in = frozenset(), self._epoch()
         self._bad_properties.observe(snapshot)
-        self._read_records()
-        self._forget_stopped(snapshot)
-        self._remember_started(snapshot)
-        if whole:
-            self._departures.observe(snapshot)
-
-    def _read_records(self) -> None:
         revision = self._store.revision()
         if revision != self._revision:
             self._recorded = self._store.runs()
             self._revision = revision
-
-    def _forget_stopped(self, snapshot: Snapshot) -> None:
-        """Drop the sets of runs that are over. A VM that is missing keeps its own until it is surely gone."""
+        # Sets of runs that are over are dropped; a VM that is missing keeps its own until it is surely gone.
         known = snapshot.vm_by_id
         self._store.end_runs(
             [vm for vm, since in self._recorded.items() if vm in known and is_over(known[vm], since)]
         )
+        self._remember_started(snapshot)
+        if whole:
+            self._departures.observe(snapshot)
 
     def _remember_started(self, snapshot: Snapshot) -> None:
         """Record each cluster by itself: one cluster's failure never ends another's."""
@@ -288,10 +280,9 @@ def begun(snapshot: Snapshot, vms: Iterable[Vm], hosts: Mapping[str, str]) -> tu
 
     On these hosts, where another is named than that on which they run: a VM may have migrated since.
     """
-    return tuple(_run(snapshot, vm, hosts.get(vm.id, vm.host)) for vm in vms)
-
-
-def _run(snapshot: Snapshot, vm: Vm, host: str | None) -> Run:
-    own = keys_by_resource(snapshot).get((NODE, host or ""), ())
-    copies = copies_after_start(vm.id, sticky_copies(snapshot).get(vm.id, ()), sticky_keys(own))
-    return Run(vm.id, vm.running_since, present_set(snapshot, vm), copies)
+    own, before, found = keys_by_resource(snapshot), sticky_copies(snapshot), []
+    for vm in vms:
+        of_host = sticky_keys(own.get((NODE, hosts.get(vm.id) or vm.host or ""), ()))
+        copies = copies_after_start(vm.id, before.get(vm.id, ()), of_host)
+        found.append(Run(vm.id, vm.running_since, present_set(snapshot, vm), copies))
+    return tuple(found)

@@ -112,9 +112,10 @@ def _facts(
     worst = max(
         [stranded, *(loss.unplaced for loss in losses)], key=lambda vms: (_memory_mb(vms, snapshot), len(vms))
     )
-    texts = [_stranded_text(stranded, snapshot)] if stranded else []
+    texts = [f"no host takes, as things are, {_vms_text(stranded, snapshot)}"] if stranded else []
+    texts += [_losses_text(losses, snapshot)] if losses else []
     return {
-        "losses": "; ".join([*texts, *([_losses_text(losses, snapshot)] if losses else [])]),
+        "losses": "; ".join(texts),
         "vms_without_home": str(len(worst)),
         "missing_mb": str(_memory_mb(worst, snapshot)),
     }
@@ -151,10 +152,6 @@ def _loss_text(loss: Loss, snapshot: Snapshot) -> str:
     return f"if {failing} failed, no home would be left for {_vms_text(loss.unplaced, snapshot)}"
 
 
-def _stranded_text(vms: Sequence[str], snapshot: Snapshot) -> str:
-    return f"no host takes, as things are, {_vms_text(vms, snapshot)}"
-
-
 def _vms_text(vms: Sequence[str], snapshot: Snapshot) -> str:
     """How many, how large, and which."""
     names = [vm_name(vm, snapshot) for vm in vms[:_MOST_VMS]]
@@ -171,7 +168,6 @@ def _memory_mb(vms: Sequence[str], snapshot: Snapshot) -> int:
 def judge_all(
     snapshot: Snapshot, clusters: Sequence[str], settings: HaSettings
 ) -> tuple[ReservationVerdict, ...]:
-    """Judge these clusters of a snapshot."""
     return tuple(judge(snapshot, cluster, settings) for cluster in clusters)
 
 

@@ -149,11 +149,6 @@ class HaAnnouncementStore(StoreAccess):
             if settles:
                 rows.remove(ha_announcements, table.cluster == cluster, table.created < now() - _KEPT_SECONDS)
 
-    def renumber(self, number: int, new: int) -> None:
-        """Give another number to an announcement whose own the engine has seen before."""
-        with self._leading() as rows:
-            rows.change(ha_announcements, ha_announcements.c.number == number, number=new)
-
     def mark_reported(self, number: int) -> None:
         """Remember that all who are to hear it have heard it."""
         with self._leading() as rows:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ovirt_enforcer.notifications import notifications
-from ovirt_enforcer.notifications.delivery import NotDelivered, Notice, NumberTaken, Rejected
+from ovirt_enforcer.notifications.delivery import NotDelivered, Notice, Rejected
 from ovirt_enforcer.notifications.kinds import NoticeKind, NotificationSettings
 from ovirt_enforcer.notifications.notifications import EngineEvents
 from ovirt_placement.config import EngineSettings
@@ -51,21 +50,10 @@ def test_it_is_shown_with_its_cluster_and_severity(engine: Engine, channel: Engi
     assert (event.severity, event.cluster.id) == ("warning", "c1")
 
 
-def test_a_number_that_somebody_else_has_used_loses_nothing(engine: Engine, channel: EngineEvents) -> None:
+def test_one_that_is_sent_again_is_no_second_event(engine: Engine, channel: EngineEvents) -> None:
     channel.send(NOTICE)
-    channel.send(replace(NOTICE, kind=NoticeKind.RULE_REPAIRED))
-    assert ours(engine) == [
-        "affinity group near in cluster blue is violated",
-        "affinity group near in cluster blue is satisfied again",
-    ]
-
-
-def test_one_that_may_have_been_sent_before_is_our_own(engine: Engine, channel: EngineEvents) -> None:
     channel.send(NOTICE)
-    channel.send(replace(NOTICE, fresh=False, written=True))
     assert len(ours(engine)) == 1
-    with pytest.raises(NumberTaken):
-        channel.send(replace(NOTICE, written=True))
 
 
 def test_an_answer_that_is_lost_makes_no_second_event(

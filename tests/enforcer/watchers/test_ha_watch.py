@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from ovirt_enforcer.notifications.delivery import Delivery, NumberTaken, Rejected
+from ovirt_enforcer.notifications.delivery import Delivery, Rejected
 from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_enforcer.notifications.notifications import Notifications
 from ovirt_enforcer.service.metrics import HaMetrics
@@ -151,14 +151,6 @@ def test_what_nobody_took_is_offered_again(bench: Bench) -> None:
         bench.show(UNSAFE)
     eventually(bench.delivered)
     assert bench.ears.kinds == [NoticeKind.HA_ALERT]
-
-
-def test_a_number_that_is_taken_is_replaced(bench: Bench) -> None:
-    bench.ears.refusals = [NumberTaken("another event has it")]
-    bench.show(UNSAFE)
-    eventually(bench.delivered)
-    (one,) = bench.store.announcements()
-    assert [notice.number for notice in bench.ears.heard] == [one.number]
 
 
 def test_a_reservation_that_is_switched_off_takes_its_alert_back(bench: Bench) -> None:
