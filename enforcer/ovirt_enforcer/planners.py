@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ovirt_enforcer.plans import Asked, Holding, repair_plan, strategy_name
 from ovirt_enforcer.policy_simulation import simulate, simulation_text
-from ovirt_enforcer.processes import GRACE_SECONDS, Call, CallFailed, in_process, with_snapshot
+from ovirt_enforcer.processes import GRACE_SECONDS, Call, in_process, with_snapshot
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.assignment import catalogue
 from ovirt_placement.planning.assignment.catalogue import StrategyName
@@ -31,10 +31,6 @@ _LEAST_AT_ONCE: Final = 4
 _REPAIRING_SHARE: Final = 0.5
 #: A first plan waits so long for a simulation.
 _SIMULATION_SECONDS: Final = 5.0
-
-
-class PlanningFailed(Exception):
-    """A plan could not be made; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +85,17 @@ class PlannerProcesses:
 
     def __init__(self) -> None:
         self._at_once = max(_LEAST_AT_ONCE, os.cpu_count() or 1)
-        self._waiting: deque[Planning] = deque()
-        self._running: list[Planning] = []
+        self._waiting: deque[Call[Plan]] = deque()
+        self._running: list[Call[Plan]] = []
         #: The snapshot that was encoded last: all clusters of a reading share it.
         self._encoded: tuple[Snapshot, bytes] | None = None
 
-    def start(self, snapshot: Snapshot, question: PlanQuestion) -> Planning:
-        """Begin to make a plan."""
-        planning = Planning(self._encode(snapshot), question)
+    def start(self, snapshot: Snapshot, question: PlanQuestion) -> Call[Plan]:
+        """Begin to make a plan, as soon as there is room for it."""
+        if self._encoded is None or self._encoded[0] is not snapshot:
+            self._encoded = snapshot, msgspec.msgpack.encode(snapshot)
+        seconds = question.deadline + GRACE_SECONDS
+        planning = with_snapshot(plan_of, self._encoded[1], (question,), seconds)
         self._waiting.append(planning)
         self.answers()
         return planning
@@ -118,52 +117,6 @@ class PlannerProcesses:
         """End all that is under way."""
         for planning in (*self._waiting, *self._running):
             planning.cancel()
-
-    def _encode(self, snapshot: Snapshot) -> bytes:
-        if self._encoded is None or self._encoded[0] is not snapshot:
-            self._encoded = snapshot, msgspec.msgpack.encode(snapshot)
-        return self._encoded[1]
-
-
-class Planning:
-    """A plan that a process makes, or that waits for one."""
-
-    def __init__(self, snapshot: bytes, question: PlanQuestion) -> None:
-        self._snapshot = snapshot
-        self._question = question
-        self._call: Call[Plan] | None = None
-        self._failed: CallFailed | None = None
-        self.cancelled = False
-
-    @property
-    def answer(self) -> Connection | None:
-        """From the process, while there is one."""
-        return None if self._call is None else self._call.answer
-
-    def begin(self) -> None:
-        """Start the process; if that fails, it is the end of this plan, and of no other."""
-        seconds = self._question.deadline + GRACE_SECONDS
-        try:
-            self._call = with_snapshot(plan_of, self._snapshot, (self._question,), seconds)
-        except CallFailed as error:
-            self._failed = error
-
-    def result(self) -> Plan | None:
-        """The plan; None as long as it is not there. Raises `PlanningFailed`."""
-        try:
-            if self._failed is not None:
-                raise self._failed
-            return self._call.result() if self._call is not None and self._call.over() else None
-        except CallFailed as error:
-            self.cancel()
-            raise PlanningFailed(str(error)) from error
-
-    def cancel(self) -> None:
-        """Make it no more."""
-        self.cancelled = True
-        if self._call is not None:
-            self._call.cancel()
-            self._call = None
 
 
 def planned_in_process(found: Asked, cluster: str, seconds: float, staying: Mapping[str, str]) -> Plan:

@@ -7,6 +7,7 @@ forkserver): a fork of the daemon itself would take along locks that its other t
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import os
 import signal
@@ -47,28 +48,36 @@ class Call(Generic[Result]):
     """A call of a function that a process makes; for one thread."""
 
     def __init__(self, function: Callable[..., Result], arguments: tuple[Any, ...], seconds: float) -> None:
-        """The function, with its arguments, must be one that can be pickled. After `seconds` it is ended.
-
-        Raises `CallFailed`.
-        """
+        """The function, with its arguments, must be one that can be pickled. After `seconds` it is ended."""
+        self._asked = function, arguments
         self._seconds = seconds
-        self._until = time.monotonic() + seconds
-        #: Ready to be read once the call is over; None once its result was taken.
+        self._until = math.inf
+        #: Ready to be read once the call is over; None before it has begun, and once its result was taken.
         self.answer: Connection | None = None
         self._process: BaseProcess | None = None
+        #: Why its process could not be started.
+        self._failed: CallFailed | None = None
+        self.cancelled = False
+
+    def begin(self) -> None:
+        """Start the process; `result` says if that fails."""
+        self._until = time.monotonic() + self._seconds
         try:
             self.answer, theirs = _processes.Pipe(duplex=False)
             with theirs:
-                process = _processes.Process(target=_work, args=(theirs, function, arguments), daemon=True)
+                process = _processes.Process(target=_work, args=(theirs, *self._asked), daemon=True)
                 process.start()
         except OSError as error:  # no descriptor, process or memory is left
             self.cancel()
-            raise CallFailed(f"its process cannot be started: {error}") from error
-        self._process = process
+            self._failed = CallFailed(f"its process cannot be started: {error}")
+        else:
+            self._process = process
 
     def over(self) -> bool:
-        """Whether `result` has something to return."""
-        return self.answer is not None and (self.answer.poll() or time.monotonic() >= self._until)
+        """Whether `result` has something to return or to raise."""
+        if self.answer is None:
+            return self._failed is not None
+        return self.answer.poll() or time.monotonic() >= self._until
 
     def wait(self) -> None:
         """Until it is over; for who has nothing else to do."""
@@ -77,6 +86,8 @@ class Call(Generic[Result]):
 
     def result(self) -> Result:
         """What the function returned, once the call is over. Raises `CallFailed`."""
+        if self._failed is not None:
+            raise self._failed
         if self.answer is None or not self.answer.poll():
             self.cancel()
             raise CallFailed(f"no answer within {self._seconds:.0f} s: the process was ended")
@@ -91,7 +102,8 @@ class Call(Generic[Result]):
         return result
 
     def cancel(self) -> None:
-        """End the process, if there still is one."""
+        """End the process, if there still is one; one that has not begun shall not any more."""
+        self.cancelled = True
         if self._process is not None:
             self._process.kill()
             self._process.join()
@@ -117,15 +129,15 @@ def in_process(
     It is also given the deadline that is over after `seconds`. Raises `UserError`.
     """
     question = (function, arguments, keywords, seconds)
+    call = with_snapshot(_answer, msgspec.msgpack.encode(snapshot), question, seconds + GRACE_SECONDS)
     try:
-        call = with_snapshot(_answer, msgspec.msgpack.encode(snapshot), question, seconds + GRACE_SECONDS)
-        try:
-            call.wait()
-            answer = call.result()
-        finally:
-            call.cancel()
+        call.begin()
+        call.wait()
+        answer = call.result()
     except CallFailed as error:
         raise UserError(f"no plan was made: {error}") from None
+    finally:
+        call.cancel()
     if isinstance(answer, UserError):
         raise answer
     result: Result = answer

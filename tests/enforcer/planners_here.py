@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ovirt_enforcer.planners import PlannerProcesses, Planning, PlanQuestion, plan_of
+from ovirt_enforcer.planners import PlannerProcesses, PlanQuestion, plan_of
+from ovirt_enforcer.processes import Call
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan
 
@@ -15,14 +16,17 @@ _LONG = 600.0
 class PlannersHere(PlannerProcesses):
     """Plans are there as soon as they are asked for."""
 
-    def start(self, snapshot: Snapshot, question: PlanQuestion) -> Planning:
-        return _Made(plan_of(snapshot, replace(question, deadline=_LONG), simulation_seconds=_LONG), question)
+    def start(self, snapshot: Snapshot, question: PlanQuestion) -> Call[Plan]:
+        return _Made(plan_of(snapshot, replace(question, deadline=_LONG), simulation_seconds=_LONG))
 
 
-class _Made(Planning):
-    def __init__(self, plan: Plan, question: PlanQuestion) -> None:
-        super().__init__(b"", question)
+class _Made(Call[Plan]):
+    def __init__(self, plan: Plan) -> None:
+        super().__init__(lambda: plan, (), _LONG)
         self._plan = plan
+
+    def over(self) -> bool:
+        return True
 
     def result(self) -> Plan:
         return self._plan

@@ -3,14 +3,13 @@
 It adopts whatever the command starts, so that nothing outlives the command, its bound, or the enforcer. The
 enforcer holds the other end of standard input, and writes until when it leads: one that stands still for
 longer leads no more, and another one goes on without its command. The end of the input is the order to end
-the command. Written are, as lines of JSON, what the command printed last, and how it ended.
+the command. What the command prints goes to standard output, and how it ended, as JSON, to standard error.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
-import fcntl
 import json
 import os
 import select
@@ -25,11 +24,8 @@ from functools import partial
 _GRACE_SECONDS = 2.0
 #: How soon it is noticed, while they are ended, that one was adopted.
 _ENDING_SECONDS = 0.05
-#: The output that is reported: the last lines, as many characters of each, and how often in seconds.
-_LINES, _LONGEST_LINE, _REPORT_SECONDS = 3, 200, 1.0
-_KEPT_BYTES = 4096
-#: The output is read so seldom that one who prints without end mostly waits, for room of this size.
-_READ_SECONDS, _OUTPUT_BYTES = 0.1, 1 << 20
+#: How soon it is noticed that the machine was suspended.
+_LISTENING_SECONDS = 1.0
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 #: How shells report a command that cannot be started.
 _NOT_STARTED = 127
@@ -55,23 +51,14 @@ class CommandProcess:
         signal.set_wakeup_fd(wakes)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGTERM, lambda *_: self._stop())
-        self._output, theirs = os.pipe()
-        self._open = {0, self._output, self._signals}
-        os.set_blocking(self._output, False)
-        with contextlib.suppress(OSError):  # of more than there may be, it has what a pipe has
-            fcntl.fcntl(self._output, fcntl.F_SETPIPE_SZ, _OUTPUT_BYTES)
-        with open(theirs, "wb") as written:
-            self._command = subprocess.Popen(  # noqa: S603 - the command from the enforcer's configuration
-                words,
-                stdin=subprocess.DEVNULL,
-                stdout=written,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                preexec_fn=partial(_die_with_parent, os.getpid()),
-            )
-        self._printed = b""
-        self._read_at = 0.0
-        self._reported, self._reported_at = "", -_REPORT_SECONDS
+        self._open = {0, self._signals}
+        self._command = subprocess.Popen(  # noqa: S603 - the command from the enforcer's configuration
+            words,
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=partial(_die_with_parent, os.getpid()),
+        )
         self._status: int | None = None
         #: Why it is ended before its time, when what is left of it is killed, and which processes know.
         self._interrupted = ""
@@ -90,9 +77,7 @@ class CommandProcess:
                     break  # the kernel does not end it
                 self._end_command(kill=now > self._kill_at)
             self._listen(now)
-        self._read()
-        os.set_blocking(1, True)
-        _report(text=self._text(), status=self._status, interrupted=self._interrupted)
+        _report(status=self._status, interrupted=self._interrupted)
 
     def _stop(self) -> None:
         self._open.discard(0)
@@ -131,13 +116,10 @@ class CommandProcess:
                 self._asked.add(one)
 
     def _listen(self, now: float) -> None:
-        """Wait for a word of the enforcer, an end, some output, or the next moment that counts."""
-        left = min(self._began + self._seconds - now, self._lead_seconds())
-        wait = _ENDING_SECONDS if self._kill_at is not None else max(0.0, min(left, _REPORT_SECONDS))
-        heard = self._open
-        if now < self._read_at:
-            heard, wait = heard - {self._output}, min(wait, self._read_at - now)
-        ready, _, _ = select.select(heard, [], [], wait)
+        """Wait for a word of the enforcer, an end, or the next moment that counts."""
+        left = max(0.0, min(self._began + self._seconds - now, self._lead_seconds(), _LISTENING_SECONDS))
+        wait = _ENDING_SECONDS if self._kill_at is not None else left
+        ready, _, _ = select.select(self._open, [], [], wait)
         if self._signals in ready:
             os.read(self._signals, 64)
         if 0 in ready:
@@ -146,23 +128,6 @@ class CommandProcess:
                 (self._leads_until,) = struct.unpack("d", moments[-8:])
             else:
                 self._stop()
-        if self._output in ready:
-            self._read_at = now + _READ_SECONDS
-            self._read()
-        if now >= self._reported_at + _REPORT_SECONDS and (text := self._text()) != self._reported:
-            self._reported, self._reported_at = text, now
-            _report(text=text)
-
-    def _read(self) -> None:
-        with contextlib.suppress(BlockingIOError):
-            data = os.read(self._output, _OUTPUT_BYTES)
-            self._printed = (self._printed + data)[-_KEPT_BYTES:]
-            if not data:
-                self._open.discard(self._output)
-
-    def _text(self) -> str:
-        lines = (line.strip() for line in self._printed.decode(errors="replace").split("\n"))
-        return " / ".join([line[-_LONGEST_LINE:] for line in lines if line][-_LINES:])
 
 
 def _die_with_parent(parent: int) -> None:
@@ -174,14 +139,13 @@ def _die_with_parent(parent: int) -> None:
 
 
 def _report(**facts: object) -> None:
-    """Unless the enforcer does not read now: the bound is kept whatever that does."""
+    """Unless the enforcer is gone."""
     with contextlib.suppress(OSError):
-        os.write(1, json.dumps(facts, ensure_ascii=False).encode(errors="replace") + b"\n")
+        os.write(2, json.dumps(facts, ensure_ascii=False).encode(errors="replace"))
 
 
 def main(seconds: float, leads_until: float, words: list[str]) -> None:
     """Be the process."""
-    os.set_blocking(1, False)
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     try:
         command = CommandProcess(words, seconds, leads_until)

@@ -7,6 +7,7 @@ are: whichever process decides next knows that it ran, and never runs it again.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import logging
 import math
@@ -32,6 +33,8 @@ _PROCESS: Final = Path(__file__).parent / "command_process.py"
 _PASSED_ON: Final = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
 #: How shells report a command that cannot be started.
 NOT_STARTED: Final = 127
+#: Of the output the last lines are shown, as many characters of each; so much of it is read at a time.
+_LINES, _LONGEST_LINE, _KEPT_BYTES, _OUTPUT_BYTES = 3, 200, 4096, 1 << 20
 #: How long the end of this process waits for commands that end at once when they are asked to.
 _LAST_SECONDS: Final = 0.3
 
@@ -73,33 +76,31 @@ class CommandStatus:
 
 @dataclass(slots=True)
 class _Started:
-    """A command's process, and what it has reported of it."""
+    """A command's process, and what is known of it."""
 
-    #: None if it could not be started.
+    #: None if it could not be started, or has ended.
     process: subprocess.Popen[bytes] | None
-    reported: CommandStatus
-    #: A line that is not complete yet.
-    rest: bytes = b""
+    known: CommandStatus
+    #: The end of what it has printed.
+    printed: bytes = b""
 
     def status(self) -> CommandStatus:
         """How it stands now; without waiting."""
-        if self.process is None or self.process.stdout is None:
-            return self.reported
-        while (data := self.process.stdout.read(1 << 16)) is not None:
-            *lines, self.rest = (self.rest + data).split(b"\n")
-            for line in lines:
-                self.reported = CommandStatus(
-                    **{"status": None, "since": self.reported.since, **json.loads(line)}
-                )
-            if not data:
-                if self.reported.runs:
-                    self.reported = replace(self.reported, interrupted="was killed from outside")
-                self.stop()
-                self.process.stdout.close()
-                self.process.wait()
-                self.process = None
-                break
-        return self.reported
+        if (process := self.process) is None or process.stdout is None or process.stderr is None:
+            return self.known
+        over = process.poll() is not None
+        self.printed = (self.printed + (process.stdout.read(_OUTPUT_BYTES) or b""))[-_KEPT_BYTES:]
+        lines = (line.strip() for line in self.printed.decode(errors="replace").split("\n"))
+        text = " / ".join([line[-_LONGEST_LINE:] for line in lines if line][-_LINES:])
+        self.known = replace(self.known, text=text)
+        if over:
+            end = json.loads(process.stderr.read() or b'{"interrupted": "was killed from outside"}')
+            self.known = replace(self.known, **end)
+            self.stop()
+            process.stdout.close()
+            process.stderr.close()
+            self.process = None
+        return self.known
 
     def stop(self) -> None:
         """End it, with its descendants; `status` shows when it is done."""
@@ -235,7 +236,7 @@ def _as_recorded(intent: Intent) -> CommandStatus:
 
 def _start(line: str, seconds: float, leads_until: float, host: HostProgress) -> _Started:
     """Run a command line, without a shell."""
-    reported = CommandStatus(None, since=datetime.now(UTC).isoformat(" ", "seconds"))
+    known = CommandStatus(None, since=datetime.now(UTC).isoformat(" ", "seconds"))
     environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     environment |= {"MAINTENANCE_HOST": host.name, "MAINTENANCE_HOST_ID": host.host}
     try:
@@ -245,13 +246,15 @@ def _start(line: str, seconds: float, leads_until: float, host: HostProgress) ->
             [sys.executable, "-I", "-S", str(_PROCESS), str(seconds), str(leads_until), *words],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
             bufsize=0,
             env=environment,
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
-        return _Started(None, replace(reported, status=NOT_STARTED, text=str(error)))
+        return _Started(None, replace(known, status=NOT_STARTED, text=str(error)))
     for pipe in filter(None, (process.stdin, process.stdout)):
         os.set_blocking(pipe.fileno(), False)
-    return _Started(process, reported)
+        with contextlib.suppress(OSError):  # of more than there may be, it has what a pipe has
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _OUTPUT_BYTES)
+    return _Started(process, known)

@@ -200,9 +200,7 @@ def _working(scene: Scene) -> Decision:
         return Enter(HostPhase.CHECKING, draining=False)
     if scene.status == "install_failed":
         return _fail_run(scene, "its upgrade failed, and it is out of service")
-    if scene.status != "maintenance":
-        return _patient(scene, "is upgraded")
-    if scene.open:
+    if scene.status != "maintenance" or scene.open:
         return _patient(scene, "is upgraded")
     if not scene.update_available:
         return Enter(HostPhase.ACTIVATING)

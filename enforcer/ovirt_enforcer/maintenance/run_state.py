@@ -32,20 +32,22 @@ from ovirt_service.errors import UserError
 def arriving(snapshot: Snapshot, open_intents: Sequence[Intent], host: str) -> dict[str, str]:
     """The VMs on their way to a host, with their names."""
     coming = {one.vm for one in snapshot.pending if one.host == host}
-    coming.update(intent.vm for intent in open_intents if intent.target == host)
-    return {vm: snapshot.vm_by_id[vm].name for vm in coming if vm in snapshot.vm_by_id}
+    return _names(snapshot, coming.union(one.vm for one in open_intents if one.target == host))
 
 
 def leaving(snapshot: Snapshot, open_intents: Sequence[Intent], host: str) -> dict[str, str]:
     """The VMs that may be back, as long as it is not known that they have arrived."""
-    going = (intent.vm for intent in open_intents if intent.source == host)
-    return {vm: snapshot.vm_by_id[vm].name for vm in going if vm in snapshot.vm_by_id}
+    return _names(snapshot, (one.vm for one in open_intents if one.source == host))
 
 
 def down(snapshot: Snapshot, stopped: Sequence[str]) -> dict[str, str]:
     """Those of these VMs that are down, with their names."""
-    known = (snapshot.vm_by_id[vm] for vm in stopped if vm in snapshot.vm_by_id)
-    return {vm.id: vm.name for vm in known if vm.status == "down"}
+    names = _names(snapshot, stopped)
+    return {vm: name for vm, name in names.items() if snapshot.vm_by_id[vm].status == "down"}
+
+
+def _names(snapshot: Snapshot, vms: Iterable[str]) -> dict[str, str]:
+    return {vm: snapshot.vm_by_id[vm].name for vm in vms if vm in snapshot.vm_by_id}
 
 
 def lost(run: MaintenanceRun, snapshot: Snapshot) -> tuple[str, ...]:
@@ -84,7 +86,10 @@ def way_home(run: MaintenanceRun, snapshot: Snapshot, migrations: Sequence[Inten
     """
     if run.state is not RunState.RUNNING or not brings_back(run):
         return None
-    wanted = _ruled(run, snapshot) if run.request.back is Return.RULED else None
+    wanted = None
+    if run.request.back is Return.RULED:  # VMs of rules that are violated, and were not when the run began
+        found = (one for one in find_violations(snapshot, run.cluster) if rule_key(one) not in run.violated)
+        wanted = {vm for one in found for vm in one.constraint.vms}
     ours = tuple(one for one in migrations if one.cluster == run.cluster)
     moved = tuple(one for one in _moved(run, snapshot, ours) if wanted is None or one.vm in wanted)
     failed = Counter((one.vm, one.target) for one in ours if one.state is IntentState.FAILED)
@@ -95,27 +100,16 @@ def way_home(run: MaintenanceRun, snapshot: Snapshot, migrations: Sequence[Inten
 def _moved(run: MaintenanceRun, snapshot: Snapshot, migrations: Sequence[Intent]) -> Iterator[Moved]:
     last = {one.vm: one.target for one in migrations if one.state is IntentState.DONE}
     arrived = {(one.vm, one.target) for one in migrations if one.state is IntentState.DONE}
-    for vm, home in _homes(run).items():
+    homes: dict[str, str] = {}  # the first host of the run that a VM was taken off
+    for host in run.hosts:
+        for vm in host.vms:
+            homes.setdefault(vm, host.host)
+    for vm, home in homes.items():
         known = snapshot.vm_by_id.get(vm)
         if known is None or known.host is None or known.hosted_engine or known.host == home:
             continue
         if (vm, home) not in arrived:
             yield Moved(vm, home, last.get(vm, known.host))
-
-
-def _homes(run: MaintenanceRun) -> Mapping[str, str]:
-    """By VM the first host of the run that it was taken off."""
-    homes: dict[str, str] = {}
-    for host in run.hosts:
-        for vm in host.vms:
-            homes.setdefault(vm, host.host)
-    return homes
-
-
-def _ruled(run: MaintenanceRun, snapshot: Snapshot) -> frozenset[str]:
-    """VMs of rules that are violated, and were not when the run began."""
-    found = find_violations(snapshot, run.cluster)
-    return frozenset(vm for one in found if rule_key(one) not in run.violated for vm in one.constraint.vms)
 
 
 def not_back(snapshot: Snapshot, kept: Mapping[str, str]) -> str:
@@ -204,9 +198,10 @@ class UpgradeFlags:
 def flags_without_run(snapshot: Snapshot, runs: Iterable[MaintenanceRun]) -> list[tuple[str, str]]:
     """Clusters with the flag of a run that is none of these, with the id that it bears."""
     under_way = {run.id for run in runs}
-    flags = (
-        (cluster.id, (cluster.upgrade_correlation_id or "").removeprefix(UPGRADE_OF_RUN))
+    return [
+        (cluster.id, run)
         for cluster in snapshot.clusters
-        if cluster.upgrade_mode and (cluster.upgrade_correlation_id or "").startswith(UPGRADE_OF_RUN)
-    )
-    return [(cluster, run) for cluster, run in flags if run not in under_way]
+        if cluster.upgrade_mode
+        and (flag := cluster.upgrade_correlation_id or "").startswith(UPGRADE_OF_RUN)
+        and (run := flag.removeprefix(UPGRADE_OF_RUN)) not in under_way
+    ]

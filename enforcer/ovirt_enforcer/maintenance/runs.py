@@ -143,19 +143,16 @@ class MaintenanceRuns:
 
     def take_due(self, snapshot: Snapshot) -> tuple[MaintenanceRun, ...]:
         """Those that are due, as they were before the engine was read."""
-        self._hide_ended(snapshot)
+        # No upgrade is shown any more whose run has ended.
+        if left := flags_without_run(snapshot, self._active):
+            known = {run.id for run in self._store.runs()}
+            for cluster, run_id in left:
+                if run_id in known:
+                    self._flags.finish(cluster, run_id)
         if self.due > self._clock():
             return ()
         self.due = self._clock() + self._settings.interval_seconds if self._active else inf
         return tuple(run for run in self._active if run.cluster in snapshot.cluster_by_id)
-
-    def _hide_ended(self, snapshot: Snapshot) -> None:
-        """Have no upgrade shown any more whose run has ended."""
-        left = flags_without_run(snapshot, self._active)
-        known = {run.id for run in self._store.runs()} if left else ()
-        for cluster, run_id in left:
-            if run_id in known:
-                self._flags.finish(cluster, run_id)
 
     def advance(
         self,
@@ -192,6 +189,7 @@ class MaintenanceRuns:
         open_actions = self._open(host)
         state = self._executor.read_host(host.host)
         there = snapshot.vms_of_host.get(host.host, ())
+        ended = self._intents.actions(host.host, within_seconds=host.seconds)
         return Scene(
             run=run,
             host=host,
@@ -204,7 +202,7 @@ class MaintenanceRuns:
             pinned=frozenset(vm.id for vm in there if not vm.migratable),
             down=down(snapshot, host.stopped),
             open=open_actions,
-            failed=self._failed(host),
+            failed=ended[-1] if ended and ended[-1].state is IntentState.FAILED else None,
             closed=_blocked_reason(seen, run.cluster, host.host),
             blocked_by=self.commands.status(CommandKind.BLOCKED_BY, run, host),
             command=self.commands.status(CommandKind.WORK, run, host),
@@ -220,11 +218,6 @@ class MaintenanceRuns:
         known = {one.id for one in found}
         return tuple(one for one in self._intents.open_actions() if one.id in known)
 
-    def _failed(self, host: HostProgress) -> Intent | None:
-        """The last action that failed in the phase of a host."""
-        ended = self._intents.actions(host.host, within_seconds=host.seconds)
-        return ended[-1] if ended and ended[-1].state is IntentState.FAILED else None
-
     def _unsound(self, run: MaintenanceRun, snapshot: Snapshot) -> str:
         """What is not as it was when the run began: rules, keys and the HA reservation; empty for nothing."""
         violated = [
@@ -234,12 +227,9 @@ class MaintenanceRuns:
         ]
         if violated:
             return f"violated since the run began: {', '.join(violated)}"
-        reported = [one for one in self._announcements.announcements() if one.cluster == run.cluster]
-        if (
-            reported
-            and reported[-1].kind == NoticeKind.HA_ALERT
-            and reported[-1].age_seconds < run.age_seconds
-        ):
+        announced = (one for one in self._announcements.announcements() if one.cluster == run.cluster)
+        *_, last = (None, *announced)
+        if last and last.kind == NoticeKind.HA_ALERT and last.age_seconds < run.age_seconds:
             return "the HA reservation of the cluster is not satisfied: ovirt-placement ha-check shows it"
         return ""
 

@@ -15,7 +15,7 @@ from ovirt_enforcer.gates.admission import Admitted, Closed
 from ovirt_enforcer.gates.people import ApprovalGate
 from ovirt_enforcer.gates.state import LegalityGate
 from ovirt_enforcer.log import RetryState
-from ovirt_enforcer.planners import Planning
+from ovirt_enforcer.processes import Call
 from ovirt_enforcer.service.reading import LastPlan, Parts, Reading
 from ovirt_enforcer.service.triggers import OwnMigrations
 from ovirt_placement.answers.plans.plan import misfit_text, plan_record, step_record
@@ -42,13 +42,6 @@ def gist(plan: Plan, unsettled: Collection[str]) -> str:
     return f"{plan.id if plan.steps else ''} {sorted(remaining)}"
 
 
-def left_out_text(snapshot: Snapshot, plan: Plan, left_out: Collection[int]) -> str:
-    """Which steps, by their places in the plan, are not taken."""
-    first = step_text(step_record(plan.steps[min(left_out)], snapshot))
-    more = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
-    return f"left out, since the cluster has changed: {first}{more}"
-
-
 def rules_of(plan: Plan) -> Plan:
     """A plan without what a maintenance run asks for besides the rules."""
     remaining = tuple(one for one in plan.remaining if one.family not in (Leaving.family, HOMEWARD))
@@ -73,7 +66,7 @@ class ClusterWork:
         self._parts = parts
         self._ours = ours
         self._under_way: UnderWay | None = None
-        self._planning: Planning | None = None
+        self._planning: Call[Plan] | None = None
         #: A plan that was made and not looked at yet, and what every plan is made of.
         self._made: Plan | None = None
         self._asked: Snapshot | None = None
@@ -142,23 +135,22 @@ class ClusterWork:
             self.wake(self._parts.clock())
 
     def collect(self) -> None:
-        """Take the plan that is being made, if it is there, and look at once. Raises `PlanningFailed`."""
+        """Take the plan that is being made, if it is there, and look at once. Raises `CallFailed`."""
         self._collect()
         if self._made is not None:
             self._hurry(self._parts.clock())
 
     def _collect(self) -> None:
-        if self._planning is None:
+        if self._planning is None or not self._planning.over():
             return
+        planning, self._planning = self._planning, None
         try:
-            self._made = self._planning.result()
+            self._made = planning.result()
         except Exception:
-            self._planning, self._wanted = None, True
+            self._wanted = True
             raise
-        if self._made is not None:
-            self._planning = None
-            now = self._parts.clock()
-            self._rested_at = now + _REST * (now - self._asked_at)
+        now = self._parts.clock()
+        self._rested_at = now + _REST * (now - self._asked_at)
 
     def reconcile(self, reading: Reading) -> None:
         """Do what can be done now. `reading` must have begun after all that was reported before."""
@@ -281,9 +273,10 @@ class ClusterWork:
         elif under_way.over:
             self._under_way, self._wanted = None, True
         elif left_out:
-            _log.info(
-                "%s: %s", self.retry_state.name, left_out_text(reading.snapshot, under_way.plan, left_out)
-            )
+            first = step_text(step_record(under_way.plan.steps[min(left_out)], reading.snapshot))
+            first += f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
+            said = "left out, since the cluster has changed"
+            _log.info("%s: %s: %s", self.retry_state.name, said, first)
 
     def _held(self, reading: Reading, under_way: UnderWay) -> Set[str]:
         """VMs that the plan must leave alone; what a user had applied waits for the gates instead."""

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_enforcer.planners import PlannerProcesses, Planning, PlanningFailed, PlanQuestion
+from ovirt_enforcer.planners import PlannerProcesses, PlanQuestion
 from ovirt_enforcer.plans import Holding
+from ovirt_enforcer.processes import Call, CallFailed
 from ovirt_placement.model import Snapshot, state_file
 from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
+from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions
 from tests.builders import APART, CLUSTER, cluster, group, host, snapshot, vm
@@ -53,11 +55,11 @@ def planners() -> Iterator[PlannerProcesses]:
     found.close()
 
 
-def awaited(planners: PlannerProcesses, planning: Planning) -> int:
+def awaited(planners: PlannerProcesses, planning: Call[Plan]) -> int:
     """How many steps the plan has, once it is there."""
-    while (plan := planning.result()) is None:
+    while not planning.over():
         wait(planners.answers(), 0.1)
-    return len(plan.steps)
+    return len(planning.result().steps)
 
 
 @pytest.mark.system
@@ -66,7 +68,7 @@ def test_a_small_cluster_does_not_wait_for_a_large_one(planners: PlannerProcesse
     large = planners.start(STATE, question("large"))
     small = planners.start(STATE, question("small"))
     assert awaited(planners, small) == 1
-    assert large.result() is None
+    assert not large.over()
     assert awaited(planners, large) == 266
 
 
@@ -86,7 +88,7 @@ def test_they_can_be_ended_at_once(planners: PlannerProcesses) -> None:
 def test_what_planning_raises_is_reported(planners: PlannerProcesses) -> None:
     spoilt: Snapshot = snapshot(cluster("small"), vm("a", "s1", cluster="small", memory_mb="none"))
     planning = planners.start(spoilt, question("small"))
-    with pytest.raises(PlanningFailed, match="memory_mb"):
+    with pytest.raises(CallFailed, match="memory_mb"):
         awaited(planners, planning)
 
 
@@ -151,6 +153,6 @@ def test_a_plan_whose_process_cannot_be_started_has_failed_and_the_next_one_is_m
     with monkeypatch.context() as without:
         without.setattr("ovirt_enforcer.processes._processes.Pipe", none_left)
         planning = planners.start(STATE, question("small"))
-        with pytest.raises(PlanningFailed, match="Too many open files"):
+        with pytest.raises(CallFailed, match="Too many open files"):
             planning.result()
     assert planners.answers() == []
