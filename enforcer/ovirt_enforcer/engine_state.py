@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -28,7 +28,7 @@ from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.undoing import Moved, plan_back
 from ovirt_placement.store.database import StoreAway
 from ovirt_placement.store.history import PlanRecord
-from ovirt_placement.store.intents import Intent, IntentState, Store
+from ovirt_placement.store.intents import IntentState, Store
 from ovirt_placement.store.opening import PERSON_SECONDS, opened
 from ovirt_service.errors import UserError
 
@@ -41,7 +41,12 @@ def read_engine_state(config: Config, patience_seconds: float) -> Asked:
     settings = config.section("enforcer", EnforcerSettings)
     snapshot = inventory.snapshot(config=config, deadline=patience_seconds)
     with connect(config.engine) as connection, current_gates(config, connection) as gates:
-        backoff = Backoff(settings, snapshot, _history(config), Origins(connection))
+        try:
+            with opened(Store, config, create=False) as intents:
+                ended = intents.history(within_seconds=REACH_SECONDS)
+        except StoreAway:
+            ended = ()  # where there is no store, or none that answers
+        backoff = Backoff(settings, snapshot, ended, Origins(connection))
         held, spared = gates.held(snapshot), gates.held_groups(snapshot)
         domains = failure_domains(config.ha, snapshot)
         return Asked(
@@ -68,15 +73,6 @@ def _frozen_while_emptying(
     return {**by_history, **gates.frozen(emptied)}
 
 
-def _history(config: Config) -> Sequence[Intent]:
-    """The migrations that have ended; none where there is no store that answers."""
-    try:
-        with opened(Store, config, create=False) as intents:
-            return intents.history(within_seconds=REACH_SECONDS)
-    except StoreAway:
-        return ()
-
-
 @contextmanager
 def current_gates(config: Config, connection: EngineConnection) -> Iterator[Gates]:
     """Give the gates; where there is no store yet, or none that answers, by the configuration alone.
@@ -88,16 +84,13 @@ def current_gates(config: Config, connection: EngineConnection) -> Iterator[Gate
     tagged = tagged_ids(connection, tag) if tag else frozenset[str]()
     memory = Memory(config, patience_seconds=PERSON_SECONDS, create=False, tagged=lambda: tagged)
     try:
-        yield _gates(memory, settings, Remembered(tagged=tagged))
+        try:
+            gates = memory.gates()
+        except StoreAway:
+            gates = Gates(settings, Remembered(tagged=tagged), (), datetime.now(UTC))
+        yield gates
     finally:
         memory.close()
-
-
-def _gates(memory: Memory, settings: EnforcerSettings, otherwise: Remembered) -> Gates:
-    try:
-        return memory.gates()
-    except StoreAway:
-        return Gates(settings, otherwise, (), datetime.now(UTC))
 
 
 _DEADLINE_SECONDS = 30.0

@@ -152,9 +152,9 @@ def _waiting_seconds(plan: Plan, waits: Mapping[tuple[str, str], float]) -> list
 
 def _until_then(now: Plan, later: Plan, reason: str) -> Plan:
     """What is done now; what stays violated now and not later waits."""
-    lasting = {_which(one): one for one in later.remaining}
+    lasting = {(one.family, one.groups or one.vms): one for one in later.remaining}
     remaining = tuple(
-        lasting.get(_which(one))
+        lasting.get((one.family, one.groups or one.vms))
         or msgspec.structs.replace(one, obstacles=(_held(reason, vms=one.vms, groups=one.groups),))
         for one in now.remaining
     )
@@ -169,14 +169,11 @@ def _until_then(now: Plan, later: Plan, reason: str) -> Plan:
     return msgspec.structs.replace(now, proven=False, remaining=remaining, reservation=reservation)
 
 
-def _which(rule: Remaining) -> tuple[str, tuple[str, ...]]:
-    return rule.family, rule.groups or rule.vms
-
-
 def _left(plan: Plan) -> set[tuple[str, tuple[str, ...]]]:
     """What stays violated."""
     lost = () if plan.reservation is None else plan.reservation.lost
-    return {*map(_which, plan.remaining), *(("ha", one.vms) for one in lost)}
+    rules = ((one.family, one.groups or one.vms) for one in plan.remaining)
+    return {*rules, *(("ha", one.vms) for one in lost)}
 
 
 #: This many targets are reported a rule: a large group may have a hundred.

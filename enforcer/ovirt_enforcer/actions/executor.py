@@ -13,11 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from ovirt_enforcer.actions.following import (
-    OF_VMS,
-    Following,
-    Transitions,
-)
+from ovirt_enforcer.actions.following import OF_VMS, Following, Transitions
 from ovirt_enforcer.actions.recent_moves import digest
 from ovirt_enforcer.gates.admission import Admitted, AdmittedAction
 from ovirt_enforcer.settings import EnforcerSettings
@@ -145,7 +141,7 @@ class Executor:
         engine is not asked.
         """
         if isinstance(task, MigrationTask):
-            intents = self._prepare(task, _intended(task))
+            intents = self._prepare(task, *_intended(task))
             self._began(intents)
             request = self._migration(task, intents)
         else:
@@ -196,16 +192,18 @@ class Executor:
             yield key.cluster, outcome
 
     def _look_at(self, looks: Iterable[tuple[Intent, Dialogue[Intent | None]]]) -> None:
+        def as_changed(dialogue: Dialogue[Intent | None]) -> Dialogue[tuple[Intent, ...]]:
+            ended = yield from dialogue
+            return () if ended is None else (ended,)
+
         for intent, dialogue in looks:
             key = _Key(intent.cluster, intent.id, begins=False)
             if key not in self._dialogues:
-                self._dialogues.begin(key, _as_changed(dialogue))
+                self._dialogues.begin(key, as_changed(dialogue))
         self._dialogues.wait()
 
-    def _prepare(
-        self, task: MigrationTask | ActionTask, intended: Iterable[IntendedMigration]
-    ) -> tuple[Intent, ...]:
-        return self._store.prepare(tuple(intended), epoch=task.epoch, paused_by=_paused_by(task))
+    def _prepare(self, task: MigrationTask | ActionTask, *intended: IntendedMigration) -> tuple[Intent, ...]:
+        return self._store.prepare(intended, epoch=task.epoch, paused_by=_paused_by(task))
 
     def _migration(self, task: MigrationTask, intents: tuple[Intent, ...]) -> Dialogue[tuple[Intent, ...]]:
         step = task.admitted.step
@@ -306,11 +304,6 @@ def cause_of(rejection: Rejection, target_name: str | None) -> Cause:
     return Cause.VM_REFUSED if any_target else Cause.TARGET_REFUSED
 
 
-def _as_changed(dialogue: Dialogue[Intent | None]) -> Dialogue[tuple[Intent, ...]]:
-    ended = yield from dialogue
-    return () if ended is None else (ended,)
-
-
 def _intended(task: MigrationTask) -> Iterator[IntendedMigration]:
     """Every VM of the step; the first one's correlation id goes to the engine."""
     correlation_id = uuid.uuid4().hex
@@ -329,8 +322,8 @@ def _intended(task: MigrationTask) -> Iterator[IntendedMigration]:
         )
 
 
-def _intended_action(task: ActionTask) -> Iterator[IntendedMigration]:
-    yield IntendedMigration(
+def _intended_action(task: ActionTask) -> IntendedMigration:
+    return IntendedMigration(
         kind=task.admitted.action.kind,
         vm=task.admitted.action.vm,
         cluster=task.admitted.cluster,

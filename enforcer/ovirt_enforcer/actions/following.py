@@ -23,33 +23,14 @@ from ovirt_placement.store.causes import REFUSALS, Cause
 from ovirt_placement.store.intents import ImpossibleTransition, Intent, IntentKind, IntentState, Store
 
 
-def has_begun(connection: EngineConnection, intent: Intent) -> bool:
-    """Whether the engine began it. Raises what `EngineConnection.get` raises, as do the others."""
-    return any(event.code in events.STARTED for event in _events(connection, intent))
-
-
-def is_worked_on(connection: EngineConnection, intent: Intent) -> bool:
-    """Whether the engine has the request and still works on it: it may begin any moment."""
-    return searches.is_working(connection, intent.request_id)
-
-
-def read_refusal(connection: EngineConnection, intent: Intent) -> str | None:
-    """Why it did not begin, in the engine's own words; None if there are none."""
-    return _event_text(connection, intent, events.REFUSED)
-
-
-def read_failure(connection: EngineConnection, intent: Intent) -> str | None:
-    """Why it failed, in the engine's own words; None if there are none."""
-    return _event_text(connection, intent, events.FAILED)
-
-
 def _event_text(connection: EngineConnection, intent: Intent, codes: Collection[int]) -> str | None:
-    said = [event.description for event in _events(connection, intent) if event.code in codes]
+    """What the engine's last event of these codes says of it; None without any.
+
+    Raises what `EngineConnection.get` raises, as do the others.
+    """
+    found = events.find_migration_events(connection, correlation_id=intent.request_id, vm_id=intent.vm)
+    said = [event.description for event in found if event.code in codes]
     return said[-1].strip().removesuffix(".") if said else None
-
-
-def _events(connection: EngineConnection, intent: Intent) -> tuple[events.EngineEvent, ...]:
-    return events.find_migration_events(connection, correlation_id=intent.request_id, vm_id=intent.vm)
 
 
 class Origins:
@@ -212,9 +193,10 @@ class Following:
         if watch.progress is Progress.ARRIVED:
             return self._transitions.end(intent, self._store.finish)
         if watch.progress is Progress.ELSEWHERE and self._settings.target == "engine":
-            return self._arrived_elsewhere(intent, seen)
+            chosen = intent.target if seen is None or seen.host is None else seen.host
+            return self._transitions.end(intent, lambda known: self._store.finish(known, chosen))
         if watch.ended:
-            said = yield partial(read_failure, self._connection, intent)
+            said = yield partial(_event_text, self._connection, intent, events.FAILED)
             return self._transitions.end(intent, self._store.fail, said or _ENDS[watch.progress])
         if now - watch.accepted_at > self._settings.migration_timeout_seconds and not noted.late:
             noted.late = True
@@ -230,7 +212,8 @@ class Following:
         """
         for intent in history:
             vm = snapshot.vm_by_id.get(intent.vm)
-            if vm is None or not _without_trace(intent) or (vm.host, vm.status) == (intent.source, "up"):
+            lately = intent.cause is Cause.NO_TRACE and intent.age_seconds < _RECONSIDERED_SECONDS
+            if vm is None or not lately or (vm.host, vm.status) == (intent.source, "up"):
                 continue
             place = vm.host, vm.status
             if self._reconsidered.get(intent.id) != place:
@@ -271,16 +254,12 @@ class Following:
     def _read(self, intent: Intent) -> Callable[[], VmState | None]:
         return partial(migration.read_vm, self._connection, intent.vm)
 
-    def _arrived_elsewhere(self, intent: Intent, seen: VmState | None) -> Intent | None:
-        chosen = intent.target if seen is None or seen.host is None else seen.host
-        return self._transitions.end(intent, lambda known: self._store.finish(known, chosen))
-
     def _confirmed(self, intent: Intent) -> Dialogue[bool]:
         """Whether the engine's events show that it began what we do not know to be accepted."""
-        began: bool = yield partial(has_begun, self._connection, intent)
-        if began:
+        began: str | None = yield partial(_event_text, self._connection, intent, events.STARTED)
+        if began is not None:
             self._transitions.record((intent,), self._store.accept)
-        return began
+        return began is not None
 
     def _unconfirmed(self, intent: Intent, noted: _Noted) -> Dialogue[Intent | None]:
         """Wait until the engine must have shown that it accepted, and the VM stays where it is.
@@ -298,7 +277,8 @@ class Following:
             self._transitions.record((intent,), self._store.accept)
             return None
         if not refused and waited < self._settings.migration_timeout_seconds:
-            asked = yield partial(is_worked_on, self._connection, intent)
+            # It may begin any moment.
+            asked = yield partial(searches.is_working, self._connection, intent.request_id)
             if asked:
                 noted.blanks = 0
                 return None
@@ -309,7 +289,7 @@ class Following:
 
     def _why_not_begun(self, intent: Intent, seen: VmState | None) -> Dialogue[_Why]:
         """As a refusal, where the engine's events say so; else what happened to the VM, or no trace."""
-        refusal = yield partial(read_refusal, self._connection, intent)
+        refusal = yield partial(_event_text, self._connection, intent, events.REFUSED)
         if refusal is not None:
             return refusal, Cause.TARGET_REFUSED
         if seen is None:
@@ -317,11 +297,6 @@ class Following:
         if seen.host is None:
             return _ENDS[Progress.STOPPED], None
         return intent.error, Cause.NO_TRACE
-
-
-def _without_trace(intent: Intent) -> bool:
-    """Whether it was given up lately since nothing of it was to be seen."""
-    return intent.cause is Cause.NO_TRACE and intent.age_seconds < _RECONSIDERED_SECONDS
 
 
 #: Actions on VMs, for the maintenance of a host.

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import host_name
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.rules.violations import find_violations
@@ -28,26 +28,20 @@ def projected(snapshot: Snapshot, open_intents: Iterable[Intent]) -> Projection:
     A VM that is only expected somewhere stays where it is shown, and is left alone, too.
     """
     ours = {intent.vm: intent.target for intent in open_intents}
-    going = {vm.id: target for vm in snapshot.vms if (target := _target(snapshot, vm, ours)) is not None}
-    expected = {vm: going.pop(vm) for vm in snapshot.unconfirmed - ours.keys() if vm in going}
-    reasons = {
-        vm: f"it is expected on {host_name(target, snapshot)}, not confirmed"
-        for vm, target in expected.items()
-    }
+    going, reasons = {}, {}
+    for vm in snapshot.vms:
+        *_, target = ("", *snapshot.pending_hosts.get(vm.id, ()))
+        target = ours.get(vm.id) or target
+        if vm.host in (None, target) or target not in snapshot.host_by_id:
+            continue
+        if vm.id in snapshot.unconfirmed and vm.id not in ours:
+            reasons[vm.id] = f"it is expected on {host_name(target, snapshot)}, not confirmed"
+        else:
+            going[vm.id] = target
+            reasons[vm.id] = f"it is on its way to {host_name(target, snapshot)}"
     if not going:
         return Projection(snapshot, reasons)
-    ahead = World(snapshot).arrived(going, source_freed=False).snapshot
-    reasons |= {vm: f"it is on its way to {host_name(target, snapshot)}" for vm, target in going.items()}
-    return Projection(ahead, reasons)
-
-
-def _target(snapshot: Snapshot, vm: Vm, ours: Mapping[str, str]) -> str | None:
-    """Where a running VM is going; None if it stays, or that is not known."""
-    if vm.host is None:
-        return None
-    pending = snapshot.pending_hosts.get(vm.id, ())
-    target = ours.get(vm.id) or (pending[-1] if pending else None)
-    return None if target == vm.host or target not in snapshot.host_by_id else target
+    return Projection(World(snapshot).arrived(going, source_freed=False).snapshot, reasons)
 
 
 def fitting_steps(

@@ -79,12 +79,20 @@ class Movements:
         """
         now = self._clock()
         lately = now - self._looked_at + _SLACK_SECONDS
-        ours = {(one.vm, one.target) for one in migrations if one.open or _arrived(one, lately)}
+        ours = {
+            (one.vm, one.target)
+            for one in migrations
+            if one.open or (one.state is IntentState.DONE and one.age_seconds < lately)
+        }
         self._looked_at = now
         serving = {host.id for host in snapshot.hosts if host.status == "up"}
-        for vm in snapshot.vms:
-            self._note(vm, ours, serving, now)
-        self._forget(snapshot.vm_by_id.keys(), now)
+        for one in snapshot.vms:
+            self._note(one, ours, serving, now)
+        for gone in self._hosts.keys() - snapshot.vm_by_id.keys():
+            del self._hosts[gone]
+            self._ways.pop(gone, None)
+        for vm in [vm for vm, way in self._ways.items() if now - way.moments[-1] >= self._seconds]:
+            del self._ways[vm]
         return {vm: found for vm, way in self._ways.items() if (found := self._found(vm, way, now))}
 
     def _note(self, vm: Vm, ours: Collection[tuple[str, str]], serving: Collection[str], now: float) -> None:
@@ -104,21 +112,10 @@ class Movements:
         way.hosts.append(vm.host)
         way.moments.append(now)
 
-    def _forget(self, known: Collection[str], now: float) -> None:
-        for vm in [vm for vm, way in self._ways.items() if now - way.moments[-1] >= self._seconds]:
-            del self._ways[vm]
-        for gone in self._hosts.keys() - known:
-            del self._hosts[gone]
-            self._ways.pop(gone, None)
-
     def _found(self, vm: str, way: _Way, now: float) -> Restless | None:
         if len(way.hosts) - len({*way.hosts}) < _RETURNS:
             return None
         return Restless(vm, tuple(way.hosts), now - way.moments[0], self._seconds - (now - way.moments[-1]))
-
-
-def _arrived(intent: Intent, lately_seconds: float) -> bool:
-    return intent.state is IntentState.DONE and intent.age_seconds < lately_seconds
 
 
 _DIGITS = 12
@@ -134,6 +131,8 @@ def digest(snapshot: Snapshot, vm: str, hosts: tuple[str, ...]) -> str:
     """
     known = snapshot.vm_by_id.get(vm)
     groups = snapshot.groups_of_vm.get(vm, ())
+    members = {vm, *(peer for group in groups for peer in snapshot.group_vms[group.id])}
+    running = (one for peer in members if (one := snapshot.vm_by_id.get(peer)) and one.host is not None)
     facts = (
         None if known is None else _set_up(known),
         [set_up(host) if (host := snapshot.host_by_id.get(one)) else None for one in sorted(hosts)],
@@ -142,25 +141,10 @@ def digest(snapshot: Snapshot, vm: str, hosts: tuple[str, ...]) -> str:
             (group, sorted(snapshot.group_vms[group.id]), sorted(snapshot.group_hosts[group.id]))
             for group in groups
         ],
-        sorted(_run_of(snapshot.vm_by_id[peer]) for peer in _members(snapshot, vm) if _runs(snapshot, peer)),
+        sorted((one.id, one.running_since or 0.0) for one in running),
     )
     drained = sorted(set(hosts).intersection(snapshot.draining_hosts))
     return hashlib.sha256(msgspec.json.encode((*facts, drained) if drained else facts)).hexdigest()[:_DIGITS]
-
-
-def _members(snapshot: Snapshot, vm: str) -> set[str]:
-    groups = snapshot.groups_of_vm.get(vm, ())
-    return {vm, *(peer for group in groups for peer in snapshot.group_vms[group.id])}
-
-
-def _runs(snapshot: Snapshot, vm: str) -> bool:
-    known = snapshot.vm_by_id.get(vm)
-    return known is not None and known.host is not None
-
-
-def _run_of(vm: Vm) -> tuple[str, float]:
-    """Which run of a VM this is."""
-    return vm.id, vm.running_since or 0.0
 
 
 def _set_up(vm: Vm) -> Vm:
@@ -177,8 +161,9 @@ _MOST_IN_A_ROW: Final = 6
 _LONGEST_SECONDS: Final = 24 * 3600.0
 
 
-def _wait(refusals: Sequence[Intent], first_seconds: float) -> float:
-    """How long a VM waits after these refusals in a row, the last one first."""
+def _wait(intents: Sequence[Intent], first_seconds: float) -> float:
+    """How long a VM waits after its refusals in a row, since anything else."""
+    refusals = _in_a_row(intents)
     of_vm = len(list(takewhile(_any_target, refusals)))
     rounds = len(refusals) // _MOST_IN_A_ROW
     return max(
@@ -235,7 +220,7 @@ class Backoff:
         """VMs that the engine refuses to move at all."""
         first_seconds = self.settings.refusal_seconds
         return self._held(
-            (vm, intents[-1], _wait(_in_a_row(intents), first_seconds), self._refusal(intents[-1]))
+            (vm, intents[-1], _wait(intents, first_seconds), self._refusal(intents[-1]))
             for vm, intents in by_vm(asked(self.history)).items()
         )
 
@@ -285,28 +270,24 @@ class Backoff:
         """
         vms = {vm.id for vm in self.snapshot.vms if cluster in (None, vm.cluster)}
         frozen = self.frozen if cluster is None else self.frozen_in(cluster)
-        return Holding(
-            {**frozen, **{vm: one.reason for vm, one in by_gates.items()}},
-            {(vm, host): why for (vm, host), why in self.left_out.items() if vm in vms},
-            spared,
-            self._waits(by_gates, vms),
-        )
-
-    def _waits(self, by_gates: Mapping[str, Held], vms: Collection[str]) -> dict[tuple[str, str], float]:
-        """What may be done in a while, and in how many seconds: VMs with hosts, or with "" for any host.
-
-        What goes round in circles is not among it: it would again.
-        """
+        # What may be done in a while: VMs with hosts, or with "" for any. What goes round in circles is not
+        # among it: it would again.
         refused = {(vm, ""): one.seconds for vm, one in self.refused_vms.items()}
         found = {pair: one.seconds for pair, one in self.refused_targets.items()}
         for vm, one in by_gates.items():
             refused[vm, ""] = max(one.seconds, refused.get((vm, ""), 0.0))
         lasting = {*self.undone, *self.restless, *(vm for (vm, _), left in refused.items() if left == inf)}
-        return {
+        waits = {
             (vm, host): seconds
             for (vm, host), seconds in {**found, **refused}.items()
             if vm in vms and vm not in lasting and (vm, host) not in self.left_behind
         }
+        return Holding(
+            {**frozen, **{vm: one.reason for vm, one in by_gates.items()}},
+            {(vm, host): why for (vm, host), why in self.left_out.items() if vm in vms},
+            spared,
+            waits,
+        )
 
     @cached_property
     def left_out(self) -> Mapping[tuple[str, str], str]:
@@ -352,8 +333,7 @@ class Backoff:
         """How long until the first of these is over in a cluster; infinite without any."""
         known = self.snapshot.vm_by_id
         held = [(vm, one.seconds) for (vm, _), one in self._targets.items()]
-        held += [(vm, one.seconds) for vm, one in self.refused_vms.items()]
-        held += [(vm, one.seconds) for vm, one in self.undone.items()]
+        held += [(vm, one.seconds) for vm, one in (*self.refused_vms.items(), *self.undone.items())]
         held += [(vm, one.left_seconds) for vm, one in self.restless.items()]
         return min(
             (seconds for vm, seconds in held if vm in known and known[vm].cluster == cluster), default=inf

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, replace
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -168,7 +168,7 @@ class Gates:
 
     def frozen_hosts(self, snapshot: Snapshot) -> dict[str, str]:
         """Hosts that nothing is to be moved to for now, with the reason, by host id."""
-        return self._first(lambda gate, facts: gate.frozen_hosts(facts), snapshot, None)
+        return self._first(lambda gate, facts: gate.frozen_hosts(facts), snapshot)
 
     def held_groups(self, snapshot: Snapshot) -> dict[str, str]:
         """Affinity groups and legacy labels that are not to be repaired for now, with the reason, by id.
@@ -176,7 +176,7 @@ class Gates:
         A plan that is to be carried out leaves them violated; otherwise steps would wait for others that no
         gate lets pass.
         """
-        return self._first(lambda gate, facts: gate.held_groups(facts), snapshot, None)
+        return self._first(lambda gate, facts: gate.held_groups(facts), snapshot)
 
     def seconds_left(self, snapshot: Snapshot, cluster: str) -> float:
         """How long until time alone opens a gate for something in a cluster; infinite if none will."""
@@ -236,11 +236,9 @@ class Gates:
             for step in plan.steps
         )
 
-    def _first(
-        self, ask: Callable[[Gate, Facts], Mapping[str, str]], snapshot: Snapshot, plan: Plan | None
-    ) -> dict[str, str]:
+    def _first(self, ask: Callable[[Gate, Facts], Mapping[str, str]], snapshot: Snapshot) -> dict[str, str]:
         """What all gates answer; where two hold the same, the first one says why."""
-        facts = self._facts(snapshot, plan)
+        facts = self._facts(snapshot, None)
         reasons: dict[str, str] = {}
         for gate in GATES:
             reasons = {**ask(gate, facts), **reasons}
@@ -285,14 +283,6 @@ def _as_intent(cluster: str, step: Step, at: int) -> Intent:
     )
 
 
-def _nothing_tagged() -> frozenset[str]:
-    return frozenset()
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 class Memory:
     """What survives a restart of all that gates judge by; for one thread.
 
@@ -305,8 +295,8 @@ class Memory:
         *,
         patience_seconds: float,
         create: bool = True,
-        tagged: Callable[[], frozenset[str]] = _nothing_tagged,
-        clock: Callable[[], datetime] = _now,
+        tagged: Callable[[], frozenset[str]] = frozenset,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         epoch: Callable[[], int] | None = None,
     ) -> None:
         """`tagged` gives the ids of what bears the tag `exclude_tag`; `clock` the time of day.
@@ -320,16 +310,14 @@ class Memory:
         #: What bore the tag when the engine was asked last; None before.
         self.tagged: frozenset[str] | None = None
         self._clock = clock
-        url, engine = config.store.url, config.engine.name
-        self._intents = Store(url, engine=engine, patience_seconds=patience_seconds, create=create)
-        self._pauses = PauseStore(url, engine=engine, patience_seconds=patience_seconds, create=create)
-        self._approvals = ApprovalStore(
-            url, engine=engine, patience_seconds=patience_seconds, create=create, epoch=epoch
-        )
-        self._runs = MaintenanceStore(url, engine=engine, patience_seconds=patience_seconds, create=create)
-        self._violated = ViolatedRuleStore(
-            url, engine=engine, patience_seconds=patience_seconds, create=create, epoch=epoch
-        )
+        url = config.store.url
+        given: dict[str, Any] = {"patience_seconds": patience_seconds, "create": create}
+        given["engine"] = config.engine.name
+        self._intents = Store(url, **given)
+        self._pauses = PauseStore(url, **given)
+        self._approvals = ApprovalStore(url, epoch=epoch, **given)
+        self._runs = MaintenanceStore(url, **given)
+        self._violated = ViolatedRuleStore(url, epoch=epoch, **given)
 
     def gates(self) -> Gates:
         """The gates as of now, to be read again before each round of admissions.
@@ -363,12 +351,8 @@ class Memory:
     def observe(self, snapshot: Snapshot, cluster: str) -> None:
         """Count a cycle of a cluster for the rules that are violated there; done before it is planned for."""
         violated = {rule_key(violation) for violation in find_violations(snapshot, cluster)}
-        self._violated.look(
-            cluster,
-            violated,
-            cycle_seconds=self._settings.interval_seconds,
-            enough=self._settings.hold_cycles,
-        )
+        seconds, enough = self._settings.interval_seconds, self._settings.hold_cycles
+        self._violated.look(cluster, violated, cycle_seconds=seconds, enough=enough)
 
     def offer(self, gates: Gates, snapshot: Snapshot, plan: Plan) -> bool:
         """Let a plan wait for a person's word if it needs one, else none of its cluster; whether it is new.

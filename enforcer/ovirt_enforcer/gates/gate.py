@@ -12,7 +12,7 @@ from math import inf
 from typing import Final, NamedTuple, final
 
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.store.approvals import Approval
 from ovirt_placement.store.causes import REFUSALS, Cause
@@ -122,25 +122,17 @@ class Movement:
         return self.source is not None
 
 
-def movements(snapshot: Snapshot, open_intents: Sequence[Intent]) -> tuple[Movement, ...]:
+def movements(snapshot: Snapshot, open_intents: Sequence[Intent]) -> Iterator[Movement]:
     """All that moves now: every VM once, as ours where it is."""
     own = {intent.vm: intent for intent in open_intents}
-    ours = (
-        Movement(intent.vm, intent.cluster, intent.source, (intent.target,), ours=True)
-        for intent in own.values()
-    )
-    others = (_of_others(snapshot, vm) for vm in _moving(snapshot) if vm.id not in own)
-    return (*ours, *others)
-
-
-def _moving(snapshot: Snapshot) -> Iterator[Vm]:
-    return (vm for vm in snapshot.vms if vm.status == "migrating" or vm.id in snapshot.pending_hosts)
-
-
-def _of_others(snapshot: Snapshot, vm: Vm) -> Movement:
-    targets = tuple(host for host in snapshot.pending_hosts.get(vm.id, ()) if host != vm.host)
-    expected = vm.status != "migrating" and vm.id in snapshot.unconfirmed
-    return Movement(vm.id, vm.cluster, vm.host, targets, ours=False, expected=expected)
+    for intent in own.values():
+        yield Movement(intent.vm, intent.cluster, intent.source, (intent.target,), ours=True)
+    for vm in snapshot.vms:
+        pending = snapshot.pending_hosts.get(vm.id, ())
+        if vm.id not in own and (vm.status == "migrating" or vm.id in snapshot.pending_hosts):
+            targets = tuple(host for host in pending if host != vm.host)
+            expected = vm.status != "migrating" and vm.id in snapshot.unconfirmed
+            yield Movement(vm.id, vm.cluster, vm.host, targets, ours=False, expected=expected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +187,7 @@ class Facts:
     @cached_property
     def movements(self) -> tuple[Movement, ...]:
         """All that is on its way, ours and others'."""
-        return movements(self.snapshot, self.open_intents)
+        return tuple(movements(self.snapshot, self.open_intents))
 
 
 class Gate(ABC):

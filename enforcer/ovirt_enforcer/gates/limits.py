@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import takewhile
 from math import inf
@@ -130,11 +130,9 @@ class VmHourLimitGate(VmGate):
         for vm, intents in by_vm(facts.begun).items():
             count = begun_within(intents, HOUR_SECONDS)
             if count >= facts.settings.vm_migrations_per_hour:
-                found[vm] = Held(
-                    f"migrated {counted(count, 'time')} in the last hour, as often as"
-                    " vm_migrations_per_hour allows",
-                    seconds_until_fewer(intents, HOUR_SECONDS, most),
-                )
+                often = f"migrated {counted(count, 'time')} in the last hour"
+                reason = f"{often}, as often as vm_migrations_per_hour allows"
+                found[vm] = Held(reason, seconds_until_fewer(intents, HOUR_SECONDS, most))
         return found
 
     def reach_seconds(self, settings: EnforcerSettings) -> float:
@@ -156,28 +154,19 @@ class CooldownGate(VmGate):
     name = "cooldown"
 
     def held(self, facts: Facts) -> Mapping[str, Held]:
-        return {
-            last.vm: Held(_why_cooling(facts, last, cooldown), cooldown - last.age_seconds)
-            for last, cooldown in _cooling(facts)
-        }
+        first, found = facts.settings.cooldown_seconds, {}
+        pauses = BackOff(first, first * _LONGEST)
+        for *before, last in by_vm(intent for intent in facts.history if not refused(intent)).values():
+            intents = (*before, last)
+            cooldown = pauses.pause_after(sum(1 for _ in takewhile(failed, reversed(intents))))
+            if last.age_seconds < cooldown:
+                failure = f"its migration to {host_name(last.target, facts.snapshot)} failed ({last.reason})"
+                reason = f"{failure}; the cooldown is {cooldown:.0f} s"
+                found[last.vm] = Held(reason, cooldown - last.age_seconds)
+        return found
 
     def reach_seconds(self, settings: EnforcerSettings) -> float:
         return settings.cooldown_seconds * _LONGEST * _COOLDOWNS_REMEMBERED
-
-
-def _cooling(facts: Facts) -> Iterator[tuple[Intent, float]]:
-    """The last migration of each VM that is held, with how long it is."""
-    first = facts.settings.cooldown_seconds
-    pauses = BackOff(first, first * _LONGEST)
-    for intents in by_vm(intent for intent in facts.history if not refused(intent)).values():
-        cooldown = pauses.pause_after(sum(1 for _ in takewhile(failed, reversed(intents))))
-        if intents[-1].age_seconds < cooldown:
-            yield intents[-1], cooldown
-
-
-def _why_cooling(facts: Facts, last: Intent, cooldown: float) -> str:
-    target = host_name(last.target, facts.snapshot)
-    return f"its migration to {target} failed ({last.reason}); the cooldown is {cooldown:.0f} s"
 
 
 class JustMovedGate(VmGate):
@@ -189,29 +178,16 @@ class JustMovedGate(VmGate):
     name = "just_moved"
 
     def held(self, facts: Facts) -> Mapping[str, Held]:
-        seconds = facts.settings.cooldown_after_success_seconds
-        return {
-            done.vm: Held(
-                f"it came to {host_name(done.target, facts.snapshot)} less than {seconds:.0f} s ago",
-                seconds - done.age_seconds,
-            )
-            for done in _just_moved(facts)
-            if not _goes_on(done, facts.plan)
-        }
+        seconds, found = facts.settings.cooldown_after_success_seconds, {}
+        for *_, last in by_vm(intent for intent in facts.history if not refused(intent)).values():
+            just_moved = last.state is IntentState.DONE and last.age_seconds < seconds
+            if just_moved and not _goes_on(last, facts.plan):
+                reason = f"it came to {host_name(last.target, facts.snapshot)} less than {seconds:.0f} s ago"
+                found[last.vm] = Held(reason, seconds - last.age_seconds)
+        return found
 
     def reach_seconds(self, settings: EnforcerSettings) -> float:
         return settings.cooldown_after_success_seconds
-
-
-def _just_moved(facts: Facts) -> Iterator[Intent]:
-    """The migrations that VMs have come to rest by only just."""
-    begun = by_vm(intent for intent in facts.history if not refused(intent))
-    for *_, last in begun.values():
-        if (
-            last.state is IntentState.DONE
-            and last.age_seconds < facts.settings.cooldown_after_success_seconds
-        ):
-            yield last
 
 
 def _goes_on(done: Intent, plan: Plan | None) -> bool:
@@ -301,14 +277,7 @@ def _pause(facts: Facts, trips: _Trips) -> float:
 
 
 def _trips(facts: Facts, cluster: str) -> _Trips:
-    trips = _Trips()
-    for intent in _ended_since_resumed(facts, cluster):
-        trips.add(intent, facts.settings)
-    return trips
-
-
-def _ended_since_resumed(facts: Facts, cluster: str) -> Iterable[Intent]:
-    """What ended in a cluster since it was last resumed, in the order in which it ended."""
+    """By what ended in a cluster since it was last resumed, in the order in which it ended."""
     known = facts.snapshot.cluster_by_id[cluster]
     since = min(facts.remembered.resumed.get(key, inf) for key in (ALL_CLUSTERS, cluster, known.name))
     ended = (
@@ -318,4 +287,7 @@ def _ended_since_resumed(facts: Facts, cluster: str) -> Iterable[Intent]:
         and intent.age_seconds < since
         and (intent.state is IntentState.DONE or failed(intent))
     )
-    return sorted(ended, key=lambda intent: -intent.age_seconds)
+    trips = _Trips()
+    for intent in sorted(ended, key=lambda intent: -intent.age_seconds):
+        trips.add(intent, facts.settings)
+    return trips

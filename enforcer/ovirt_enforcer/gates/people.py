@@ -29,15 +29,14 @@ def why_for_nothing(step: Step, plan: Plan | None, why_not: WhyNot) -> str | Non
     It is not taken if it repairs such a group itself. A step that only makes room is not taken if all that it
     makes room for is such.
     """
-    own = step.repairs or step.groups
-    if own:
-        return _first_reason(own, why_not)
-    answers = [_first_reason(later.repairs or later.groups, why_not) for later in _served(step, plan)]
+
+    def first_reason(one: Step) -> str | None:
+        return next((why for group in one.repairs or one.groups if (why := why_not(group)) is not None), None)
+
+    if step.repairs or step.groups:
+        return first_reason(step)
+    answers = [first_reason(later) for later in _served(step, plan)]
     return next(iter(answers), None) if all(answer is not None for answer in answers) else None
-
-
-def _first_reason(groups: tuple[str, ...], why_not: WhyNot) -> str | None:
-    return next((reason for group in groups if (reason := why_not(group)) is not None), None)
 
 
 def _served(step: Step, plan: Plan | None) -> Iterator[Step]:
@@ -87,6 +86,11 @@ def _as_strict(mode: Mode, other: Mode) -> bool:
     return _STRICT_FIRST.index(mode) <= _STRICT_FIRST.index(other)
 
 
+def _reasons(ids: Iterable[str], why_not: WhyNot) -> dict[str, str]:
+    """Those for which nothing is to be done, with the reason."""
+    return {one: why for one in ids if (why := why_not(one)) is not None}
+
+
 _OBSERVES = 'ovirt-enforcer is in observe mode: nothing is migrated; set mode = "enforce" in [enforcer]'
 
 
@@ -110,11 +114,8 @@ class ModeGate(Gate):
 
         Where all of a cluster is observed, its plans show what would be done.
         """
-        return {
-            group: reason
-            for group in (group_ids(facts.snapshot) if facts.settings.mode is not Mode.OBSERVE else ())
-            if (reason := why_group_as_strict(facts, group, Mode.OBSERVE)) is not None
-        }
+        groups = group_ids(facts.snapshot) if facts.settings.mode is not Mode.OBSERVE else ()
+        return _reasons(groups, lambda group: why_group_as_strict(facts, group, Mode.OBSERVE))
 
 
 class PauseGate(ClusterGate):
@@ -148,23 +149,21 @@ class ExclusionGate(Gate):
         return (vm and _why_vm(facts, vm)) or (host and _why_host(facts, host)) or None
 
     def held(self, facts: Facts) -> Mapping[str, Held]:
-        return {vm: Held(reason) for vm, reason in _excluded_vms(facts)}
+        known = facts.snapshot.vm_by_id
+        there = {
+            vm.id: why
+            for host, why in self.frozen_hosts(facts).items()
+            for vm in facts.snapshot.vms_of_host.get(host, ())
+        }
+        own = _reasons(known, lambda vm: _why_vm(facts, known[vm]))
+        return {vm: Held(why) for vm, why in {**there, **own}.items()}
 
     def frozen_hosts(self, facts: Facts) -> Mapping[str, str]:
-        return {host.id: why for host in facts.snapshot.hosts if (why := _why_host(facts, host)) is not None}
+        known = facts.snapshot.host_by_id
+        return _reasons(known, lambda host: _why_host(facts, known[host]))
 
     def held_groups(self, facts: Facts) -> Mapping[str, str]:
-        groups = group_ids(facts.snapshot)
-        return {group: why for group in groups if (why := _why_group(facts, group)) is not None}
-
-
-def _excluded_vms(facts: Facts) -> Iterator[tuple[str, str]]:
-    for host in facts.snapshot.hosts:
-        if (reason := _why_host(facts, host)) is not None:
-            yield from ((vm.id, reason) for vm in facts.snapshot.vms_of_host.get(host.id, ()))
-    for vm in facts.snapshot.vms:
-        if (reason := _why_vm(facts, vm)) is not None:
-            yield vm.id, reason
+        return _reasons(group_ids(facts.snapshot), lambda group: _why_group(facts, group))
 
 
 def _why_vm(facts: Facts, vm: Vm) -> str | None:
@@ -222,7 +221,10 @@ class ApprovalGate(Gate):
         left = _left(approval.moves, approval, facts)
         if not left:
             return wanted
-        if left != _left(moves(plan), approval, facts) or _approved_move(step) not in left:
+        if (
+            left != _left(moves(plan), approval, facts)
+            or ApprovedMove(step.vms, step.sources, step.target) not in left
+        ):
             return f"plan {approval.plan} was approved of, and the cluster has changed since; {wanted}"
         return None
 
@@ -238,11 +240,7 @@ def empties(step: Step, facts: Facts) -> bool:
 
 def moves(plan: Plan) -> tuple[ApprovedMove, ...]:
     """What a plan does, as it is approved of."""
-    return tuple(map(_approved_move, plan.steps))
-
-
-def _approved_move(step: Step) -> ApprovedMove:
-    return ApprovedMove(step.vms, step.sources, step.target)
+    return tuple(ApprovedMove(step.vms, step.sources, step.target) for step in plan.steps)
 
 
 def _left(planned: Iterable[ApprovedMove], approval: Approval, facts: Facts) -> frozenset[ApprovedMove]:
@@ -252,11 +250,11 @@ def _left(planned: Iterable[ApprovedMove], approval: Approval, facts: Facts) -> 
         for intent in (*facts.history, *facts.open_intents)
         if begun_ago(intent) < approval.age_seconds
     }
-    return frozenset(move for move in planned if not _used(move, used))
-
-
-def _used(move: ApprovedMove, used: set[tuple[str, str | None, str]]) -> bool:
-    return any((vm, source, move.target) in used for vm, source in zip(move.vms, move.sources, strict=True))
+    return frozenset(
+        move
+        for move in planned
+        if not any((vm, at, move.target) in used for vm, at in zip(move.vms, move.sources, strict=True))
+    )
 
 
 class HoldGate(Gate):
@@ -272,11 +270,7 @@ class HoldGate(Gate):
 
     def held_groups(self, facts: Facts) -> Mapping[str, str]:
         cycles = _cycles_of_groups(facts.remembered.violated_cycles)
-        return {
-            group: reason
-            for group, count in cycles.items()
-            if (reason := _why_held(facts, group, count)) is not None
-        }
+        return _reasons(cycles, lambda group: _why_held(facts, group, cycles[group]))
 
 
 def rule_key(violation: Violation) -> str:
@@ -310,9 +304,9 @@ class TimeWindowsGate(ClusterGate):
 
     def cluster_blocked_reason(self, facts: Facts, cluster: str) -> str | None:
         here = facts.snapshot.cluster_by_id[cluster]
-        for blackout in _windows_of(here, facts.settings.blackouts):
-            if blackout.contains(facts.now):
-                return f"it is within the blackout {_window_text(blackout)}"
+        for one in _windows_of(here, facts.settings.blackouts):
+            if one.contains(facts.now):
+                return f'it is within the blackout "{one.start}" for {one.hours:g} h ({one.time_zone})'
         opening = _opening(facts, here)
         if opening is None:
             return None
@@ -333,7 +327,3 @@ def _opening(facts: Facts, cluster: Cluster) -> datetime | None:
 
 def _windows_of(cluster: Cluster, windows: Sequence[Window]) -> Iterator[Window]:
     return (each for each in windows if not each.clusters or named(each.clusters, cluster.id, cluster.name))
-
-
-def _window_text(window: Window) -> str:
-    return f'"{window.start}" for {window.hours:g} h ({window.time_zone})'

@@ -21,7 +21,7 @@ from ovirt_placement.answers.document import upgrade_text
 from ovirt_placement.model.names import host_name, vm_name
 from ovirt_placement.planning.legality import legal
 from ovirt_placement.planning.plan import Step
-from ovirt_placement.store.intents import Intent, IntentKind
+from ovirt_placement.store.intents import IntentKind
 
 
 class ClusterUpgradeGate(ClusterGate):
@@ -144,22 +144,17 @@ class BackupGate(VmGate):
     name = "backup"
 
     def held(self, facts: Facts) -> Mapping[str, Held]:
-        seconds = facts.settings.cooldown_seconds
-        return {
-            vm: Held(
-                f"the engine refused, since it is being backed up; it is asked again after {seconds:.0f} s",
-                seconds - intents[-1].age_seconds,
-            )
-            for vm, intents in by_vm(facts.history).items()
-            if _names_a_backup(intents[-1]) and intents[-1].age_seconds < seconds
-        }
+        seconds, found = facts.settings.cooldown_seconds, {}
+        refusal = "the engine refused, since it is being backed up"
+        for vm, (*_, last) in by_vm(facts.history).items():
+            names_a_backup = refused(last) and "backup" in (last.error or "").lower()
+            if names_a_backup and last.age_seconds < seconds:
+                reason = f"{refusal}; it is asked again after {seconds:.0f} s"
+                found[vm] = Held(reason, seconds - last.age_seconds)
+        return found
 
     def reach_seconds(self, settings: EnforcerSettings) -> float:
         return settings.cooldown_seconds
-
-
-def _names_a_backup(intent: Intent) -> bool:
-    return refused(intent) and "backup" in (intent.error or "").lower()
 
 
 class LegalityGate(Gate):

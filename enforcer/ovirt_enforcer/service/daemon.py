@@ -212,7 +212,7 @@ class Daemon:
             except Exception as error:  # no failure may end the daemon
                 self._cycles.failed(error)
                 self._ended(None, error, ())
-                self._parts.recorder.failed(error)
+                self._parts.recorder.news.failed(error)
                 return min(self._cycles.pause, self._leader.seconds_until_due())
         if not self.leads:
             self._cycles.followed()

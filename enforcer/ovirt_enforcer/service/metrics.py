@@ -125,32 +125,20 @@ class EnforcerMetrics(Instruments):
             self.planned.remove(gone)
 
 
-#: What is not known is neither one nor the other, and no comparison holds of it.
-_SAFE: Final = {ReservationState.SAFE: 1.0, ReservationState.UNSAFE: 0.0}
+#: What is shown of each verdict, by the name of its gauge.
+_HA_GAUGES: Final = {
+    "ha_safe": "1 if all highly available VMs would be started again, 0 if not, NaN if that is not known",
+    "ha_vms_without_home": "Highly available VMs without a home in the failure that is worst",
+    "ha_failures_survived": "How many hosts may fail at once; at most as many as the cluster is set to",
+    "ha_check_duration_seconds": "How long the last check took",
+}
 
 
 class HaMetrics:
     """The latest verdicts."""
 
     def __init__(self, metrics: Instruments) -> None:
-        self._gauges = (
-            metrics.gauge(
-                "ha_safe",
-                "1 if all highly available VMs would be started again, 0 if not, NaN if that is not known",
-                "cluster",
-            ),
-            metrics.gauge(
-                "ha_vms_without_home",
-                "Highly available VMs without a home in the failure that is worst",
-                "cluster",
-            ),
-            metrics.gauge(
-                "ha_failures_survived",
-                "How many hosts may fail at once; at most as many as the cluster is set to",
-                "cluster",
-            ),
-            metrics.gauge("ha_check_duration_seconds", "How long the last check took", "cluster"),
-        )
+        self._gauges = [metrics.gauge(name, text, "cluster") for name, text in _HA_GAUGES.items()]
         self._reported: set[str] = set()
 
     def judged(self, verdicts: Collection[ReservationVerdict]) -> None:
@@ -162,7 +150,8 @@ class HaMetrics:
         for one in verdicts:
             known = one.state is not ReservationState.UNKNOWN
             values = (
-                _SAFE.get(one.state, math.nan),
+                # What is not known is neither one nor the other, and no comparison holds of it.
+                float(one.state is ReservationState.SAFE) if known else math.nan,
                 one.vms_without_home if known else math.nan,
                 one.failures_survived,
                 one.seconds,

@@ -120,45 +120,39 @@ class Service:
         self, config: Config, connection: EngineConnection, progress: Progress, stopping: Callable[[], bool]
     ) -> None:
         """Once `stopping` says so, nothing more is asked of the engine. Raises `UserError`."""
-        self.settings = config.section("enforcer", EnforcerSettings)
+        self.settings = settings = config.section("enforcer", EnforcerSettings)
         check_store(config)
         self._progress = progress
         self._stopping = stopping
         self._reading = StateReading(config)
         preload("ovirt_enforcer.planners", "ovirt_enforcer.watchers.verdict")
         self._planners = PlannerProcesses()
-        self._changes = Changes(config, connection, self.settings.events_seconds, lambda: self._daemon.leads)
+        self._changes = Changes(config, connection, settings.events_seconds, lambda: self._daemon.leads)
         metrics = EnforcerMetrics(engine=config.engine.label)
-        metrics.configured(self.settings.mode)
-        self._stores = Stores(config, lambda: self._daemon.epoch)
-        notifications = notifications_of(self.settings.notifications, config.engine, metrics.notified)
+        metrics.configured(settings.mode)
+        clock, interval = boot_clock, settings.interval_seconds
+
+        def epoch() -> int:
+            return self._daemon.epoch
+
+        self._stores = stores = Stores(config, epoch)
+        notifications = notifications_of(settings.notifications, config.engine, metrics.notified)
         name = own_name()
-        sampler = Sampler(self._stores.samples, boot_clock, lambda: self._daemon.epoch)
-        recorder = Recorder(self._stores.history, metrics, notifications, name, sampler)
+        sampler = Sampler(stores.samples, boot_clock, epoch)
+        recorder = Recorder(stores.history, metrics, notifications, name, sampler)
         self._leader = Leader(
-            self._stores.leases,
+            stores.leases,
             name,
-            self.settings.lease_seconds,
+            settings.lease_seconds,
             changed=recorder.leading,
             lasts=lambda until: self._parts.maintenance.commands.lead_until(until),
         )
         health = Health(progress, self._leader)
-        AUDIT_LOG.open(self.settings.audit_log)
-        metrics_page.serve(
-            metrics.registry, self.settings.metrics, "[enforcer] metrics", {"/healthz": health.page}
-        )
-        clock, interval = boot_clock, self.settings.interval_seconds
-        self._keeper = KeyRecorder(
-            self._stores.keys,
-            clock,
-            interval,
-            partial(find_start_events, connection),
-            self._reading.suffices,
-            lambda: self._daemon.epoch,
-        )
-        members = MembershipRecorder(
-            self._stores.memberships, partial(add_event, connection), clock, interval
-        )
+        AUDIT_LOG.open(settings.audit_log)
+        pages = {"/healthz": health.page}
+        metrics_page.serve(metrics.registry, settings.metrics, "[enforcer] metrics", pages)
+        read_starts = partial(find_start_events, connection)
+        self._keeper = KeyRecorder(stores.keys, clock, interval, read_starts, self._reading.suffices, epoch)
         ha_metrics = HaMetrics(metrics)
 
         def judged(verdicts: Collection[ReservationVerdict]) -> None:
@@ -166,80 +160,82 @@ class Service:
             sampler.judged(verdicts)
 
         self._ha_watch = HaMonitor(
-            Announcements(self._stores.ha_announcements, notifications, clock, lambda: self._daemon.epoch),
+            Announcements(stores.ha_announcements, notifications, clock, epoch),
             config.ha,
             WatchLimits(
-                hold=self.settings.ha.hold_seconds,
+                hold=settings.ha.hold_seconds,
                 statistics=_MOST_INTERVALS * config.inventory.statistics_interval_seconds,
                 pause=interval,
             ),
             clock=clock,
-            epoch=lambda: self._daemon.epoch,
+            epoch=epoch,
             statistics_age=lambda: self._reading.statistics_age_seconds,
             judged=judged,
         )
         executor = Executor(
             connection,
-            self._stores.intents,
-            self.settings,
+            stores.intents,
+            settings,
             clock,
             self._leader.still_leads,
             recorder.began,
             recorder.ended,
         )
-        parts = Parts(
-            self.settings,
+        memory = Memory(
+            config,
+            patience_seconds=STORE_PATIENCE_SECONDS,
+            tagged=partial(tagged_ids, connection, settings.exclude_tag),
+            epoch=epoch,
+        )
+        runs = MaintenanceRuns(
+            stores.maintenance,
+            stores.intents,
+            executor,
+            stores.ha_announcements,
+            settings,
+            UpgradeFlags(connection),
+            clock,
+            notifications,
+        )
+        self._parts = Parts(
+            settings,
             self._planners,
             executor,
-            Memory(
-                config,
-                patience_seconds=STORE_PATIENCE_SECONDS,
-                tagged=partial(tagged_ids, connection, self.settings.exclude_tag),
-                epoch=lambda: self._daemon.epoch,
-            ),
+            memory,
             recorder,
-            Orders(self.settings, self._stores.approvals, self._stores.history),
+            Orders(settings, stores.approvals, stores.history),
             clock,
             self._goes_on,
             Origins(connection),
             config.ha,
-            MaintenanceRuns(
-                self._stores.maintenance,
-                self._stores.intents,
-                executor,
-                self._stores.ha_announcements,
-                self.settings,
-                UpgradeFlags(connection),
-                clock,
-                notifications,
-            ),
+            runs,
         )
-        self._parts = parts
-        self._settings_log = SettingsLog(self._stores.settings, self.settings, lambda: self._daemon.epoch)
-        drains = DrainWatch(notifications, clock, 2 * interval)
-        policy_units = UnitWatch(notifications, clock)
-        names = NameWatch(configured_names(config), lambda: parts.memory.tagged, metrics.unmatched_names)
+        self._settings_log = SettingsLog(stores.settings, settings, epoch)
+        watchers = (
+            executor,
+            recorder,
+            MembershipRecorder(stores.memberships, partial(add_event, connection), clock, interval),
+            self._keeper,
+            self._ha_watch,
+            DrainWatch(notifications, clock, 2 * interval),
+            UnitWatch(notifications, clock),
+            NameWatch(configured_names(config), lambda: memory.tagged, metrics.unmatched_names),
+        )
         self._daemon = Daemon(
             self._reading.whole,
-            self._stores.intents,
+            stores.intents,
             self._leader,
-            parts,
+            self._parts,
             metrics,
-            (
-                executor,
-                recorder,
-                members,
-                self._keeper,
-                self._ha_watch,
-                drains,
-                policy_units,
-                names,
-            ),
+            watchers,
             health,
             self._record_actions,
-            CycleLog(self._stores.cycles, lambda: self._daemon.epoch).ended,
+            CycleLog(stores.cycles, epoch).ended,
         )
-        _greet(connection)
+        try:
+            connection.get("/clusters", max=1)  # what a person must set right is found out now
+        except (EngineAway, EngineFault) as passing:  # an engine that is away is waited for
+            _log.warning("%s", passing)
 
     def run(self) -> None:
         """Enforce until it is to stop; lead no more then."""
@@ -295,22 +291,11 @@ class Service:
         if changed.published or self._keeper.needs_retry:
             self._keeper.observe_latest(self._reading.latest)
         if changed.published:
-            self._compare()
+            try:
+                self._daemon.published(self._reading.latest())
+            except UserError as error:
+                _log.debug("%s", error)  # the keeper has said so
         return self._daemon.due
-
-    def _compare(self) -> None:
-        try:
-            self._daemon.published(self._reading.latest())
-        except UserError as error:
-            _log.debug("%s", error)  # the keeper has said so
-
-
-def _greet(connection: EngineConnection) -> None:
-    """Find out what a person must set right; an engine that is away is waited for."""
-    try:
-        connection.get("/clusters", max=1)
-    except (EngineAway, EngineFault) as passing:
-        _log.warning("%s", passing)
 
 
 #: For so long the loop may go on once it is to end.
@@ -343,15 +328,15 @@ def run(config: Config, ready: Callable[[str], None]) -> None:
 
 def _end_in_the_middle() -> NoReturn:
     """End with the loop still at work; where even the log takes nothing any more, without a word."""
-    saying = threading.Thread(target=_say_so, daemon=True)
+
+    def say() -> None:
+        _log.info("ended in the middle of its work, without the answer of engine or store")
+        logging.shutdown()
+
+    saying = threading.Thread(target=say, daemon=True)
     saying.start()
     saying.join(_LAST_WORD_SECONDS)
     os._exit(0)
-
-
-def _say_so() -> None:
-    _log.info("ended in the middle of its work, without the answer of engine or store")
-    logging.shutdown()
 
 
 class _Loop(threading.Thread):

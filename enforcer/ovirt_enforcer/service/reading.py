@@ -267,16 +267,11 @@ class CycleLog:
     def _cycle(self, reading: Reading | None, error: Exception | None, waiting: Collection[str]) -> Cycle:
         said = None if error is None else str(error) or type(error).__name__
         if reading is None:
-            last = self._last
-            kept = ((), ()) if last is None else (last.breakers, last.refusals)
-            return Cycle(epoch=self._epoch(), error=said, breakers=kept[0], refusals=kept[1])
-        breakers = reading.gates.open_breakers(reading.snapshot)
-        left_out = [
-            RememberedRefusal(vm, None, one.reason) for vm, one in reading.backoff.refused_vms.items()
-        ]
-        left_out += [
-            RememberedRefusal(vm, host, reason) for (vm, host), reason in reading.backoff.left_out.items()
-        ]
+            last = self._last or Cycle(epoch=0, error=None, breakers=(), refusals=())
+            return Cycle(epoch=self._epoch(), error=said, breakers=last.breakers, refusals=last.refusals)
+        backoff, breakers = reading.backoff, reading.gates.open_breakers(reading.snapshot)
+        left_out = [RememberedRefusal(vm, None, one.reason) for vm, one in backoff.refused_vms.items()]
+        left_out += [RememberedRefusal(vm, host, why) for (vm, host), why in backoff.left_out.items()]
         return Cycle(
             epoch=self._epoch(),
             error=said,

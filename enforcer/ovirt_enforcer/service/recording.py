@@ -24,7 +24,7 @@ from ovirt_placement.store.causes import Cause
 from ovirt_placement.store.enforcer_records import EnforcerSettingsStore
 from ovirt_placement.store.history import Document, EndedStep, HistoryStore, RuleAfterwards, StepOutcome
 from ovirt_placement.store.intents import Intent, IntentState
-from ovirt_placement.store.user_actions import UserAction, UserActionStore
+from ovirt_placement.store.user_actions import UserActionStore
 from ovirt_service.saying import Said
 
 #: What lasts is reported again after a day.
@@ -119,7 +119,7 @@ class Recorder:
         self._notifications = notifications
         self._name = name
         self._sampler = sampler
-        self._news = News(notifications)
+        self.news = News(notifications)
         #: For names alone.
         self._latest = NO_STATE
         self._said = Said()
@@ -153,7 +153,7 @@ class Recorder:
             self._metrics.closed.labels(gate).inc()
             if self._said.is_news((plan_id, step), gate):
                 audit("held", reason, plan=plan_id, step=step, gate=gate)
-        self._news.held(cluster, self._cluster_name(cluster), reasons.values())
+        self.news.held(cluster, self._cluster_name(cluster), reasons.values())
         if reasons:
             self._store.record_held(plan_id, reasons)
 
@@ -164,11 +164,13 @@ class Recorder:
             plan, ahead = self._ahead.get(intent.cluster, ("", 0))
             if intent.plan == plan:
                 self._set_ahead(intent.cluster, plan, ahead - 1)
-            self._news.began(intent.cluster)
+            self.news.began(intent.cluster)
 
     def ended(self, intent: Intent) -> None:
         """The end of a migration is known: done, failed, refused by the engine or never asked of it."""
-        result = _result(intent)
+        result = "refused" if refused(intent) else intent.state.value
+        if intent.cause is Cause.NEVER_ASKED:
+            result = "never_asked"
         self._metrics.ended(intent, result)
         because = f": {intent.reason}" if intent.reason else ""
         seconds = round(max(0.0, intent.updated - intent.created), 3)
@@ -199,16 +201,12 @@ class Recorder:
         self._metrics.looked_at(name, violations)
         if self._sampler is not None:
             self._sampler.looked_at(cluster, name, violations)
-        self._news.violated(snapshot, cluster, violations)
-
-    def failed(self, error: Exception) -> None:
-        """A cycle has failed."""
-        self._news.failed(error)
+        self.news.violated(snapshot, cluster, violations)
 
     def observe(self, snapshot: Snapshot) -> None:
         """See what steps that have ended have brought; the reading must have begun after their end."""
         self._latest = snapshot
-        self._news.read()
+        self.news.read()
         ended = self._store.ended_steps()
         violated = {
             cluster: violated_groups(snapshot, cluster) for cluster in {step.cluster for step in ended}
@@ -260,12 +258,6 @@ class Recorder:
         return cluster if known is None else known.name
 
 
-def _result(intent: Intent) -> str:
-    if intent.cause is Cause.NEVER_ASKED:
-        return "never_asked"
-    return "refused" if refused(intent) else intent.state.value
-
-
 _log = logging.getLogger(__name__)
 
 
@@ -294,21 +286,19 @@ def log_user_actions(store: UserActionStore) -> None:
     with store.unlogged() as found:
         for action in found:
             _log.info("%s", action.sentence)
-            audit("user_action", action.sentence, **_action_facts(action))
-
-
-def _action_facts(action: UserAction) -> dict[str, object]:
-    return {
-        "action": action.kind,
-        "id": action.id,
-        "state": action.state,
-        "at": datetime.fromtimestamp(action.created, UTC).isoformat(timespec="milliseconds"),
-        "login": action.login,
-        "machine": action.machine,
-        "engine_user": action.engine_user,
-        "cluster": action.cluster and {"id": action.cluster, "name": action.cluster_name},
-        "plan": action.plan,
-        "subject": action.subject,
-        "details": action.details,
-        "error": action.error,
-    }
+            audit(
+                "user_action",
+                action.sentence,
+                action=action.kind,
+                id=action.id,
+                state=action.state,
+                at=datetime.fromtimestamp(action.created, UTC).isoformat(timespec="milliseconds"),
+                login=action.login,
+                machine=action.machine,
+                engine_user=action.engine_user,
+                cluster=action.cluster and {"id": action.cluster, "name": action.cluster_name},
+                plan=action.plan,
+                subject=action.subject,
+                details=action.details,
+                error=action.error,
+            )

@@ -17,60 +17,30 @@ from ovirt_placement.engine.event_codes import EventCode
 from ovirt_placement.engine.reading.events import MIGRATION_CODES, VM_STARTED, EngineEvent, read_events
 from ovirt_placement.inventory.on_demand import referred
 from ovirt_placement.inventory.publication import age
+from ovirt_placement.inventory.service.events import DOWN, SUBJECTS, WITH_ITS_VMS
 from ovirt_placement.inventory.service.follower import Feed, FeedInterrupted
-from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.inventory.service.rereads import SubjectKind
+from ovirt_placement.model import Snapshot
 from ovirt_placement.model.statistics import set_up
 
-#: A cluster, a group, a label or a policy was added, changed or removed.
-_RULES: Final = frozenset(
+#: Rules, hosts or VMs changed, or a VM started, stopped or was migrated.
+_REPORTING: Final = frozenset(
     {
-        EventCode.USER_UPDATE_CLUSTER,
-        EventCode.USER_ADDED_AFFINITY_GROUP,
-        EventCode.USER_UPDATED_AFFINITY_GROUP,
-        EventCode.USER_REMOVED_AFFINITY_GROUP,
-        EventCode.USER_ADDED_AFFINITY_LABEL,
-        EventCode.USER_UPDATED_AFFINITY_LABEL,
-        EventCode.USER_REMOVED_AFFINITY_LABEL,
-        EventCode.USER_ADD_CLUSTER_POLICY,
-        EventCode.USER_UPDATE_CLUSTER_POLICY,
-        EventCode.USER_REMOVE_CLUSTER_POLICY,
-    }
-)
-#: A host was added, removed or changed, or its status was.
-_HOSTS: Final = frozenset(
-    {
-        EventCode.VDS_FAILURE,
-        EventCode.VDS_DETECTED,
-        EventCode.VDS_RECOVER,
-        EventCode.VDS_MAINTENANCE,
+        *(code for code, kind in SUBJECTS.items() if kind is not SubjectKind.NETWORKS),
+        *(WITH_ITS_VMS | DOWN | VM_STARTED | MIGRATION_CODES),
         EventCode.VDS_ACTIVATE,
         EventCode.USER_ADD_VDS,
         EventCode.USER_UPDATE_VDS,
         EventCode.USER_REMOVE_VDS,
         EventCode.VDS_APPROVE,
-        EventCode.VDS_SET_NONOPERATIONAL,
-        EventCode.USER_VDS_MAINTENANCE,
-        EventCode.USER_VDS_MAINTENANCE_WITHOUT_REASON,
-    }
-)
-#: A VM stopped or was changed.
-_VMS: Final = frozenset(
-    {
         EventCode.USER_STOP_VM,
         EventCode.USER_UPDATE_VM,
         EventCode.USER_PAUSE_VM,
         EventCode.USER_RESUME_VM,
-        EventCode.VM_DOWN,
         EventCode.USER_INITIATED_SHUTDOWN_VM,
-        EventCode.VM_DOWN_ERROR,
-        EventCode.VM_WAS_SET_DOWN_DUE_TO_HOST_REBOOT_OR_MANUAL_FENCE,
         EventCode.USER_SUSPEND_VM,
-        EventCode.USER_SUSPEND_VM_OK,
     }
 )
-_REPORTING: Final = _RULES | _HOSTS | _VMS | VM_STARTED | MIGRATION_CODES
-
-
 #: A VM that we migrated is not news for so long afterwards.
 _OURS_SECONDS = 60.0
 
@@ -105,7 +75,8 @@ def reported(events: Iterable[EngineEvent], known: Snapshot, ours: Collection[st
     found: set[str] = set()
     for event in events:
         if event.code in _REPORTING and event.correlation_id not in ours:
-            cluster = _cluster_of(event, known)
+            one = known.vm_by_id.get(event.vm or "") or known.host_by_id.get(event.host or "")
+            cluster = event.cluster or (None if one is None else one.cluster)
             found |= known.cluster_by_id.keys() if cluster is None else {cluster}
     return found
 
@@ -119,18 +90,9 @@ def changed(before: Snapshot, after: Snapshot, ours: Collection[str]) -> set[str
         return set()
     if _stored(before) != _stored(after):
         return {*after.cluster_by_id}
-    one, other = _facts(before, ours), _facts(after, ours)
-    return {cluster for cluster in one.keys() | other.keys() if one.get(cluster) != other.get(cluster)}
-
-
-def _cluster_of(event: EngineEvent, known: Snapshot) -> str | None:
-    if event.cluster is not None:
-        return event.cluster
-    if event.vm in known.vm_by_id:
-        return known.vm_by_id[event.vm].cluster
-    if event.host in known.host_by_id:
-        return known.host_by_id[event.host].cluster
-    return None
+    # What is in one alone; a cluster that is gone, or new, is a fact of its own.
+    differing = {*_each_fact(before, ours)} ^ {*_each_fact(after, ours)}
+    return {cluster for cluster, _ in differing}
 
 
 def _stored(snapshot: Snapshot) -> tuple[object, ...]:
@@ -139,15 +101,8 @@ def _stored(snapshot: Snapshot) -> tuple[object, ...]:
     return (*keys, snapshot.placement_rules, snapshot.member_searches, snapshot.draining_hosts)
 
 
-def _facts(snapshot: Snapshot, ours: Collection[str]) -> dict[str, set[Hashable]]:
-    """What counts, by cluster."""
-    found: dict[str, set[Hashable]] = {cluster.id: set() for cluster in snapshot.clusters}
-    for cluster, fact in _each_fact(snapshot, ours):
-        found.setdefault(cluster, set()).add(fact)
-    return found
-
-
 def _each_fact(snapshot: Snapshot, ours: Collection[str]) -> Iterator[tuple[str, Hashable]]:
+    """What counts, with its cluster."""
     for cluster in snapshot.clusters:
         yield cluster.id, repr(cluster)
         for label in snapshot.affinity_labels:
@@ -159,14 +114,11 @@ def _each_fact(snapshot: Snapshot, ours: Collection[str]) -> Iterator[tuple[str,
         where = None if vm.id in ours else vm.host
         size = vm.memory_mb, vm.guaranteed_mb, vm.vcpus
         restart = vm.ha, vm.ha_priority
-        yield vm.cluster, (vm.id, where, _status(vm), restart, size, vm.migratable, vm.pinned_hosts)
+        # While it migrates, a VM counts as running where it is.
+        status = "up" if vm.status == "migrating" else vm.status
+        yield vm.cluster, (vm.id, where, status, restart, size, vm.migratable, vm.pinned_hosts)
     for group in snapshot.affinity_groups:
         yield group.cluster, (repr(group), snapshot.group_vms[group.id], snapshot.group_hosts[group.id])
-
-
-def _status(vm: Vm) -> str:
-    """While it migrates, a VM counts as running where it is."""
-    return "up" if vm.status == "migrating" else vm.status
 
 
 #: For so long the inventory service lets an asker wait, so that the end is heard of.
@@ -243,15 +195,12 @@ class Changes:
                 time.sleep(self._seconds)
                 continue
             if published:
-                self._report_publication()
-
-    def _report_publication(self) -> None:
-        self._taken.clear()
-        with self._lock:
-            self._published = True
-        self.wake()
-        # Until it is read, it counts as not seen yet, and would be reported at once again.
-        self._taken.wait()
+                self._taken.clear()
+                with self._lock:
+                    self._published = True
+                self.wake()
+                # Until it is read, it counts as not seen yet, and would be reported at once again.
+                self._taken.wait()
 
     def _read_events(self) -> None:
         """Ask the engine; if it is away, the daemon will say so."""
@@ -264,12 +213,8 @@ class Changes:
         except Exception as error:  # whatever it is, the daemon meets it, too, and says so
             _log.debug("no events: %s", error)
             return
-        self._take_page(page)
-
-    def _take_page(self, page: tuple[EngineEvent, ...]) -> None:
-        """Report new events; at first, and after a gap, that it is not known what happened before."""
-        now = time.monotonic()
-        new: tuple[EngineEvent, ...] | None = None
+        # At first, and after a gap, it is not known what happened before.
+        now, new = time.monotonic(), None
         if self._feed is not None:
             with suppress(FeedInterrupted):
                 new = self._feed.take(page, now)

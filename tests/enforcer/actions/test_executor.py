@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -255,23 +254,6 @@ def test_a_vm_on_its_target_has_arrived_though_no_event_says_so(bench: Bench) ->
     assert ended.state is IntentState.DONE
 
 
-def test_what_the_engine_still_works_on_is_not_given_up(bench: Bench) -> None:
-    """Its scheduler may wait for other migrations, and for an external filter, before any event reports."""
-    lost = unanswered(bench)
-    job = bench.engine.jobs.add("Migrating VM a", caller=Caller(correlation_id="asked"))
-    bench.engine.jobs.add("Migrating VM a", caller=Caller(correlation_id="another"))
-    with bench.connected() as connection:
-        following = Looks(bench.executor(connection))
-        assert following.follow(lost) is None
-        bench.pass_time(HOUR / 4)
-        assert [following.follow(lost) for _ in range(3)] == [None] * 3
-        bench.engine.jobs.end(job.id, success=False)
-        assert following.follow(lost) is None
-        ended = following.follow(lost)
-    assert ended is not None
-    assert ended.cause is Cause.NO_TRACE
-
-
 def test_a_job_that_never_ends_is_waited_for_no_longer_than_a_migration(bench: Bench) -> None:
     lost = unanswered(bench)
     bench.engine.jobs.add("Migrating VM a", caller=Caller(correlation_id="asked"))
@@ -301,31 +283,6 @@ def test_what_begins_after_it_was_given_up_is_followed_again(bench: Bench) -> No
         following.reconsider([ended], bench.engine.snapshot())
         (known,) = bench.store.open_intents()
         assert known.state is IntentState.ACCEPTED
-
-
-def test_a_vm_that_is_not_found_once_is_not_gone(bench: Bench) -> None:
-    with bench.connected() as connection:
-        executor = bench.executor(connection)
-        (accepted,) = executor.begin(bench.task(fresh_until=1.0))
-        bench.server.disturbances.add(Disturbance(path="/vms/a$", status=404))
-        with suppress(UserError):  # it is not the engine's own 404
-            assert Looks(executor).follow(accepted) is None
-        assert [intent.state for intent in bench.store.open_intents()] == [IntentState.ACCEPTED]
-        bench.pass_time(60)
-        ended = Looks(executor).follow(accepted)
-    assert ended is not None
-    assert ended.state is IntentState.DONE
-
-
-def test_a_vm_that_is_not_found_twice_is(bench: Bench) -> None:
-    made = prepared(bench.store, vm="gone", cluster=CLUSTER, source="h1", target="h2", correlation_id="asked")
-    accepted = bench.store.accept(made.id)
-    with bench.connected() as connection:
-        following = Looks(bench.executor(connection))
-        assert following.follow(accepted) is None
-        ended = following.follow(accepted)
-    assert ended is not None
-    assert ended.error == "the VM was removed"
 
 
 #: Much longer than all that a test does; a test that ends does not wait for it.

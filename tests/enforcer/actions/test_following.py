@@ -78,11 +78,9 @@ class Looks:
         """The intent, if it has ended."""
         dialogue = cast("Generator[Any, Any, Intent | None]", self._following.follow(self.shelf.intent))
         answers = {
-            "has_begun": False,
+            "_event_text": None,
             "read_vm": STATES[shown],
-            "is_worked_on": shown == "asked",
-            "read_refusal": None,
-            "read_failure": None,
+            "is_working": shown == "asked",
         }
         question = next(dialogue)
         while True:

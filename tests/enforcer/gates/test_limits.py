@@ -82,24 +82,17 @@ def test_the_planner_knows_of_hosts_in_maintenance_and_their_vms() -> None:
     assert gates().frozen_hosts(state) == {"h1": reason}
 
 
-@pytest.mark.parametrize(("limit", "passes"), [(3, False), (4, True)])
-def test_migrations_in_the_whole_engine_are_limited(limit: int, passes: bool) -> None:
-    asked = gates(limited(migrations_at_once=limit))
-    if passes:
-        assert admitted(asked, *PARTS, *NEIGHBOURS)
-    else:
-        reason = "limit reached: 3 migrations running in the engine (migrations_at_once)"
-        assert closed(asked, *PARTS, *NEIGHBOURS) == ("engine_at_once", reason)
-
-
-@pytest.mark.parametrize(("limit", "passes"), [(2, False), (3, True)])
-def test_migrations_in_a_cluster_are_limited(limit: int, passes: bool) -> None:
-    asked = gates(limited(cluster_migrations_at_once=limit))
-    if passes:
-        assert admitted(asked, *PARTS, *NEIGHBOURS)
-    else:
-        reason = "limit reached: 2 migrations running in this cluster (cluster_migrations_at_once)"
-        assert closed(asked, *PARTS, *NEIGHBOURS) == ("cluster_at_once", reason)
+@pytest.mark.parametrize(
+    ("setting", "gate", "count", "where"),
+    [
+        ("migrations_at_once", "engine_at_once", 3, "in the engine"),
+        ("cluster_migrations_at_once", "cluster_at_once", 2, "in this cluster"),
+    ],
+)
+def test_migrations_at_once_are_limited(setting: str, gate: str, count: int, where: str) -> None:
+    reason = f"limit reached: {count} migrations running {where} ({setting})"
+    assert closed(gates(limited(**{setting: count})), *PARTS, *NEIGHBOURS) == (gate, reason)
+    assert admitted(gates(limited(**{setting: count + 1})), *PARTS, *NEIGHBOURS)
 
 
 @pytest.mark.parametrize(

@@ -113,26 +113,6 @@ def test_an_open_breaker_and_what_the_engine_refused_are_reported(
         process.end()
 
 
-def test_a_process_that_leads_no_more_writes_no_cycle(tmp_path: Path) -> None:
-    from ovirt_placement.store.access import LeaseLost
-    from ovirt_placement.store.enforcer_records import Cycle, CycleStore
-
-    url = f"sqlite:///{tmp_path}/store.db"
-    leases = LeaseStore(url, engine="default", patience_seconds=5)
-    assert leases.take("one", 600.0) == 1
-    former = CycleStore(url, engine="default", patience_seconds=5, epoch=lambda: 1)
-    former.record(Cycle(epoch=1, error=None))
-    leases.release(1)
-    assert leases.take("other", 600.0) == 2
-    with pytest.raises(LeaseLost):
-        former.record(Cycle(epoch=1, error="late"))
-    found = former.last()
-    assert found is not None
-    assert (found.epoch, found.error) == (1, None)
-    former.close()
-    leases.close()
-
-
 DIFFERS = "The configuration here says mode enforce: it takes effect when ovirt-enforcer is restarted.\n"
 EMPTY = snapshot(cluster("c1", name="blue"), host("h1", cluster="c1", name="alpha"))
 

@@ -22,7 +22,7 @@ ENGINE_STARTED = frozenset({EventCode.VDC_START, EventCode.AFFINITY_RULES_ENFORC
 
 #: What was added, changed or removed: networks with vNIC profiles, labels, policies; affinity groups or the
 #: cluster itself.
-_SUBJECTS: Mapping[int, SubjectKind] = {
+SUBJECTS: Mapping[int, SubjectKind] = {
     EventCode.NETWORK_ADD_NETWORK: SubjectKind.NETWORKS,
     EventCode.NETWORK_REMOVE_NETWORK: SubjectKind.NETWORKS,
     EventCode.NETWORK_UPDATE_NETWORK: SubjectKind.NETWORKS,
@@ -53,7 +53,7 @@ _WITHOUT_EFFECT = frozenset(
 )
 #: The host is lost, or back, or left: what ran there, or was on its way to it, changes with it. The engine
 #: cancels migrations to a host that is deactivated, and logs nothing of that.
-_WITH_ITS_VMS = {
+WITH_ITS_VMS = {
     EventCode.USER_VDS_MAINTENANCE,
     EventCode.USER_VDS_MAINTENANCE_WITHOUT_REASON,
     EventCode.VDS_FAILURE,
@@ -80,7 +80,7 @@ _NAMES_VMS: Mapping[int, tuple[Detail, re.Pattern[str]]] = {
 
 _RUNS = {EventCode.USER_RUN_VM, EventCode.USER_STARTED_VM}
 _UP_AGAIN = {EventCode.VM_STATUS_RESTORED}
-_DOWN = {
+DOWN = {
     EventCode.VM_DOWN,
     EventCode.VM_DOWN_ERROR,
     EventCode.VM_WAS_SET_DOWN_DUE_TO_HOST_REBOOT_OR_MANUAL_FENCE,
@@ -109,7 +109,7 @@ def reported_by(event: EngineEvent) -> Iterator[Reported]:
     code = event.code
     if code in _WITHOUT_EFFECT:
         return
-    if (kind := _SUBJECTS.get(code)) is not None:
+    if (kind := SUBJECTS.get(code)) is not None:
         yield Reported(Subject(kind, (event.cluster or "") if kind is SubjectKind.CLUSTER else ""))
     else:
         yield from _named_in(event)
@@ -128,7 +128,7 @@ def _named_in(event: EngineEvent) -> Iterator[Reported]:
     elif event.host is not None:
         status = _HOST_STATUS.get(event.code)
         effect = None if status is None else _has_status(status)
-        yield Reported(Subject(SubjectKind.HOST, event.host), effect, event.code in _WITH_ITS_VMS)
+        yield Reported(Subject(SubjectKind.HOST, event.host), effect, event.code in WITH_ITS_VMS)
     elif event.cluster is not None:
         yield Reported(Subject(SubjectKind.CLUSTER, event.cluster))
 
@@ -143,7 +143,7 @@ def _effect_on_vm(event: EngineEvent) -> Effect | None:
             and host in (None, vm.host)
             and vm.status != "wait_for_launch"
         )
-    if code in _DOWN:
+    if code in DOWN:
         return lambda vm: not isinstance(vm, Vm) or vm.host is None
     if code in STARTED:
         return lambda vm: isinstance(vm, Vm) and (vm.status == "migrating" or host not in (None, vm.host))
