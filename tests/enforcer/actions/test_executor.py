@@ -23,7 +23,6 @@ from ovirt_placement.store.pauses import ALL_CLUSTERS, Paused, PauseStore
 from ovirt_service.errors import UserError
 from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.entities import Caller
 from ovirt_simulator.core.faults import MigrationFault
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.disturbances import Disturbance
@@ -237,32 +236,6 @@ def test_what_surely_never_left_is_not_counted(bench: Bench, status: int) -> Non
         with pytest.raises(UserError):
             bench.executor(connection).begin(bench.task(fresh_until=1.0))
     assert [intent.cause for intent in bench.intents()] == [Cause.NEVER_ASKED]
-
-
-def test_a_vm_on_its_target_has_arrived_though_no_event_says_so(bench: Bench) -> None:
-    bench.engine.vms.migrate("a", host_id="h2")
-    bench.pass_time(60)
-    lost = unanswered(bench)
-    with bench.connected() as connection:
-        following = Looks(bench.executor(connection))
-        assert following.follow(lost) is None  # it is settled only after a while
-        bench.pass_time(11)
-        following.follow(lost)
-        (known,) = bench.store.open_intents()
-        ended = following.follow(known)
-    assert ended is not None
-    assert ended.state is IntentState.DONE
-
-
-def test_a_job_that_never_ends_is_waited_for_no_longer_than_a_migration(bench: Bench) -> None:
-    lost = unanswered(bench)
-    bench.engine.jobs.add("Migrating VM a", caller=Caller(correlation_id="asked"))
-    with bench.connected() as connection:
-        following = Looks(bench.executor(connection))
-        assert following.follow(lost) is None
-        bench.pass_time(HOUR)
-        assert following.follow(lost) is None
-        assert following.follow(lost) is not None
 
 
 def test_what_begins_after_it_was_given_up_is_followed_again(bench: Bench) -> None:
