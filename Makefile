@@ -100,7 +100,7 @@ test-engine: $(RUNS) ## try this release on an engine (URL=..., USER=..., ARGS="
 bench: $(READY) ## speed, as ratios measured in one run
 	$(BIN)/python -m tools.benchmarks
 
-soak: $(READY) ## a million calls to the proxy, while workers are killed and the engine restarts (CALLS=n)
+soak: $(READY) ## a million calls to the proxy, while workers are killed and VMs move (CALLS=n)
 	$(BIN)/python -m tools.soak $(if $(CALLS),--calls $(CALLS))
 
 conformance: $(READY) ## the engine's own verdicts against ours (VECTORS=DIR)

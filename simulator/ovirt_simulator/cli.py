@@ -62,9 +62,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
-    source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--state", type=Path, metavar="FILE", help="the state file to start from")
-    source.add_argument("--recording", type=Path, metavar="DIR", help="serve a recorded engine as it stands")
+    parser.add_argument(
+        "--state", type=Path, metavar="FILE", required=True, help="the state file to start from"
+    )
     parser.add_argument(
         "--listen",
         default="127.0.0.1:0",

@@ -1,4 +1,4 @@
-"""An engine or a recording that is served while time passes, until a signal ends it."""
+"""An engine that is served while time passes, until a signal ends it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ovirt_service.errors import UserError
 from .core.audit_log import Action
 from .core.engine import Engine
 from .core.settings import USUAL
-from .http.server import Certificate, serve, serve_recording
+from .http.server import Certificate, serve
 
 #: How often simulated time moves on, in real seconds.
 _TICK_SECONDS = 0.05
@@ -27,14 +27,10 @@ _log = logging.getLogger(__name__)
 
 def run(args: argparse.Namespace) -> None:
     """Serve what the arguments say, until SIGTERM or SIGINT; raise `UserError` where they are wrong."""
-    stop = Stop()
-    certificate, threads = _certificate(args), args.http_threads
-    if args.recording is not None:
-        server = serve_recording(args.recording, args.listen, certificate=certificate, threads=threads)
-        engine = None
-    else:
-        engine = _engine(args)
-        server = serve(engine, args.listen, password=args.password, certificate=certificate, threads=threads)
+    stop, certificate, engine = Stop(), _certificate(args), _engine(args)
+    server = serve(
+        engine, args.listen, password=args.password, certificate=certificate, threads=args.http_threads
+    )
     try:
         print(f"ovirt-simulator: listening on {server.url}", flush=True)
         _pass_time(engine, args.time_scale, stop)
@@ -67,11 +63,11 @@ def _in_background(action: Action) -> None:
     threading.Thread(target=action, name="background", daemon=True).start()
 
 
-def _pass_time(engine: Engine | None, scale: float, stop: Stop) -> None:
+def _pass_time(engine: Engine, scale: float, stop: Stop) -> None:
     last = time.monotonic()
     while not stop.sleep(_TICK_SECONDS):
         now = time.monotonic()
-        if engine is not None and scale > 0:
+        if scale > 0:
             try:
                 engine.advance((now - last) * scale)
             except Exception:

@@ -57,8 +57,6 @@ def state() -> Snapshot:
         *(build.host(level) for level in (*LEVELS, "nowhere")),
         *(build.vm(f"{level}-vm", **fields) for level, fields in VMS.items()),
         build.vm("bare-vm"),
-        build.vm("donor-vm", disks=(Disk(id="given", bootable=True),)),
-        build.vm("other-vm"),
     )
     return replace(
         bare,
@@ -74,8 +72,6 @@ def keys() -> Iterator[PlacementKey]:
     for level in LEVELS:
         key = PlacementKey(level=level, resource=level, key_class="system", name=level, value=1, weight=80)
         yield key
-        if level == "disk":
-            yield replace(key, resource="given")
         for host in (*LEVELS, "nowhere"):
             yield replace(key, level="node", resource=host, value=int(host == level), weight=None)
 
@@ -119,22 +115,6 @@ def test_what_a_vm_is_given_counts_with_its_next_start(world: World, engine: ovi
     assert world.start("bare-vm") == "network"
     world.stop("bare-vm")
     vm.nics_service().nic_service(nic.id).remove()
-    donor = engine.system_service().vms_service().vm_service("donor-vm")
-    donor.disk_attachments_service().attachment_service("given").remove(detach_only=True)
-    vm.disk_attachments_service().add(types.DiskAttachment(disk=types.Disk(id="given"), bootable=True))
-    assert world.start("bare-vm") == "disk"
+    vm.nics_service().add(types.Nic(name="nic1", vnic_profile=types.VnicProfile(id="nic_offer")))
+    assert world.start("bare-vm") == "nic_offer"
     world.until_called("runFilters", 2, "bare-vm")
-
-
-def test_who_a_vm_is_given_to_counts_with_its_next_start(world: World, engine: ovirtsdk4.Connection) -> None:
-    system = engine.system_service()
-    vm = system.vms_service().vm_service("other-vm")
-    manager = types.Role(name="UserVmManager")
-    vm.permissions_service().add(types.Permission(role=manager, user=types.User(id="customer")))
-    assert world.start("other-vm") == "customer"
-    world.stop("other-vm")
-    # A second owner: nobody's, until a tag shows whose.
-    vm.permissions_service().add(types.Permission(role=manager, group=types.Group(id="staff")))
-    system.tags_service().add(types.Tag(name="pk-customer-customer_offer"))
-    vm.tags_service().add(types.Tag(name="pk-customer-customer_offer"))
-    assert world.start("other-vm") == "customer_offer"

@@ -17,7 +17,6 @@ import pytest
 
 from ovirt_placement.model import state_file
 from ovirt_simulator.generate import Sizes, generate
-from tests.paths import RECORDING
 
 COMMAND = (sys.executable, "-c", "import sys; from ovirt_simulator.cli import main; sys.exit(main())")
 
@@ -60,12 +59,6 @@ def test_it_serves_its_state_and_ends_cleanly(state: Path) -> None:
             assert process.wait(20) == 0
             assert process.stdout is not None
             assert process.stdout.read() == ""
-
-
-def test_it_serves_a_recording() -> None:
-    with running("--recording", str(RECORDING)) as (process, _):
-        process.terminate()
-        assert process.wait(20) == 0
 
 
 @pytest.mark.parametrize(

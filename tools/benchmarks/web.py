@@ -1,4 +1,4 @@
-"""What the page costs: first views, an update until it is seen, frames, memory, and 50 viewers."""
+"""What the page costs: first views, memory, and 50 viewers."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
 
 import psutil
+import requests
 
 from ovirt_service.tables import table
 from ovirt_simulator.generate import Sizes
+from tests.configuration import PASSWORD
 from tests.repeating import repeating
-
-from .web_browser import ADMIN, FOLLOWING, Served, in_a_browser
-from .world import SIZES, WORKERS_USER, await_statistics, processor_seconds, running
+from tools.stage import ADMIN, SIZES, WORKERS_USER, Stage, processor_seconds, running
 
 SMALL = Sizes(hosts=3, vms=30, groups=3)
 VIEWERS = 50
@@ -30,32 +29,44 @@ VIEWS = (
     "/ha/{cluster}",
     "/vm/{vm}",
 )
+PLAN = "/plan/{cluster}/now"
+
+
+class Served:
+    """A page, and log-ins to it."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.process = stage.process("ovirt-placement-web")
+
+    def session(self) -> requests.Session:
+        asking, root = requests.Session(), self.stage.page
+        headers = {"Origin": root.partition("/ovirt-placement")[0]}
+        form = {"name": ADMIN, "password": PASSWORD}
+        answer = asking.post(f"{root}/log-in", form, headers=headers, allow_redirects=False, timeout=120)
+        cookie = answer.headers["set-cookie"].partition(";")[0]
+        asking.headers.update({"Cookie": cookie})  # it is Secure, and this is plain HTTP on loopback
+        return asking
+
+    def get(self, asking: requests.Session, view: str, timeout: float = 120) -> requests.Response:
+        state = self.stage.snapshot
+        vm = next(vm for vm in state.vms if vm.host is not None)
+        path = view.format(cluster=state.clusters[0].id, vm=vm.id)
+        return asking.get(self.stage.page + path, timeout=timeout)
 
 
 def main() -> None:
-    columns = [("3 hosts, 30 VMs", SMALL), (f"{SIZES.hosts} hosts, {SIZES.vms:,} VMs", SIZES)]
     found = []
-    for title, sizes in columns:
-        with running(sizes, page=True, inventory=FOLLOWING) as world:
-            served = Served(world)
-            while f"{sizes.hosts}</td>" not in served.session().get(f"{world.page}/", timeout=120).text:
+    for sizes in (SMALL, SIZES):
+        with running(sizes, page=True) as stage:
+            served = Served(stage)
+            while f"{sizes.hosts}</td>" not in served.get(served.session(), "/").text:
                 time.sleep(0.2)
-            await_statistics(world.config)
-            found.append({"": title, **_first_views(served), **in_a_browser(served), **_memory(served)})
-            found[-1] |= _viewers(served)
-    rows = [
-        [name, *(column[name] for column in found), _ratio(*(column[name] for column in found))]
-        for name in found[0]
-    ]
-    print(table(rows[1:], [*rows[0][:-1], "ratio"]))
-
-
-def _ratio(small: str, large: str) -> str:
-    """Of the first numbers that stand there."""
-    numbers = [
-        float(each.split(" ")[0].strip(",") or 0) if each[:1].isdigit() else 0.0 for each in (small, large)
-    ]
-    return f"{numbers[1] / numbers[0]:.1f}" if all(numbers) else ""
+            stage.await_statistics()
+            title = {"": f"{sizes.hosts} hosts, {sizes.vms:,} VMs"}
+            found.append({**title, **_first_views(served), **_memory(served), **_viewers(served)})
+    headers, *rows = ([name, *(column[name] for column in found)] for name in found[0])
+    print(table(rows, headers))
 
 
 def _first_views(served: Served) -> dict[str, str]:
@@ -65,7 +76,7 @@ def _first_views(served: Served) -> dict[str, str]:
         costs = []
         for _ in range(2):
             began, busy = time.perf_counter(), processor_seconds(served.process)
-            answer = asking.get(served.path(view), timeout=120)
+            answer = served.get(asking, view)
             costs.append((processor_seconds(served.process) - busy, time.perf_counter() - began))
             assert answer.status_code == 200, answer.text
         size = len(answer.content) / 1024
@@ -76,12 +87,12 @@ def _first_views(served: Served) -> dict[str, str]:
 
 def _memory(served: Served) -> dict[str, str]:
     """Of the page, at rest, and with the process that plans."""
-    rest = _resident(served.process)
+    rest, asking = float(served.process.memory_info().rss), served.session()
     with _watching(served.process) as most:
         # A plan is given up after some time, which is not enough on a machine that has much else to do.
-        statuses = [served.session().get(served.path("/plan/{cluster}/now"), timeout=600).status_code]
+        statuses = [served.get(asking, PLAN, timeout=600).status_code]
         while statuses[-1] != 200 and len(statuses) < TRIES:
-            statuses.append(served.session().get(served.path("/plan/{cluster}/now"), timeout=600).status_code)
+            statuses.append(served.get(asking, PLAN, timeout=600).status_code)
     return {
         "plans that were made, of those that were asked for": f"{statuses.count(200)} of {len(statuses)}",
         "resident, MiB": f"{rest / 2**20:.0f}",
@@ -100,42 +111,6 @@ def _watching(process: psutil.Process) -> Iterator[list[float]]:
         yield most
 
 
-def _viewers(served: Served) -> dict[str, str]:
-    """Fifty people who look at all views, all the while."""
-    sessions = [served.session() for _ in range(VIEWERS)]
-    before, busy, until = (
-        served.world.requests(),
-        processor_seconds(served.process),
-        time.monotonic() + VIEWING_SECONDS,
-    )
-
-    def look(asking: Any) -> int:
-        count = 0
-        while time.monotonic() < until:
-            for view in ("/", "/map/{cluster}", "/cluster/{cluster}"):
-                assert asking.get(served.path(view), timeout=120).status_code == 200
-                count += 1
-            time.sleep(1.0)
-        return count
-
-    with ThreadPoolExecutor(VIEWERS) as people:
-        looks = sum(people.map(look, sessions))
-    made = served.world.requests()
-    asked = {user: made[user] - before[user] for user in (WORKERS_USER, ADMIN)}
-    seconds = (processor_seconds(served.process) - busy) / looks
-    return {
-        f"{VIEWERS} viewers: views": str(looks),
-        f"{VIEWERS} viewers: processor time a view, ms": f"{seconds * 1e3:.1f}",
-        f"{VIEWERS} viewers: requests to the engine by the page, in their names": (
-            f"{asked[WORKERS_USER]}, {asked[ADMIN]}"
-        ),
-    }
-
-
-def _resident(process: psutil.Process) -> float:
-    return float(process.memory_info().rss)
-
-
 def _together(process: psutil.Process) -> float:
     """What a control group would count: shared pages once."""
     total = 0.0
@@ -145,3 +120,30 @@ def _together(process: psutil.Process) -> float:
         except psutil.NoSuchProcess:
             continue
     return total
+
+
+def _viewers(served: Served) -> dict[str, str]:
+    """Fifty people who look at all views, all the while."""
+    sessions = [served.session() for _ in range(VIEWERS)]
+    before, busy = served.stage.requests(), processor_seconds(served.process)
+    until = time.monotonic() + VIEWING_SECONDS
+
+    def look(asking: requests.Session) -> int:
+        count = 0
+        while time.monotonic() < until:
+            for view in VIEWS[:3]:
+                assert served.get(asking, view).status_code == 200
+                count += 1
+            time.sleep(1.0)
+        return count
+
+    with ThreadPoolExecutor(VIEWERS) as people:
+        looks = sum(people.map(look, sessions))
+    made = served.stage.requests()
+    asked = [str(made[user] - before[user]) for user in (WORKERS_USER, ADMIN)]
+    seconds = (processor_seconds(served.process) - busy) / looks
+    return {
+        f"{VIEWERS} viewers: views": str(looks),
+        f"{VIEWERS} viewers: processor time a view, ms": f"{seconds * 1e3:.1f}",
+        f"{VIEWERS} viewers: requests to the engine by the page, in their names": ", ".join(asked),
+    }

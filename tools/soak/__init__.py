@@ -1,1 +1,1 @@
-"""Calls without end, while workers are killed and the engine restarts: what grows, what slows down?"""
+"""Calls without end, while workers are killed and VMs move: what grows, what slows down?"""

@@ -7,16 +7,19 @@ answers hang on an engine that changes all the time: of those only the form is k
 from __future__ import annotations
 
 import random
+import threading
+import time
 import uuid
 import xmlrpc.client
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 from zlib import crc32
 
 FILTERS = ("AffinityFilter", "HostAffinityFilter", "PlacementKeyFilter")
 WEIGHTS = ("SoftAffinityWeight", "HostAffinityWeight", "HaReservationWeight", "PlacementKeyWeight")
 BALANCE = "HaReservationBalance"
+CLIENTS = 4
 
 #: A plugin: its answers hang on nothing but what it is asked.
 KNOWN_UNITS = """
@@ -89,3 +92,68 @@ def _ask_balance(proxy: xmlrpc.client.ServerProxy, chance: random.Random, hosts:
 def _reported(answer: object) -> tuple[bool, Any]:
     reported = cast("dict[str, Any]", answer)
     return bool(reported["result_code"]), reported["result"]
+
+
+@dataclass
+class Tally:
+    """What all clients have seen since the last window."""
+
+    #: Seconds until each answer.
+    times: list[float] = field(default_factory=list)
+    #: Answers in which a unit failed.
+    failed: int = 0
+    #: What was wrong with answers, and why calls were not answered: sentences.
+    wrong: list[str] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+
+
+class Clients:
+    """Threads that call the proxy as the engine does, until this many calls are made."""
+
+    def __init__(self, url: str, hosts: Sequence[str], vms: Sequence[str], calls: int) -> None:
+        self._url, self._hosts, self._vms = url, hosts, vms
+        self._lock = threading.Lock()
+        self._tally = Tally()
+        #: How many calls are still to be made.
+        self.left = calls
+        self._threads = [threading.Thread(target=self._call_all, args=(seed,)) for seed in range(CLIENTS)]
+        for thread in self._threads:
+            thread.start()
+
+    @property
+    def calling(self) -> bool:
+        return any(thread.is_alive() for thread in self._threads)
+
+    def take(self) -> Tally:
+        with self._lock:
+            tally, self._tally = self._tally, Tally()
+        return tally
+
+    def stop(self) -> None:
+        with self._lock:
+            self.left = 0
+        for thread in self._threads:
+            thread.join()
+
+    def _call_all(self, seed: int) -> None:
+        chance = random.Random(seed)
+        with xmlrpc.client.ServerProxy(self._url) as proxy:
+            while self._is_another_wanted():
+                self._call(proxy, chance)
+
+    def _is_another_wanted(self) -> bool:
+        with self._lock:
+            self.left -= 1
+            return self.left >= 0
+
+    def _call(self, proxy: xmlrpc.client.ServerProxy, chance: random.Random) -> None:
+        began, heard, lost = time.monotonic(), Heard(failed=False), ""
+        try:
+            heard = ask(proxy, chance, self._hosts, chance.choice(self._vms))
+        except (OSError, xmlrpc.client.Error) as error:
+            lost = repr(error)
+        with self._lock:
+            self._tally.times.append(time.monotonic() - began)
+            self._tally.failed += heard.failed
+            self._tally.wrong += [heard.wrong] * bool(heard.wrong)
+            self._tally.lost += [lost] * bool(lost)

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from .entities import Caller, Cluster, DataCenter, Event, Host, Job, Reference, Vm
+from .entities import BLANK_TEMPLATE, Caller, Cluster, DataCenter, Event, Host, Job, Reference, Vm
 from .events import EventType
 from .settings import Settings
 
@@ -71,9 +71,11 @@ class Jobs:
         self.by_id[job.id] = job
         return job
 
-    def note(self, description: str, caller: Caller, status: str = "finished") -> None:
+    def note(self, description: str, caller: Caller, status: str = "finished") -> Job:
         """Remember a job that has ended at once."""
-        self.end(self.start(description, caller), status)
+        job = self.start(description, caller)
+        self.end(job, status)
+        return job
 
     def end(self, job: Job | None, status: str) -> None:
         """Close the job, if there is one and it is still open: finished, failed or aborted."""
@@ -81,8 +83,6 @@ class Jobs:
             self.by_id[job.id] = replace(self.by_id[job.id], status=status, ended=self._timeline.now)
 
 
-#: The template that every engine has.
-BLANK_TEMPLATE = "00000000-0000-0000-0000-000000000000"
 NO_WORDS: Mapping[str, object] = MappingProxyType({})
 
 
@@ -129,10 +129,10 @@ class AuditLog:
                 description=code.text.format(**{**names, **words}),
                 correlation_id=caller.correlation_id,
                 user=caller.reference,
-                vm=_reference(vm),
-                host=_reference(host),
-                cluster=_reference(cluster),
-                data_center=_reference(data_center),
+                vm=reference(vm),
+                host=reference(host),
+                cluster=reference(cluster),
+                data_center=reference(data_center),
                 template=None if vm is None else template_of(vm),
             )
         )
@@ -157,12 +157,9 @@ class AuditLog:
     def dismiss(self, event_id: int) -> None:
         self._events[event_id] = replace(self._events[event_id], dismissed=True)
 
-    def find_external(self, origin: str, custom_id: int) -> Event | None:
-        """Find the external event with this origin and custom id."""
-        for event in self._events.values():
-            if event.custom_id == custom_id and event.origin == origin:
-                return event
-        return None
+    def has_external(self, origin: str, custom_id: int) -> bool:
+        """Whether there has ever been an external event with this origin and custom id."""
+        return any((one.origin, one.custom_id) == (origin, custom_id) for one in self._events.values())
 
     def _floods(self, code: EventType, *about: object) -> bool:
         if not code.flood_seconds:
@@ -175,7 +172,7 @@ class AuditLog:
         return False
 
 
-def _reference(record: Vm | Host | Cluster | DataCenter | None) -> Reference | None:
+def reference(record: Vm | Host | Cluster | DataCenter | None) -> Reference | None:
     return None if record is None else Reference(id=record.id, name=record.name)
 
 

@@ -99,10 +99,6 @@ class Engine:
         self.policies = PolicyCommands(backend)
         self.events = EventCommands(backend)
         resume(backend, running, migrations, maintenance)
-        if backend.settings.memory_count_seconds:
-            backend.state.count_memory(known=False)
-            seconds = backend.settings.memory_count_seconds
-            backend.after(seconds, lambda: backend.state.count_memory(known=True))
         self._start_loops(scheduler, external)
 
     @classmethod

@@ -14,6 +14,8 @@ import msgspec
 
 from ovirt_placement import model
 
+#: The template that every engine has.
+BLANK_TEMPLATE = "00000000-0000-0000-0000-000000000000"
 #: Ids of what the state file names without an id (tags, units, policies) are made from this and the name.
 NAMESPACE = uuid.UUID("7d6a4f1c-5a0e-4b8e-9d2a-3f5f0c1b8e11")
 
@@ -37,12 +39,10 @@ class DataCenter(model.DataCenter, frozen=True):
     #: The lowest of its clusters'.
     compatibility: str = "4.7"
     description: str = ""
-    comment: str = ""
 
 
 class Cluster(model.Cluster, frozen=True):
     description: str = ""
-    comment: str = ""
     #: The id of the scheduling policy; what it enables stands there, not in `scheduling_policy`.
     policy_id: str = ""
     #: While `upgrade_mode`: how far it is, in percent.
@@ -55,21 +55,17 @@ class Host(model.Host, frozen=True):
     address: str = "127.0.0.1"
     #: The REST API's status_detail: why it is non-operational or in maintenance.
     status_detail: str | None = None
-    booted: datetime | None = None
     #: Since when its CPUs have been used more than the policy likes, or less (cpuOverCommitTimeStamp).
     overloaded_since: datetime | None = None
     #: Whether there are updates that the next look for some finds, and whether some were found.
     updates_offered: bool = False
     update_available: bool = False
-    comment: str = ""
 
 
 class Vm(model.Vm, frozen=True):
     """`status` and `host` are what the REST API shows; `migrating_to` is never shown there."""
 
     description: str = ""
-    #: When it was created; of those in the state file, when the engine began.
-    created: datetime | None = None
     #: Since when it runs.
     started: datetime | None = None
     stopped: datetime | None = None
@@ -120,12 +116,6 @@ class Tag(Record, frozen=True):
     id: str
     name: str
     description: str | None = None
-    #: The id of the tag above it; the root has none.
-    parent: str | None = "00000000-0000-0000-0000-000000000000"
-
-
-#: The tag above all others, which every engine has and nothing carries.
-ROOT_TAG = Tag(id="00000000-0000-0000-0000-000000000000", name="root", description="root", parent=None)
 
 
 class UnitType(StrEnum):
@@ -228,19 +218,12 @@ class Job(Record, frozen=True):
     external: bool = False
 
 
-class Statistic(Record, frozen=True):
+class Statistic(msgspec.Struct, frozen=True):
     """One measured value as the engine knows it; the REST face rounds decimals to two digits."""
 
     name: str
-    description: str
-    #: gauge or counter.
-    kind: str
-    #: integer, decimal or string.
-    type: str
-    #: none, percent, bytes, seconds, bits_per_second ...
-    unit: str
-    #: Newest first; empty where there is no history.
-    values: tuple[int | float | str, ...]
+    value: int | float
+    unit: str = "percent"
 
 
 class Caller(Record, frozen=True):

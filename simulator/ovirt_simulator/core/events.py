@@ -32,7 +32,6 @@ class EventCode:
     USER_REMOVE_TAG = EventType(434, "Tag {tag} was removed by {user}.")
     USER_ATTACH_TAG_TO_VM = EventType(440, "Tag {tag} was attached to VM(s) {names} by {user}.")
     USER_DETACH_VM_FROM_TAG = EventType(446, "Tag {tag} was detached from VM(s) {names} by {user}.")
-    USER_ATTACH_TAG_TO_VM_EXISTS = EventType(454, "Tag {tag} already attached to VM(s) {names}.", "warning")
     USER_ADD_PERMISSION = EventType(850, (
         "User/Group {subject}, Namespace *, Authorization provider: internal-authz was granted permission"
         " for Role {role} on {type} {object}, by {user}."))
@@ -74,8 +73,8 @@ class EventCode:
     USER_REMOVE_CLUSTER = EventType(813, "Host cluster {cluster} was removed by {user}")
     USER_UPDATE_CLUSTER = EventType(811, "Host cluster {cluster} was updated by {user}")
     NETWORK_REMOVE_VM_INTERFACE = EventType(
-        930, "Interface {nic} ({type}) was removed from VM {vm}. (User: {user})")
-    NETWORK_ADD_VM_INTERFACE = EventType(932, "Interface {nic} ({type}) was added to VM {vm}. (User: {user})")
+        930, "Interface {nic} (VirtIO) was removed from VM {vm}. (User: {user})")
+    NETWORK_ADD_VM_INTERFACE = EventType(932, "Interface {nic} (VirtIO) was added to VM {vm}. (User: {user})")
     ADD_VNIC_PROFILE = EventType(1122, (
         "VM network interface profile {profile} was added to network {network} in Data Center:"
         " {data_center}. (User: {user})"))
@@ -88,7 +87,6 @@ class EventCode:
         894, "Successfully cleared upgrade running flag on Host cluster {cluster} by (User: {user})")
     USER_UPDATE_CLUSTER_UPGRADE = EventType(
         896, "Successfully updated upgrade percent complete on Host cluster {cluster} by (User: {user})")
-    USER_ADD_EXTERNAL_JOB = EventType(11000, "New external Job {description} was added by user {user}")
     EXTERNAL_EVENT_NORMAL = EventType(9801, "{text}")
     EXTERNAL_EVENT_WARNING = EventType(9802, "{text}", "warning")
     EXTERNAL_EVENT_ERROR = EventType(9803, "{text}", "error")
@@ -130,7 +128,6 @@ class EventCode:
     HOST_UPGRADE_FINISHED_AND_WILL_BE_REBOOTED = EventType(
         888, "Upgrade was successful and host {host} will be rebooted.")
     # VMs: started, stopped, migrated and changed.
-    USER_ATTACH_DISK_TO_VM = EventType(2016, "Disk {disk} was successfully attached to VM {vm} by {user}.")
     USER_DETACH_DISK_FROM_VM = EventType(
         2018, "Disk {disk} was successfully detached from VM {vm} by {user}.")
     USER_RUN_VM = EventType(32, "VM {vm} started on Host {host}")

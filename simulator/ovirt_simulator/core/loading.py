@@ -34,13 +34,13 @@ Wider = TypeVar("Wider", bound=msgspec.Struct)
 
 
 def load(state: State, snapshot: model.Snapshot, now: datetime) -> None:
-    """Fill the empty database with what the snapshot holds; running VMs and hosts run since now."""
+    """Fill the empty database with what the snapshot holds; running VMs run since now."""
     _load_policies(state)
     for data_center in _data_centers(snapshot):
         state.put(state.data_centers, data_center)
     for cluster in snapshot.clusters:
         state.put(state.clusters, _cluster(state, cluster))
-    _load_hosts(state, snapshot, now)
+    _load_hosts(state, snapshot)
     _load_vms(state, snapshot, now)
     _load_groups(state, snapshot)
     for network in snapshot.networks:
@@ -62,13 +62,13 @@ def _load_policies(state: State) -> None:
         state.put(state.policies, policy)
 
 
-def _load_hosts(state: State, snapshot: model.Snapshot, now: datetime) -> None:
+def _load_hosts(state: State, snapshot: model.Snapshot) -> None:
     """One host manages storage, as in every engine: the first, if the state file names none."""
     somebody = any(host.spm for host in snapshot.hosts)
     for index, host in enumerate(snapshot.hosts):
         address = f"10.{index >> 16 & 255}.{index >> 8 & 255}.{index & 255}"
         spm = host.spm if somebody else index == 0
-        state.put(state.hosts, _widened(Host, host, address=address, booted=now, spm=spm))
+        state.put(state.hosts, _widened(Host, host, address=address, spm=spm))
 
 
 def _load_groups(state: State, snapshot: model.Snapshot) -> None:
@@ -91,8 +91,7 @@ def _load_vms(state: State, snapshot: model.Snapshot, now: datetime) -> None:
             target = pending.pop(vm.id).host
         started = None if vm.host is None else now
         # An engine shows no VM as crashed.
-        more = {"created": now, "started": started, "crashed": False}
-        state.put_vm(_widened(Vm, vm, migrating_to=target, **more))
+        state.put_vm(_widened(Vm, vm, migrating_to=target, started=started, crashed=False))
         permissions.grant(state, vm)
     for entry in pending.values():
         state.put_pending(entry)

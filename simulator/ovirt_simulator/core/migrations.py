@@ -63,7 +63,7 @@ class Migrations(Commands):
         """Put the VM on its way, and take the target's memory. Raises `Rejected` when VDSM refuses."""
         fault = self._backend.faults.take_migration(migration.vm_id)
         if fault.refuse:
-            raise rejections.Rejected(rejections.Message("Cannot migrate VM. VDSM refused the command."))
+            raise rejections.bad_parameters("Cannot migrate VM. VDSM refused the command.")
         vm = self._state.vms[migration.vm_id]
         migration.course = self._running.begin(vm.id)
         migration.active = True
@@ -419,8 +419,6 @@ def _check_vm(vm: Vm, *, force: bool) -> None:
     if vm.status == "not_responding":
         raise rejections.vm_status_illegal("migrate", "NotResponding")
     if vm.status == "paused" and vm.status_detail == "eio":
-        raise rejections.Rejected(
-            rejections.Message("Migrating a VM in paused status due to I/O error is not supported.")
-        )
+        raise rejections.bad_parameters("Migrating a VM in paused status due to I/O error is not supported.")
     if vm.status not in _STATUSES:
         raise rejections.vm_not_running("migrate")

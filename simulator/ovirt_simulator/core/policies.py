@@ -7,7 +7,7 @@ CustomPropertiesUtils.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec.structs import replace
@@ -25,16 +25,15 @@ from .entities import (
     SchedulingPolicy,
     UnitType,
 )
-from .events import EventCode
-from .rejections import Rejected, existing
+from .events import EventCode, EventType
+from .rejections import existing
 from .state import State
 
 
 def known_properties(policy: SchedulingPolicy, units: Mapping[str, PolicyUnit]) -> dict[str, str]:
     """Give the regular expression of every property that a unit of the policy knows."""
-    attached = [*(f.unit for f in policy.filters), *(w.unit for w in policy.weights)]
-    if policy.balance is not None:
-        attached.append(policy.balance)
+    attached = [one.unit for one in policy.filters] + [one.unit for one in policy.weights]
+    attached += [one.unit for one in policy.balances]
     return {name: regex for unit in attached for name, regex in units[unit].properties.items()}
 
 
@@ -47,32 +46,29 @@ def _illegal_properties(properties: Mapping[str, str], known: Mapping[str, str])
     ]
 
 
-def check_policy(policy: SchedulingPolicy, state: State, verb: str) -> None:
-    """Refuse a policy that the engine does not save. Raises `Rejected`."""
-
-    def refused(reason: str) -> Rejected:
-        return rejections.bad_parameters(f"Cannot {verb} Scheduling Policy. {reason}")
-
+def _faults(policy: SchedulingPolicy, state: State) -> Iterator[str]:
+    """Say why the engine does not save a policy."""
     if policy.locked:
-        raise refused("Parameters are invalid.")
+        yield "Parameters are invalid."
     if any(other.name == policy.name and other.id != policy.id for other in state.policies.values()):
-        raise refused("Name is in use.")
-    for kind, ids in (
-        (UnitType.FILTER, [entry.unit for entry in policy.filters]),
-        (UnitType.WEIGHT, [entry.unit for entry in policy.weights]),
-        (UnitType.LOAD_BALANCING, [entry.unit for entry in policy.balances]),
+        yield "Name is in use."
+    for kind, entries in (
+        (UnitType.FILTER, policy.filters),
+        (UnitType.WEIGHT, policy.weights),
+        (UnitType.LOAD_BALANCING, policy.balances),
     ):
+        ids = [entry.unit for entry in entries]
         if any(state.units[unit_id].type is not kind for unit_id in ids):
-            raise refused(f"A unit is not of type {kind}.")
+            yield f"A unit is not of type {kind}."
         if len(set(ids)) < len(ids):
-            raise refused("A unit is attached more than once.")
+            yield "A unit is attached more than once."
     positions = [entry.position for entry in policy.filters]
     if positions.count(-1) > 1 or positions.count(1) > 1:
-        raise refused("Only one filter can be first, and only one last.")
+        yield "Only one filter can be first, and only one last."
     if any(entry.factor < 0 for entry in policy.weights):
-        raise refused("Function factor cannot be negative.")
+        yield "Function factor cannot be negative."
     if _illegal_properties(policy.properties, known_properties(policy, state.units)):
-        raise refused("Parameters are invalid.")
+        yield "Parameters are invalid."
 
 
 class PolicyCommands(Commands):
@@ -87,7 +83,6 @@ class PolicyCommands(Commands):
         self,
         cluster_id: str,
         *,
-        name: str | None = None,
         policy_id: str | None = None,
         policy_name: str | None = None,
         properties: Mapping[str, str] | None = None,
@@ -97,19 +92,15 @@ class PolicyCommands(Commands):
         """Assign a policy (if unknown, the default), and merge properties into the present ones.
 
         Properties that no unit of the policy knows are dropped; the others must match their expression.
-        `changes` are fields of the cluster; what is None stays as it is.
+        `changes` are fields of the cluster.
         """
         before = existing(self._state.clusters, cluster_id)
-        if name is not None and name != before.name:
-            self._check_name("edit", name)
-        given = {key: value for key, value in changes.items() if value is not None}
-        cluster = replace(before, name=name or before.name, **given)
+        cluster = replace(before, **changes)
+        if cluster.name != before.name:
+            self._check_name("edit", cluster.name)
         if policy_id is not None or policy_name is not None:
             cluster = replace(cluster, policy_id=self._find(policy_id, policy_name).id)
-        after = self._with_properties(cluster, properties)
-        self._state.put_cluster(after)
-        self._log(EventCode.USER_UPDATE_CLUSTER, caller, cluster=after)
-        return after
+        return self._put_cluster(cluster, properties, caller, EventCode.USER_UPDATE_CLUSTER)
 
     @locked
     def add_cluster(self, name: str, data_center_id: str, *, caller: Caller = ADMIN) -> Cluster:
@@ -124,10 +115,7 @@ class PolicyCommands(Commands):
             compatibility=data_center.compatibility,
             policy_id=self._find(None, None).id,
         )
-        cluster = self._with_properties(cluster, None)
-        self._state.put_cluster(cluster)
-        self._log(EventCode.USER_ADD_CLUSTER, caller, cluster=cluster)
-        return cluster
+        return self._put_cluster(cluster, None, caller, EventCode.USER_ADD_CLUSTER)
 
     @locked
     def remove_cluster(self, cluster_id: str, *, caller: Caller = ADMIN) -> None:
@@ -148,7 +136,9 @@ class PolicyCommands(Commands):
         if any(known.name == name for known in self._state.clusters.values()):
             raise rejections.conflict(f"Cannot {verb} Cluster. Cluster name is already in use.")
 
-    def _with_properties(self, cluster: Cluster, given: Mapping[str, str] | None) -> Cluster:
+    def _put_cluster(
+        self, cluster: Cluster, given: Mapping[str, str] | None, caller: Caller, code: EventType
+    ) -> Cluster:
         """Merge properties into those that a cluster and its policy have; what no unit knows is dropped."""
         policy = self._state.policies[cluster.policy_id]
         known = known_properties(policy, self._state.units)
@@ -159,7 +149,10 @@ class PolicyCommands(Commands):
                 "Cannot edit Cluster if some of the specified custom properties have illegal values."
                 f" The keys are: {', '.join(illegal)}"
             )
-        return replace(cluster, scheduling_properties=kept)
+        cluster = replace(cluster, scheduling_properties=kept)
+        self._state.put_cluster(cluster)
+        self._log(code, caller, cluster=cluster)
+        return cluster
 
     @locked
     def add(
@@ -171,42 +164,24 @@ class PolicyCommands(Commands):
         caller: Caller = ADMIN,
     ) -> SchedulingPolicy:
         """Add a policy; it has no units."""
+        identity = self._backend.new_id()
         policy = SchedulingPolicy(
-            id=self._backend.new_id(),
-            name=name,
-            description=description,
-            properties=dict(properties or {}),
+            id=identity, name=name, description=description, properties=dict(properties or {})
         )
-        check_policy(policy, self._state, "add")
+        self._check(policy, "add")
         self._state.put(self._state.policies, policy)
         self._log(EventCode.USER_ADD_CLUSTER_POLICY, caller, policy=policy.name)
         return policy
 
     @locked
-    def edit(
-        self,
-        policy_id: str,
-        *,
-        name: str | None = None,
-        description: str | None = None,
-        properties: Mapping[str, str] | None = None,
-        caller: Caller = ADMIN,
-    ) -> SchedulingPolicy:
-        """Change what is not None; properties replace all that were there."""
-        policy = self._policy(policy_id)
-        changed = replace(
-            policy,
-            name=policy.name if name is None else name,
-            description=policy.description if description is None else description,
-            properties=policy.properties if properties is None else dict(properties),
-        )
-        self._change(changed, caller)
-        return changed
+    def edit(self, policy_id: str, *, caller: Caller = ADMIN, **changes: Any) -> SchedulingPolicy:
+        """Change name, description or properties, which replace all that were there."""
+        return self._change(policy_id, caller, **changes)
 
     @locked
     def remove(self, policy_id: str, *, caller: Caller = ADMIN) -> None:
         """Remove a policy that is the user's own and assigned to no cluster."""
-        policy = self._policy(policy_id)
+        policy = existing(self._state.policies, policy_id)
         if policy.locked:
             raise rejections.bad_parameters("Cannot remove Scheduling Policy. Parameters are invalid.")
         users = [c.name for c in self._state.clusters.values() if c.policy_id == policy_id]
@@ -223,9 +198,9 @@ class PolicyCommands(Commands):
         self, policy_id: str, unit_id: str, *, position: int = 0, caller: Caller = ADMIN
     ) -> PolicyFilter:
         """Attach a filter. A refused one stays in the engine's memory until it restarts: the engine's bug."""
-        policy = self._policy(policy_id)
-        entry = PolicyFilter(unit=self._unit(unit_id).id, position=position)
-        self._change(replace(policy, filters=(*policy.filters, entry)), caller)
+        policy = existing(self._state.policies, policy_id)
+        entry = PolicyFilter(unit=self._unit(unit_id), position=position)
+        self._change(policy_id, caller, filters=(*policy.filters, entry))
         return entry
 
     @locked
@@ -233,66 +208,48 @@ class PolicyCommands(Commands):
         self, policy_id: str, unit_id: str, *, factor: int = 1, caller: Caller = ADMIN
     ) -> PolicyWeight:
         """Attach a weight; with the same bug as `add_filter`."""
-        policy = self._policy(policy_id)
-        entry = PolicyWeight(unit=self._unit(unit_id).id, factor=factor)
-        self._change(replace(policy, weights=(*policy.weights, entry)), caller)
+        policy = existing(self._state.policies, policy_id)
+        entry = PolicyWeight(unit=self._unit(unit_id), factor=factor)
+        self._change(policy_id, caller, weights=(*policy.weights, entry))
         return entry
 
     @locked
     def set_balance(self, policy_id: str, unit_id: str, *, caller: Caller = ADMIN) -> PolicyBalance:
         """Put the unit in place of the policy's balance."""
-        policy = self._policy(policy_id)
-        self._change(replace(policy, balance=self._unit(unit_id).id), caller)
+        self._change(policy_id, caller, balance=self._unit(unit_id))
         return PolicyBalance(unit=unit_id)
 
     @locked
     def remove_unit(self, policy_id: str, unit_id: str, *, caller: Caller = ADMIN) -> None:
         """Detach a filter, weight or balance; what the policy has not is no error."""
-        policy = self._policy(policy_id)
-        changed = replace(
-            policy,
+        policy = existing(self._state.policies, policy_id)
+        self._change(
+            policy_id,
+            caller,
             filters=tuple(entry for entry in policy.filters if entry.unit != unit_id),
             weights=tuple(entry for entry in policy.weights if entry.unit != unit_id),
             balance=None if policy.balance == unit_id else policy.balance,
         )
-        self._change(changed, caller)
 
-    @locked
-    def delete_unit(self, unit_id: str, *, caller: Caller = ADMIN) -> None:
-        """Forget an external unit that no policy uses."""
-        unit = existing(self._state.units, unit_id)
-        if unit.internal:
-            raise rejections.bad_parameters("Cannot remove Scheduling Policy. Parameters are invalid.")
-        users = [policy.name for policy in self._state.policies.values() if unit_id in _unit_ids(policy)]
-        if users:
-            raise rejections.bad_parameters(
-                "Cannot remove Policy Unit. Attached to the following policies: " + ", ".join(users)
-            )
-        self._state.drop(self._state.units, unit_id)
-
-    def _change(self, policy: SchedulingPolicy, caller: Caller) -> None:
+    def _change(self, policy_id: str, caller: Caller, **changes: Any) -> SchedulingPolicy:
+        policy = replace(existing(self._state.policies, policy_id), **changes)
         self._state.put(self._state.policies, policy)
-        check_policy(policy, self._state, "edit")
+        self._check(policy, "edit")
         self._log(EventCode.USER_UPDATE_CLUSTER_POLICY, caller, policy=policy.name)
+        return policy
+
+    def _check(self, policy: SchedulingPolicy, verb: str) -> None:
+        for fault in _faults(policy, self._state):
+            raise rejections.bad_parameters(f"Cannot {verb} Scheduling Policy. {fault}")
 
     def _find(self, policy_id: str | None, name: str | None) -> SchedulingPolicy:
         policies = self._state.policies
         if policy_id in policies:
             return policies[policy_id]
-        for policy in policies.values():
-            if name is not None and policy.name.lower() == name.lower():
-                return policy
-        return next(policy for policy in policies.values() if policy.default)
+        named = (one for one in policies.values() if name is not None and one.name.lower() == name.lower())
+        return next(named, None) or next(policy for policy in policies.values() if policy.default)
 
-    def _policy(self, policy_id: str) -> SchedulingPolicy:
-        return existing(self._state.policies, policy_id)
-
-    def _unit(self, unit_id: str) -> PolicyUnit:
-        unit = self._state.units.get(unit_id)
-        if unit is None:
+    def _unit(self, unit_id: str) -> str:
+        if unit_id not in self._state.units:
             raise rejections.bad_parameters("Cannot edit Scheduling Policy. Unknown Policy Unit.")
-        return unit
-
-
-def _unit_ids(policy: SchedulingPolicy) -> set[str | None]:
-    return {*(f.unit for f in policy.filters), *(w.unit for w in policy.weights), policy.balance}
+        return unit_id

@@ -8,10 +8,10 @@ from typing import TypeVar
 
 from . import affinity, statistics
 from .backend import Backend
-from .entities import AffinityGroup, AffinityLabel, Cluster, Event, Host, Job, Statistic, Tag, Vm
+from .entities import AffinityGroup, Cluster, Event, Host, Job, Statistic, Vm
 from .state import State
 
-Named = TypeVar("Named", Cluster, Host, Vm, AffinityGroup, AffinityLabel, Tag)
+_Named = TypeVar("_Named", Cluster, Vm, AffinityGroup)
 
 
 class Queries:
@@ -19,7 +19,8 @@ class Queries:
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self._state = backend.state
+        #: The engine's records; who reads whole tables without the lock copies them first.
+        self.state: State = backend.state
 
     @property
     def now(self) -> datetime:
@@ -27,42 +28,26 @@ class Queries:
         with self._backend.lock:
             return self._backend.now
 
-    @property
-    def state(self) -> State:
-        """The engine's records; who reads whole tables without the lock copies them first."""
-        return self._state
-
     def clusters(self) -> tuple[Cluster, ...]:
-        with self._backend.lock:
-            return _by_name(self._state.clusters.values())
+        return self._by_name(self.state.clusters.values())
 
     def host(self, host_id: str) -> Host | None:
-        return self._state.hosts.get(host_id)
-
-    def host_summary(self, host_id: str) -> tuple[int, int, int]:
-        """Count the host's VMs: those that are not down, those reported to migrate (in or out), and all."""
-        with self._backend.lock:
-            vms = self._state.vms_on(host_id)
-            incoming = self._state.incoming(host_id)
-        # Hosts report it with their statistics, so that it comes later than the VM's own status.
-        migrating = sum(vm.status == "migrating" and vm.migration_progress > 0 for vm in (*vms, *incoming))
-        return len(vms), migrating, len(vms)
+        return self.state.hosts.get(host_id)
 
     def vms(self) -> tuple[Vm, ...]:
-        with self._backend.lock:
-            return _by_name(self._state.vms.values())
+        return self._by_name(self.state.vms.values())
 
     def vm(self, vm_id: str) -> Vm | None:
-        return self._state.vms.get(vm_id)
+        return self.state.vms.get(vm_id)
 
     def affinity_groups(self, cluster_id: str) -> tuple[AffinityGroup, ...]:
         with self._backend.lock:
-            return _by_name(self._state.groups_of(cluster_id))
+            return self._by_name(self.state.groups_of(cluster_id))
 
     def is_broken(self, group: AffinityGroup) -> bool:
         """Give the `broken` flag, computed from where the members run now."""
         with self._backend.lock:
-            return affinity.is_broken(self._state, group)
+            return affinity.is_broken(self.state, group)
 
     def jobs(self) -> tuple[Job, ...]:
         with self._backend.lock:
@@ -76,13 +61,13 @@ class Queries:
     def host_statistics(self, host_id: str) -> tuple[Statistic, ...]:
         """Measure a host; all figures are 0 while it is not up. Raises KeyError for an unknown id."""
         with self._backend.lock:
-            return statistics.host_statistics(self._backend, self._state.hosts[host_id])
+            return statistics.host_statistics(self._backend, self.state.hosts[host_id])
 
     def vm_statistics(self, vm_id: str) -> tuple[Statistic, ...]:
         """Measure a VM; all figures are 0 while it is down. Raises KeyError for an unknown id."""
         with self._backend.lock:
-            return statistics.vm_statistics(self._backend, self._state.vms[vm_id])
+            return statistics.vm_statistics(self._backend, self.state.vms[vm_id])
 
-
-def _by_name(records: Iterable[Named]) -> tuple[Named, ...]:
-    return tuple(sorted(records, key=lambda record: record.name))
+    def _by_name(self, records: Iterable[_Named]) -> tuple[_Named, ...]:
+        with self._backend.lock:
+            return tuple(sorted(records, key=lambda record: record.name))

@@ -6,7 +6,6 @@ Source: the engine's EngineMessage and AppErrors; some texts are shortened.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from typing import TypeVar
 
 import msgspec
@@ -14,19 +13,11 @@ import msgspec
 Value = TypeVar("Value")
 
 
-class ErrorType(StrEnum):
-    """The engine's error types of a message, which decide the HTTP status."""
-
-    BAD_PARAMETERS = "BAD_PARAMETERS"
-    CONFLICT = "CONFLICT"
-    NONE = "NONE"
-
-
 class Message(msgspec.Struct, frozen=True):
-    """One reason of a refusal, as the engine words it."""
+    """One reason of a refusal, as the engine words it; a conflict is with the state that something is in."""
 
     text: str
-    type: ErrorType = ErrorType.NONE
+    conflict: bool = False
 
 
 class Rejected(Exception):
@@ -41,14 +32,12 @@ class Rejected(Exception):
 
     @property
     def http_status(self) -> int:
-        """The status of the answer: 409 for a conflict, unless bad parameters come with it; else 400."""
-        types = {message.type for message in self.messages} - {ErrorType.NONE}
-        return 409 if types == {ErrorType.CONFLICT} else 400
+        return 409 if any(message.conflict for message in self.messages) else 400
 
     @property
     def detail(self) -> str:
         """The fault's detail: a list as Java renders it."""
-        return "[" + ", ".join(message.text for message in self.messages) + "]"
+        return f"[{self}]"
 
 
 class NotFound(LookupError):
@@ -66,33 +55,23 @@ def existing(table: Mapping[str, Value], identity: str) -> Value:
     return table[identity]
 
 
-_CONFLICT = ErrorType.CONFLICT
-_BAD = ErrorType.BAD_PARAMETERS
-
-
 def conflict(text: str) -> Rejected:
     """Refuse because of the state something is in: HTTP 409."""
-    return Rejected(Message(text, _CONFLICT))
+    return Rejected(Message(text, conflict=True))
 
 
 def bad_parameters(text: str) -> Rejected:
     """Refuse because of what was asked for: HTTP 400."""
-    return Rejected(Message(text, _BAD))
+    return Rejected(Message(text))
 
 
 def vm_not_found(action: str) -> Rejected:
     return bad_parameters(f"Cannot {action} VM. VM is not found.")
 
 
-def vm_name_used(action: str) -> Rejected:
-    return conflict(
-        f"Cannot {action} VM. The VM name is already in use, please choose a unique name and try again."
-    )
-
-
 def vm_being_migrated(name: str) -> Message:
     """Give the message of the lock that a migration holds; it names no action of its own."""
-    return Message(f"Cannot migrate VM. VM {name} is being migrated.", _CONFLICT)
+    return Message(f"Cannot migrate VM. VM {name} is being migrated.", conflict=True)
 
 
 def migration_in_progress(action: str) -> Rejected:
@@ -123,11 +102,7 @@ def all_hosts_filtered(action: str, refusals: Sequence[tuple[str, str, str]]) ->
     head = f"Cannot {action} VM. There is no host that satisfies current scheduling constraints."
     host, unit, reason = refusals[-1] if refusals else ("", "", "")
     last = Message(f"The host {host} did not satisfy internal filter {unit} because {reason}.")
-    return Rejected(Message(f"{head} See below for details:", _CONFLICT), *([last] * len(refusals)))
-
-
-def internal_error() -> Rejected:
-    return Rejected(Message("Internal Engine Error"))
+    return Rejected(Message(f"{head} See below for details:", conflict=True), *([last] * len(refusals)))
 
 
 def host_not_found(action: str) -> Rejected:

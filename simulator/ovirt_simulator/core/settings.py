@@ -35,8 +35,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     host_detection_seconds: float = 5.0
     host_connecting_seconds: float = 75.0
     host_fence_seconds: float = 30.0
-    #: For how long after its start hosts' memory to schedule by is that of empty hosts (a real one's is 14).
-    memory_count_seconds: float = 0.0
     host_activation_seconds: float = 3.0
     update_check_seconds: float = 2.0
     #: How long an upgrade installs, and how long a host takes to come up from there.

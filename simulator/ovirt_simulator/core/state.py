@@ -43,8 +43,6 @@ class Occupancy:
         self._own_cores: dict[str, float] = {}
         self._own_load: dict[str, float] = {}
         self._huge_pages: dict[str, dict[int, int]] = {}
-        #: Whether memory for the scheduler is that of empty hosts, as for a while after an engine's start.
-        self.uncounted = False
 
     def calibrate(self, host: Host) -> None:
         """Take the host's present figures as what its present VMs leave over."""
@@ -96,8 +94,7 @@ class Occupancy:
         if host.id not in self._capacity_mb:
             return host
         vms = self._vms[host.id].values()
-        taken = 0 if self.uncounted else sum(self._taken[host.id].values())
-        free_mb = max(0, self._capacity_mb[host.id] - taken)
+        free_mb = max(0, self._capacity_mb[host.id] - sum(self._taken[host.id].values()))
         figures: dict[str, float] = {}
         if host.id in self._own_mb:
             used = self._own_mb[host.id] + sum(map(used_mb, vms))
@@ -191,12 +188,6 @@ class State:
         """Take the present figures of all hosts as what their present VMs leave over."""
         for host in self.hosts.values():
             self._occupancy.calibrate(host)
-
-    def count_memory(self, *, known: bool) -> None:
-        """Let the memory that VMs take be known to the engine, or not yet."""
-        self.revision += 1
-        self._occupancy.uncounted = not known
-        self._measure(set(self.hosts))
 
     def put_cluster(self, cluster: Cluster) -> None:
         """Add or change a cluster, and let its hosts hand out memory as it says from now on."""

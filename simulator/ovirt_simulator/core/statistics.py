@@ -1,4 +1,4 @@
-"""What hosts and VMs measure: names, units and kinds as the engine has them, figures from what runs there.
+"""What hosts and VMs measure of what placement reads: figures from what runs there, as the engine names them.
 
 Source: the engine's HostStatisticalQuery and VmStatisticalQuery.
 """
@@ -22,72 +22,39 @@ def host_statistics(backend: Backend, host: Host) -> tuple[Statistic, ...]:
     total = host.memory_mb * _MIB if up else 0
     used = int(total * _used_percent(backend, host)) // 100 if up else 0
     busy = _busy_percent(backend, host) if up else 0.0
-    user, system = busy * 0.8, busy * 0.2
     swap = (host.swap_free_mb or 0) * _MIB if up else 0
+    pages, taken = host.free_huge_pages, huge_pages(backend.state.vms_on(host.id))
     return (
-        _bytes("memory.total", "Total memory", total),
-        _bytes("memory.used", "Used memory", used),
-        _bytes("memory.free", "Free memory", total - used),
-        _bytes("memory.shared", "Shared memory", 0),
-        _bytes("swap.total", "Total swap", swap),
-        _bytes("swap.free", "Free swap", swap),
-        _bytes("swap.used", "Used swap", 0),
-        _percent("ksm.cpu.current", "KSM CPU usage", 0.0),
-        _percent("cpu.current.user", "User CPU usage", user),
-        _percent("cpu.current.system", "System CPU usage", system),
-        _percent("cpu.current.idle", "Idle CPU usage", 100.0 - user - system if reported else 0.0),
-        _percent("cpu.load.avg.5m", "CPU 5 minute load average", _load_average(host, busy) if up else 0.0),
-        _count("boot.time", "Boot time of the machine", int(host.booted.timestamp()) if host.booted else 0),
-        *_huge_pages(backend, host),
+        Statistic("memory.total", total, "bytes"),
+        Statistic("memory.used", used, "bytes"),
+        Statistic("memory.free", total - used, "bytes"),
+        Statistic("swap.total", swap, "bytes"),
+        Statistic("swap.free", swap, "bytes"),
+        Statistic("swap.used", 0, "bytes"),
+        Statistic("cpu.current.user", busy * 0.8),
+        Statistic("cpu.current.system", busy * 0.2),
+        Statistic("cpu.current.idle", 100.0 - busy * 0.8 - busy * 0.2 if reported else 0.0),
+        Statistic("cpu.load.avg.5m", _load_average(host, busy) if up else 0.0),
+        *(Statistic(f"hugepages.{size}.free", free, "none") for size, free in pages.items()),
+        *(Statistic(f"hugepages.{size}.total", free + taken[size], "none") for size, free in pages.items()),
     )
-
-
-def _huge_pages(backend: Backend, host: Host) -> list[Statistic]:
-    taken = huge_pages(backend.state.vms_on(host.id))
-    pages = host.free_huge_pages
-    return [
-        _count(f"hugepages.{size}.free", "Amount of free huge pages of the given size", free)
-        for size, free in pages.items()
-    ] + [
-        _count(f"hugepages.{size}.total", "Amount of total huge pages of the given size", free + taken[size])
-        for size, free in pages.items()
-    ]
 
 
 def vm_statistics(backend: Backend, vm: Vm) -> tuple[Statistic, ...]:
     """Measure a VM; a VM that is down has zeros."""
     installed = vm.memory_mb * _MIB
-    used = int(installed * int(_wobble(backend, vm.id, _vm_memory_percent(vm)))) // 100
-    cpu = _wobble(backend, vm.id, vm.usage_cpu_percent or 0.0) if vm.runs else 0.0
-    seconds = int((backend.now - vm.started).total_seconds()) if vm.started and vm.runs else 0
+    memory_percent, cpu_percent = (vm.usage_mem_percent or 0.0, vm.usage_cpu_percent or 0.0)
+    used = int(installed * int(_wobble(backend, vm.id, memory_percent if vm.runs else 0.0))) // 100
+    cpu = _wobble(backend, vm.id, cpu_percent) if vm.runs else 0.0
     return (
-        _bytes("memory.installed", "Total memory configured", installed),
-        _bytes("memory.used", "Memory used (guest)", used),
-        _bytes("memory.free", "Memory free (guest)", installed - used if vm.runs else 0),
-        _bytes("memory.buffered", "Memory buffered (guest)", 0),
-        _bytes("memory.cached", "Memory cached (guest)", 0),
-        _bytes("memory.unused", "Memory unused (guest)", installed - used if vm.runs else 0),
-        _percent("cpu.current.guest", "CPU used by guest", cpu * 0.9),
-        _percent("cpu.current.hypervisor", "CPU overhead", cpu * 0.1),
-        _percent("cpu.current.total", "Total CPU used", cpu),
-        _percent("migration.progress", "Migration Progress", float(vm.migration_progress)),
-        _percent("network.current.total", "Total network used", 0.0),
-        _statistic("elapsed.time", "Elapsed VM runtime", "integer", "seconds", seconds, kind="counter"),
-        _statistic("disks.usage", "Disk usage, in bytes, per filesystem as JSON (guest)", "string", "none"),
-        *(
-            _statistic(
-                f"{name}.usage.history",
-                f"List of {what} usage history, sorted by date from newest to oldest",
-                "decimal",
-                "percent",
-            )
-            for name, what in (("cpu", "CPU"), ("memory", "memory"), ("network", "network"))
-        ),
+        Statistic("memory.installed", installed, "bytes"),
+        Statistic("memory.used", used, "bytes"),
+        Statistic("memory.free", installed - used if vm.runs else 0, "bytes"),
+        Statistic("cpu.current.guest", cpu * 0.9),
+        Statistic("cpu.current.hypervisor", cpu * 0.1),
+        Statistic("cpu.current.total", cpu),
+        Statistic("migration.progress", float(vm.migration_progress)),
     )
-
-
-def _vm_memory_percent(vm: Vm) -> float:
-    return (vm.usage_mem_percent or 0.0) if vm.runs else 0.0
 
 
 def _busy_percent(backend: Backend, host: Host) -> float:
@@ -119,21 +86,3 @@ def _wobble(backend: Backend, vm_id: str, percent: float) -> float:
         return percent
     dice = crc32(f"{backend.seed}/{vm_id}/{report}".encode()) / 2**31 - 1
     return min(max(percent * (1 + amplitude * dice), 0.0), 100.0)
-
-
-def _statistic(
-    name: str, description: str, type_name: str, unit: str, *values: float, kind: str = "gauge"
-) -> Statistic:
-    return Statistic(name=name, description=description, kind=kind, type=type_name, unit=unit, values=values)
-
-
-def _bytes(name: str, description: str, value: int) -> Statistic:
-    return _statistic(name, description, "integer", "bytes", value)
-
-
-def _count(name: str, description: str, value: int) -> Statistic:
-    return _statistic(name, description, "integer", "none", value)
-
-
-def _percent(name: str, description: str, value: float) -> Statistic:
-    return _statistic(name, description, "decimal", "percent", value)

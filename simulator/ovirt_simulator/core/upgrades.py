@@ -15,7 +15,7 @@ from .backend import Backend, Commands, locked
 from .entities import ADMIN, SYSTEM, Caller, Cluster, Host, Job, Record
 from .events import EventCode, EventType
 from .hosts import HostCommands, Maintenance
-from .rejections import Message, Rejected, existing
+from .rejections import Rejected, existing
 
 
 class UpgradeCommands(Commands):
@@ -27,8 +27,7 @@ class UpgradeCommands(Commands):
         cluster = self._known(cluster_id)
         if cluster.upgrade_mode:
             self._log(EventCode.USER_START_CLUSTER_UPGRADE_FAILED, caller, cluster=cluster)
-            text = f"Failed to set upgrade running flag on cluster '{cluster_id}'."
-            raise Rejected(Message(text))
+            raise rejections.bad_parameters(f"Failed to set upgrade running flag on cluster '{cluster_id}'.")
         return self._change(
             cluster,
             EventCode.USER_START_CLUSTER_UPGRADE,
@@ -43,13 +42,13 @@ class UpgradeCommands(Commands):
         """Say how far it is; only who began it may, by the correlation id."""
         cluster = self._known(cluster_id)
         if not cluster.upgrade_mode:
-            raise _refused("Cannot update progress, cluster upgrade has not been started.")
+            raise rejections.bad_parameters("Cannot update progress, cluster upgrade has not been started.")
         if not 0 <= percent <= 100:
-            raise _refused(
+            raise rejections.bad_parameters(
                 "Cannot update upgrade percent complete, the value needs to be in the range of 0 to 100."
             )
         if caller.correlation_id != cluster.upgrade_correlation_id:
-            raise _refused(
+            raise rejections.bad_parameters(
                 "Cannot update progress, given correlation id does not match the current update"
                 " correlation id."
             )
@@ -73,13 +72,7 @@ class UpgradeCommands(Commands):
     def _change(self, cluster: Cluster, code: EventType, caller: Caller, **changes: Any) -> Job:
         self._state.put(self._state.clusters, replace(cluster, **changes))
         self._log(code, caller, cluster=cluster)
-        job = self._backend.jobs.start(f"Upgrading Cluster {cluster.name}", caller)
-        self._backend.jobs.end(job, "finished")
-        return job
-
-
-def _refused(text: str) -> Rejected:
-    return Rejected(Message(text))
+        return self._backend.jobs.note(f"Upgrading Cluster {cluster.name}", caller)
 
 
 _WORKING = {"up", "non_operational", "maintenance"}

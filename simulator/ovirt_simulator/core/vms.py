@@ -7,7 +7,7 @@ RebootVmCommand, ResetVmCommand and VMStatus.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TypeVar
+from typing import Any
 
 import msgspec
 from msgspec.structs import asdict, replace
@@ -18,7 +18,7 @@ from ..scheduler.filters import Request
 from ..scheduler.placing import Scheduler
 from . import permissions, rejections
 from .backend import Backend, Commands, locked
-from .entities import ADMIN, SYSTEM, AffinityGroup, AffinityLabel, Caller, Job, Vm
+from .entities import ADMIN, SYSTEM, Caller, Job, Vm
 from .events import EventCode, EventType
 from .migrations import MigrateCommand, Migrations, Order
 from .outages import Restarts
@@ -26,6 +26,7 @@ from .rejections import Rejected, existing
 from .running import Running
 from .state import State
 
+_NAME_USED = "Cannot {} VM. The VM name is already in use, please choose a unique name and try again."
 #: The engine's VmPriorityMaxValue.
 HIGHEST_PRIORITY = 100
 
@@ -53,9 +54,15 @@ def check(state: State, before: Vm, vm: Vm, action: str) -> None:
     if before.name != vm.name and any(
         vm.name == known.name and vm.id != known.id for known in state.vms.values()
     ):
-        raise rejections.vm_name_used(action)
-    if before.pinned_hosts != vm.pinned_hosts:
-        _check_hosts(state, vm, action)
+        raise rejections.conflict(_NAME_USED.format(action))
+    for host_id in vm.pinned_hosts if before.pinned_hosts != vm.pinned_hosts else ():
+        host = state.hosts.get(host_id)
+        if host is None:
+            raise rejections.invalid_host(action)
+        if host.cluster != vm.cluster:
+            raise rejections.bad_parameters(
+                f"Cannot {action} VM. Specific Host(s) selected that are not in the same cluster as the VM."
+            )
     if vm.guaranteed_mb > vm.memory_mb:
         raise rejections.bad_parameters(
             f"Cannot {action} VM. Physical Memory Guaranteed cannot exceed Memory Size."
@@ -66,49 +73,19 @@ def check(state: State, before: Vm, vm: Vm, action: str) -> None:
         )
 
 
-def _check_hosts(state: State, vm: Vm, action: str) -> None:
-    for host_id in vm.pinned_hosts:
-        host = state.hosts.get(host_id)
-        if host is None:
-            raise rejections.invalid_host(action)
-        if host.cluster != vm.cluster:
-            raise rejections.bad_parameters(
-                f"Cannot {action} VM. Specific Host(s) selected that are not in the same cluster as the VM."
-            )
-
-
-#: What a VM is a member of.
-_Set = TypeVar("_Set", AffinityGroup, AffinityLabel)
-
-
-def first_cpu_profile(state: State, cluster_id: str) -> str | None:
-    """The one that a VM gets there: the state file knows a cluster's CPU profiles by its VMs alone."""
-    found = {vm.cpu_profile for vm in state.vms.values() if vm.cluster == cluster_id}
-    return min((profile for profile in found if profile is not None), default=None)
-
-
 def leave_groups_and_labels(state: State, vm_id: str) -> None:
     """Take a VM out of all affinity groups and labels, which no event reports."""
-    _leave(state, state.groups, vm_id)
-    _leave(state, state.labels, vm_id)
+    tables: tuple[dict[str, Any], ...] = (state.groups, state.labels)
+    for table in tables:
+        for one in tuple(table.values()):
+            if vm_id in one.vms:
+                left = tuple(member for member in one.vms if member != vm_id)
+                state.put(table, replace(one, vms=left))
 
 
-def _leave(state: State, table: dict[str, _Set], vm_id: str) -> None:
-    for one in tuple(table.values()):
-        if vm_id in one.vms:
-            left = tuple(member for member in one.vms if member != vm_id)
-            state.put(table, replace(one, vms=left))
-
-
-_STOPPABLE = {"up", "powering_down", "powering_up", "reboot_in_progress"} | {
-    "wait_for_launch",
-    "paused",
-    "not_responding",
-    "suspended",
-}
+_STOPPABLE = {"up", "powering_down", "powering_up", "reboot_in_progress"}
+_STOPPABLE |= {"wait_for_launch", "paused", "not_responding", "suspended"}
 _SAVING_OR_RESTORING = {"saving_state", "restoring_state"}
-
-
 #: What a VM of the template Blank has.
 _BLANK_MB = 1024
 _DOWN = {"down", "suspended"}
@@ -139,9 +116,9 @@ class VmCommands(Commands):
     def add(self, vm: model.Vm, *, caller: Caller = ADMIN) -> Vm:
         """Create a VM that is down, at once; its name is unique (409)."""
         if any(vm.name == known.name for known in self._state.vms.values()):
-            raise rejections.vm_name_used("add")
+            raise rejections.conflict(_NAME_USED.format("add"))
         vm = replace(vm, host=None, status="down", migrating_to=None)
-        created = Vm(**asdict(vm), created=self._backend.now)
+        created = Vm(**asdict(vm))
         self._state.put_vm(created)
         permissions.grant(self._state, created)
         self._log(EventCode.USER_ADD_VM, caller, vm=created)
@@ -159,13 +136,12 @@ class VmCommands(Commands):
             status="down",
             memory_mb=_BLANK_MB,
             guaranteed_mb=_BLANK_MB,
+            vcpus=1,
             usage_mem_percent=None,
             usage_cpu_percent=None,
-            vcpus=1,
             ha=False,
             migratable=True,
             hosted_engine=False,
-            created=self._backend.now,
         )
         vm = edit.applied(blank)
         check(self._state, blank, vm, "add")
@@ -213,7 +189,9 @@ class VmCommands(Commands):
             raise rejections.bad_parameters("Cannot edit VM Cluster. Cluster ID is not valid.")
         if target.data_center != self._state.clusters[vm.cluster].data_center:
             raise rejections.conflict("VM can be moved only to a Cluster in the same Data Center.")
-        profile = first_cpu_profile(self._state, cluster_id)
+        # The first CPU profile there: the state file knows a cluster's profiles by its VMs alone.
+        profiles = {one.cpu_profile for one in self._state.vms.values() if one.cluster == cluster_id}
+        profile = min(filter(None, profiles), default=None)
         moved = replace(vm, cluster=cluster_id, pinned_hosts=(), cpu_profile=profile)
         self._state.put_vm(moved)
         leave_groups_and_labels(self._state, vm.id)
@@ -229,7 +207,7 @@ class VmCommands(Commands):
             held = self._backend.vm_locks[vm_id] = rejections.Message(
                 f"Cannot run VM. Related operation on VM {vm.name} is currently in progress."
                 " Please try again later.",
-                rejections.ErrorType.CONFLICT,
+                conflict=True,
             )
             job = self._backend.jobs.start(f"Launching VM {vm.name}", caller)
         try:
@@ -258,16 +236,10 @@ class VmCommands(Commands):
 
         `cluster_id` is what the action carried; it decides which refusal a target equal to the source gets.
         """
-        return self._migrate.run(
-            Order(
-                vm_id=vm_id,
-                host_id=host_id,
-                cluster_id=cluster_id,
-                force=force,
-                closure=closure,
-                caller=caller,
-            )
+        order = Order(
+            vm_id=vm_id, host_id=host_id, cluster_id=cluster_id, force=force, closure=closure, caller=caller
         )
+        return self._migrate.run(order)
 
     def migrate_by_system(self, vm_id: str, reason: str, *, hosts: Collection[str] = ()) -> Job:
         """Begin a migration that the engine itself wants, to one of the hosts, or any if none is named.
@@ -357,19 +329,14 @@ class VmCommands(Commands):
     ) -> Job:
         vm = self._unlocked_vm(vm_id, action)
         if vm.status == "down":
-            return self._skipped(vm, action, caller)
+            code, skipped = EventCode.VM_ALREADY_IN_REQUESTED_STATUS, f"{action.capitalize()} VM"
+            self._log(code, caller, vm=vm, status="Down", action=skipped)
+            return self._backend.jobs.note(f"{action.capitalize()} VM {vm.name}", caller)
         self._check_stoppable(vm, action)
         suspended = vm.status == "suspended"
         self._log(EventCode.USER_STOP_SUSPENDED_VM if suspended else code, caller, vm=vm)
         job = self._backend.jobs.start(f"{description} VM {vm.name}", caller)
         self._running.power_down(vm_id, seconds, job, caller)
-        return job
-
-    def _skipped(self, vm: Vm, action: str, caller: Caller) -> Job:
-        skipped = f"{action.capitalize()} VM"
-        self._log(EventCode.VM_ALREADY_IN_REQUESTED_STATUS, caller, vm=vm, status="Down", action=skipped)
-        job = self._backend.jobs.start(f"{action.capitalize()} VM {vm.name}", caller)
-        self._backend.jobs.end(job, "finished")
         return job
 
     def _check_stoppable(self, vm: Vm, action: str) -> None:

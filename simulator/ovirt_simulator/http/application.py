@@ -1,43 +1,131 @@
-"""The WSGI application: disturbances, single sign-on, the API behind it, and controls."""
+"""The WSGI application: disturbances, single sign-on, the API of an engine behind it, and controls."""
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import logging
 import re
+from base64 import b64encode
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import Any
+from urllib.parse import unquote
 
 from werkzeug import Request, Response
+from werkzeug.exceptions import MethodNotAllowed, NotFound
+from werkzeug.routing import MapAdapter
 
+from ovirt_simulator.core import rejections
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.entities import Caller
 from ovirt_simulator.http import markup, sso
+from ovirt_simulator.http.call import Asked, Call, Follow, FollowError
 from ovirt_simulator.http.control import Control
-from ovirt_simulator.http.markup import API
+from ovirt_simulator.http.markup import API, Refusal, fault, not_simulated
 from ovirt_simulator.http.sso import LoginError, User
+from ovirt_simulator.http.table import routes
 
 _LOG = logging.getLogger(__name__)
 
-_TOKEN_PATHS = ("/ovirt-engine/sso/oauth/token", "/ovirt-engine/sso/oauth/token-http-auth")
-_XML = "application/xml"
-_VERSION = re.compile("/v([0-9]+)(|/.*)")
-_TOKEN_INFO_PATH = "/ovirt-engine/sso/oauth/token-info"  # noqa: S105 - an address
-_LOGOUT_PATH = "/ovirt-engine/services/sso-logout"
+_SSO = "/ovirt-engine/sso/oauth"
 CONTROL = "/simulator"
+#: Parameters of the engine's API that would change an answer; it reads past those that it does not know.
+_PARAMETERS = (
+    "all_content async destroy detail filter force JobId legacy migration_target_of next_run refresh rsdl"
+    " schema StepId"
+)
+_NOTHING = ("false", "f", "no", "n", "0")
 
 
-class Answering(Protocol):
-    """Whatever stands behind the single sign-on: a simulated engine, or a recording."""
+class Api:
+    """Answers requests below /ovirt-engine/api out of an engine."""
 
-    def answer(self, request: Request, path: str, user_name: str, user: User) -> Response: ...
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._rendered: dict[str, tuple[tuple[object, ...], str]] = {}
+        self._sessions: set[str] = set()
+        self._adapter: MapAdapter = routes().bind("")
+
+    def answer(self, request: Request, path: str, user_name: str, user: User) -> Response:
+        """Answer a request; `path` is what follows /ovirt-engine/api."""
+        self._note(request, user_name)
+        call = Call(Asked(self._engine, request, user_name, user, path, self._expand, self._rendered))
+        response = self._guarded(call, request, path)
+        response.headers["Correlation-Id"] = call.correlation_id
+        return response
+
+    def _note(self, request: Request, user_name: str) -> None:
+        """Log a log-in with the first request of a token, and with every one that has none.
+
+        The engine begins a session when a token first comes to its API, not when it is given away.
+        """
+        authorization = request.authorization
+        token = "" if authorization is None else authorization.token or ""
+        session = b64encode(hashlib.sha512(token.encode()).digest()).decode()
+        if not token or session not in self._sessions:
+            self._sessions.add(session)
+            caller = Caller(user=f"{user_name}-authz")
+            self._engine.events.log_in(request.remote_addr or "", session, caller=caller)
+
+    def _guarded(self, call: Call, request: Request, path: str) -> Response:
+        """Answer, with every way of failing turned into the answer that the engine has for it."""
+        try:
+            return self._dispatch(call, request, path)
+        except Refusal as refusal:
+            return refusal.response
+        except rejections.Rejected as rejected:
+            return fault(rejected.http_status, rejected.detail).response
+        except rejections.NotFound as missing:
+            return fault(404, str(missing)).response
+        except (NotFound, MethodNotAllowed):
+            return not_simulated(f"{request.method} of {path}").response
+        except FollowError as error:
+            _LOG.info("%s %s: %s", request.method, request.full_path, error)
+            return markup.page(500, "java.lang.IllegalStateException")
+
+    def _dispatch(self, call: Call, request: Request, path: str) -> Response:
+        path = re.sub("/+", "/", path) or "/"
+        (answer, root), ids = self._adapter.match(path, request.method)
+        for name in _PARAMETERS.split():
+            asked = call.parameter(name)
+            if asked is not None and asked.lower() not in _NOTHING:
+                raise not_simulated(f"the parameter {name!r}")
+        result = answer(call, ids)
+        if isinstance(result, Response):
+            return result
+        if root is None:
+            return markup.document(result)
+        return markup.document(markup.collection(root, _at_most(result, call.number("max"))))
+
+    def _expand(self, call: Call, address: str, tag: str, follow: Follow) -> str:
+        """Render what an entity links to, under the name that the entity has for it."""
+        try:
+            (answer, root), ids = self._adapter.match(unquote(address.removeprefix(API)), "GET")
+            result: Any = answer(call.below(follow), ids)
+        except NotFound:
+            raise not_simulated(f"what is at {address}") from None
+        except Refusal as missing:
+            if missing.response.status_code == 501:
+                raise
+            raise FollowError(f"{address}: {missing}") from missing
+        return str(result) if root is None else markup.collection(tag, result)
+
+
+def _at_most(items: list[str], limit: int | None) -> list[str]:
+    """Cut any list to the `max` that the request asks for; -1 asks for none."""
+    if limit is None or limit == -1:
+        return items
+    if limit < 0:
+        raise fault(500, f"fromIndex(0) > toIndex({limit})")
+    return items[:limit]
 
 
 class Application:
     """One engine's whole web face."""
 
-    def __init__(self, api: Answering, control: Control) -> None:
-        self._api = api
+    def __init__(self, engine: Engine, control: Control) -> None:
+        self._api = Api(engine)
         self._control = control
-        self._tokens = control.tokens
         self._disturbances = control.disturbances
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -53,13 +141,15 @@ class Application:
         if disturbance is None:
             return self._guarded(request)
         self._disturbances.delay(disturbance)
+        # On such an error the server closes the connection without an answer.
+        hung_up = ConnectionResetError(errno.ECONNRESET, "disturbed")
         if disturbance.drop == "request":
-            raise _hung_up()
+            raise hung_up
         if disturbance.status is not None:
             return markup.page(disturbance.status)
         response = self._guarded(request)
         if disturbance.drop == "answer":
-            raise _hung_up()
+            raise hung_up
         return response
 
     def _guarded(self, request: Request) -> Response:
@@ -71,17 +161,15 @@ class Application:
             return markup.page(500)
 
     def _route(self, request: Request) -> Response:
-        path = request.path
+        path, tokens = request.path, self._control.tokens
         if path == API or path.startswith(f"{API}/"):
             return self._authenticated(request, path.removeprefix(API))
-        if path in _TOKEN_PATHS:
-            return sso.token_servlet(request, self._tokens)
-        if path == _TOKEN_INFO_PATH:
-            return sso.token_info_servlet(request, self._tokens)
-        if path == _LOGOUT_PATH:
-            return sso.logout_servlet(request, self._tokens)
-        if path == "/ovirt-engine/services/health":
-            return Response("DB Up!Welcome to Health Status!", content_type="text/html")
+        if path == f"{_SSO}/token":
+            return sso.token_servlet(request, tokens)
+        if path == f"{_SSO}/token-info":
+            return sso.token_info_servlet(request, tokens)
+        if path == "/ovirt-engine/services/sso-logout":
+            return sso.logout_servlet(request, tokens)
         if path.startswith(f"{CONTROL}/"):
             return self._control(request, path.removeprefix(CONTROL))
         return markup.page(404)
@@ -93,37 +181,21 @@ class Application:
             response.headers["WWW-Authenticate"] = 'Basic realm="RESTAPI"'
             return response
         self._control.made[identity[0]] += 1
-        version, path = _version(request, path)
-        if version != "4":
-            return markup.page(400)
-        if request.accept_mimetypes and not request.accept_mimetypes.best_match([_XML]):
-            return markup.not_simulated("JSON, or any other form but XML").response
+        if request.accept_mimetypes and not request.accept_mimetypes.best_match([markup.PLAIN_XML]):
+            return not_simulated("JSON, or any other form but XML").response
         return self._api.answer(request, path, *identity)
 
     def _identity(self, request: Request) -> tuple[str, User] | None:
         """Say who asks, by token or by name and password."""
-        authorization = request.authorization
+        authorization, tokens = request.authorization, self._control.tokens
         if authorization is None:
             return None
         if authorization.type == "bearer":
-            return self._tokens.user(authorization.token or "")
+            return tokens.user(authorization.token or "")
         name, password = authorization.username, authorization.password
         if name is None or password is None:
             return None
         try:
-            return name, self._tokens.check(name, password)
+            return name, tokens.check(name, password)
         except LoginError:
             return None
-
-
-def _version(request: Request, path: str) -> tuple[str, str]:
-    """Give the version of the API that the address or else a header names, and the path without it."""
-    found = _VERSION.fullmatch(path)
-    if found is not None:
-        return found[1], found[2]
-    return request.headers.get("Version") or "4", path
-
-
-def _hung_up() -> OSError:
-    """Make the error on which the server closes the connection without an answer."""
-    return ConnectionResetError(errno.ECONNRESET, "disturbed")

@@ -6,7 +6,6 @@ sends for `false`, or empty, asks for nothing and passes.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
@@ -14,19 +13,12 @@ import msgspec
 from lxml import etree
 
 from ovirt_placement.model import AffinityRule
-from ovirt_simulator.http.markup import MALFORMED_ID, fault, not_simulated, usage
+from ovirt_simulator.http.markup import not_simulated, usage
 
 Value = TypeVar("Value")
 
 _PARSER = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
-#: As Java reads one: five groups, of which leading zeros may be left out.
-_UUID = re.compile("[0-9a-fA-F]{1,8}(-[0-9a-fA-F]{1,4}){3}-[0-9a-fA-F]{1,12}")
-#: Elements whose ids are read so; others have names for ids, or those of a directory.
-_ENTITIES = (
-    "affinity_label cluster cpu_profile data_center disk disk_profile host instance_type mac_pool quota role "
-    "scheduling_policy scheduling_policy_unit storage_domain template vm vnic_profile"
-)
 #: Any element may have these of the entity that it began as, and the engine does not take them from there.
 _EVERYWHERE = frozenset({"actions", "link"})
 
@@ -53,13 +45,6 @@ class Body:
         for path in known.unknown(self._node):
             raise not_simulated(f"the element {self._node.tag}/{path}")
 
-    def check_ids(self) -> None:
-        """Refuse ids that are no UUIDs, which an engine cannot read, before it looks for anything."""
-        for node in self._node.iter(*_ENTITIES.split()):
-            given = node.get("id")
-            if given and not is_uuid(given):
-                raise fault(400, f"Invalid UUID string: {given}", MALFORMED_ID)
-
     @property
     def id(self) -> str | None:
         return self._node.get("id")
@@ -82,16 +67,6 @@ class Body:
             return None if text is None else convert(text)
         except (ValueError, KeyError):
             raise usage() from None
-
-    def elements(self) -> dict[str, str]:
-        """Give the markup of each child by its name."""
-        return {
-            str(node.tag): etree.tostring(node, encoding="unicode", with_tail=False) for node in self._node
-        }
-
-
-def is_uuid(text: str) -> bool:
-    return _UUID.fullmatch(text) is not None
 
 
 class Part(NamedTuple):

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable, Mapping
-from functools import cached_property, lru_cache
-from typing import Any, TypeAlias, TypeVar
+from functools import cached_property
+from typing import TypeAlias
 from urllib.parse import quote
 
 import msgspec
@@ -21,19 +21,14 @@ from ovirt_simulator.core.entities import Caller
 from ovirt_simulator.core.state import State
 from ovirt_simulator.http import markup
 from ovirt_simulator.http.bodies import Body
-from ovirt_simulator.http.markup import Refusal, denied, fault, not_simulated, page
+from ovirt_simulator.http.markup import Refusal, fault, not_simulated, page
 from ovirt_simulator.http.sso import Permit, User
 
-#: What to expand: names, without underscores and in lower case, with what to expand below them.
+#: What to expand: names, with what to expand below them.
 Follow: TypeAlias = "dict[str, Follow]"
 #: Renders the resource at an address for a call: given the tag it gets and what to follow below.
 Expand = Callable[["Call", str, str, Follow], str]
-Value = TypeVar("Value")
 
-_TRUE = {"", "t", "true", "y", "yes", "1"}
-_FALSE = {"f", "false", "n", "no", "0"}
-#: Parameters that are also read from headers.
-_HEADERS = {"filter": "Filter", "all_content": "All-Content"}
 _CORRELATION_LENGTH = 36
 NOT_AUTHORIZED = "[User is not authorized to perform this action.]"
 
@@ -43,20 +38,16 @@ class FollowError(Exception):
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """A request with what the server knows of it; `path` follows /ovirt-engine/api, without parameters."""
+    """A request with what the server knows of it; `path` follows /ovirt-engine/api."""
 
     engine: Engine
     request: Request
     user_name: str
     user: User
     path: str
-    #: Parameters behind the last step of the path: `;max=2`.
-    matrix: Mapping[str, str]
     expand: Expand
     #: Markup that has been rendered and still holds, by address, with what it was rendered from.
     rendered: dict[str, tuple[tuple[object, ...], str]]
-    #: What is computed once for the request, with all that it follows.
-    remembered: dict[str, Any]
 
 
 class Call:
@@ -78,15 +69,8 @@ class Call:
         return state
 
     def parameter(self, name: str) -> str | None:
-        """Give a parameter of the query or behind the path, or for some the header that may stand for it."""
-        request = self._asked.request
-        value = request.args.get(name, self._asked.matrix.get(name))
-        return request.headers.get(_HEADERS[name]) if value is None and name in _HEADERS else value
-
-    def flag(self, name: str) -> bool | None:
-        """Give a boolean parameter; None when it is absent or not one."""
-        word = (self.parameter(name) or "").lower() if self.parameter(name) is not None else None
-        return True if word in _TRUE else False if word in _FALSE else None
+        """Give a parameter of the query."""
+        return self._asked.request.args.get(name)
 
     def number(self, name: str) -> int | None:
         """Give a number parameter; None when it is absent or not one."""
@@ -103,25 +87,10 @@ class Call:
     def caller(self) -> Caller:
         return Caller(user=f"{self.user_name}-authz", correlation_id=self.correlation_id)
 
-    @cached_property
+    @property
     def filtered(self) -> bool:
-        """Whether queries show only what the user has permissions on; the default for who is no admin."""
-        asked = self.flag("filter")
-        if asked is False and not self.user.admin:
-            raise denied()
-        return not self.user.admin if asked is None else asked
-
-    @cached_property
-    def all_content(self) -> bool:
-        """Whether to show what costs the engine more; answers to POST and PUT always do."""
-        return bool(self.flag("all_content")) or self._asked.request.method != "GET"
-
-    def once(self, key: str, compute: Callable[[], Value]) -> Value:
-        """Give what is computed once for the whole request, with all that it follows."""
-        if key not in self._asked.remembered:
-            self._asked.remembered[key] = compute()
-        value: Value = self._asked.remembered[key]
-        return value
+        """Whether queries show only what the user has permissions on: those of who is no admin."""
+        return not self.user.admin
 
     def cached(self, address: str, source: tuple[object, ...], render: Callable[[], str]) -> str:
         """Give the markup of what is at an address, rendered again only if its source has changed."""
@@ -173,7 +142,7 @@ class Links:
         self._met: set[str] = set()
 
     def follows(self, attribute: str) -> bool:
-        return bool(self._follow) and _plain(attribute) in self._follow
+        return attribute in self._follow
 
     def link(self, rel: str, attribute: str | None) -> str:
         """Give the link to a sub-collection; `attribute` is what `follow` calls it, if it can be followed."""
@@ -198,36 +167,15 @@ class Links:
         return markup.entity(tag, self.href, entity_id, *children)
 
     def _followed(self, address: str, attribute: str) -> str:
-        name = _plain(attribute)
-        self._met.add(name)
-        return self.call.expanded(address, attribute, self._follow[name])
+        self._met.add(attribute)
+        return self.call.expanded(address, attribute, self._follow[attribute])
 
 
 def parse_follow(text: str) -> Follow:
-    """Read `nics,disk_attachments.disk` as names with names below them; empty text follows nothing.
-
-    Underscores and capitals do not count: the engine's LinkFollower finds links without them, and looks for
-    setters ignoring case. Of two spellings of one name the later one is what it leaves in the entity.
-    """
-    spelled: Follow = {}
-    for chain in _split(text, ",") if text else ():
-        level = spelled
-        for name in _split(chain, "."):
+    """Read `nics,disk_attachments.disk` as names with names below them; empty text follows nothing."""
+    follow: Follow = {}
+    for chain in text.split(",") if text.strip(",.") else ():
+        level = follow
+        for name in chain.split("."):
             level = level.setdefault(name, {})
-    return _plainly(spelled)
-
-
-def _plainly(spelled: Follow) -> Follow:
-    return {_plain(name): _plainly(below) for name, below in spelled.items()}
-
-
-@lru_cache(maxsize=1024)
-def _plain(name: str) -> str:
-    """Give a name as it is compared; the empty word, which nothing is called, for one the engine fails on."""
-    words = _split(name, "_")
-    return "".join(words).lower() if all(words) else ""
-
-
-def _split(text: str, separator: str) -> list[str]:
-    """Split as Java does, which drops what is empty at the end."""
-    return text.rstrip(separator).split(separator) if text.strip(separator) or not text else []
+    return follow

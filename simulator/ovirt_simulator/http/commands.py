@@ -7,13 +7,13 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
-from ovirt_placement.model import Disk, Nic
+from ovirt_placement.model import Nic
 from ovirt_simulator.core.affinity_commands import DISABLED, AffinityGroupEdit, Members
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import Job
-from ovirt_simulator.core.external_events import SEVERITIES, ExternalEvent
+from ovirt_simulator.core.external_events import SEVERITIES
 from ovirt_simulator.core.vms import VmEdit
-from ovirt_simulator.http import documents, markup, records
+from ovirt_simulator.http import markup, records
 from ovirt_simulator.http.bodies import (
     Body,
     Part,
@@ -51,8 +51,7 @@ def _named(call: Call, reference: Body | None, table: str) -> str | None:
     name = reference.text("name")
     if name is None:
         return None
-    found = records.tags(call, {}) if table == "tags" else getattr(call.state, table)
-    for record in tuple(found.values()):
+    for record in tuple(getattr(call.state, table).values()):
         if record.name == name:
             return str(record.id)
     raise fault(404, f"Entity not found: {name}")
@@ -145,45 +144,24 @@ LABEL_PARTS = {
 }
 
 
-def label_members(members: str, name: str, mention: Shape) -> tuple[Resource, Resource]:
-    """The VMs or hosts of a label, and the labels of a VM or host."""
-
+def label_members(members: str, name: str, mention: Shape) -> Resource:
     def add(call: Call, of: Ids, given: Given) -> Any:
-        label, member = of.get("label_id") or given["id"], of.get(name) or given["id"]
-        call.engine.labels.add_member(label, members, member, caller=call.caller)
-        return getattr(call.state, members)[member] if "label_id" in of else call.state.labels[label]
+        call.engine.labels.add_member(of["label_id"], members, given["id"], caller=call.caller)
+        return getattr(call.state, members)[given["id"]]
 
     def remove(call: Call, of: Ids, _: Given) -> None:
         call.engine.labels.remove_member(of["label_id"], members, of[name], caller=call.caller)
 
-    def change(status: int) -> Change:
-        return Change(
-            run=add, permit=Permit.TAG_MANAGEMENT, takes={"id": own_id()}, needs={"id": "id"}, status=status
-        )
-
-    removal = Change(run=remove, permit=Permit.TAG_MANAGEMENT, checks=True)
-    return (
-        Resource(
-            address=f"/affinitylabels/<label_id>/{members}",
-            shape=mention,
-            records=records.bearers(members),
-            id=name,
-            home=f"/{members}",
-            admins=True,
-            post=change(200),
-            delete=removal,
-        ),
-        Resource(
-            address=f"/{members}/<{name}>/affinitylabels",
-            shape=documents.AFFINITY_LABEL,
-            records=records.labels,
-            id="label_id",
-            root="affinity_labels",
-            home="/affinitylabels",
-            admins=True,
-            post=change(201),
-            delete=removal,
-        ),
+    permit = Permit.TAG_MANAGEMENT
+    return Resource(
+        address=f"/affinitylabels/<label_id>/{members}",
+        shape=mention,
+        records=records.bearers(members),
+        id=name,
+        home=f"/{members}",
+        admins=True,
+        post=Change(run=add, permit=permit, takes={"id": own_id()}, needs={"id": "id"}),
+        delete=Change(run=remove, permit=permit, checks=True),
     )
 
 
@@ -314,27 +292,6 @@ def add_nic(call: Call, of: Ids, given: Given) -> Any:
     return call.engine.devices.add_nic(of["vm_id"], nic, caller=call.caller)
 
 
-def attach_disk(call: Call, of: Ids, given: Given) -> Any:
-    disk = Disk(id=given["id"], bootable=given.get("bootable", False))
-    call.engine.devices.attach_disk(of["vm_id"], disk, caller=call.caller)
-    return disk
-
-
-def grant(call: Call, of: Ids, given: Given) -> Any:
-    group = given.get("group")
-    role = _named(call, given["role"], "roles") or ""
-    holder = group or given.get("user")
-    if holder is None:
-        raise markup.incomplete("permission", "user.id")
-    is_group = group is not None
-    return call.engine.access.grant(role, holder, is_group=is_group, caller=call.caller, vm=of["vm_id"])
-
-
-def attach_tag(call: Call, of: Ids, given: Given) -> Any:
-    tag = _named(call, given["tag"], "tags") or ""
-    return call.engine.tags.attach(tag, of["vm_id"], caller=call.caller)
-
-
 #: What a client of the API may send along that counts for nothing here.
 START_PAST = (
     "filter use_cloud_init use_sysprep use_initialization vm/bios vm/cdroms vm/console vm/display vm/floppies"
@@ -350,7 +307,7 @@ def add_event(call: Call, _: Ids, given: Given) -> Any:
             f"The string '{given['severity']}' isn't a valid value for the 'LogSeverity' enumerated type."
         )
         raise fault(400, f"{invalid} Valid values are: {valid}.", "Invalid value")
-    return call.engine.events.add(ExternalEvent(**given), caller=call.caller)
+    return call.engine.events.add(**given, caller=call.caller)
 
 
 def time(path: str) -> Part:

@@ -61,20 +61,14 @@ class UpgradeFaults(UpgradeFault, frozen=True, forbid_unknown_fields=True):
 
 
 class Control:
-    """Answers requests below /simulator; a recording, in which nothing moves, has no engine."""
+    """Answers requests below /simulator."""
 
-    def __init__(self, tokens: Tokens, engine: Engine | None = None) -> None:
+    def __init__(self, tokens: Tokens, engine: Engine) -> None:
         #: Requests that got past the log-in, by the user's full name.
         self.made: Counter[str] = Counter()
         self.tokens = tokens
         self.disturbances = Disturbances()
-        self._engine = engine
-
-    @property
-    def engine(self) -> Engine:
-        if self._engine is None:
-            raise LookupError("there is a recording, and no engine")
-        return self._engine
+        self.engine = engine
 
     def __call__(self, request: Request, path: str) -> Response:
         try:

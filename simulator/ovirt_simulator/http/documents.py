@@ -9,14 +9,13 @@ from functools import cache
 from operator import attrgetter
 from typing import Any
 
-from ovirt_simulator.core.entities import ROOT_TAG, Reference, Statistic, stable_id, user_id
+from ovirt_simulator.core.entities import Reference, Statistic, stable_id, user_id
 from ovirt_simulator.core.roles import Permission
 from ovirt_simulator.http.call import Call, Links
 from ovirt_simulator.http.fields import (
     DESCRIPTION,
     NAME,
     Field,
-    Made,
     Shape,
     fixed,
     linked,
@@ -28,8 +27,6 @@ from ovirt_simulator.http.fields import (
     when,
 )
 from ovirt_simulator.http.markup import API, element, entity, lines, path, text
-
-_BLANK = "00000000-0000-0000-0000-000000000000"
 
 # -- affinity
 
@@ -73,7 +70,7 @@ AFFINITY_LABEL = Shape(
     "affinity_label",
     (NAME, value("has_implicit_affinity_group", "implicit"), fixed("read_only", False), linked("hosts vms")),
 )
-TAG = Shape("tag", (NAME, DESCRIPTION, reference("parent", "tags")))
+TAG = Shape("tag", (NAME, DESCRIPTION))
 
 # -- scheduling policies
 
@@ -159,27 +156,17 @@ def statistic_id(name: str) -> str:
     return str(uuid.UUID(bytes=digest, version=3))
 
 
-@cache
-def _meaning(name: str, description: str, kind: str, type_name: str, unit: str) -> str:
-    shown = (
-        ("name", name),
-        ("description", description),
-        ("kind", kind),
-        ("type", type_name),
-        ("unit", unit),
-    )
-    return lines(*(text(tag, word) for tag, word in shown))
-
-
-def _values(_: Links, statistic: Statistic) -> str:
-    shown = (two_digits(each) if isinstance(each, float) else each for each in statistic.values)
-    return element("values", *(f"<value><datum>{datum}</datum></value>" for datum in shown))
+def _measured(_: Links, one: Statistic) -> str:
+    is_decimal = isinstance(one.value, float)
+    datum = two_digits(one.value) if is_decimal else str(one.value)
+    words = {"name": one.name, "kind": "gauge", "type": "decimal" if is_decimal else "integer"}
+    values = f"<values><value><datum>{datum}</datum></value></values>"
+    return lines(*(text(tag, word) for tag, word in words.items()), text("unit", one.unit), values)
 
 
 def statistics_of(owner: Field) -> Shape:
     """How statistics are shown of hosts, or of VMs."""
-    meaning: Made = lambda _, one: _meaning(one.name, one.description, one.kind, one.type, one.unit)  # noqa: E731
-    return Shape("statistic", (meaning, _values, owner), lambda one: statistic_id(one.name))
+    return Shape("statistic", (_measured, owner), lambda one: statistic_id(one.name))
 
 
 # -- users
@@ -188,7 +175,7 @@ USER = Shape(
     "user",
     (
         NAME,
-        linked("permissions roles"),
+        linked("permissions"),
         nested("domain", value("name", "directory")),
         value("principal", "name"),
         value("user_name"),
@@ -211,33 +198,6 @@ PERMISSION = Shape(
 
 #: The engine that the simulator speaks as.
 VERSION = ("4", "5", "6", "ovirt-engine-4.5.6-1.el9")
-#: The API's root collections, each with the root element of its list where that is not its name.
-_NAMES = (
-    "affinity_labels bookmarks cluster_levels clusters cpu_profiles data_centers disk_profiles disks domains"
-    " events external_host_providers external_template_imports external_vm_imports groups hosts icons"
-    " image_transfers instance_types jobs katello_errata mac_pools network_filters networks"
-    " openstack_image_providers openstack_network_providers openstack_volume_providers permissions roles"
-    " scheduling_policies scheduling_policy_units storage_connections storage_domains tags templates users"
-    " vm_pools vms vnic_profiles"
-)
-COLLECTIONS = {name.replace("_", ""): name for name in _NAMES.split()} | {
-    "operatingsystems": "operation_systems"
-}
-_SEARCHABLE = (
-    "clusters datacenters disks events externalhostproviders groups hosts instancetypes jobs networks"
-    " openstackimageproviders openstacknetworkproviders openstackvolumeproviders storagedomains templates"
-    " users vmpools vms"
-)
-
-
-def _root_links() -> str:
-    return lines(
-        *(f'<link href="{API}/{name}" rel="{name}"/>' for name in COLLECTIONS),
-        *(
-            f'<link href="{API}/{name}?search={{query}}" rel="{name}/search"/>'
-            for name in _SEARCHABLE.split()
-        ),
-    )
 
 
 def _product() -> str:
@@ -249,40 +209,11 @@ def _product() -> str:
     return element("product_info", *(text(name, word) for name, word in words.items()), version)
 
 
-def minimal_api() -> str:
-    """Render the root of an engine of which nothing but its collections is known."""
-    return f"<api>\n{_root_links()}\n{_product()}\n</api>"
-
-
-def api(call: Call, users: int) -> str:
-    """Render the root; only administrators are shown the summary, and that the engine was never backed up."""
-    own, summary = user_id(call.user_name), ""
-    if not call.filtered:
-        hosts, vms = tuple(call.state.hosts.values()), tuple(call.state.vms.values())
-        counts = {
-            "hosts": (sum(host.up for host in hosts), len(hosts)),
-            "users": (1, users),
-            "vms": (sum(vm.status not in ("down", "suspended") for vm in vms), len(vms)),
-        }
-        shown = (
-            element(tag, text("active", some), text("total", all_)) for tag, (some, all_) in counts.items()
-        )
-        summary = element("summary", *shown)
-    special = element(
-        "special_objects",
-        entity("blank_template", f"{API}/templates/{_BLANK}", _BLANK),
-        entity("root_tag", f"{API}/tags/{ROOT_TAG.id}", ROOT_TAG.id),
-    )
-    children = lines(
-        _root_links(),
-        "<engine_backup/>" if summary else "",
-        _product(),
-        special,
-        summary,
-        text("time", call.engine.queries.now),
-        entity("authenticated_user", f"{API}/users/{own}", own),
-        entity("effective_user", f"{API}/users/{own}", own),
-    )
+def api(call: Call) -> str:
+    """Render the root: which engine this is, its time, and who asks."""
+    own = user_id(call.user_name)
+    user = entity("authenticated_user", f"{API}/users/{own}", own)
+    children = lines(_product(), text("time", call.engine.queries.now), user)
     return f"<api>\n{children}\n</api>"
 
 

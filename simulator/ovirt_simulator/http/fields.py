@@ -16,8 +16,7 @@ from ovirt_simulator.http.markup import Value, attribute, element, lines, path, 
 
 #: What a field reads of a record: the attribute of this name, or what a function gives.
 Read: TypeAlias = "str | Callable[[Any], Any]"
-Made: TypeAlias = "Callable[[Links, Any], str]"
-Field: TypeAlias = "str | Made"
+Field: TypeAlias = "str | Callable[[Links, Any], str]"
 
 
 class Shape(msgspec.Struct, frozen=True):
@@ -32,7 +31,7 @@ class Shape(msgspec.Struct, frozen=True):
 
     def render(self, links: Links, record: Any) -> str:
         call = links.call
-        if self.source is None or call.follow or call.filtered or call.all_content:
+        if self.source is None or call.follow:
             return self._fresh(links, record)
         return call.cached(links.href, self.source(call, record), lambda: self._fresh(links, record))
 
@@ -117,19 +116,10 @@ def linked(names: str, **spelled: str | None) -> Field:
     return lambda links, _: "\n".join(links.link(rel, name) for rel, name in attributes.items())
 
 
-def actions(names: str) -> Field:
-    rels = names.split()
-
-    def made(links: Links, _: Any) -> str:
-        return element("actions", *(f'<link href="{links.href}/{rel}" rel="{rel}"/>' for rel in rels))
-
-    return made
-
-
-def version(tag: str = "version") -> Field:
+def version() -> Field:
     def made(_: Links, record: Any) -> str:
         major, _, minor = record.compatibility.partition(".")
-        return element(tag, text("major", major), text("minor", minor))
+        return element("version", text("major", major), text("minor", minor))
 
     return made
 

@@ -87,7 +87,8 @@ def path(*segments: str) -> str:
     return "/".join([API, *(quote(segment, safe="") for segment in segments)])
 
 
-XML = "application/xml;charset=UTF-8"
+PLAIN_XML = "application/xml"
+XML = f"{PLAIN_XML};charset=UTF-8"
 JSON = "application/json"
 HTML = "text/html;charset=UTF-8"
 

@@ -14,7 +14,7 @@ from werkzeug import Response
 from ovirt_simulator.core.entities import Job
 from ovirt_simulator.core.rejections import Rejected
 from ovirt_simulator.http import markup
-from ovirt_simulator.http.bodies import Body, Known, Part, is_uuid, known
+from ovirt_simulator.http.bodies import Known, Part, known
 from ovirt_simulator.http.call import NOT_AUTHORIZED, Call
 from ovirt_simulator.http.fields import Shape
 from ovirt_simulator.http.search import searched
@@ -44,8 +44,6 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     #: What must be there, with the argument that has it, and what the engine calls the whole.
     needs: Mapping[str, str] = {}
     called: str = ""
-    #: What is answered with, where that is not the resource's own.
-    shape: Shape | None = None
     status: int = 200
     #: Whether the command says by itself that the entity is not there.
     checks: bool = False
@@ -54,47 +52,39 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def known(self) -> Known:
         return known(self.takes, self.past)
 
-    def read(self, call: Call, tag: str) -> tuple[Body, Given]:
-        """Read the body, and what the command takes from it."""
+    def read(self, call: Call, tag: str) -> Given:
+        """Read what the command takes from the body."""
         body = call.body(tag)
         body.check(self.known)
-        if call.once("uuids", lambda: all(map(is_uuid, tuple(call.state.clusters)))):
-            body.check_ids()
         given = {name: part.read(body) for name, part in self.takes.items()}
         for element, argument in self.needs.items():
             if given[argument] in (None, ""):
                 raise markup.incomplete(self.called or tag, element)
-        return body, {name: value for name, value in given.items() if value is not None}
+        return {name: value for name, value in given.items() if value is not None}
 
 
 class Action(Change, frozen=True, kw_only=True, dict=True):
-    """A POST that begins something: it answers with what it was asked, the outcome and the job."""
+    """A POST that begins something: it answers with the outcome and the job."""
 
-    def answer(self, call: Call, ids: Ids, subject: str, tag: str) -> Response:
-        """Answer 200 with the job, or the fault inside of what was asked.
+    def answer(self, call: Call, ids: Ids, subject: str) -> Response:
+        """Answer 200 with the job, or the fault.
 
         A "complete" action is accepted and begun; its effect shows later.
         """
-        body, given = self.read(call, "action")
+        given = self.read(call, "action")
         if not call.user.may(self.permit):
-            return _failed(body, 403, NOT_AUTHORIZED)
+            return _failed(403, NOT_AUTHORIZED)
         try:
             job: Job = self.run(call, ids, given)
         except Rejected as rejected:
-            return _failed(body, rejected.http_status, rejected.detail)
+            return _failed(rejected.http_status, rejected.detail)
         shown = markup.entity("job", markup.path("jobs", job.id), job.id)
-        return _action(body, 200, **{tag: subject, "job": shown, "status": "<status>complete</status>"})
+        return markup.document(markup.element("action", shown, "<status>complete</status>", subject))
 
 
-def _failed(body: Body, status: int, detail: str) -> Response:
-    return _action(body, status, fault=markup.fault_element(detail), status="<status>failed</status>")
-
-
-def _action(body: Body, http_status: int, /, **outcome: str) -> Response:
-    children = body.elements() | outcome
-    return markup.document(
-        markup.element("action", *(children[tag] for tag in sorted(children))), http_status
-    )
+def _failed(status: int, detail: str) -> Response:
+    fault = markup.fault_element(detail)
+    return markup.document(markup.element("action", fault, "<status>failed</status>"), status)
 
 
 class Resource(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,9 +105,8 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     listed: bool = True
     #: Whether an entity can be read by itself.
     single: bool = True
-    #: Filtered queries are denied: only administrators may ask; or the state does not say what they show.
+    #: Filtered queries are denied: only administrators may ask.
     admins: bool = False
-    unfiltered: bool = False
     #: What is said of an entity that is not there, where it is not 404 with nothing in it.
     missing: Callable[[], markup.Refusal] = markup.absent
     post: Change | None = None
@@ -146,13 +135,12 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
                 self._found(call, ids)
             else:
                 self._one(call, ids)
-        given = {} if method == "DELETE" else change.read(call, self.shape.tag)[1]
+        given = {} if method == "DELETE" else change.read(call, self.shape.tag)
         call.need(change.permit)
         record = change.run(call, ids, given)
         if record is None:
             return markup.document("<action><status>complete</status></action>")
-        shape = change.shape or self.shape
-        return markup.document(self._rendered(call, ids, record, shape, plain=True), change.status)
+        return markup.document(self._rendered(call, ids, record, plain=True), change.status)
 
     def act(self, call: Call, ids: Ids, name: str) -> Response:
         action, shape = self.actions[name], self.outline or self.shape
@@ -160,13 +148,11 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
             self._one(call, ids)
         href = markup.path(*self.address.strip("/").split("/"), ids[self.id])
         subject = shape.mention(call.links(href, ids, plain=True), ids[self.id])
-        return action.answer(call, ids, subject, shape.tag)
+        return action.answer(call, ids, subject)
 
     def _found(self, call: Call, ids: Ids) -> Mapping[str, Any]:
         if call.filtered and self.admins:
             raise markup.denied()
-        if call.filtered and self.unfiltered:
-            raise markup.not_simulated(f"what filtered queries show of {self.address}")
         if call.follow and not self.shape.fields:
             raise markup.not_simulated(f"what can be followed at {self.address}")
         return self.records(call, ids)
@@ -177,13 +163,10 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
             raise self.missing()
         return found
 
-    def _rendered(
-        self, call: Call, ids: Ids, record: Any, shape: Shape | None = None, *, plain: bool = False
-    ) -> str:
-        shape = shape or self.shape
+    def _rendered(self, call: Call, ids: Ids, record: Any, *, plain: bool = False) -> str:
         above = _STEP.sub(
             lambda step: quote(getattr(record, step[1]) if self.home else ids[step[1]], safe=""),
             self.home or self.address,
         )
-        href = f"{markup.API}{above}/{quote(shape.id(record), safe='')}"
-        return shape.render(call.links(href, ids, plain=plain), record)
+        href = f"{markup.API}{above}/{quote(self.shape.id(record), safe='')}"
+        return self.shape.render(call.links(href, ids, plain=plain), record)

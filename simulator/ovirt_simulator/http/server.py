@@ -1,4 +1,4 @@
-"""Serving an engine or a recording over HTTP or HTTPS, with threads and kept-alive connections."""
+"""Serving an engine over HTTP or HTTPS, with threads and kept-alive connections."""
 
 from __future__ import annotations
 
@@ -7,54 +7,25 @@ import logging
 import socket
 import sys
 import threading
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from cheroot import wsgi
 from cheroot.server import HTTPConnection
 from cheroot.ssl.builtin import BuiltinSSLAdapter
-from werkzeug import Request, Response
 
 from ovirt_service.errors import UserError
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.http import THREADS, markup
-from ovirt_simulator.http.api import Api
-from ovirt_simulator.http.application import Answering, Application
+from ovirt_simulator.http import THREADS
+from ovirt_simulator.http.application import Application
 from ovirt_simulator.http.control import Control
-from ovirt_simulator.http.documents import COLLECTIONS, minimal_api
-from ovirt_simulator.http.sso import SESSION_LIFETIME, Tokens, User, Users, default_users
+from ovirt_simulator.http.sso import SESSION_LIFETIME, Tokens, Users, default_users
 
-
-class Recording:
-    """Answers GETs below /ovirt-engine/api from a folder; parameters, `follow` among them, are ignored.
-
-    `hosts_<id>_statistics.xml` answers /hosts/<id>/statistics. A root collection without a file is empty, any
-    other address without one is not found, and nothing can be changed.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        if not folder.is_dir():
-            raise UserError(f"{folder}: no such folder; a recording is a folder of .xml files")
-        self._documents = {file.stem: file.read_bytes() for file in sorted(folder.glob("*.xml"))}
-        if not self._documents:
-            raise UserError(f"{folder}: no .xml files; a recording has one for each request, such as vms.xml")
-
-    def answer(self, request: Request, path: str, user_name: str, user: User) -> Response:
-        """Answer a request; `path` is what follows /ovirt-engine/api."""
-        if request.method != "GET":
-            return markup.page(405)
-        segments = [segment for segment in path.split("/") if segment]
-        recorded = self._documents.get("_".join(segments))
-        if recorded is not None:
-            return Response(recorded, content_type=markup.XML)
-        if not segments:
-            return markup.document(minimal_api())
-        if len(segments) == 1 and segments[0] in COLLECTIONS:
-            return markup.document(markup.collection(COLLECTIONS[segments[0]], []))
-        return markup.absent().response
-
-
+#: A WSGI application.
+WebFace = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 #: The engine's `tcp-backlog`: this many connections wait to be accepted, or as many as somaxconn allows.
 _BACKLOG = 10_000
 
@@ -146,7 +117,7 @@ class _Listener(wsgi.Server):
     keep_alive_conn_limit = sys.maxsize
     ConnectionClass = _Connection
 
-    def __init__(self, address: tuple[str, int], application: Application, threads: int) -> None:
+    def __init__(self, address: tuple[str, int], application: WebFace, threads: int) -> None:
         super().__init__(address, application, request_queue_size=_BACKLOG)
         self.requests = _Threads(self, threads)
 
@@ -177,11 +148,16 @@ class Server:
     """A server that runs until `close`. The API is at `url` + /ovirt-engine/api."""
 
     def __init__(
-        self, api: Answering, control: Control, listen: str, certificate: Certificate | None, threads: int
+        self,
+        application: WebFace,
+        control: Control,
+        listen: str,
+        certificate: Certificate | None,
+        threads: int,
     ) -> None:
         self.tokens = control.tokens
         self.disturbances = control.disturbances
-        self._server = _Listener(_address(listen), Application(api, control), threads)
+        self._server = _Listener(_address(listen), application, threads)
         if certificate is not None:
             self._server.ssl_adapter = _tls(certificate)
         try:
@@ -231,20 +207,8 @@ def serve(
     `UserError` when the address cannot be had.
     """
     tokens = Tokens(default_users(password) if users is None else users, token_lifetime)
-    return Server(Api(engine), Control(tokens, engine), listen, certificate, threads)
-
-
-def serve_recording(
-    folder: Path,
-    listen: str = "127.0.0.1:0",
-    *,
-    token_lifetime: float = SESSION_LIFETIME,
-    certificate: Certificate | None = None,
-    threads: int = THREADS,
-) -> Server:
-    """Serve a recorded engine as it stands, to the default users with any password; else as `serve` does."""
-    control = Control(Tokens(default_users(None), token_lifetime))
-    return Server(Recording(folder), control, listen, certificate, threads)
+    control = Control(tokens, engine)
+    return Server(Application(engine, control), control, listen, certificate, threads)
 
 
 def _tls(certificate: Certificate) -> BuiltinSSLAdapter:

@@ -29,7 +29,6 @@ class Permit(StrEnum):
     MANIPULATE_HOST = "manipulate_host"
     MANIPULATE_AFFINITY_GROUPS = "manipulate_affinity_groups"
     TAG_MANAGEMENT = "tag_management"
-    MANIPULATE_PERMISSIONS = "manipulate_permissions"
     INJECT_EXTERNAL_EVENTS = "inject_external_events"
     EDIT_CLUSTER_CONFIGURATION = "edit_cluster_configuration"
 
@@ -37,16 +36,14 @@ class Permit(StrEnum):
 class User(msgspec.Struct, frozen=True, kw_only=True):
     """A user with its permits.
 
-    An `admin` has a role of type admin: its queries are unfiltered. Any other user's queries are
-    filtered by default, show only `vms` (ids) and their clusters, and are denied for affinity groups, labels
-    and scheduling policies.
+    An `admin` has a role of type admin. Any other user's queries are filtered: they show nothing, and are
+    denied for affinity groups, labels and scheduling policies.
     """
 
     #: None lets any password in.
     password: str | None
     admin: bool = False
     permits: frozenset[Permit] = frozenset()
-    vms: frozenset[str] = frozenset()
 
     def may(self, permit: Permit) -> bool:
         return permit in self.permits
@@ -68,23 +65,14 @@ def default_users(password: str | None) -> dict[str, User]:
     }
 
 
-API_SCOPE = "ovirt-app-api"
-VALIDATE_SCOPE = "ovirt-ext=token-info:validate"
-
+_API_SCOPE = "ovirt-app-api"
 #: The engine's own life time of an idle session, in seconds.
 SESSION_LIFETIME = 1800.0
-
 _NEVER = "9223372036854775807"
-_VERIFY = "Unable to log in. Verify your login information or contact the system administrator."
 
 
 class LoginError(Exception):
-    """Credentials that the single sign-on does not take: its code and text."""
-
-    def __init__(self, code: str, text: str) -> None:
-        super().__init__(f"{code}: {text}")
-        self.code = code
-        self.text = text
+    """Credentials that the single sign-on does not take; the text is the engine's."""
 
 
 class Tokens:
@@ -111,20 +99,19 @@ class Tokens:
 
     def check(self, name: str, password: str) -> User:
         """Give the user with this name and password; raise `LoginError` when one of them is wrong."""
-        user_name, at, profile = name.rpartition("@")
+        user, (_, at, profile) = self._users.get(name), name.rpartition("@")
         if not at:
-            raise LoginError("access_denied", "No profile found in credentials.")
-        if not user_name:
-            raise LoginError("access_denied", "No user name found in credentials.")
+            raise LoginError("No profile found in credentials.")
         if profile not in {known.rpartition("@")[2] for known in self._users}:
-            raise LoginError("access_denied", "No valid profile found in credentials.")
-        user = self._users.get(name)
+            raise LoginError("No valid profile found in credentials.")
         if user is None or user.password not in (None, password):
-            text = f"Cannot authenticate user '{user_name}@{profile}': {_VERIFY}."
-            raise LoginError("access_denied", text)
+            raise LoginError(
+                f"Cannot authenticate user '{name}': Unable to log in. Verify your login information or"
+                " contact the system administrator.."
+            )
         return user
 
-    def user(self, token: str) -> tuple[str, User] | None:
+    def user(self, token: str, *, renew: bool = True) -> tuple[str, User] | None:
         """Whose token this is, renewing it; None when it is unknown or has expired."""
         now = self._clock()
         with self._lock:
@@ -132,14 +119,9 @@ class Tokens:
             if now >= end:
                 self._sessions.pop(token, None)
                 return None
-            self._sessions[token] = (name, now + self._lifetime)
+            if renew:
+                self._sessions[token] = (name, now + self._lifetime)
         return name, self._users[name]
-
-    def is_valid(self, token: str) -> bool:
-        """Whether it would be taken now, without renewing it."""
-        with self._lock:
-            _, end = self._sessions.get(token, ("", 0.0))
-            return self._clock() < end
 
     def revoke(self, token: str) -> None:
         """End one token; an unknown one is no error."""
@@ -157,36 +139,18 @@ class Tokens:
 def token_servlet(request: Request, tokens: Tokens) -> Response:
     """Answer /ovirt-engine/sso/oauth/token: a token for a password."""
     form = request.values
-    scope = form.get("scope", "")
     try:
-        if request.headers.get("Accept") != JSON:
-            raise LoginError("invalid_request", "Missing parameter: 'Accept Header'")
-        if form.get("grant_type") != "password":
-            raise LoginError(
-                "unsupported_grant_type", f"Unsupported grant type '{form.get('grant_type', '')}'."
-            )
-        if API_SCOPE not in scope.split():
-            raise LoginError("invalid_scope", f"The requested scope is invalid: '{scope}'.")
         token = tokens.log_in(form.get("username", ""), form.get("password", ""))
     except LoginError as error:
-        return _json(_error(error, scope), 400)
-    return _json({"access_token": token, "scope": scope, "exp": _NEVER, "token_type": "bearer"})
+        return _json({"error_code": "access_denied", "error": str(error)}, 400)
+    return _json({"access_token": token, "scope": _API_SCOPE, "exp": _NEVER, "token_type": "bearer"})
 
 
 def token_info_servlet(request: Request, tokens: Tokens) -> Response:
-    """Answer /ovirt-engine/sso/oauth/token-info for the scope of validation: nothing, or an error.
-
-    To validate a token does not renew it. What a trusted client gets to know by its secret is not simulated.
-    """
-    scope = request.values.get("scope", "")
-    if VALIDATE_SCOPE not in scope.split():
-        return _json(
-            _error(LoginError("invalid_scope", f"The requested scope is invalid: '{scope}'."), ""), 400
-        )
-    if not tokens.is_valid(request.values.get("token", "")):
-        return _json(
-            _error(LoginError("invalid_grant", "The provided authorization grant is not valid."), ""), 400
-        )
+    """Answer /ovirt-engine/sso/oauth/token-info: an error or nothing; to validate a token renews none."""
+    if tokens.user(request.values.get("token", ""), renew=False) is None:
+        text = "The provided authorization grant is not valid."
+        return _json({"error": "invalid_grant", "error_description": text}, 400)
     return _json({})
 
 
@@ -194,13 +158,6 @@ def logout_servlet(request: Request, tokens: Tokens) -> Response:
     """Answer /ovirt-engine/services/sso-logout: the token, known or not, is valid no more."""
     tokens.revoke(request.values.get("token", ""))
     return _json({})
-
-
-def _error(error: LoginError, scope: str) -> dict[str, str]:
-    """The two spellings of an error: the engine's own for the API's scope, else that of OAuth."""
-    if API_SCOPE in scope.split():
-        return {"error_code": error.code, "error": error.text}
-    return {"error": error.code, "error_description": error.text}
 
 
 def _json(value: dict[str, str], status: int = 200) -> Response:

@@ -15,7 +15,7 @@ from werkzeug.routing import Map, Rule
 from ovirt_simulator.core.affinity_commands import Members
 from ovirt_simulator.http import commands, documents, records
 from ovirt_simulator.http import representations as shown
-from ovirt_simulator.http.bodies import boolean, element, id_of, integer, pairs, text, whole
+from ovirt_simulator.http.bodies import boolean, element, id_of, integer, pairs, text
 from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.commands import acts, does
 from ovirt_simulator.http.fields import NAME, Shape, parent
@@ -30,14 +30,11 @@ _VM_OWNER, _HOST_OWNER = (
 
 # fmt: off
 RESOURCES = (
-    Resource(address="/datacenters", shape=shown.DATA_CENTER, records=records.data_centers,
-             id="data_center_id", root="data_centers", search="data centers"),
-    Resource(address="/datacenters/<data_center_id>/clusters", shape=shown.CLUSTER, records=records.clusters,
-             home="/clusters", by_name=True, single=False),
-    Resource(address="/networks", shape=shown.NETWORK, records=records.table("networks"), search="networks",
-             unfiltered=True),
+    Resource(address="/datacenters", shape=shown.DATA_CENTER, records=records.seen("data_centers"),
+             id="data_center_id", root="data_centers"),
+    Resource(address="/networks", shape=shown.NETWORK, records=records.table("networks")),
     Resource(address="/vnicprofiles", shape=shown.VNIC_PROFILE, records=records.table("vnic_profiles"),
-             root="vnic_profiles", unfiltered=True),
+             root="vnic_profiles"),
     Resource(address="/clusters", shape=shown.CLUSTER, records=records.clusters, id="cluster_id",
              by_name=True, search="clusters",
              post=Change(run=commands.add_cluster, permit=Permit.EDIT_CLUSTER_CONFIGURATION,
@@ -46,12 +43,12 @@ RESOURCES = (
                          status=201),
              put=Change(run=commands.edit_cluster, permit=Permit.EDIT_CLUSTER_CONFIGURATION,
                         takes={"name": text("name"), "description": text("description"),
-                               "comment": text("comment"), "ha_reservation": boolean("ha_reservation"),
+                               "ha_reservation": boolean("ha_reservation"),
                                "count_threads_as_cores": boolean("threads_as_cores"),
                                "memory_overcommit_percent": integer("memory_policy/over_commit/percent"),
                                "policy": element("scheduling_policy", "name"),
                                "properties": pairs("custom_scheduling_policy_properties/property")},
-                        past="cpu data_center upgrade_in_progress upgrade_percent_complete"),
+                        past="comment cpu data_center upgrade_in_progress upgrade_percent_complete"),
              delete=Change(run=does(lambda e: e.policies.remove_cluster, "cluster_id"),
                            permit=Permit.EDIT_CLUSTER_CONFIGURATION),
              actions={"upgrade": Action(run=commands.upgrade_cluster,
@@ -115,23 +112,11 @@ RESOURCES = (
     Resource(address="/vms/<vm_id>/statistics", shape=_VM_OWNER, records=records.statistics,
              id="statistic_id"),
     Resource(address="/vms/<vm_id>/permissions", shape=documents.PERMISSION, records=records.permissions,
-             single=False,
-             post=Change(run=commands.grant, permit=Permit.MANIPULATE_PERMISSIONS,
-                         takes={"role": element("role", "name"), "user": id_of("user"),
-                                "group": id_of("group")}, needs={"role.id|name": "role"}, status=201)),
-    Resource(address="/vms/<vm_id>/tags", shape=documents.TAG, records=records.tags_of, id="tag_id",
-             single=False, admins=True,
-             post=Change(run=commands.attach_tag, permit=Permit.TAG_MANAGEMENT, takes={"tag": whole("name")},
-                         status=201),
-             delete=Change(run=does(lambda e: e.tags.detach, "tag_id", "vm_id"),
-                           permit=Permit.TAG_MANAGEMENT)),
+             single=False),
+    Resource(address="/vms/<vm_id>/tags", shape=documents.TAG, records=records.tags_of, single=False,
+             admins=True),
     Resource(address="/vms/<vm_id>/diskattachments", shape=shown.DISK_ATTACHMENT,
-             records=records.of_vm("disks"), id="disk_id", root="disk_attachments",
-             post=Change(run=commands.attach_disk, permit=_VM_DEVICES,
-                         takes={"id": id_of("disk"), "bootable": boolean("bootable")},
-                         past="active interface", needs={"disk.id": "id"}, status=201),
-             delete=Change(run=does(lambda e: e.devices.detach_disk, "vm_id", "disk_id"),
-                           permit=_VM_DEVICES)),
+             records=records.of_vm("disks"), root="disk_attachments", single=False),
     Resource(address="/vms/<vm_id>/nics", shape=shown.NIC, records=records.of_vm("nics"), id="nic_id",
              post=Change(run=commands.add_nic, permit=_VM_DEVICES,
                          takes={"name": text("name"), "vnic_profile": id_of("vnic_profile")},
@@ -144,11 +129,9 @@ RESOURCES = (
                          ("graphicsconsoles", "graphics_consoles"), ("hostdevices", "host_devices"))),
     Resource(address="/templates", shape=Shape("template", (NAME,)), records=lambda _, __: {}, single=False),
     # What VMs have of a disk, if any has it.
-    Resource(address="/disks", shape=shown.DISK,
-             records=records.disks,
-             listed=False, unfiltered=True),
-    Resource(address="/affinitylabels", shape=documents.AFFINITY_LABEL, records=records.labels, id="label_id",
-             root="affinity_labels", by_name=True, admins=True,
+    Resource(address="/disks", shape=shown.DISK, records=records.disks, listed=False),
+    Resource(address="/affinitylabels", shape=documents.AFFINITY_LABEL, records=records.table("labels"),
+             id="label_id", root="affinity_labels", by_name=True, admins=True,
              post=Change(run=does(lambda e: e.labels.add), permit=Permit.TAG_MANAGEMENT,
                          takes=commands.LABEL_PARTS, past="comment description", needs={"name": "name"},
                          called="label", status=201),
@@ -156,8 +139,8 @@ RESOURCES = (
                         takes=commands.LABEL_PARTS, past="comment description"),
              delete=Change(run=does(lambda e: e.labels.remove, "label_id"), permit=Permit.TAG_MANAGEMENT,
                            checks=True)),
-    *commands.label_members("vms", "vm_id", shown.VM_MENTION),
-    *commands.label_members("hosts", "host_id", shown.HOST_MENTION),
+    commands.label_members("vms", "vm_id", shown.VM_MENTION),
+    commands.label_members("hosts", "host_id", shown.HOST_MENTION),
     # Filters, weights and balance in the body are ignored, as the engine ignores them.
     Resource(address="/schedulingpolicies", shape=documents.SCHEDULING_POLICY,
              records=records.table("policies"), id="policy_id", root="scheduling_policies", admins=True,
@@ -175,23 +158,16 @@ RESOURCES = (
                           lambda e: e.policies.add_weight),
     commands.policy_parts("balances", documents.BALANCE, {}, lambda e: e.policies.set_balance),
     Resource(address="/schedulingpolicyunits", shape=documents.SCHEDULING_POLICY_UNIT,
-             records=records.table("units"), id="unit_id", root="scheduling_policy_units", admins=True,
-             delete=Change(run=does(lambda e: e.policies.delete_unit, "unit_id"),
-                           permit=Permit.EDIT_STORAGE_POOL_CONFIGURATION)),
-    Resource(address="/tags", shape=documents.TAG, records=records.tags, admins=True,
-             post=Change(run=does(lambda e: e.tags.add), permit=Permit.TAG_MANAGEMENT,
-                         takes={"name": text("name")}, needs={"name": "name"}, status=201)),
-    Resource(address="/users", shape=documents.USER, records=records.users, id="user", search="users"),
+             records=records.table("units"), root="scheduling_policy_units", admins=True),
+    Resource(address="/users", shape=documents.USER, records=records.users, id="user"),
     Resource(address="/users/<user>/permissions", shape=documents.PERMISSION, records=records.permissions,
              single=False),
-    Resource(address="/users/<user>/roles", shape=documents.ROLE, records=records.roles, single=False),
-    Resource(address="/permissions", shape=documents.PERMISSION, records=records.permissions, single=False),
     Resource(address="/clusters/<cluster_id>/permissions", shape=documents.PERMISSION,
              records=records.permissions, single=False),
     Resource(address="/roles", shape=documents.ROLE, records=records.roles),
     Resource(address="/roles/<role_id>/permits", shape=documents.PERMIT, records=records.permits,
              single=False),
-    Resource(address="/events", shape=documents.EVENT, records=records.event, id="event_id", search="events",
+    Resource(address="/events", shape=documents.EVENT, records=records.events, id="event_id", search="events",
              post=Change(run=commands.add_event, permit=Permit.INJECT_EXTERNAL_EVENTS,
                          takes={"origin": text("origin"), "severity": text("severity"),
                                 "custom_id": integer("custom_id"), "description": text("description"),
@@ -226,21 +202,18 @@ def routes() -> Map:
                 found[method, address] = partial(resource.carry_out, method=method, change=change), None
         for name in resource.actions:
             found["POST", f"{entity}/{name}"] = partial(resource.act, name=name), None
-    found["GET", "/"] = lambda call, _: documents.api(call, len(records.users(call, {}))), None
+    found["GET", "/"] = lambda call, _: documents.api(call), None
     found["GET", "/options/<name>"] = _option, None
     rules = [Rule(address, endpoint=answer, methods=[method]) for (method, address), answer in found.items()]
     return Map(rules, strict_slashes=False, merge_slashes=False)
 
 
-#: The engine's options that concern scheduling, as they are shipped (its 0000_config.sql).
-_FOR_ADMINISTRATORS = {"SchedulerAllowOverBooking": "false", "SpeedOptimizationSchedulingThreshold": "10"}
 #: VMs have whatever custom properties they are given here.
-_FOR_ALL = {"MaxVmNameLength": "64", "UserDefinedVMProperties": "", "UserSessionTimeOutInterval": "30"}
+_OPTIONS = {"UserDefinedVMProperties": ""}
 
 
 def _option(call: Call, of: Ids) -> str:
-    """Give an option; one that the API shows nobody, or does not know, is absent."""
-    options = _FOR_ALL | (_FOR_ADMINISTRATORS if call.user.admin else {})
-    if of["name"] not in options:
+    """Give an option; one that the API does not know is absent."""
+    if of["name"] not in _OPTIONS:
         raise absent()
-    return documents.option(of["name"], options[of["name"]])
+    return documents.option(of["name"], _OPTIONS[of["name"]])

@@ -23,6 +23,8 @@ from .filters import Request, cpu_overloaded
 from .rank_selector import Record, best_host
 
 Placed = TypeVar("Placed")
+#: What a user is told of an answer that the engine fails on.
+_BROKEN = "Internal Engine Error"
 
 _FILTERS = {
     built_in.MEMORY_FILTER: filters.MEMORY,
@@ -37,9 +39,9 @@ _WEIGHTS: dict[str, weights.Weight] = {
     built_in.HA_RESERVATION_WEIGHT: weights.ha_reservation,
     built_in.VM_AFFINITY_WEIGHT: weights.vm_affinity,
     built_in.VM_TO_HOST_WEIGHT: weights.vm_to_host,
-    built_in.HOSTED_ENGINE_WEIGHT: weights.hosted_engine,
+    built_in.HOSTED_ENGINE_WEIGHT: weights.indifferent,
     built_in.HIGH_PERFORMANCE_WEIGHT: weights.high_performance,
-    built_in.NUMA_PINNING_WEIGHT: weights.numa_pinning,
+    built_in.NUMA_PINNING_WEIGHT: weights.indifferent,
 }
 
 
@@ -93,17 +95,14 @@ class Scheduler:
                 return hosts[0].id
             weighed = self._external.weigh(request, cluster, hosts)
         except Malformed:
-            raise rejections.internal_error() from None
+            raise rejections.bad_parameters(_BROKEN) from None
         return self._best(snapshot, request, cluster, hosts, weighed)
 
     def _filtered(self, snapshot: Snapshot, request: Request, action: str) -> tuple[Host, ...]:
         hosts = request.candidates(snapshot)
         if not hosts:
-            raise rejections.Rejected(
-                rejections.Message(
-                    "There are no hosts to use. Check that the cluster contains at least one host in Up"
-                    " state."
-                )
+            raise rejections.bad_parameters(
+                "There are no hosts to use. Check that the cluster contains at least one host in Up state."
             )
         enabled = {entry.unit for entry in self._policy(self._cluster(request)).filters}
         if request.without_vm_affinity:
@@ -145,7 +144,7 @@ class Scheduler:
         ids = [host.id for host in hosts]
         best = best_host(ids, [*own, *external], factors) or ids[0]
         if best not in ids:
-            raise rejections.internal_error()
+            raise rejections.bad_parameters(_BROKEN)
         return best
 
     def _cluster(self, request: Request) -> Cluster:

@@ -63,19 +63,14 @@ def _ha_counts(snapshot: Snapshot, cluster: Cluster, hosts: Sequence[Host]) -> W
     }
 
 
-def hosted_engine(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> Weights:
-    """Say nothing: no host here has a score of its own. The order in which it is said still counts."""
+def indifferent(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> Weights:
+    """Say nothing, as no host here has a score of its own, and no VM NUMA nodes. Its order still counts."""
     return dict.fromkeys(_ids(hosts), 1)
 
 
 def high_performance(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> Weights:
     """Say nothing, VM for VM: no VM here is a high-performance one."""
     return _summed(dict.fromkeys(_ids(hosts), 1) for _ in vms)
-
-
-def numa_pinning(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> Weights:
-    """Say nothing: no VM here is pinned to NUMA nodes."""
-    return dict.fromkeys(_ids(hosts), 1)
 
 
 def vm_affinity(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> Weights:

@@ -29,9 +29,8 @@ from ovirt_placement.model import (
 )
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
-from ovirt_simulator.http.server import serve, serve_recording
+from ovirt_simulator.http.server import serve
 from tests import builders
-from tests.placement.engine_server import PASSWORD, RECORDING, EngineServer, serving
 from tests.placement.model.test_state_file import AROUND, VECTORS
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -211,18 +210,3 @@ def test_what_cannot_be_is_refused_by_type(
 ) -> None:
     with pytest.raises(kind):
         migration.migrate(pair[1], vm, host, "repair-1")
-
-
-def test_the_recording_is_read_through_the_simulator() -> None:
-    recorded = serve_recording(RECORDING)
-    try:
-        settings = EngineSettings(url=recorded.api_url, username="admin@internal")
-        with EngineConnection(settings, {"OVIRT_PASSWORD": "anything"}) as connection:
-            through_simulator = read_snapshot(connection, devices=True)
-    finally:
-        recorded.close()
-    with serving(EngineServer()) as server:
-        settings = EngineSettings(url=server.url, username="admin@internal")
-        with EngineConnection(settings, {"OVIRT_PASSWORD": PASSWORD}) as connection:
-            assert through_simulator == read_snapshot(connection, devices=True)
-    assert len(through_simulator.vms) == 5

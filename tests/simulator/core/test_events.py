@@ -6,16 +6,17 @@ from typing import Any
 
 import pytest
 
-from ovirt_simulator.core.external_events import ExternalEvent
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.entities import Event
 from ovirt_simulator.core.settings import Settings
 from tests.builders import host, vm
 from tests.simulator.core import engines
 
+FIELDS: dict[str, Any] = {"origin": "tests", "severity": "warning", "custom_id": 1, "description": "d"}
 
-def external(**fields: Any) -> ExternalEvent:
-    return ExternalEvent(
-        **{"origin": "tests", "severity": "warning", "custom_id": 1, "description": "d", **fields}
-    )
+
+def add(engine: Engine, **fields: Any) -> Event:
+    return engine.events.add(**{**FIELDS, **fields})
 
 
 def test_an_event_is_there_before_the_state_it_speaks_of() -> None:
@@ -58,15 +59,13 @@ def test_an_event_may_show_late() -> None:
 def test_the_author_of_an_event_finds_it_at_once() -> None:
     settings = Settings(late_event_probability=1.0, late_event_seconds=3.0)
     engine = engines.engine(host("h1"), settings=settings)
-    event = engine.events.add(external())
+    event = add(engine)
     assert engine.queries.events() == (event,)
 
 
 def test_an_external_event_is_kept_as_it_was_reported() -> None:
     engine = engines.engine(host("h1"), vm("v"))
-    event = engine.events.add(
-        external(severity="alert", vm="v", host="h1", custom_data="x", description="y" * 20000)
-    )
+    event = add(engine, severity="alert", vm="v", host="h1", custom_data="x", description="y" * 20000)
     assert (event.code, event.severity, event.origin, event.custom_id) == (9804, "alert", "tests", 1)
     assert len(event.description) == 10000
     assert event.vm is not None
@@ -77,36 +76,36 @@ def test_an_external_event_is_kept_as_it_was_reported() -> None:
 @pytest.mark.parametrize(("severity", "code"), [("normal", 9801), ("warning", 9802), ("error", 9803)])
 def test_the_code_reports_the_severity(severity: str, code: int) -> None:
     engine = engines.engine(host("h1"))
-    assert engine.events.add(external(severity=severity)).code == code
+    assert add(engine, severity=severity).code == code
 
 
 def test_origin_and_custom_id_are_unique() -> None:
     engine = engines.engine(host("h1"))
-    engine.events.add(external())
-    refusal = engines.refused(engine.events.add, external())
+    add(engine)
+    refusal = engines.refused(add, engine)
     assert refusal.http_status == 400
     assert refusal.detail == (
         "[=Cannot add External Event. External Event with this custom id already exists.]"
     )
-    engine.events.add(external(custom_id=2))
-    engine.events.add(external(origin="others"))
+    add(engine, custom_id=2)
+    add(engine, origin="others")
 
 
 def test_an_event_of_the_engines_origin_is_refused() -> None:
     engine = engines.engine(host("h1"))
-    assert engines.refused(engine.events.add, external(origin="OVIRT")).http_status == 400
+    assert engines.refused(add, engine, origin="OVIRT").http_status == 400
     assert engine.queries.events() == ()
 
 
 def test_a_vm_that_is_not_there_is_no_reason_to_refuse_an_event() -> None:
     engine = engines.engine(host("h1"))
-    event = engine.events.add(external(vm="nobody"))
+    event = add(engine, vm="nobody")
     assert event.vm is None
     assert engine.queries.events() == (event,)
 
 
 def test_an_event_with_another_custom_id_floods_nothing() -> None:
     engine = engines.engine(host("h1"))
-    assert engine.events.add(external()).flood_rate == 30
-    engine.events.add(external(custom_id=2))
+    assert add(engine).flood_rate == 30
+    add(engine, custom_id=2)
     assert len(engine.queries.events()) == 2

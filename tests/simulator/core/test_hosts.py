@@ -8,7 +8,6 @@ from msgspec.structs import replace
 from ovirt_simulator.core.faults import MigrationFault
 from ovirt_simulator.core.rejections import NotFound
 from ovirt_simulator.core.settings import PROMPT, USUAL
-from ovirt_simulator.core.vm_memory import required_mb
 from tests.builders import TOGETHER, group, host, vm
 from tests.simulator.core import engines
 
@@ -133,20 +132,6 @@ def test_a_host_that_answers_again_while_it_is_connecting_is_up_and_lost_nothing
     engine.advance(100)
     assert (engines.host(engine, "h1").status, engines.where(engine, "v")) == ("up", ("up", "h1"))
     assert engines.codes(engine) == [10802]
-
-
-def test_after_a_start_hosts_have_the_memory_of_empty_ones_for_a_while() -> None:
-    """Recorded of a real engine: for 13.7 s, with 21 VMs up."""
-    settings = replace(PROMPT, memory_count_seconds=14.0)
-    engine = engines.engine(
-        host("h1", free_mb=1000), host("h2", free_mb=5000), vm("v", "h1"), settings=settings
-    )
-    needed = required_mb(vm("v", "h1"))
-    assert [engines.host(engine, one).free_mb for one in ("h1", "h2")] == [1000 + needed, 5000]
-    engine.advance(13)
-    assert engines.host(engine, "h1").free_mb == 1000 + needed
-    engine.advance(1)
-    assert engines.host(engine, "h1").free_mb == 1000
 
 
 def test_a_restart_waits_for_a_host() -> None:

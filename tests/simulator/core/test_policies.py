@@ -96,8 +96,6 @@ def test_what_a_policy_may_not_be() -> None:
         engines.refused(engine.policies.edit, NONE, name="mine"),
         engines.refused(engine.policies.remove, NONE),
         engines.refused(engine.policies.remove, engine.queries.clusters()[0].policy_id),
-        engines.refused(engine.policies.delete_unit, unit_id(engine, "F")),
-        engines.refused(engine.policies.delete_unit, MEMORY_FILTER),
     ]
     assert {refusal.http_status for refusal in refused} == {400}
     assert "cluster1" in refused[6].detail
@@ -155,12 +153,3 @@ def test_a_ratio_of_cpus_is_the_weights_property_and_kept() -> None:
     known = {unit.name: set(unit.properties) for unit in engine.queries.state.units.values()}
     assert known["OptimalForCpuEvenDistribution"] == {"VCpuToPhysicalCpuRatio"}
     assert known["CPUOverloaded"] == {"HighUtilization", "CpuOverCommitDurationMinutes"}
-
-
-def test_an_unused_external_unit_can_be_forgotten() -> None:
-    engine = small()
-    own = engine.queries.clusters()[0].policy_id
-    forgotten = unit_id(engine, "F")
-    engine.policies.remove_unit(own, forgotten)
-    engine.policies.delete_unit(forgotten)
-    assert forgotten not in engine.queries.state.units

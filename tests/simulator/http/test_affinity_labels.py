@@ -1,13 +1,9 @@
-"""Affinity labels and tags are added, given to VMs and hosts, taken away and removed."""
+"""Affinity labels are added, given to VMs and hosts, taken away and removed."""
 
 from __future__ import annotations
 
 import pytest
 from ovirtsdk4 import Connection, Error, NotFoundError, types
-
-from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.http.server import Server
-from tests.simulator.http.plain import request
 
 
 def test_a_labels_life(sdk: Connection) -> None:
@@ -37,19 +33,6 @@ def test_names_are_unique(sdk: Connection) -> None:
     assert caught.value.code == 409
 
 
-def test_given_to_a_vm_or_host(sdk: Connection, server: Server) -> None:
-    system = sdk.system_service()
-    of_vm = system.vms_service().vm_service("web1").affinity_labels_service()
-    of_host = system.hosts_service().host_service("host1").affinity_labels_service()
-    for labels in (of_vm, of_host):
-        assert labels.add(types.AffinityLabel(id="empty")).name == "empty"
-        assert [label.id for label in labels.list()] == ["empty"]
-        labels.label_service("empty").remove()
-        assert labels.list() == []
-    reply = request(f"{server.api_url}/vms/web1/affinitylabels", "POST", '<affinity_label id="empty"/>')
-    assert reply.status == 201
-
-
 def test_added_with_members(sdk: Connection) -> None:
     labels = sdk.system_service().affinity_labels_service()
     label = labels.add(
@@ -57,9 +40,3 @@ def test_added_with_members(sdk: Connection) -> None:
     )
     (shown,) = (each for each in labels.list(follow="vms,hosts") if each.id == label.id)
     assert ([vm.id for vm in shown.vms], [host.id for host in shown.hosts]) == (["web1"], ["far"])
-
-
-def test_a_tag_that_a_vm_has_is_reported_differently(sdk: Connection, engine: Engine) -> None:
-    sdk.system_service().vms_service().vm_service("web1").tags_service().add(types.Tag(name="red"))
-    event = engine.queries.events()[0]
-    assert (event.code, event.description) == (454, "Tag red already attached to VM(s) web1.")

@@ -30,7 +30,7 @@ def test_polled_to_the_end(engine: Engine, sdk: Connection) -> None:
     assert "Source: beta, Destination: alpha" in events[1].description
 
 
-def test_progress_and_summaries_show_it(engine: Engine, sdk: Connection) -> None:
+def test_progress_and_searches_show_it(engine: Engine, sdk: Connection) -> None:
     engine.faults.next_migrations(MigrationFault(slow=10))
     system = sdk.system_service()
     system.vms_service().vm_service("web2").migrate(host=types.Host(name="alpha"))
@@ -41,15 +41,13 @@ def test_progress_and_summaries_show_it(engine: Engine, sdk: Connection) -> None
         if each.name == "migration.progress"
     )
     assert 0 < progress.values[0].datum < 100
-    hosts = {host.id: host.summary.migrating for host in system.hosts_service().list()}
-    assert (hosts["host1"], hosts["host2"], hosts["host3"]) == (1, 1, 0)
     assert system.vms_service().list(search="status=migratingfrom")[0].id == "web2"
 
 
 def test_the_answer_has_a_job(engine: Engine, server: Server, sdk: Connection) -> None:
     reply = request(f"{server.api_url}/vms/web2/migrate", "POST", '<action><host id="host1"/></action>')
     assert reply.status == 200
-    assert [node.tag for node in reply.xml] == ["host", "job", "status", "vm"]
+    assert [node.tag for node in reply.xml] == ["job", "status", "vm"]
     assert reply.xml.findtext("status") == "complete"
     job = sdk.system_service().jobs_service().job_service(reply.xml.find("job").get("id"))
     assert job.get().status == types.JobStatus.STARTED

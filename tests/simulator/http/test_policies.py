@@ -87,5 +87,4 @@ def test_a_cluster_is_changed(sdk: Connection) -> None:
     service = sdk.system_service().clusters_service().cluster_service("cluster2")
     changed = service.update(types.Cluster(ha_reservation=True, description="now reserved"))
     assert (changed.ha_reservation, changed.description) == (True, "now reserved")
-    assert changed.management_network.id == "net1", "answers to changes are populated"
     assert service.get().ha_reservation is True

@@ -15,8 +15,6 @@ GIB = 1 << 30
 def test_the_root_says_which_engine_this_is(sdk: Connection) -> None:
     api = sdk.system_service().get()
     assert (api.product_info.version.major, api.product_info.version.minor) == (4, 5)
-    assert (api.summary.hosts.active, api.summary.hosts.total) == (3, 4)
-    assert (api.summary.vms.active, api.summary.vms.total) == (9, 11)
     assert sdk.test()
 
 
@@ -36,12 +34,6 @@ def test_clusters(sdk: Connection) -> None:
     assert policy.name == "none"
 
 
-def test_only_all_content_shows_the_management_network(sdk: Connection) -> None:
-    service = sdk.system_service().clusters_service().cluster_service("cluster1")
-    assert service.get().management_network is None
-    assert service.get(query={"all_content": "true"}).management_network.id == "net1"
-
-
 def test_hosts(sdk: Connection) -> None:
     hosts = {host.id: host for host in sdk.system_service().hosts_service().list()}
     assert list(hosts) == ["host1", "host2", "far", "host3"], "by name"
@@ -54,16 +46,6 @@ def test_hosts(sdk: Connection) -> None:
         32,
     )
     assert hosts["host3"].status == types.HostStatus.MAINTENANCE
-    assert (alpha.summary.active, alpha.summary.migrating, alpha.summary.total) == (5, 0, 5)
-    assert alpha.hosted_engine is None
-
-
-def test_only_all_content_shows_the_hosted_engine_agent(sdk: Connection) -> None:
-    hosts = {host.id: host for host in sdk.system_service().hosts_service().list(all_content=True)}
-    assert hosts["host1"].hosted_engine.active is True
-    assert hosts["host3"].hosted_engine.local_maintenance is True
-    assert hosts["far"].hosted_engine is None
-    assert hosts["far"].network_operation_in_progress is False
 
 
 def test_vms(sdk: Connection) -> None:
@@ -98,7 +80,6 @@ def test_where_a_vm_may_run(sdk: Connection) -> None:
 
 def test_tags(sdk: Connection) -> None:
     system = sdk.system_service()
-    assert [tag.name for tag in system.tags_service().list()] == ["blue", "red", "ssd", "root"]
     web1 = system.vms_service().vm_service("web1").tags_service().list()
     assert sorted(tag.name for tag in web1) == ["blue", "red"]
     assert [tag.name for tag in system.hosts_service().host_service("host1").tags_service().list()] == ["ssd"]
@@ -153,10 +134,6 @@ def test_labels(sdk: Connection) -> None:
     assert set(labels) == {"backend", "empty"}
     assert [vm.id for vm in sdk.follow_link(labels["backend"].vms)] == ["db1", "idle"]
     assert [host.id for host in sdk.follow_link(labels["backend"].hosts)] == ["host2"]
-    assert [
-        label.id for label in system.vms_service().vm_service("idle").affinity_labels_service().list()
-    ] == ["backend"]
-    assert system.hosts_service().host_service("host1").affinity_labels_service().list() == []
 
 
 def test_policies_and_units(sdk: Connection) -> None:
@@ -180,12 +157,10 @@ def test_networks_and_data_centers(sdk: Connection) -> None:
     assert (profile.name, profile.network.id) == ("mgmt", "net1")
     (data_center,) = system.data_centers_service().list()
     assert (data_center.name, data_center.status) == ("DC", types.DataCenterStatus.UP)
-    clusters = system.data_centers_service().data_center_service("dc1").clusters_service().list()
-    assert len(clusters) == 2
 
 
 @pytest.mark.parametrize(
-    "collection", ["vms", "hosts", "clusters", "affinitylabels", "jobs", "tags", "schedulingpolicies"]
+    "collection", ["vms", "hosts", "clusters", "affinitylabels", "jobs", "schedulingpolicies"]
 )
 def test_what_is_not_there_is_404_with_an_empty_body(server: Server, collection: str) -> None:
     reply = request(f"{server.api_url}/{collection}/none")

@@ -136,26 +136,12 @@ def test_many_clients_at_once(engine: Engine, server: Server) -> None:
     assert failures == []
 
 
-def test_parameters_behind_the_path(server: Server) -> None:
-    """The engine takes every parameter there too; the query goes before them."""
-    assert len(request(f"{server.api_url}/vms;max=2").xml) == 2
-    assert len(request(f"{server.api_url}/vms;max=2;search=name=web*").xml) == 2
-    assert len(request(f"{server.api_url}/vms;max=2?max=3").xml) == 3
-    assert len(request(f"{server.api_url}/clusters;max=1/cluster1/affinitygroups").xml) == 3
-    assert request(f"{server.api_url}/vms/web1;follow=tags").xml.find("tags/tag") is not None
-
-
-@pytest.mark.parametrize("path", ["tags", "affinitylabels", "vms/web1/tags", "schedulingpolicies", "roles"])
+@pytest.mark.parametrize("path", ["affinitylabels", "vms/web1/tags", "roles"])
 def test_max_cuts_every_list(server: Server, path: str) -> None:
     whole = len(request(f"{server.api_url}/{path}").xml)
     assert whole > 1
     assert [len(request(f"{server.api_url}/{path}?max={most}").xml) for most in (1, 0, -1)] == [1, 0, whole]
     assert request(f"{server.api_url}/{path}?max=-2").status == 500
-
-
-def test_whether_it_lives_can_be_asked_without_a_log_in(server: Server) -> None:
-    reply = request(f"{server.url}/ovirt-engine/services/health", user=None)
-    assert (reply.status, reply.body) == (200, b"DB Up!Welcome to Health Status!")
 
 
 @pytest.mark.system

@@ -50,9 +50,6 @@ def test_a_token(server: Server) -> None:
         ({"username": "nobody@internal"}, "access_denied", "Cannot authenticate user 'nobody@internal'"),
         ({"username": "admin@elsewhere"}, "access_denied", "No valid profile found in credentials."),
         ({"username": "admin"}, "access_denied", "No profile found in credentials."),
-        ({"username": "@internal"}, "access_denied", "No user name found in credentials."),
-        ({"grant_type": "nonsense"}, "unsupported_grant_type", "nonsense"),
-        ({"accept": "*/*"}, "invalid_request", "Missing parameter: 'Accept Header'"),
     ],
 )
 def test_an_error_is_400_in_the_apis_spelling(
@@ -63,11 +60,6 @@ def test_an_error_is_400_in_the_apis_spelling(
     assert reply.status == 400
     assert answer["error_code"] == code
     assert text in answer["error"]
-
-
-def test_another_scope_has_oauths_spelling(server: Server) -> None:
-    reply = log_in(server, scope="ovirt-app-admin")
-    assert (reply.status, json.loads(reply.body)["error"]) == (400, "invalid_scope")
 
 
 def test_the_sdk_says_who_cannot_log_in(server: Server) -> None:
@@ -129,15 +121,3 @@ def test_401_is_the_containers(server: Server, user: str | None) -> None:
     assert reply.headers["www-authenticate"] == 'Basic realm="RESTAPI"'
     assert reply.headers["content-type"] == "text/html;charset=UTF-8"
     assert b"<html>" in reply.body
-
-
-def test_basic_authentication(server: Server) -> None:
-    assert request(f"{server.api_url}/vms").status == 200
-
-
-PERSISTENT = {"Prefer": "persistent-auth"}
-
-
-def test_without_being_asked_for_there_is_no_cookie(server: Server) -> None:
-    assert "set-cookie" not in request(server.api_url).headers
-    assert "set-cookie" not in request(server.api_url, user=None, headers=PERSISTENT).headers

@@ -8,7 +8,7 @@ from __future__ import annotations
 import socket
 import threading
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime
 from http.client import HTTPConnection
@@ -119,7 +119,7 @@ def test_connections_are_kept_however_many(engine: Engine) -> None:
         connections = [stack.enter_context(closing(HTTPConnection(netloc))) for _ in range(30)]
         for _ in range(2):
             for connection in connections:
-                connection.request("GET", "/ovirt-engine/services/health")
+                connection.request("POST", "/ovirt-engine/services/sso-logout")
                 reply = connection.getresponse()
                 reply.read()
                 assert (reply.status, reply.getheader("Connection")) == (200, None)
@@ -142,19 +142,20 @@ def test_threads_are_started_when_requests_need_them(engine: Engine) -> None:
     assert 0 < one_by_one <= 5
 
 
-def test_of_more_clients_than_threads_as_many_are_answered_at_once_and_then_the_others() -> None:
+def test_of_more_clients_than_threads_as_many_are_answered_at_once_and_then_the_others(
+    engine: Engine,
+) -> None:
     busy, gate = threading.Semaphore(0), threading.Event()
     answered = []
 
-    class Busy:
-        def answer(self, *_: object) -> Response:
-            busy.release()
-            gate.wait(LONG_SECONDS)
-            answered.append(threading.current_thread().name)
-            return Response()
+    def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        busy.release()
+        gate.wait(LONG_SECONDS)
+        answered.append(threading.current_thread().name)
+        return Response()(environ, start_response)
 
-    control = Control(Tokens(default_users("password"), 60.0))
-    server = Server(Busy(), control, "127.0.0.1:0", None, threads=4)
+    control = Control(Tokens(default_users("password"), 60.0), engine)
+    server = Server(answer, control, "127.0.0.1:0", None, threads=4)
     with closing(server), ExitStack() as stack:
         clients = [stack.enter_context(sent(server, "GET", f"vms/{number}")) for number in range(40)]
         assert all(busy.acquire(timeout=LONG_SECONDS) for _ in range(4))

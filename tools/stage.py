@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import random
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -35,12 +36,13 @@ SIZES = Sizes(hosts=500, vms=10_000, groups=1_000)
 EVENTS_PER_SECOND = 20
 
 #: Who asks the engine: the inventory, and the workers of the proxy or the page, which should not.
-INVENTORY_USER, WORKERS_USER = "reader@internal", "user@internal"
-_ADMIN = {"Authorization": "Basic " + b64encode(b"admin@internal:password").decode()}
+INVENTORY_USER, WORKERS_USER, ADMIN = "reader@internal", "user@internal", "admin@internal"
+_HEADERS = {"Authorization": "Basic " + b64encode(b"admin@internal:password").decode()}
 
 #: As /run is, where an inventory publishes.
 _IN_MEMORY = "/dev/shm"
-_TRIVIAL = """
+#: Units that do nothing: what a call costs beyond theirs is a unit's own.
+TRIVIAL = """
 class TrivialFilter:
     def do_filter(self, hosts, vm, args):
         return hosts
@@ -57,7 +59,13 @@ def of_records(rows: Sequence[Mapping[str, Any]]) -> str:
     return table([[row.get(header, "") for header in headers] for row in rows], headers)
 
 
-class World(NamedTuple):
+def quantiles(times: list[float]) -> tuple[float, float]:
+    """p50 and p99 in milliseconds."""
+    cuts = statistics.quantiles(times, n=100)
+    return cuts[49] * 1e3, cuts[98] * 1e3
+
+
+class Stage(NamedTuple):
     """The running processes, and what they cost."""
 
     folder: Path
@@ -77,10 +85,14 @@ class World(NamedTuple):
     def port(self) -> int:
         return urlsplit(self.proxy).port or 0
 
+    @property
+    def hosts(self) -> list[str]:
+        return [host.id for host in self.snapshot.hosts]
+
     def requests(self) -> dict[str, int]:
         """Give how many requests the inventory, the workers and the administrator have made so far."""
         counts = json.loads(self._read("/simulator/requests"))
-        return {user: counts.get(user, 0) for user in (INVENTORY_USER, WORKERS_USER, "admin@internal")}
+        return {user: counts.get(user, 0) for user in (INVENTORY_USER, WORKERS_USER, ADMIN)}
 
     def last_event(self) -> int:
         """Give the id of the newest event: how many there have been."""
@@ -97,9 +109,26 @@ class World(NamedTuple):
         """Give the process that was started with a command that has this in it."""
         return next(process for process in psutil.Process().children() if word in _command(process))
 
+    def await_statistics(self) -> None:
+        """Wait until the readings of the start are over, which keep the simulator busy for seconds."""
+        while age(Moments(*ask_moments(self.config.inventory.directory, 30.0)).statistics_at) is None:
+            time.sleep(0.2)
+
+    @contextmanager
+    def churning(self) -> Iterator[None]:
+        """Let a process of its own keep the engine busy."""
+        command = [sys.executable, "-m", "tools.stage", self.engine, str(self.state)]
+        with subprocess.Popen(command) as process:
+            try:
+                yield
+                if process.poll() is not None:
+                    raise RuntimeError("nothing kept the engine busy any more")
+            finally:
+                process.terminate()
+
     def _read(self, path: str) -> bytes:
         connection = http.client.HTTPConnection(urlsplit(self.engine).netloc)
-        connection.request("GET", path, headers=_ADMIN)
+        connection.request("GET", path, headers=_HEADERS)
         found = connection.getresponse().read()
         connection.close()
         return found
@@ -107,68 +136,54 @@ class World(NamedTuple):
 
 @contextmanager
 def running(
-    sizes: Sizes = SIZES, *, proxy: bool = False, page: bool = False, inventory: str = ""
-) -> Iterator[World]:
-    """Run it until the block ends; `inventory` are further lines of that section of the configuration."""
+    sizes: Sizes = SIZES,
+    *,
+    proxy: bool = False,
+    page: bool = False,
+    inventory: str = "",
+    plugin: str = TRIVIAL,
+) -> Iterator[Stage]:
+    """Run it until the block ends; `inventory` are further lines of that section of the configuration.
+
+    `plugin` is a further plugin of the proxy's.
+    """
     snapshot = generate(sizes, seed=1)
     with tempfile.TemporaryDirectory(dir=_IN_MEMORY) as name:
         folder = Path(name)
         (folder / "state.json").write_bytes(state_file.dumps(snapshot))
-        (folder / "trivial").mkdir()
-        (folder / "trivial" / "trivial.py").write_text(_TRIVIAL)
+        (folder / "plugins").mkdir()
+        (folder / "plugins" / "further.py").write_text(plugin)
         environment = {"OVIRT_PLACEMENT_CONFIG": str(folder / f"{WORKERS_USER}.toml")}
         with Processes(folder, environment) as processes:
-            engine = _start(
-                processes, f"ovirt-simulator run --listen 127.0.0.1:0 --state {folder}/state.json"
-            )
+
+            def start(command: str) -> str:
+                return address(processes.start(command.split()[0], command.split()))
+
+            engine = start(f"ovirt-simulator run --listen 127.0.0.1:0 --state {folder}/state.json")
             for user, more in ((INVENTORY_USER, ""), (WORKERS_USER, _PAGE)):
                 url, file = f"{engine}/ovirt-engine/api", f"{user}.toml"
                 write_configuration(folder, url, name=file, user=user, inventory=inventory, more=more)
-            _start(processes, f"ovirt-placement inventory run --config {folder}/{INVENTORY_USER}.toml")
-            plugins = f"--plugins {PLUGINS} --plugins {folder}/trivial"
+            start(f"ovirt-placement inventory run --config {folder}/{INVENTORY_USER}.toml")
+            plugins = f"--plugins {PLUGINS} --plugins {folder}/plugins"
             scheduler = f"ovirt-scheduler-proxy run --listen 127.0.0.1:0 {plugins}"
             web = f"ovirt-placement-web run --config {folder}/{WORKERS_USER}.toml"
-            yield World(
+            yield Stage(
                 folder,
                 engine,
-                _start(processes, scheduler) if proxy else "",
-                _start(processes, web).rstrip("/") if page else "",
+                start(scheduler) if proxy else "",
+                start(web).rstrip("/") if page else "",
                 snapshot,
                 configuration.load(folder / f"{INVENTORY_USER}.toml", {}),
             )
-
-
-def _start(processes: Processes, command: str) -> str:
-    arguments = command.split()
-    return address(processes.start(arguments[0], arguments))
 
 
 def _command(process: psutil.Process) -> str:
     return " ".join(process.cmdline())
 
 
-def await_statistics(config: Config) -> None:
-    """Wait until the readings of the start are over, which keep the simulator busy for seconds."""
-    while age(Moments(*ask_moments(config.inventory.directory, 30.0)).statistics_at) is None:
-        time.sleep(0.2)
-
-
 def processor_seconds(process: psutil.Process) -> float:
     times = process.cpu_times()
     return float(times.user + times.system)
-
-
-@contextmanager
-def churning(engine: str, state: Path) -> Iterator[None]:
-    """Let a process of its own keep the engine busy."""
-    command = [sys.executable, "-m", "tools.benchmarks.world", engine, str(state)]
-    with subprocess.Popen(command) as process:
-        try:
-            yield
-            if process.poll() is not None:
-                raise RuntimeError("nothing kept the engine busy any more")
-        finally:
-            process.terminate()
 
 
 def churn(engine: str, state: Path) -> None:
@@ -180,7 +195,7 @@ def churn(engine: str, state: Path) -> None:
     stopped = deque(vm.id for vm in snapshot.vms if vm.host is None)
     dice.shuffle(running)
     connection = http.client.HTTPConnection(urlsplit(engine).netloc)
-    headers = {**_ADMIN, "Content-Type": "application/xml"}
+    headers = {**_HEADERS, "Content-Type": "application/xml"}
 
     def act(vm: str, action: str, body: str = "") -> None:
         path = f"/ovirt-engine/api/vms/{vm}/{action}"
