@@ -19,7 +19,6 @@ from tools.engine_conformance.comparing import (
     as_hosts,
     compare,
     first_move,
-    one_of_the_runs,
     same,
     same_order,
 )
@@ -139,12 +138,6 @@ def test_what_the_engine_shuffles_may_come_in_any_order() -> None:
     assert not same_order(question(), runs, ["a", "c", "b"])
     assert not same_order(question(), runs, ["a", "b"])
     assert not same_order(question(), runs, ["a", "b", "c", "d"])
-
-
-def test_each_cluster_goes_its_own_way() -> None:
-    runs = [["a", "c"], ["b", "d"]]
-    assert one_of_the_runs(question(), runs, ["a", "d"])
-    assert not one_of_the_runs(question(), runs, ["a", "b", "d"])
 
 
 def test_the_first_move_counts_without_the_source() -> None:

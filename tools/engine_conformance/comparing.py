@@ -92,17 +92,6 @@ def same_order(question: Question, engine: Sequence[Sequence[str]], ours: Sequen
     return len(ours) == len(engine[0])
 
 
-def one_of_the_runs(question: Question, engine: Sequence[Sequence[str]], ours: Sequence[str]) -> bool:
-    """In each cluster what the engine asks for in one of its runs."""
-    cluster_of = {vm["id"]: vm["cluster"] for vm in question.state["vms"]}
-
-    def in_cluster(run: Sequence[str], cluster: str) -> tuple[str, ...]:
-        return tuple(vm for vm in run if cluster_of[vm] == cluster)
-
-    clusters = [cluster["id"] for cluster in question.state["clusters"]]
-    return all(in_cluster(ours, one) in {in_cluster(run, one) for run in engine} for one in clusters)
-
-
 def first_move(
     question: Question, engine: Sequence[Mapping[str, Any]], ours: Mapping[str, Any] | None
 ) -> bool:

@@ -353,13 +353,6 @@ def _rests(state: State, vm: str) -> bool:
     return any(one["id"] == vm and one["host"] is None for one in state["vms"])
 
 
-def cycling(random: Random, state: State) -> dict[str, Any]:
-    """As the timer asks: all clusters, and some commands fail."""
-    asked = {"runs": 60} if random.random() < 0.3 else enforcing(random, state) | {"runs": 60}
-    asked.pop("cluster", None)
-    return {**asked, "refused": [vm["id"] for vm in state["vms"]] if random.random() < 0.2 else []}
-
-
 def balancing(random: Random, state: State) -> dict[str, Any] | None:
     """The hosts that are asked about when load is balanced: those with nothing on its way."""
     limits = {

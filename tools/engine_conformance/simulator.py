@@ -15,7 +15,6 @@ from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.events import EventCode
 from ovirt_simulator.core.rejections import Rejected
 from ovirt_simulator.core.settings import PROMPT
-from ovirt_simulator.scheduler.affinity_enforcement import AffinityEnforcement
 from ovirt_simulator.scheduler.external import ExternalScheduler, ExternalUnits
 from ovirt_simulator.scheduler.filters import Filter, HostLoad, Request, cpu_overloaded
 from ovirt_simulator.scheduler.placing import Scheduler
@@ -111,20 +110,6 @@ def closure(question: Question) -> list[str]:
 def broken(question: Question) -> dict[str, bool]:
     state = engine_of(question)._backend.state
     return {group.id: affinity.is_broken(state, group) for group in state.groups.values()}
-
-
-def enforcement_cycle(question: Question) -> list[str]:
-    """The VMs that one cycle asks to migrate; the commands of some of them fail."""
-    backend = engine_of(question)._backend
-    asked: list[str] = []
-
-    def migrate(vm_id: str, reason: str, *, hosts: Any = ()) -> Any:
-        asked.append(vm_id)
-        if vm_id in question.request.get("refused", ()):
-            raise Rejected
-
-    AffinityEnforcement(backend, Scheduler(backend, ExternalUnits(backend, None)), migrate).cycle()
-    return asked
 
 
 def schedule(question: Question) -> dict[str, Any]:

@@ -148,10 +148,6 @@ def _candidates_only(question: Question, answer: Any) -> Any:
     return [host for host in answer if host in question.hosts] if isinstance(answer, list) else answer
 
 
-def _hard_only(group: State) -> State:
-    return group | {rule: _OFF for rule in _RULES if not group[rule]["enforcing"]}
-
-
 def _host_full_since_now(question: Question) -> Question:
     unknown = {host["id"] for host in question.state["hosts"] if host["cpu_percent"] is None}
     told = question.request.get("told", {}) | {host: {"overloaded_minutes": 0} for host in unknown}
@@ -265,11 +261,6 @@ CRASH_FOR_ALL = Switch(
     "F1-ends-what-asked",
     "The same crash ends what asked for hosts, as the enforcement of all clusters; ours goes on.",
     crash=lambda where: "VmAffinityFilterPolicyUnit" in where,
-)
-NO_SOFT_ENFORCEMENT = Switch(
-    "hard-rules-only",
-    "The simulator enforces hard rules only: soft ones need a second scheduling.",
-    instead=_each("affinity_groups", _hard_only),
 )
 UNKNOWN_USE_OF_A_HOST = Switch(
     "balance-without-host-statistics",

@@ -106,7 +106,6 @@ def _about_clusters() -> Iterator[Unit]:
     crash = (switches.CRASH_FOR_ALL,)
     once = (switches.PENDING_TWICE, switches.PERCENT_OF_CPUS, switches.NO_RULES)
     order = (switches.PHYSICAL_MEMORY_AS_TOLD, switches.ONLY_WHAT_IS_UP, *crash)
-    soft = (switches.NO_SOFT_ENFORCEMENT, *crash)
     unknown = (switches.UNKNOWN_USE_OF_A_HOST, switches.UNKNOWN_USE_OF_A_VM)
     moves = (*unknown, switches.ONLY_WHAT_IS_UP, switches.HOSTED_ENGINE_STAYS)
     of_cluster = questions.of_cluster
@@ -124,8 +123,6 @@ def _about_clusters() -> Iterator[Unit]:
         ("broken", "broken", of_cluster, "simulator", Copy(simulator.broken), as_is),
         ("enforcement", "enforcement", questions.enforcing, "product",
          Copy(product.enforcement, order, elsewhere), comparing.same_order),
-        ("enforcement-cycle", "manager", questions.cycling, "simulator",
-         Copy(simulator.enforcement_cycle, soft), comparing.one_of_the_runs),
         ("even-distribution", "balance", questions.balancing, "product",
          Copy(product.even_distribution_move, moves), comparing.first_move),
         ("schedule", "schedule", questions.moving, "simulator",

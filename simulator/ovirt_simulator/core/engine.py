@@ -8,7 +8,6 @@ from datetime import datetime
 
 from ovirt_placement import model
 
-from ..scheduler.affinity_enforcement import AffinityEnforcement
 from ..scheduler.cycles import LoadBalancing
 from ..scheduler.external import ExternalScheduler, ExternalUnits
 from ..scheduler.filters import HostLoad
@@ -99,7 +98,7 @@ class Engine:
         self.policies = PolicyCommands(backend)
         self.events = EventCommands(backend)
         resume(backend, running, migrations, maintenance)
-        self._start_loops(scheduler, external)
+        self._start_loops(external)
 
     @classmethod
     def from_snapshot(
@@ -124,13 +123,12 @@ class Engine:
         external.discover()
         return cls(backend, external)
 
-    def _start_loops(self, scheduler: Scheduler, external: ExternalUnits) -> None:
+    def _start_loops(self, external: ExternalUnits) -> None:
         backend, settings, migrate = self._backend, self._backend.settings, self.vms.migrate_by_system
         host_load = HostLoad(backend)
         host_load.cycle()
         for seconds, cycle in (
             (settings.statistics_seconds, host_load.cycle),
-            (settings.affinity_enforcement_seconds, AffinityEnforcement(backend, scheduler, migrate).cycle),
             (settings.load_balancing_seconds, LoadBalancing(backend, external, migrate).cycle),
         ):
             if seconds is not None:
