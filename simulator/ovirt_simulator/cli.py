@@ -6,7 +6,7 @@ import argparse
 import logging
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ovirt_placement.model import state_file
@@ -73,7 +73,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--http-threads",
-        type=_threads,
+        type=_number(int, 1),
         default=THREADS,
         metavar="N",
         help=f"how many requests are answered at once (default: {THREADS}); more wait, as in an engine",
@@ -81,7 +81,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--proxy", metavar="URL", help="the external scheduler, asked for its units once")
     parser.add_argument(
         "--time-scale",
-        type=_time_scale,
+        type=_number(float, 0),
         default=1.0,
         metavar="X",
         help="simulated seconds a second (default: 1); with 0, time passes only by POST /simulator/advance",
@@ -103,28 +103,22 @@ def _add_generate(parser: argparse.ArgumentParser) -> None:
     for name in ("clusters", "hosts", "vms", "groups"):
         number = getattr(usual, name)
         help_text = f"how many {name} (default: {number})"
-        parser.add_argument(f"--{name}", type=_count, default=number, metavar="N", help=help_text)
+        parser.add_argument(f"--{name}", type=_number(int, 0), default=number, metavar="N", help=help_text)
     parser.add_argument("--seed", type=int, default=0, help="draws another cluster (default: 0)")
     parser.set_defaults(run=_generate)
 
 
-def _count(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f'"{text}": a whole number, at least 0')
-    return int(text)
+def _number(kind: type[int] | type[float], least: int) -> Callable[[str], float]:
+    """What reads a number, at least `least`."""
+    said = "a whole number" if kind is int else "a number"
 
+    def read(text: str) -> float:
+        try:
+            number = kind(text)
+        except ValueError:
+            number = math.nan
+        if not least <= number < math.inf:
+            raise argparse.ArgumentTypeError(f'"{text}": {said}, at least {least}')
+        return number
 
-def _threads(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f'"{text}": a whole number, at least 1')
-    return int(text)
-
-
-def _time_scale(text: str) -> float:
-    try:
-        scale = float(text)
-    except ValueError:
-        scale = math.nan
-    if not 0 <= scale < math.inf:
-        raise argparse.ArgumentTypeError(f'"{text}": a number, at least 0')
-    return scale
+    return read

@@ -18,8 +18,7 @@ from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.scheduler.external import ExternalScheduler, ExternalUnits
 from ovirt_simulator.scheduler.filters import Filter, HostLoad, Request, cpu_overloaded
 from ovirt_simulator.scheduler.placing import Scheduler
-from ovirt_simulator.scheduler.rank_selector import Record, best_host
-from ovirt_simulator.scheduler.weights import Weight
+from ovirt_simulator.scheduler.weights import Record, Weight, best_host
 from tests.simulator.scheduler.proxy import Proxy, reply, running_proxy
 from tools.engine_conformance.questions import Question
 

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from ovirt_placement.model import AffinityRule
@@ -17,7 +16,7 @@ from ovirt_placement.model import AffinityRule
 from . import rejections
 from .affinity import Conflict, find_conflicts, flat, shown_priority
 from .backend import Commands, locked
-from .entities import ADMIN, AffinityGroup, Caller
+from .entities import ADMIN, AffinityGroup, Caller, Edit
 from .events import EventCode, EventType
 from .rejections import Rejected
 
@@ -33,8 +32,8 @@ class Members(StrEnum):
     HOST_LABELS = "host_labels"
 
 
-class AffinityGroupEdit(msgspec.Struct, frozen=True, kw_only=True):
-    """What a request says of a group; None keeps what is there (for a new group: the default).
+class AffinityGroupEdit(Edit, frozen=True, kw_only=True):
+    """What a request says of a group; of a new one, what it does not say is as by default.
 
     The REST face resolves legacy `positive` and `enforcing`, and `enabled` without `positive`, into rules.
     """
@@ -223,13 +222,7 @@ _SELECTED = {Members.VMS: "VM", Members.HOSTS: "host"}
 
 
 def _edited(group: AffinityGroup, edit: AffinityGroupEdit) -> AffinityGroup:
-    changes: dict[str, Any] = {}
-    for name in ("name", "description", "vms_rule", "hosts_rule"):
-        if getattr(edit, name) is not None:
-            changes[name] = getattr(edit, name)
-    for members in Members:
-        if getattr(edit, members) is not None:
-            changes[members.value] = tuple(getattr(edit, members))
-    if edit.priority is not None:
-        changes["priority"] = shown_priority(edit.priority)
-    return replace(group, **changes)
+    """Give a group as it is after the edit, which never moves it to another cluster."""
+    group = replace(edit.applied(group), cluster=group.cluster)
+    lists = {members.value: tuple(getattr(group, members)) for members in Members}
+    return replace(group, priority=shown_priority(group.priority), **lists)

@@ -8,20 +8,18 @@ from datetime import datetime
 
 from ovirt_placement import model
 
-from ..scheduler.cycles import LoadBalancing
-from ..scheduler.external import ExternalScheduler, ExternalUnits
+from ..scheduler.external import ExternalScheduler, ExternalUnits, LoadBalancing
 from ..scheduler.filters import HostLoad
 from ..scheduler.placing import Scheduler
 from . import loading
 from .affinity_commands import AffinityCommands
 from .audit_log import Action
 from .backend import Backend
-from .devices import DeviceCommands
 from .entities import SYSTEM
 from .external_events import EventCommands, JobCommands
 from .faults import Faults
 from .hosts import HostCommands, Maintenance
-from .labels import LabelCommands, TagCommands
+from .labels import DeviceCommands, LabelCommands, TagCommands
 from .migrations import Migrations
 from .outages import Outages, Restarts
 from .permissions import AccessCommands

@@ -24,9 +24,7 @@ class EventType(NamedTuple):
 class EventCode:
     """Every type of event, by the engine's name for it."""
 
-    # Log-ins, permissions, tags.
-    USER_VDC_LOGIN = EventType(
-        30, "User {user} connecting from '{source}' using session '{session}' logged in.")
+    # Permissions, tags.
     USER_UPDATE_TAG = EventType(430, "Tag {tag} configuration was updated by {user}.")
     USER_ADD_TAG = EventType(432, "New Tag {tag} was created by {user}.")
     USER_REMOVE_TAG = EventType(434, "Tag {tag} was removed by {user}.")

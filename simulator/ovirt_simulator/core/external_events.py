@@ -6,18 +6,17 @@ EndExternalJobCommand.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from msgspec.structs import replace
 
 from . import rejections
 from .audit_log import reference, template_of
-from .backend import Backend, Commands, locked
+from .backend import Commands, locked
 from .entities import ADMIN, Caller, Event, Job, Reference
 from .events import EventCode
 from .rejections import existing
 
-_SILENCE = timedelta(seconds=5)
 #: The engine's MaxAuditLogMessageLength.
 LONGEST_DESCRIPTION = 10000
 
@@ -32,22 +31,6 @@ SEVERITIES = {
 class EventCommands(Commands):
     """Commands on events; `add` raises `Rejected`."""
 
-    def __init__(self, backend: Backend) -> None:
-        super().__init__(backend)
-        self._logged_in: dict[str, datetime] = {}
-
-    @locked
-    def log_in(self, source: str, session: str, *, caller: Caller = ADMIN) -> None:
-        """Log that a user has logged in: `source` is an address, `session` what the engine calls it.
-
-        Source: the engine's CreateUserSessionCommand; it reports the same user once in five seconds.
-        """
-        now, before = self._backend.now, self._logged_in.get(caller.user)
-        if before is not None and now - before < _SILENCE:
-            return
-        self._logged_in[caller.user] = now
-        self._log(EventCode.USER_VDC_LOGIN, caller, source=source, session=session)
-
     @locked
     def add(
         self,
@@ -57,8 +40,6 @@ class EventCommands(Commands):
         custom_id: int,
         description: str,
         time: datetime | None = None,
-        custom_data: str | None = None,
-        flood_rate: int = 30,
         correlation_id: str | None = None,
         user: str | None = None,
         vm: str | None = None,
@@ -88,8 +69,6 @@ class EventCommands(Commands):
                 correlation_id=correlation_id or caller.correlation_id,
                 origin=origin,
                 custom_id=custom_id,
-                custom_data=custom_data,
-                flood_rate=flood_rate,
                 user=None if user is None else Reference(id=user),
                 vm=reference(about),
                 host=reference(state.hosts.get(host or "")),

@@ -98,24 +98,9 @@ def _load_vms(state: State, snapshot: model.Snapshot, now: datetime) -> None:
 
 
 def _data_centers(snapshot: model.Snapshot) -> list[DataCenter]:
-    known = [_widened(DataCenter, data_center) for data_center in snapshot.data_centers] or [
+    return [_widened(DataCenter, data_center) for data_center in snapshot.data_centers] or [
         DataCenter(id=stable_id("data_center", "Default"), name="Default")
     ]
-    return [replace(each, compatibility=_lowest(snapshot, each.id, known[0].id)) for each in known]
-
-
-def _lowest(snapshot: model.Snapshot, data_center_id: str, first: str) -> str:
-    """Give the lowest version of a data center's clusters; those of none belong to the first one."""
-    versions = [
-        cluster.compatibility
-        for cluster in snapshot.clusters
-        if (cluster.data_center or first) == data_center_id
-    ]
-    return min(versions, key=_ordered, default="4.7")
-
-
-def _ordered(version: str) -> tuple[int, ...]:
-    return tuple(map(int, version.split(".")))
 
 
 def _cluster(state: State, cluster: model.Cluster) -> Cluster:

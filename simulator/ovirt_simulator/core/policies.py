@@ -105,14 +105,13 @@ class PolicyCommands(Commands):
     @locked
     def add_cluster(self, name: str, data_center_id: str, *, caller: Caller = ADMIN) -> Cluster:
         """Add a cluster without hosts; its policy is the default one."""
-        data_center = existing(self._state.data_centers, data_center_id)
+        existing(self._state.data_centers, data_center_id)
         self._check_name("create", name)
         cluster = Cluster(
             id=self._backend.new_id(),
             name=name,
             ha_reservation=False,
             data_center=data_center_id,
-            compatibility=data_center.compatibility,
             policy_id=self._find(None, None).id,
         )
         return self._put_cluster(cluster, None, caller, EventCode.USER_ADD_CLUSTER)

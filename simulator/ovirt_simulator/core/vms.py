@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-import msgspec
 from msgspec.structs import asdict, replace
 
 from ovirt_placement import model
@@ -18,7 +17,7 @@ from ..scheduler.filters import Request
 from ..scheduler.placing import Scheduler
 from . import permissions, rejections
 from .backend import Backend, Commands, locked
-from .entities import ADMIN, SYSTEM, Caller, Job, Vm
+from .entities import ADMIN, SYSTEM, Caller, Edit, Job, Vm
 from .events import EventCode, EventType
 from .migrations import MigrateCommand, Migrations, Order
 from .outages import Restarts
@@ -31,8 +30,8 @@ _NAME_USED = "Cannot {} VM. The VM name is already in use, please choose a uniqu
 HIGHEST_PRIORITY = 100
 
 
-class VmEdit(msgspec.Struct, frozen=True, kw_only=True):
-    """A change to a VM; what is None stays as it is."""
+class VmEdit(Edit, frozen=True, kw_only=True):
+    """A change to a VM."""
 
     name: str | None = None
     description: str | None = None
@@ -43,10 +42,6 @@ class VmEdit(msgspec.Struct, frozen=True, kw_only=True):
     memory_mb: int | None = None
     guaranteed_mb: int | None = None
     custom_properties: dict[str, str] | None = None
-
-    def applied(self, vm: Vm) -> Vm:
-        """Give the VM as it is after the change."""
-        return replace(vm, **{name: value for name, value in asdict(self).items() if value is not None})
 
 
 def check(state: State, before: Vm, vm: Vm, action: str) -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import logging
 import re
-from base64 import b64encode
 from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import unquote
@@ -17,9 +15,8 @@ from werkzeug.routing import MapAdapter
 
 from ovirt_simulator.core import rejections
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.entities import Caller
 from ovirt_simulator.http import markup, sso
-from ovirt_simulator.http.call import Asked, Call, Follow, FollowError
+from ovirt_simulator.http.call import Call, Follow, FollowError
 from ovirt_simulator.http.control import Control
 from ovirt_simulator.http.markup import API, Refusal, fault, not_simulated
 from ovirt_simulator.http.sso import LoginError, User
@@ -43,29 +40,14 @@ class Api:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._rendered: dict[str, tuple[tuple[object, ...], str]] = {}
-        self._sessions: set[str] = set()
         self._adapter: MapAdapter = routes().bind("")
 
     def answer(self, request: Request, path: str, user_name: str, user: User) -> Response:
         """Answer a request; `path` is what follows /ovirt-engine/api."""
-        self._note(request, user_name)
-        call = Call(Asked(self._engine, request, user_name, user, path, self._expand, self._rendered))
+        call = Call(self._engine, request, user_name, user, path, self._expand, self._rendered)
         response = self._guarded(call, request, path)
         response.headers["Correlation-Id"] = call.correlation_id
         return response
-
-    def _note(self, request: Request, user_name: str) -> None:
-        """Log a log-in with the first request of a token, and with every one that has none.
-
-        The engine begins a session when a token first comes to its API, not when it is given away.
-        """
-        authorization = request.authorization
-        token = "" if authorization is None else authorization.token or ""
-        session = b64encode(hashlib.sha512(token.encode()).digest()).decode()
-        if not token or session not in self._sessions:
-            self._sessions.add(session)
-            caller = Caller(user=f"{user_name}-authz")
-            self._engine.events.log_in(request.remote_addr or "", session, caller=caller)
 
     def _guarded(self, call: Call, request: Request, path: str) -> Response:
         """Answer, with every way of failing turned into the answer that the engine has for it."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable, Mapping
+from copy import copy
 from functools import cached_property
 from typing import TypeAlias
 from urllib.parse import quote
 
-import msgspec
 from werkzeug import Request
 
 from ovirt_simulator.core.engine import Engine
@@ -37,30 +37,31 @@ class FollowError(Exception):
     """A `follow` that the engine fails on: HTTP 500 for the whole request."""
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """A request with what the server knows of it; `path` follows /ovirt-engine/api."""
-
-    engine: Engine
-    request: Request
-    user_name: str
-    user: User
-    path: str
-    expand: Expand
-    #: Markup that has been rendered and still holds, by address, with what it was rendered from.
-    rendered: dict[str, tuple[tuple[object, ...], str]]
-
-
 class Call:
     """A request to the API by a user who is logged in, or what one follows."""
 
-    def __init__(self, asked: Asked, follow: Follow | None = None) -> None:
-        self._asked = asked
-        self.engine = asked.engine
-        self.user_name = asked.user_name
-        self.user = asked.user
-        #: Whether this call renders what another one follows; then `search` and `max` are not its own.
-        self.followed = follow is not None
-        self.follow = parse_follow(self.parameter("follow") or "") if follow is None else follow
+    #: Whether this call renders what another one follows; then `search` and `max` are not its own.
+    followed = False
+
+    def __init__(
+        self,
+        engine: Engine,
+        request: Request,
+        user_name: str,
+        user: User,
+        path: str,
+        expand: Expand,
+        rendered: dict[str, tuple[tuple[object, ...], str]],
+    ) -> None:
+        self.engine = engine
+        self.user_name = user_name
+        self.user = user
+        self._request = request
+        self._path = path
+        self._expand = expand
+        #: Markup that has been rendered and still holds, by address, with what it was rendered from.
+        self._rendered = rendered
+        self.follow = parse_follow(self.parameter("follow") or "")
 
     @property
     def state(self) -> State:
@@ -70,7 +71,7 @@ class Call:
 
     def parameter(self, name: str) -> str | None:
         """Give a parameter of the query."""
-        return self._asked.request.args.get(name)
+        return self._request.args.get(name)
 
     def number(self, name: str) -> int | None:
         """Give a number parameter; None when it is absent or not one."""
@@ -80,7 +81,7 @@ class Call:
     @cached_property
     def correlation_id(self) -> str:
         """What the events of this request carry: what the client gave, cleaned and cut, or a random id."""
-        given = self._asked.request.headers.get("Correlation-Id") or self.parameter("correlation_id") or ""
+        given = self._request.headers.get("Correlation-Id") or self.parameter("correlation_id") or ""
         return re.sub("[^0-9a-zA-Z_-]", "", given)[:_CORRELATION_LENGTH] or str(uuid.uuid4())
 
     @property
@@ -94,14 +95,14 @@ class Call:
 
     def cached(self, address: str, source: tuple[object, ...], render: Callable[[], str]) -> str:
         """Give the markup of what is at an address, rendered again only if its source has changed."""
-        held = self._asked.rendered.get(address)
+        held = self._rendered.get(address)
         if held is None or held[0] != source:
-            held = self._asked.rendered[address] = source, render()
+            held = self._rendered[address] = source, render()
         return held[1]
 
     def body(self, tag: str) -> Body:
         """Read the body, XML whose root is `tag`."""
-        request, step = self._asked.request, self._asked.path.rstrip("/").rpartition("/")[2]
+        request, step = self._request, self._path.rstrip("/").rpartition("/")[2]
         if request.mimetype == "application/json":
             raise not_simulated("JSON")
         if request.mimetype not in ("", "application/xml"):
@@ -121,11 +122,13 @@ class Call:
         return Links(self, href, ids, {} if plain else self.follow)
 
     def expanded(self, address: str, tag: str, follow: Follow) -> str:
-        return self._asked.expand(self, address, tag, follow)
+        return self._expand(self, address, tag, follow)
 
     def below(self, follow: Follow) -> Call:
         """Give the call that renders what this one follows."""
-        return Call(self._asked, follow)
+        call = copy(self)
+        call.follow, call.followed = follow, True
+        return call
 
 
 class Links:

@@ -297,7 +297,10 @@ START_PAST = (
     "filter use_cloud_init use_sysprep use_initialization vm/bios vm/cdroms vm/console vm/display vm/floppies"
     " vm/initialization vm/name vm/os vm/stateless"
 )
-EVENT_PAST = "cluster/name code data_center/name host/name index name template/name user/user_name vm/name"
+EVENT_PAST = (
+    "cluster/name code custom_data data_center/name flood_rate host/name index name template/name"
+    " user/user_name vm/name"
+)
 
 
 def add_event(call: Call, _: Ids, given: Given) -> Any:

@@ -13,8 +13,8 @@ from typing import Any
 from werkzeug.routing import Map, Rule
 
 from ovirt_simulator.core.affinity_commands import Members
-from ovirt_simulator.http import commands, documents, records
-from ovirt_simulator.http import representations as shown
+from ovirt_simulator.http import commands, records
+from ovirt_simulator.http import documents as shown
 from ovirt_simulator.http.bodies import boolean, element, id_of, integer, pairs, text
 from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.commands import acts, does
@@ -25,7 +25,7 @@ from ovirt_simulator.http.sso import Permit
 
 _VM_DEVICES = Permit.EDIT_VM_PROPERTIES
 _VM_OWNER, _HOST_OWNER = (
-    documents.statistics_of(parent(tag, f"{tag}s", f"{tag}_id", followed=False)) for tag in ("vm", "host")
+    shown.statistics_of(parent(tag, f"{tag}s", f"{tag}_id", followed=False)) for tag in ("vm", "host")
 )
 
 # fmt: off
@@ -56,7 +56,7 @@ RESOURCES = (
                                         takes={"action": text("upgrade_action"),
                                                "percent": integer("upgrade_percent_complete")},
                                         past="filter")}, outline=Shape("cluster", ())),
-    Resource(address="/clusters/<cluster_id>/affinitygroups", shape=documents.AFFINITY_GROUP,
+    Resource(address="/clusters/<cluster_id>/affinitygroups", shape=shown.AFFINITY_GROUP,
              records=records.groups, id="group_id", root="affinity_groups",
              home="/clusters/<cluster>/affinitygroups", by_name=True,
              admins=True, missing=records.no_group,
@@ -69,9 +69,9 @@ RESOURCES = (
                            permit=Permit.MANIPULATE_AFFINITY_GROUPS)),
     commands.group_members("vms", Members.VMS, shown.VM_OUTLINE, "vms", "vms"),
     commands.group_members("hosts", Members.HOSTS, shown.HOST_OUTLINE, "hosts", "hosts"),
-    commands.group_members("vmlabels", Members.VM_LABELS, documents.AFFINITY_LABEL, "labels",
+    commands.group_members("vmlabels", Members.VM_LABELS, shown.AFFINITY_LABEL, "labels",
                            "affinity_labels"),
-    commands.group_members("hostlabels", Members.HOST_LABELS, documents.AFFINITY_LABEL, "labels",
+    commands.group_members("hostlabels", Members.HOST_LABELS, shown.AFFINITY_LABEL, "labels",
                            "affinity_labels"),
     # The host reboots unless it is not to.
     Resource(address="/hosts", shape=shown.HOST, records=records.hosts, id="host_id", by_name=True,
@@ -86,7 +86,7 @@ RESOURCES = (
                                       "image timeout")}, outline=shown.HOST_ACTED),
     Resource(address="/hosts/<host_id>/statistics", shape=_HOST_OWNER, records=records.statistics,
              id="statistic_id"),
-    Resource(address="/hosts/<host_id>/tags", shape=documents.TAG, records=records.tags_of, single=False,
+    Resource(address="/hosts/<host_id>/tags", shape=shown.TAG, records=records.tags_of, single=False,
              admins=True),
     Resource(address="/vms", shape=shown.VM, records=records.vms, id="vm_id", by_name=True, search="vms",
              post=Change(run=commands.add_vm, permit=Permit.EDIT_VM_PROPERTIES, takes=commands.VM_PARTS,
@@ -111,9 +111,9 @@ RESOURCES = (
              outline=shown.VM_ACTED),
     Resource(address="/vms/<vm_id>/statistics", shape=_VM_OWNER, records=records.statistics,
              id="statistic_id"),
-    Resource(address="/vms/<vm_id>/permissions", shape=documents.PERMISSION, records=records.permissions,
+    Resource(address="/vms/<vm_id>/permissions", shape=shown.PERMISSION, records=records.permissions,
              single=False),
-    Resource(address="/vms/<vm_id>/tags", shape=documents.TAG, records=records.tags_of, single=False,
+    Resource(address="/vms/<vm_id>/tags", shape=shown.TAG, records=records.tags_of, single=False,
              admins=True),
     Resource(address="/vms/<vm_id>/diskattachments", shape=shown.DISK_ATTACHMENT,
              records=records.of_vm("disks"), root="disk_attachments", single=False),
@@ -130,7 +130,7 @@ RESOURCES = (
     Resource(address="/templates", shape=Shape("template", (NAME,)), records=lambda _, __: {}, single=False),
     # What VMs have of a disk, if any has it.
     Resource(address="/disks", shape=shown.DISK, records=records.disks, listed=False),
-    Resource(address="/affinitylabels", shape=documents.AFFINITY_LABEL, records=records.table("labels"),
+    Resource(address="/affinitylabels", shape=shown.AFFINITY_LABEL, records=records.table("labels"),
              id="label_id", root="affinity_labels", by_name=True, admins=True,
              post=Change(run=does(lambda e: e.labels.add), permit=Permit.TAG_MANAGEMENT,
                          takes=commands.LABEL_PARTS, past="comment description", needs={"name": "name"},
@@ -142,7 +142,7 @@ RESOURCES = (
     commands.label_members("vms", "vm_id", shown.VM_MENTION),
     commands.label_members("hosts", "host_id", shown.HOST_MENTION),
     # Filters, weights and balance in the body are ignored, as the engine ignores them.
-    Resource(address="/schedulingpolicies", shape=documents.SCHEDULING_POLICY,
+    Resource(address="/schedulingpolicies", shape=shown.SCHEDULING_POLICY,
              records=records.table("policies"), id="policy_id", root="scheduling_policies", admins=True,
              post=Change(run=does(lambda e: e.policies.add), permit=Permit.EDIT_STORAGE_POOL_CONFIGURATION,
                          takes=commands.POLICY_PARTS, past="balances filters weight", needs={"name": "name"},
@@ -152,33 +152,32 @@ RESOURCES = (
                         past="balances filters weight"),
              delete=Change(run=does(lambda e: e.policies.remove, "policy_id"),
                            permit=Permit.EDIT_STORAGE_POOL_CONFIGURATION)),
-    commands.policy_parts("filters", documents.FILTER, {"position": integer("position")},
+    commands.policy_parts("filters", shown.FILTER, {"position": integer("position")},
                           lambda e: e.policies.add_filter),
-    commands.policy_parts("weights", documents.WEIGHT, {"factor": integer("factor")},
+    commands.policy_parts("weights", shown.WEIGHT, {"factor": integer("factor")},
                           lambda e: e.policies.add_weight),
-    commands.policy_parts("balances", documents.BALANCE, {}, lambda e: e.policies.set_balance),
-    Resource(address="/schedulingpolicyunits", shape=documents.SCHEDULING_POLICY_UNIT,
+    commands.policy_parts("balances", shown.BALANCE, {}, lambda e: e.policies.set_balance),
+    Resource(address="/schedulingpolicyunits", shape=shown.SCHEDULING_POLICY_UNIT,
              records=records.table("units"), root="scheduling_policy_units", admins=True),
-    Resource(address="/users", shape=documents.USER, records=records.users, id="user"),
-    Resource(address="/users/<user>/permissions", shape=documents.PERMISSION, records=records.permissions,
+    Resource(address="/users", shape=shown.USER, records=records.users, id="user"),
+    Resource(address="/users/<user>/permissions", shape=shown.PERMISSION, records=records.permissions,
              single=False),
-    Resource(address="/clusters/<cluster_id>/permissions", shape=documents.PERMISSION,
+    Resource(address="/clusters/<cluster_id>/permissions", shape=shown.PERMISSION,
              records=records.permissions, single=False),
-    Resource(address="/roles", shape=documents.ROLE, records=records.roles),
-    Resource(address="/roles/<role_id>/permits", shape=documents.PERMIT, records=records.permits,
+    Resource(address="/roles", shape=shown.ROLE, records=records.roles),
+    Resource(address="/roles/<role_id>/permits", shape=shown.PERMIT, records=records.permits,
              single=False),
-    Resource(address="/events", shape=documents.EVENT, records=records.events, id="event_id", search="events",
+    Resource(address="/events", shape=shown.EVENT, records=records.events, id="event_id", search="events",
              post=Change(run=commands.add_event, permit=Permit.INJECT_EXTERNAL_EVENTS,
                          takes={"origin": text("origin"), "severity": text("severity"),
                                 "custom_id": integer("custom_id"), "description": text("description"),
-                                "flood_rate": integer("flood_rate"), "custom_data": text("custom_data"),
                                 "correlation_id": text("correlation_id"), "time": commands.time("time"),
                                 **{name: id_of(name) for name in ("cluster", "data_center", "host", "vm")},
                                 "user": id_of("user")},
                          past=commands.EVENT_PAST,
                          needs={name: name for name in ("origin", "severity", "custom_id", "description")},
                          status=201, checks=True)),
-    Resource(address="/jobs", shape=documents.JOB,
+    Resource(address="/jobs", shape=shown.JOB,
              records=lambda call, _: {job.id: job for job in call.engine.queries.jobs()}, search="jobs",
              admins=True),
 )
@@ -202,7 +201,7 @@ def routes() -> Map:
                 found[method, address] = partial(resource.carry_out, method=method, change=change), None
         for name in resource.actions:
             found["POST", f"{entity}/{name}"] = partial(resource.act, name=name), None
-    found["GET", "/"] = lambda call, _: documents.api(call), None
+    found["GET", "/"] = lambda call, _: shown.api(call), None
     found["GET", "/options/<name>"] = _option, None
     rules = [Rule(address, endpoint=answer, methods=[method]) for (method, address), answer in found.items()]
     return Map(rules, strict_slashes=False, merge_slashes=False)
@@ -216,4 +215,4 @@ def _option(call: Call, of: Ids) -> str:
     """Give an option; one that the API does not know is absent."""
     if of["name"] not in _OPTIONS:
         raise absent()
-    return documents.option(of["name"], _OPTIONS[of["name"]])
+    return shown.option(of["name"], _OPTIONS[of["name"]])

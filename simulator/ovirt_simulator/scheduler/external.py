@@ -2,16 +2,17 @@
 
 Source: the engine's ExternalSchedulerBrokerImpl, ExternalSchedulerBrokerObjectBuilder,
 ExternalSchedulerDiscovery, ExternalSchedulerDiscoveryResult and SchedulingManager (loadExternalScheduler,
-runExternalFilters, runExternalFunctions).
+runExternalFilters, runExternalFunctions, performLoadBalancing, externalRunBalance).
 """
 
 from __future__ import annotations
 
 import http.client
+import logging
 import re
 import xmlrpc.client
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 from xml.parsers.expat import ExpatError
 
@@ -21,10 +22,16 @@ from msgspec.structs import replace
 from ovirt_placement.model import Host
 
 from ..core.backend import Backend
-from ..core.entities import SYSTEM, Cluster, PolicyUnit, SchedulingPolicy, UnitType, stable_id
+from ..core.entities import SYSTEM, Cluster, Job, PolicyUnit, SchedulingPolicy, UnitType, stable_id
 from ..core.events import EventCode, EventType
+from ..core.rejections import Rejected
+from ..core.state import State
 from .filters import Request
-from .rank_selector import Record
+from .weights import Record
+
+_REASON = "Load balancing"
+
+_log = logging.getLogger(__name__)
 
 #: The engine's ExternalSchedulerConnectionTimeout and ExternalSchedulerResponseTimeout.
 CONNECT_SECONDS = 0.1
@@ -319,3 +326,54 @@ def _unit(kind: UnitType, name: str, description: Any) -> PolicyUnit | None:
         description=text,
         properties=dict(part.split("=", 1) for part in properties),
     )
+
+
+class MigrateBySystem(Protocol):
+    """Begins a migration that the engine itself wants. Raises `Rejected`."""
+
+    def __call__(self, vm_id: str, reason: str, *, hosts: Collection[str] = ()) -> Job: ...
+
+
+def is_migrating(state: State, host: Host) -> bool:
+    """Return whether a VM is on its way from or to the host."""
+    there = (*state.vms_on(host.id), *state.incoming(host.id))
+    return any(vm.status == "migrating" for vm in there)
+
+
+class LoadBalancing:
+    """Asks, and migrates what it is ordered to."""
+
+    def __init__(self, backend: Backend, external: ExternalUnits, migrate: MigrateBySystem) -> None:
+        self._backend = backend
+        self._external = external
+        self._migrate = migrate
+
+    def cycle(self) -> None:
+        """Balance every cluster once; a policy without balance, or a malformed answer, ends it for all."""
+        with self._backend.lock:
+            clusters = tuple(self._backend.state.clusters.values())
+        for cluster in clusters:
+            try:
+                self._balance(cluster)
+            except (Malformed, LookupError) as error:
+                _log.warning("load balancing ends at cluster %s: %s", cluster.name, error)
+                return
+
+    def _balance(self, cluster: Cluster) -> None:
+        state = self._backend.state
+        with self._backend.lock:
+            balance = state.policies[cluster.policy_id].balance
+            if balance is None:
+                raise LookupError("its policy has no balance")
+            unit = state.units[balance]
+            hosts = [h for h in state.hosts_of(cluster.id) if h.up and not is_migrating(state, h)]
+        if unit.internal or not hosts:
+            return
+        move = self._external.balance(cluster, unit, hosts)
+        if move is None:
+            return
+        vm_id, targets = move
+        try:
+            self._migrate(vm_id, _REASON, hosts=targets)
+        except Rejected as refusal:
+            _log.info("load balancing of %s: %s", vm_id, refusal.detail)

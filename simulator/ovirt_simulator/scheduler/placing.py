@@ -20,7 +20,7 @@ from ..core.rejections import Rejected
 from . import filters, weights
 from .external import ExternalUnits, Malformed
 from .filters import Request, cpu_overloaded
-from .rank_selector import Record, best_host
+from .weights import Record, best_host
 
 Placed = TypeVar("Placed")
 #: What a user is told of an answer that the engine fails on.

@@ -1,9 +1,10 @@
-"""The engine's own weights: lower is better, as it records them.
+"""The engine's own weights: lower is better, as it records them; and the best host by these and others.
 
 Source: the engine's PreferredHostsWeightPolicyUnit, HaReservationWeightPolicyUnit,
 VmAffinityWeightPolicyUnit, VmToHostAffinityWeightPolicyUnit, HostedEngineHAClusterWeightPolicyUnit,
 HighPerformanceCpuPolicyUnit, CpuAndNumaPinningWeightPolicyUnit, EvenDistributionCPUWeightPolicyUnit,
-HostCpuLoadHelper, PolicyUnitImpl (stretchScores) and EvenDistributionMemoryWeightPolicyUnit.
+HostCpuLoadHelper, PolicyUnitImpl (stretchScores), EvenDistributionMemoryWeightPolicyUnit and
+RankSelectorPolicyUnit, whose tables are Java HashMaps: of equals, the first in the table wins.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ovirt_placement.model import AffinityGroup, Cluster, Host, Snapshot, Vm
 
 from ..core.affinity import stored_priority
 from ..core.vm_memory import required_mb
 from .filters import coming_to, cpus, peer_places
-from .java import HashMap, as_int, divided, float32, math_round
+from .java import HashMap, as_int, divided, float32, guid_hash, math_round
 
 #: What a host weighs that a VM does not prefer.
 _NOT_PREFERRED = 10000
@@ -214,4 +215,55 @@ def even_memory(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) ->
         left = float32(float32(host.free_mb) - float32(arriving))
         share = float32(divided(float32(float32(left - 1) * (_WORST - 1)), float32(most - 1)))
         weights[host.id] = as_int(_WORST - math_round(share))
+    return weights
+
+
+class Record(NamedTuple):
+    """A weight that a unit gives to a host; None stands for the unit of weights that came without one."""
+
+    unit: str | None
+    host: str
+    weight: int
+
+
+def best_host(hosts: Sequence[str], records: Iterable[Record], factors: Mapping[str, int]) -> str | None:
+    """Give the host with the highest sum of points; None if no unit says anything.
+
+    Weights of a unit for the same host add up; a host without any has 0, the best. A unit gives a point for
+    each other host with the same or a worse weight; one without a factor counts once. Where ids are no UUIDs,
+    which no engine has, the first of equals is the first of `hosts`.
+    """
+    points = HashMap[int]()
+    units = _by_unit(records)
+    for unit in units:
+        weights = _weights_of(hosts, units[unit])
+        ordered = sorted(weights, key=lambda host: weights[host])
+        worst = sorted(weights[host] for host in ordered)
+        factor = 1 if unit is None else factors.get(unit, 1)
+        for host in ordered:
+            rank = len(ordered) - 1 - bisect_left(worst, weights[host])
+            points.merge(host, as_int(points.get(host, 0) + factor * rank))
+    found = [host for host in points if host is not None]
+    if any(guid_hash(host) is None for host in found):
+        found.sort(key=lambda host: hosts.index(host) if host in hosts else len(hosts))
+    return max(found, key=lambda host: points[host], default=None)
+
+
+def _by_unit(records: Iterable[Record]) -> HashMap[list[Record]]:
+    units = HashMap[list[Record]]()
+    for record in records:
+        if record.unit not in units:
+            units.put(record.unit, [])
+        units[record.unit].append(record)
+    return units
+
+
+def _weights_of(hosts: Sequence[str], records: Iterable[Record]) -> HashMap[int]:
+    """Add up a unit's weights by host, and give those that it leaves out the best."""
+    weights = HashMap[int]()
+    for record in records:
+        weights.merge(record.host, as_int(weights.get(record.host, 0) + record.weight))
+    for host in hosts:
+        if host not in weights:
+            weights.put(host, 0)
     return weights

@@ -65,7 +65,7 @@ def test_the_author_of_an_event_finds_it_at_once() -> None:
 
 def test_an_external_event_is_kept_as_it_was_reported() -> None:
     engine = engines.engine(host("h1"), vm("v"))
-    event = add(engine, severity="alert", vm="v", host="h1", custom_data="x", description="y" * 20000)
+    event = add(engine, severity="alert", vm="v", host="h1", description="y" * 20000)
     assert (event.code, event.severity, event.origin, event.custom_id) == (9804, "alert", "tests", 1)
     assert len(event.description) == 10000
     assert event.vm is not None
@@ -102,10 +102,3 @@ def test_a_vm_that_is_not_there_is_no_reason_to_refuse_an_event() -> None:
     event = add(engine, vm="nobody")
     assert event.vm is None
     assert engine.queries.events() == (event,)
-
-
-def test_an_event_with_another_custom_id_floods_nothing() -> None:
-    engine = engines.engine(host("h1"))
-    assert add(engine).flood_rate == 30
-    add(engine, custom_id=2)
-    assert len(engine.queries.events()) == 2

@@ -17,8 +17,7 @@ from ovirt_simulator.scheduler import filters, weights
 from ovirt_simulator.scheduler.external import ExternalUnits
 from ovirt_simulator.scheduler.filters import Filter, HostLoad, Request, cpu_overloaded
 from ovirt_simulator.scheduler.placing import Scheduler
-from ovirt_simulator.scheduler.rank_selector import Record, best_host
-from ovirt_simulator.scheduler.weights import Weight
+from ovirt_simulator.scheduler.weights import Record, Weight, best_host
 from tests.paths import DATA
 from tests.simulator.core.engines import EVENT_NAMES, START
 

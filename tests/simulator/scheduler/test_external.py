@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from ovirt_simulator.scheduler.external import ExternalScheduler, Malformed, Unreachable
-from ovirt_simulator.scheduler.rank_selector import Record
+from ovirt_simulator.scheduler.weights import Record
 
 REPLY = (
     "<?xml version='1.0'?><methodResponse><params><param><value><struct>"

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 
 from ovirt_simulator.scheduler.java import HashMap
-from ovirt_simulator.scheduler.rank_selector import Record, best_host
+from ovirt_simulator.scheduler.weights import Record, best_host
 from tests.java_order import IDS, IN_JAVA
 from tests.paths import DATA
 

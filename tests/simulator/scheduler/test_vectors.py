@@ -13,7 +13,7 @@ from ovirt_simulator.core import loading
 from ovirt_simulator.core.affinity import find_conflicts, flat
 from ovirt_simulator.core.backend import Backend
 from ovirt_simulator.core.settings import PROMPT
-from ovirt_simulator.scheduler import filters, rank_selector, weights
+from ovirt_simulator.scheduler import filters, weights
 from tests.paths import VECTORS
 from tests.simulator.core.engines import EVENT_NAMES, START
 
@@ -58,11 +58,11 @@ def test_weights_order_hosts_as_the_engine_does(vector: dict[str, Any]) -> None:
 @pytest.mark.parametrize("vector", vectors("rank_selector"))
 def test_rank_selector_prefers_the_hosts_that_the_engine_prefers(vector: dict[str, Any]) -> None:
     records = [
-        rank_selector.Record(entry["unit"], entry["host"], entry["weight"])
+        weights.Record(entry["unit"], entry["host"], entry["weight"])
         for entry in vector["request"]["weights"]
     ]
     factors = {unit["id"]: unit["factor"] for unit in vector["request"]["units"]}
-    best = rank_selector.best_host([host["id"] for host in vector["hosts"]], records, factors)
+    best = weights.best_host([host["id"] for host in vector["hosts"]], records, factors)
     assert best in vector["expected"]["best_any_of"]
 
 
