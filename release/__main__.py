@@ -8,34 +8,31 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 
-from release import artifacts, checks, inspection, rpms
-from release.artifacts import checksums
-from release.checks import lacking
-from release.tree import CHECKOUT, version
+from release import CHECKOUT, artifacts, checks, rpms, version
 
 _DIST = CHECKOUT / "dist"
 _WORK = CHECKOUT / ".work" / "release"
 
 
 def main() -> int:
-    found = [*checks.faults(CHECKOUT, datetime.now(UTC)), *lacking(os.environ)]
+    found = [*checks.faults(CHECKOUT, datetime.now(UTC)), *checks.lacking(os.environ)]
     if found:
         print("This commit cannot be released here:", *found, sep="\n- ", file=sys.stderr)
         return 1
     try:
         epoch = checks.epoch(CHECKOUT)
         artifacts.make(_WORK / "made", _DIST, epoch)
-        inspection.inspect(_DIST)
+        artifacts.inspect(_DIST)
         (wheel,) = _DIST.glob("ovirt_placement-*.whl")
         shutil.rmtree(_WORK / "venv", ignore_errors=True)
         bill = _DIST / f"ovirt-placement-{version()}.cdx.json"
-        inspection.bill_of_materials(wheel, _WORK / "venv", bill)
+        artifacts.bill_of_materials(wheel, _WORK / "venv", bill)
         for_tests = _rpms(epoch)
     except subprocess.CalledProcessError as error:
         print(f"failed: {' '.join(map(str, error.cmd))}", file=sys.stderr)
         return 1
     files = sorted(_DIST.iterdir())
-    (_DIST / "SHA256SUMS").write_text("".join(checksums(files)))
+    (_DIST / "SHA256SUMS").write_text("".join(artifacts.checksums(files)))
     print(*(file.name for file in files), "SHA256SUMS", sep="\n")
     if for_tests:
         print(f"RPMs that were linked here are for tests, and stay in {_WORK / 'rpms'}.")

@@ -1,4 +1,4 @@
-"""Makes the files of a release, the same bit for bit whenever and wherever they are made."""
+"""Makes the files of a release, the same bit for bit whenever and wherever they are made, and judges them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import venv
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from release import site
-from release.tree import CHECKOUT, version
+from release import CHECKOUT, site, version
 
 _MODE, _EXECUTABLE = 0o644, 0o755
 
@@ -110,3 +110,35 @@ def _setuptools(step: str, source: Path, into: Path, epoch: int) -> None:
     environment = {**os.environ, "SOURCE_DATE_EPOCH": str(epoch)}
     command = (sys.executable, "-c", _BUILD, step, str(into.resolve()))
     subprocess.run(command, cwd=source, env=environment, check=True, stdout=subprocess.DEVNULL)
+
+
+def inspect(folder: Path) -> None:
+    """Judge packages as PyPI and others do.
+
+    Raises `CalledProcessError` if one would be refused, or holds what it should not.
+    """
+    wheels = sorted(folder.glob("*.whl"))
+    sources = (*folder.glob("ovirt_placement-[0-9]*.tar.gz"), *folder.glob("*simulator*.gz"))
+    _run("twine", "check", "--strict", *wheels, *sorted(sources))
+    for wheel in wheels:
+        settings = CHECKOUT / ("simulator" if "simulator" in wheel.name else "") / "pyproject.toml"
+        _run("check-wheel-contents", "--config", settings, wheel)
+
+
+def bill_of_materials(wheel: Path, work: Path, into: Path) -> None:
+    """Write which libraries pip installs today with the wheel and the extras of the RPMs, as CycloneDX."""
+    venv.create(work)
+    python = work / "bin" / "python"
+    quiet = ("--quiet", "--disable-pip-version-check")
+    pip = (sys.executable, "-m", "pip", "--python", python, "install", *quiet)
+    subprocess.run((*pip, f"{wheel}[planner,postgresql,web]"), check=True)
+    describe(python, into)
+
+
+def describe(python: Path, into: Path) -> None:
+    """Write what an interpreter's environment holds, as CycloneDX."""
+    _run("cyclonedx-py", "environment", "--output-reproducible", "--spec-version", "1.6", "-o", into, python)
+
+
+def _run(tool: str, *arguments: str | Path) -> None:
+    subprocess.run((Path(sys.executable).with_name(tool), *arguments), check=True)

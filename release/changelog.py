@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from release.tree import CHECKOUT
+from release import CHECKOUT
 
 SOURCE = CHECKOUT / "CHANGELOG.md"
 COLLECTION = CHECKOUT / "packaging" / "ansible" / "CHANGELOG.md"

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import yaml
 
+from release import version
 from release.changelog import sections
-from release.tree import version
 
 #: Packages are built and read by these, and link what they call.
 _PROGRAMS = ("rpmbuild", "rpm", "cc", "curl-config", "pg_config")

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from release.tree import CHECKOUT, version
+from release import CHECKOUT, version
 
 #: Where `make site` builds.
 PLACE = CHECKOUT / ".work" / "site"

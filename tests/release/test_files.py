@@ -16,10 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from release import artifacts, inspection
+from release import artifacts, version
 from release.artifacts import checksums, repack
 from release.changelog import Section, of_collection, sections
-from release.tree import version
 from tests.paths import CHECKOUT
 
 EPOCH = 1893456000
@@ -132,7 +131,7 @@ def test_all_files_are_made_and_others_take_them(made: Path) -> None:
         f"ovirt_placement-core-{number}.tar.gz",
         f"ovirt-placement-docs-{number}.tar.gz",
     }
-    inspection.inspect(made)
+    artifacts.inspect(made)
     with tarfile.open(made / f"ovirt-placement-docs-{number}.tar.gz") as docs:
         assert f"ovirt-placement-docs-{number}/docs/quick-start.html" in docs.getnames()
 
@@ -151,7 +150,7 @@ def test_a_wheel_with_what_does_not_belong_there_is_refused(made: Path, tmp_path
             into.writestr(name, content)
         into.writestr("tests/__init__.py", strange)
     with pytest.raises(subprocess.CalledProcessError, match="check-wheel-contents"):
-        inspection.inspect(tmp_path)
+        artifacts.inspect(tmp_path)
 
 
 @pytest.mark.nightly
@@ -175,7 +174,7 @@ def test_the_bill_of_materials_names_what_is_installed(made: Path, tmp_path: Pat
     python = tmp_path / "venv" / "bin" / "python"
     install = ("--python", python, "install", "--quiet", "--no-index", "--no-deps", wheel)
     subprocess.run((sys.executable, "-m", "pip", *install), check=True)
-    inspection.describe(python, tmp_path / "it.cdx.json")
+    artifacts.describe(python, tmp_path / "it.cdx.json")
     bill = json.loads((tmp_path / "it.cdx.json").read_text())
     (component,) = bill["components"]
     assert (component["name"], component["version"]) == ("ovirt-placement", version())

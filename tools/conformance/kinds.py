@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import pairwise
 from types import MappingProxyType
 
 from ovirt_placement.model import Snapshot
@@ -15,13 +16,54 @@ from ovirt_placement.rules.ranks import order_hosts
 from ovirt_placement.rules.scheduling import order
 from ovirt_placement.rules.verdict import Request, Verdict, Weight
 from tools.conformance import placement_keys
-from tools.conformance.judge import difference_of_sets, difference_of_tiers, tiers_of
 from tools.conformance.vector import Vector
 
 #: What is wrong with our answer to a vector; None if it is right.
 Judgement = Callable[[Vector], str | None]
 Filter = Callable[[Snapshot, Request], tuple[Verdict, ...]]
 Ranking = Callable[[Snapshot, Request], tuple[Weight, ...]]
+Tiers = Sequence[Sequence[str]]
+
+
+def _difference_of_sets(vector: Vector, key: str, answer: object) -> str | None:
+    """What is wrong with one part of an answer, whatever the order of its lists; None if it is right."""
+    wanted = vector.right_answer[key]
+    return None if _unordered(answer) == _unordered(wanted) else f"{key} {answer!r} instead of {wanted!r}"
+
+
+def _difference_of_tiers(vector: Vector, answer: Tiers) -> str | None:
+    """What is wrong with an order of hosts, best first, ties together; None if it is right."""
+    wanted = vector.right_answer["tiers"]
+    right = _refines(answer, wanted) if vector.ties_may_be_refined else _sorted(answer) == _sorted(wanted)
+    return None if right else f"tiers {answer!r} instead of {wanted!r}"
+
+
+def _tiers_of(ranks: Mapping[str, int]) -> Tiers:
+    """Hosts by rank, best first, ties together."""
+    return [[host for host in ranks if ranks[host] == rank] for rank in sorted(set(ranks.values()))]
+
+
+def _unordered(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _unordered(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return sorted((_unordered(inner) for inner in value), key=repr)
+    return str(value) if isinstance(value, str) else value
+
+
+def _sorted(tiers: Tiers) -> list[list[str]]:
+    return [sorted(tier) for tier in tiers]
+
+
+def _refines(answer: Tiers, wanted: Tiers) -> bool:
+    """Whether the order between the tiers wanted holds; a tier may be split."""
+    position = {host: number for number, tier in enumerate(answer) for host in tier}
+    if sorted(position) != sorted(host for tier in wanted for host in tier):
+        return False
+    return all(
+        max(position[host] for host in better) < min(position[host] for host in worse)
+        for better, worse in pairwise(wanted)
+    )
 
 
 def request_of(vector: Vector) -> Request:
@@ -36,7 +78,9 @@ def request_of(vector: Vector) -> Request:
 def _filter(filter_hosts: Filter) -> Judgement:
     def judge(vector: Vector) -> str | None:
         verdicts = filter_hosts(vector.snapshot, request_of(vector))
-        return difference_of_sets(vector, "hosts", [verdict.host for verdict in verdicts if verdict.accepted])
+        return _difference_of_sets(
+            vector, "hosts", [verdict.host for verdict in verdicts if verdict.accepted]
+        )
 
     return judge
 
@@ -44,7 +88,7 @@ def _filter(filter_hosts: Filter) -> Judgement:
 def _weight(rank_hosts: Ranking) -> Judgement:
     def judge(vector: Vector) -> str | None:
         weights = rank_hosts(vector.snapshot, request_of(vector))
-        return difference_of_tiers(vector, tiers_of({weight.host: weight.rank for weight in weights}))
+        return _difference_of_tiers(vector, _tiers_of({weight.host: weight.rank for weight in weights}))
 
     return judge
 
@@ -78,7 +122,7 @@ def _ha_check(vector: Vector) -> str | None:
     """The vectors ask about the failure of one host, by the engine's own arithmetic."""
     found = check.by_engine(vector.snapshot, vector.request["cluster"], failures=1)
     failed = [host for loss in found.losses for host in loss.hosts]
-    return difference_of_sets(vector, "safe", found.safe) or difference_of_sets(
+    return _difference_of_sets(vector, "safe", found.safe) or _difference_of_sets(
         vector, "failed_hosts", failed
     )
 
@@ -100,7 +144,7 @@ def _conflicts(vector: Vector) -> str | None:
     described = [
         {field: getattr(conflict, field) for field in conflict.__struct_fields__} for conflict in found
     ]
-    return difference_of_sets(vector, "conflicts", described) or difference_of_sets(
+    return _difference_of_sets(vector, "conflicts", described) or _difference_of_sets(
         vector, "savable", savable
     )
 
@@ -113,7 +157,7 @@ def _unified_groups(vector: Vector) -> str | None:
         for group in vector.snapshot.affinity_groups
         if group.cluster == cluster and group.vms_rule.hard and group.vms_rule.positive
     )
-    return difference_of_sets(vector, "groups", [unified.vms for unified in unify(vector.snapshot, groups)])
+    return _difference_of_sets(vector, "groups", [unified.vms for unified in unify(vector.snapshot, groups)])
 
 
 def _schedulable(vector: Vector) -> Callable[[str], Collection[str]]:
@@ -150,11 +194,11 @@ def _enforcer_candidates(vector: Vector) -> str | None:
     """The order as a whole; where the engine leaves it open, who may be first and who is in it."""
     tiers = candidates(vector.snapshot, vector.request["cluster"], _schedulable(vector), _best_host(vector))
     if vector.right_answer.get("tiers") is not None:
-        return difference_of_tiers(vector, tiers)
+        return _difference_of_tiers(vector, tiers)
     first = tiers[0] if tiers else ()
     if not set(first) <= set(vector.right_answer["first_any_of"]):
         return f"first {first!r} instead of some of {vector.right_answer['first_any_of']!r}"
-    return difference_of_sets(vector, "members", [vm for tier in tiers for vm in tier])
+    return _difference_of_sets(vector, "members", [vm for tier in tiers for vm in tier])
 
 
 def _enforcer_cycle(vector: Vector) -> str | None:

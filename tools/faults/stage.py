@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
+
+import psutil
 
 from ovirt_placement.model import Snapshot
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.settings import PROMPT
+from ovirt_simulator.http.server import Server, serve
 from tests.configuration import write_configuration
+from tests.processes import PROCESSES
 from tests.proxy.running import eventually
-from tools.faults import processes
-from tools.faults.invariants import faults, records, settled
-from tools.faults.processes import Daemon
-from tools.faults.simulated import Simulated, simulated
-from tools.faults.wire import PATIENCE_SECONDS, with_act
+from tests.scenarios.stage import START
+from tools.faults import launcher
+from tools.faults.invariants import Recorder, faults, records, settled
+from tools.faults.wire import PATIENCE_SECONDS, Wire, with_act
 
+#: Simulated seconds a second: a migration then takes some 140 ms.
+_SCALE = 25.0
+_STEP_SECONDS = 0.01
 #: A stopped enforcer has lost its lease when it wakes.
 _LEASE_SECONDS = 0.6
 #: Pauses end soon, and no limit is in the way: what holds must hold without them.
@@ -40,6 +51,88 @@ _QUIET_READINGS = 3
 _READING = "/clusters"
 
 
+class Daemon:
+    """A process that logs into a file."""
+
+    def __init__(self, process: BaseProcess, log: Path) -> None:
+        self._process = process
+        self._log = log
+        process.start()
+
+    @property
+    def said(self) -> str:
+        return self._log.read_text() if self._log.exists() else ""
+
+    def stop(self) -> None:
+        """SIGSTOP: it answers nobody, and keeps all that it has."""
+        psutil.Process(self._process.pid).suspend()
+
+    def wake(self) -> None:
+        psutil.Process(self._process.pid).resume()
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.join()
+
+    def end(self) -> None:
+        self._process.terminate()
+        self._process.join(30)
+        assert self._process.exitcode == 0, self.said
+
+
+class Simulated:
+    """A simulated engine behind real HTTP and a wire that distorts, in which time passes quickly.
+
+    It outlives its server, as VMs outlive the engine.
+    """
+
+    def __init__(self, state: Snapshot) -> None:
+        self.engine = Engine.from_snapshot(state, clock=START, settings=PROMPT)
+        self.recorder = Recorder(self.engine, {vm.id for vm in state.vms if not vm.migratable})
+        self.wire = Wire()
+        self._server = self._serve("127.0.0.1:0")
+        self._stop = threading.Event()
+        self._time = threading.Thread(target=self._pass_time)
+        self._time.start()
+
+    @property
+    def api_url(self) -> str:
+        return self._server.api_url
+
+    def restart(self, seconds: float) -> None:
+        """End the server with all its sessions; another takes its place after this many simulated seconds."""
+        address = self._server.url.removeprefix("http://")
+        self._server.close()
+        self.let_pass(seconds)
+        self._server = self._serve(address)
+
+    def expire_sessions(self) -> None:
+        self._server.tokens.revoke_all()
+
+    def let_pass(self, seconds: float) -> None:
+        """Wait until this many simulated seconds have passed."""
+        until = self._elapsed() + seconds
+        eventually(lambda: self._elapsed() >= until)
+
+    def close(self) -> None:
+        self._server.close()
+        self._stop.set()
+        self._time.join()
+
+    def _serve(self, listen: str) -> Server:
+        server = serve(self.engine, listen)
+        web: Any = server._server
+        web.wsgi_app = self.wire.around(web.wsgi_app)
+        return server
+
+    def _elapsed(self) -> float:
+        return self.engine._backend.timeline.elapsed
+
+    def _pass_time(self) -> None:
+        while not self._stop.wait(_STEP_SECONDS):
+            self.engine.advance(_STEP_SECONDS * _SCALE)
+
+
 class Stage:
     """What a fault acts upon."""
 
@@ -63,14 +156,21 @@ class Stage:
     def enforcer(self) -> Daemon:
         """The enforcer; it starts when it is first spoken of."""
         if self._enforcer is None:
-            self._enforcer = processes.enforcer(self.folder, self.configuration)
+            more = (self.folder / "points", self.folder / "set-back")
+            self._enforcer = self._started(launcher.run_enforcer, "enforcer", *more, ["run"])
         return self._enforcer
 
     def start_inventory(self) -> Daemon:
-        started = processes.inventory(self.folder, self.configuration)
+        started = self._started(launcher.run_inventory, "inventory", ["inventory", "run"])
         self._others.append(started)
         eventually(lambda: "publishing to" in started.said)
         return started
+
+    def _started(self, run: Callable[..., object], name: str, *more: Any) -> Daemon:
+        """Start a process; one that comes after another of its name goes on in the same log."""
+        log, (*places, command) = self.folder / f"{name}.log", more
+        arguments = (log, *places, [*command, "--config", str(self.configuration)])
+        return Daemon(PROCESSES.Process(target=run, args=arguments), log)
 
     def restart_enforcer(self) -> None:
         self.enforcer.kill()
@@ -123,9 +223,8 @@ class Stage:
 def stage(
     folder: Path, state: Snapshot, *, patience: float = PATIENCE_SECONDS, lease: float = _LEASE_SECONDS
 ) -> Iterator[Stage]:
-    with simulated(state) as engine:
-        made = Stage(folder, engine, patience, lease)
-        try:
-            yield made
-        finally:
-            made.close()
+    with (
+        closing(Simulated(state)) as engine,
+        closing(Stage(folder, engine, patience, lease)) as made,
+    ):
+        yield made

@@ -17,7 +17,7 @@ from ovirt_placement.engine.reading.topology import read_snapshot
 from ovirt_placement.inventory.changes import EMPTY, find_changes
 from ovirt_service.errors import UserError
 
-from .damage import damaged
+from . import damaged
 
 _ANSWERS = {
     "/clusters": (

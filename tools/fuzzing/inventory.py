@@ -13,7 +13,7 @@ from ovirt_placement.inventory import publication
 from ovirt_placement.inventory.protocol import Decide, Refresh, Wake, decoded, encoded, question_decoder
 from ovirt_placement.inventory.publication import Moments, Publication, now
 from tests.placement.model.full_state import full_state, loaded
-from tools.fuzzing.damage import damaged
+from tools.fuzzing import damaged
 
 _TOKENS = (b"\xc0", b"\x90", b"\xdc\xff\xff", b"\xdd\xff\xff\xff\xff", b"\xa5value", b"\xcb\x7f\xf0", b"type")
 _QUESTIONS = tuple(

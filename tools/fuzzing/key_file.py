@@ -10,7 +10,7 @@ from ovirt_placement.model import PlacementKey, Snapshot, key_file
 from ovirt_service.errors import UserError
 from tests import builders as build
 
-from .damage import damaged
+from . import damaged
 
 _TOKENS = (
     *b"{ } [ ] , : \" ' | > &a *a !! null yes .inf .nan 0x1f 1:30 2026-01-01 !!python/object:a".split(b" "),

@@ -9,7 +9,7 @@ from ovirt_placement.model import state_file
 from ovirt_service.errors import UserError
 from tests import builders as build
 
-from .damage import damaged
+from . import damaged
 
 _TOKENS = (
     *b'{ } [ ] , : " null true -1 1e999 0.5 NaN \\u0000 "v1" "h" "up" "id": \\ud800 \xff \x00'.split(b" "),

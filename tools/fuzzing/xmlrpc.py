@@ -12,7 +12,7 @@ from ovirt_scheduler_proxy import xmlrpc as own
 from ovirt_scheduler_proxy.contract import read_question
 from ovirt_scheduler_proxy.xmlrpc import Fault, MethodCall, read_call
 
-from .damage import damaged
+from . import damaged
 
 _MOST_ELEMENTS = 5000
 

@@ -59,8 +59,6 @@ final class Kinds {
             return enforcement(beans, state, request);
         case "schedule":
             return schedule(beans, state, request);
-        case "manager":
-            return Commands.manager(beans, state, request);
         case "broken":
             return Commands.broken(beans, state);
         case "external":
