@@ -22,7 +22,7 @@ SIZES = Sizes(hosts=20, vms=300, groups=30)
 
 
 def soak(calls: int, windows: int, kill_seconds: float) -> Iterator[Window]:
-    """Make the calls, and report each window when it is over; a worker is killed every so many seconds."""
+    """Make the calls, and report each window when it is over; a worker is killed each `kill_seconds`."""
     chance = random.Random(1)
     with running(SIZES, proxy=True, plugin=KNOWN_UNITS) as stage, stage.churning():
         proxy, inventory = stage.process("ovirt-scheduler-proxy"), stage.process("inventory run")

@@ -23,7 +23,7 @@ from .filters import Request, cpu_overloaded
 from .weights import Record, best_host
 
 Placed = TypeVar("Placed")
-#: What a user is told of an answer that the engine fails on.
+#: What a user hears of an answer that the engine fails on.
 _BROKEN = "Internal Engine Error"
 
 _FILTERS = {

@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.integration.storms.clients import Burst, start_all
 from tests.integration.storms.cluster import Storm
-from tests.integration.storms.stage import PROXY, Stage, alone, with_ours
+from tests.integration.storms.stage import PROXY, Stage, with_ours
 
 #: Events of an engine that cannot reach the proxy, and that heard of a unit that failed.
 _UNREACHABLE, _UNIT_FAILED = 9920, 9921
@@ -74,16 +74,6 @@ def calls_of(records: Sequence[Mapping[str, Any]]) -> Calls:
 
 #: How long the clients of a storm wait for their answers.
 PATIENCE_SECONDS = 120.0
-
-
-def run_alone(storm: Storm, threads: int, patience: float = PATIENCE_SECONDS) -> Figures:
-    """Run a storm with the engine's own units."""
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        alone(Path(folder), storm.state, threads=threads) as stage,
-    ):
-        burst = start_all(stage.url, stage.token, storm.starts, patience=patience)
-        return Figures(storm, burst, stage.hosts())
 
 
 def run_with_ours(

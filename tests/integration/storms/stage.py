@@ -35,23 +35,17 @@ class _StormProcesses(OurProcesses):
     def freeze(self, name: str) -> None:
         self._running[name].send_signal(signal.SIGSTOP)
 
-    def process_id(self, name: str) -> int:
-        return self._running[name].pid
-
     def thaw(self, name: str) -> None:
         self._running[name].send_signal(signal.SIGCONT)
 
 
 class Stage:
-    """A running engine, with our parts around it or alone."""
+    """A running engine with our parts around it."""
 
-    def __init__(
-        self, processes: _StormProcesses, url: str, commands: Mapping[str, str], proxy_url: str = ""
-    ) -> None:
+    def __init__(self, processes: _StormProcesses, url: str, commands: Mapping[str, str]) -> None:
         self._processes = processes
         self._commands = commands
         self.url = url
-        self.proxy_url = proxy_url
         self.token = log_in(url)
         self.folder = processes.folder
 
@@ -97,9 +91,6 @@ class Stage:
         """End a process as a failing power supply does."""
         self._processes.kill(name)
 
-    def process_id(self, name: str) -> int:
-        return self._processes.process_id(name)
-
     def freeze(self, name: str) -> None:
         """Let a process answer nobody, and keep all that it has."""
         self._processes.freeze(name)
@@ -129,14 +120,6 @@ def _read(url: str, headers: Mapping[str, str] | None = None) -> bytes:
 
 
 @contextmanager
-def alone(folder: Path, state: Snapshot, *, threads: int, time_scale: float = 1) -> Iterator[Stage]:
-    """Run an engine that decides by its own units."""
-    with _StormProcesses(folder) as processes:
-        url = _engine(processes, state, threads, time_scale)
-        yield Stage(processes, url, {})
-
-
-@contextmanager
 def with_ours(
     folder: Path,
     state: Snapshot,
@@ -160,20 +143,18 @@ def with_ours(
             ENGINE: _simulator(folder, urlsplit(url).netloc, threads, time_scale, proxy),
             INVENTORY: inventory,
         }
-        yield Stage(processes, url, commands, proxy)
+        yield Stage(processes, url, commands)
 
 
-def _engine(
-    processes: _StormProcesses, state: Snapshot, threads: int, time_scale: float, proxy: str | None = None
-) -> str:
+def _engine(processes: _StormProcesses, state: Snapshot, threads: int, time_scale: float, proxy: str) -> str:
     (processes.folder / "state.json").write_bytes(state_file.dumps(state))
     command = _simulator(processes.folder, "127.0.0.1:0", threads, time_scale, proxy)
     return address(processes.start(ENGINE, shlex.split(command)))
 
 
-def _simulator(folder: Path, listen: str, threads: int, time_scale: float, proxy: str | None) -> str:
+def _simulator(folder: Path, listen: str, threads: int, time_scale: float, proxy: str) -> str:
     command = f"{ENGINE} run --state {folder}/state.json --listen {listen} --http-threads {threads}"
-    return f"{command} --time-scale {time_scale}" + (f" --proxy {proxy}" if proxy else "")
+    return f"{command} --time-scale {time_scale} --proxy {proxy}"
 
 
 def _proxy(folder: Path, listen: str) -> str:

@@ -14,7 +14,6 @@ from ovirt_simulator.core.rejections import Rejected
 from ovirt_simulator.core.settings import PROMPT
 from tests import builders
 
-LOG_IN = 30
 START = datetime(2030, 1, 1, tzinfo=UTC)
 #: What the engine calls each type of event.
 EVENT_NAMES = {getattr(EventCode, name): name for name in dir(EventCode) if name.isupper()}
@@ -43,8 +42,8 @@ def where(engine: Engine, vm_id: str) -> tuple[str, str | None]:
 
 
 def codes(engine: Engine) -> list[int]:
-    """Codes of the visible events, oldest first; log-ins, which tests need to ask anything, left out."""
-    return [event.code for event in reversed(engine.queries.events()) if event.code != LOG_IN]
+    """Codes of the visible events, oldest first."""
+    return [event.code for event in reversed(engine.queries.events())]
 
 
 def refused(command: Any, *arguments: Any, **options: Any) -> Rejected:
