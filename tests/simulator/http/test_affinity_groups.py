@@ -65,7 +65,7 @@ def test_added_changed_and_removed(groups: AffinityGroupsService, sdk: Connectio
     service.remove()
     assert added.id not in {group.id for group in groups.list()}
     codes = [event.code for event in sdk.system_service().events_service().list()]
-    assert codes == [10354, 10352, 10352, 10350, 30]
+    assert codes == [10354, 10352, 10352, 10350]
 
 
 def test_a_new_groups_defaults(groups: AffinityGroupsService) -> None:

@@ -33,7 +33,7 @@ def groups(state: Snapshot, vms: Sequence[Vm]) -> list[AffinityGroup]:
     return [group for group in state.affinity_groups if {vm.id for vm in vms} & set(group.vms)]
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(40))
 @given(questions())
 def test_a_peer_that_runs_in_another_cluster_is_invisible_to_the_filter(question: Question) -> None:
     state, vms, hosts = question
