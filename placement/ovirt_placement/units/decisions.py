@@ -25,7 +25,6 @@ from ovirt_placement.rules.load import limits_of, overloaded
 from ovirt_placement.rules.rule import Rule
 from ovirt_placement.rules.scheduling import gives_way
 from ovirt_placement.rules.verdict import BalanceRequest, Reason, Request, Verdict, sentence
-from ovirt_placement.units.client import Undecided
 from ovirt_placement.units.reporting import Report, Reporting, recorded
 from ovirt_service.errors import UserError
 from ovirt_service.saying import Few
@@ -67,6 +66,14 @@ _FIRST_SECONDS = 1.0
 _MOST_FAILURES, _FAILURES_SECONDS = 5, 60.0
 
 
+class _Undecided(LookupError):
+    """There is no answer: as `client.Undecided` has it."""
+
+    def __init__(self, why: str, *, refuses: bool = False, awaits: bool = False) -> None:
+        super().__init__(why)
+        self.refuses, self.awaits = refuses, awaits
+
+
 class Decider:
     """Answers policy units by the states of one engine; for any thread."""
 
@@ -85,7 +92,7 @@ class Decider:
         report = Report(self._reporting, question)
         try:
             return replace(self._answered(question, report), log=report.lines)
-        except Undecided as error:
+        except _Undecided as error:
             return Decided(failure=str(error), refuses=error.refuses, awaited=error.awaits, log=report.lines)
         except UserError as error:
             return Decided(failure=str(error), log=report.lines)
@@ -110,7 +117,7 @@ class Decider:
         verdicts = _verdicts(rule, decision, request)
         if loud := _loud(verdicts):
             why = "; ".join(sentence(reason, decision.confirmed) for reason in loud)
-            raise Undecided(why, refuses=True)
+            raise _Undecided(why, refuses=True)
         report.verdicts(verdicts, decision.confirmed)
         report.age(decision)
         if not all(verdict.accepted for verdict in verdicts) and gives_way(decision.confirmed, request):
@@ -157,7 +164,7 @@ class Decider:
             )
             if question.vm in decision.confirmed.vm_by_id:
                 return decision
-        raise Undecided(
+        raise _Undecided(
             f"the engine lists no VM {question.vm}: is this the engine that asks, and may our user see it?",
             awaits=decision.awaited,
         )
