@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import shutil
 import signal
 import sys
-import tempfile
 from pathlib import Path
 
-from demo.processes import ProcessFailed
+from demo.stage import demonstrate
 from demo.story import Story
 
 
@@ -18,31 +16,16 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="draws another cluster (SEED=n)")
     parser.add_argument("--keep", action="store_true", help="leave it running until Ctrl-C (KEEP=1)")
     arguments = parser.parse_args()
-    signal.signal(signal.SIGTERM, interrupt)
-    folder = Path(tempfile.mkdtemp(prefix="ovirt-placement-demo-"))
-    try:
-        return _report(Story(folder, arguments.seed, kept=arguments.keep), keep=arguments.keep)
-    except KeyboardInterrupt:
-        return 0 if arguments.keep else 130
-    finally:
-        shutil.rmtree(folder)
 
-
-def _report(story: Story, *, keep: bool) -> int:
-    with story.processes:
-        try:
+    def show(folder: Path) -> None:
+        story = Story(folder, arguments.seed, kept=arguments.keep)
+        with story.processes:
             story.report()
-        except ProcessFailed as failure:
-            print(f"make demo: {failure}", file=sys.stderr)
-            return 1
-        if keep:
-            print(f"\n=== It keeps running; Ctrl-C ends it.\n\n{story.farewell()}", flush=True)
-            signal.pause()
-    return 0
+            if arguments.keep:
+                print(f"\n=== It keeps running; Ctrl-C ends it.\n\n{story.farewell()}", flush=True)
+                signal.pause()
 
-
-def interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
+    return demonstrate("make demo", show, interrupted=0 if arguments.keep else 130)
 
 
 if __name__ == "__main__":

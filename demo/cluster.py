@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import random
 
-from ovirt_placement.model import (
-    AffinityGroup,
-    AffinityRule,
-    Cluster,
-    Host,
-    SchedulingPolicy,
-    Snapshot,
-    Vm,
-)
+from ovirt_placement.model import AffinityGroup, AffinityRule, Cluster, Host, SchedulingPolicy, Snapshot, Vm
 from ovirt_simulator.core.vm_memory import required_mb
 
 CLUSTER = "production"
@@ -42,8 +34,10 @@ def draw(seed: int) -> Snapshot:
         **_waiting_vms(chance, drawn),
         **{f"batch-{n}": chance.choice(hosts) for n in range(1, chance.randint(3, 9))},
     }
+    policy = SchedulingPolicy(filters=("AffinityFilter",))
+    cluster = Cluster(id=CLUSTER, name=CLUSTER, ha_reservation=False, scheduling_policy=policy)
     return Snapshot(
-        clusters=(_cluster(),),
+        clusters=(cluster,),
         hosts=tuple(_host(name, vms) for name in hosts),
         vms=tuple(_vm(name, host) for name, host in sorted(vms.items())),
         affinity_groups=tuple(_groups(vms)),
@@ -95,15 +89,6 @@ def _groups(vms: dict[str, str | None]) -> list[AffinityGroup]:
     ]
 
 
-def _cluster() -> Cluster:
-    return Cluster(
-        id=CLUSTER,
-        name=CLUSTER,
-        ha_reservation=False,
-        scheduling_policy=SchedulingPolicy(filters=("AffinityFilter",)),
-    )
-
-
 def _host(name: str, vms: dict[str, str | None]) -> Host:
     used = sum(required_mb(_vm(vm, host)) for vm, host in vms.items() if host == name)
     return Host(
@@ -119,14 +104,15 @@ def _host(name: str, vms: dict[str, str | None]) -> Host:
 
 
 def _vm(name: str, host: str | None) -> Vm:
+    memory_mb = 4096 if name.startswith(("app-", "db-")) else 2048
     return Vm(
         id=name,
         name=name,
         cluster=CLUSTER,
         host=host,
         status="up" if host else "down",
-        memory_mb=_memory_mb(name),
-        guaranteed_mb=_memory_mb(name),
+        memory_mb=memory_mb,
+        guaranteed_mb=memory_mb,
         usage_mem_percent=50.0 if host else None,
         usage_cpu_percent=5.0 if host else None,
         vcpus=2,
@@ -134,10 +120,6 @@ def _vm(name: str, host: str | None) -> Vm:
         migratable=True,
         hosted_engine=False,
     )
-
-
-def _memory_mb(vm: str) -> int:
-    return 4096 if vm.startswith(("app-", "db-")) else 2048
 
 
 def _group(name: str, rule: AffinityRule, vms: list[str]) -> AffinityGroup:

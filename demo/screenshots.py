@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
-from demo.processes import ProcessFailed
-from demo.stage import PASSWORD, USER, Stage
+from demo.stage import PASSWORD, USER, Stage, demonstrate
 from ovirt_simulator.generate import Sizes, generate
 
 #: The same cluster each time: large enough that a map is worth looking at, small enough that names are read.
@@ -24,25 +22,26 @@ _VIEWPORT = {"width": 1440, "height": 900}
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 _PATIENCE_MS = 300_000
 _PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
+#: By picture its view of the cluster, and what that shows once it is ready: first the plan that waits.
+_VIEWS = {
+    "plan": ("plan", "svg.gantt"),
+    "overview": ("cluster", ".hosts .wrong"),
+    "map": ("map", "#map[data-drawn]"),
+}
 
 
 def main() -> int:
     browser = find_browser()
     if browser is None:
         return 1
-    folder = Path(tempfile.mkdtemp(prefix="ovirt-placement-screenshots-"))
-    try:
+
+    def show(folder: Path) -> None:
         with _served(folder) as (url, cluster), _tab(browser) as tab:
             log_in(tab, url)
-            _plan(tab, f"{url}plan/{cluster}")
-            _overview(tab, f"{url}cluster/{cluster}")
-            _map(tab, f"{url}map/{cluster}")
-    except ProcessFailed as failure:
-        print(f"make screenshots: {failure}", file=sys.stderr)
-        return 1
-    finally:
-        shutil.rmtree(folder)
-    return 0
+            for name, (view, sign) in _VIEWS.items():
+                _take(tab, f"{url}{view}/{cluster}", name, sign)
+
+    return demonstrate("make screenshots", show)
 
 
 def find_browser() -> str | None:
@@ -86,30 +85,13 @@ def log_in(tab: Page, url: str) -> None:
     tab.wait_for_selector("header .find")
 
 
-def _plan(tab: Page, url: str) -> None:
-    """Of the plan that waits, once the enforcer has made it."""
+def _take(tab: Page, url: str, name: str, sign: str) -> None:
+    """The picture of a view, once it shows what is to be seen."""
     tab.goto(url)
-    tab.wait_for_selector("svg.gantt")
-    _take(tab, "plan")
-
-
-def _overview(tab: Page, url: str) -> None:
-    """Of a cluster that needs somebody."""
-    tab.goto(url)
-    tab.wait_for_selector(".hosts .wrong")
-    _take(tab, "overview")
-
-
-def _map(tab: Page, url: str) -> None:
-    """Of all hosts, with one chosen."""
-    tab.goto(url)
-    tab.wait_for_selector("#map[data-drawn]")
-    tab.focus("#map")
-    tab.keyboard.press("ArrowRight")
-    _take(tab, "map")
-
-
-def _take(tab: Page, name: str) -> None:
+    tab.wait_for_selector(sign)
+    if name == "map":  # with a host chosen
+        tab.focus("#map")
+        tab.keyboard.press("ArrowRight")
     file = _PICTURES / f"page-{name}.png"
     tab.evaluate("document.activeElement.blur()")
     tab.screenshot(path=file, animations="disabled")

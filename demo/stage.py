@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
-from demo.processes import Processes, address
+from demo.processes import Processes, ProcessFailed, address
 from ovirt_placement.model import Snapshot, state_file
 
 PASSWORD = "demo"  # noqa: S105 - a throw-away engine on loopback
@@ -74,3 +79,26 @@ class Stage:
 
     def start(self, *arguments: str) -> str:
         return self.processes.start(arguments[0], arguments)
+
+
+def demonstrate(command: str, show: Callable[[Path], None], *, interrupted: int = 0) -> int:
+    """Show something in a folder of its own, which is removed then; its exit status.
+
+    It is ended by Ctrl-C or SIGTERM, with the status `interrupted`.
+    """
+    signal.signal(signal.SIGTERM, _interrupt)
+    folder = Path(tempfile.mkdtemp(prefix=f"ovirt-placement-{command.split()[-1]}-"))
+    try:
+        show(folder)
+    except ProcessFailed as failure:
+        print(f"{command}: {failure}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return interrupted
+    finally:
+        shutil.rmtree(folder)
+    return 0
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt

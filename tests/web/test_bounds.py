@@ -13,11 +13,9 @@ import pytest
 from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.engine.connection.sso import Refused
 from ovirt_placement.engine.reading.rights import Rights
-from ovirt_placement_web import bearers
-from ovirt_placement_web.bearers import Bearers
-from ovirt_placement_web.bounds import Bound, Limit, Refusal, bounds
-from ovirt_placement_web.metrics import WebMetrics
-from ovirt_placement_web.throttle import Throttle
+from ovirt_placement_web import sessions
+from ovirt_placement_web.bounds import Bound, Limit, Refusal, Throttle, WebMetrics, bounds
+from ovirt_placement_web.sessions import Bearers
 
 RIGHT = "right"
 #: What others hold up takes longer than this.
@@ -171,7 +169,7 @@ class Engine:
         self.goes_on = threading.Event()
         self.good = {"good", "other"}
         self.away = False
-        monkeypatch.setattr(bearers, "read_rights", self._rights)
+        monkeypatch.setattr(sessions, "read_rights", self._rights)
 
     def _rights(self, tokens: object, token: str) -> Rights:
         self.asked.append(token)
@@ -189,7 +187,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
 
 
 def known(monkeypatch: pytest.MonkeyPatch, seconds: list[float]) -> None:
-    monkeypatch.setattr(bearers.time, "monotonic", lambda: seconds[0])  # type: ignore[attr-defined]
+    monkeypatch.setattr(sessions.time, "monotonic", lambda: seconds[0])  # type: ignore[attr-defined]
 
 
 def tokens(ask: Callable[[Bearers], Coroutine[Any, Any, None]]) -> None:
@@ -416,29 +414,5 @@ def test_few_addresses_with_many_guesses_keep_no_right_password_out(name: str) -
         at.ends.set()
         assert await person == "in"
         await asyncio.gather(*guesses, return_exceptions=True)
-
-    throttled(ask)
-
-
-def test_a_right_password_has_its_turn_among_300_guesses_from_the_same_place() -> None:
-    """Where many come from one address that stands for all of them."""
-
-    async def ask(at: Paused) -> None:
-        guesses = [asyncio.create_task(at.log_in("victim", "", f"{n}")) for n in range(300)]
-        await settle()
-        person = asyncio.create_task(at.log_in("victim", "", RIGHT))
-        await settle()
-        at.ends.set()
-        assert await person == "in"
-        assert {type(one) for one in await asyncio.gather(*guesses, return_exceptions=True)} == {Refused}
-
-    throttled(ask)
-
-
-def test_names_that_are_remembered_are_bounded() -> None:
-    async def ask(at: Paused) -> None:
-        for number in range(20_500):
-            at.throttle._add(("name", f"{number}"))
-        assert len(at.throttle._tries) == 20_000
 
     throttled(ask)

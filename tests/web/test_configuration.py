@@ -8,6 +8,7 @@ from pathlib import Path
 from ovirt_placement import config
 from ovirt_placement.answers.status.health import HealthState, StateSource
 from ovirt_placement_web.keeper import View
+from ovirt_placement_web.past import Past
 from ovirt_placement_web.questions import Questions
 from tests.builders import host, snapshot
 from tests.configuration import write_configuration
@@ -17,7 +18,8 @@ def test_a_mode_that_was_changed_since_is_not_called_one_that_is_still_to_come(t
     path = write_configuration(
         tmp_path, "http://127.0.0.1:1/ovirt-engine/api", more='[enforcer]\nmode = "observe"\n'
     )
-    questions = Questions(config.load(path))
+    found = config.load(path)
+    questions = Questions(found, Past(found))
     parts = HealthState(snapshot=snapshot(host("h1")), source=StateSource(kind="inventory", where="here"))
 
     def configured_mode(number: int) -> str | None:

@@ -196,7 +196,7 @@ def test_keys_are_set_by_who_may_change_every_cluster_concerned(page: Page) -> N
     assert ("server", "r") in standing(page, "MINE")
     line = json.loads(page.audit().splitlines()[-1])
     assert (line["who"], line["act"]) == ("reader@internal-authz", "key unset")
-    assert line["outcome"].startswith("refused: no edit_cluster_configuration")
+    assert line["outcome"].startswith("refused: You have no permit edit_cluster_configuration")
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,8 @@ import pytest
 
 from ovirt_placement.engine.reading.rights import Rights
 from ovirt_placement_web import events
-from ovirt_placement_web.bounds import bounds
+from ovirt_placement_web.bounds import WebMetrics, bounds
 from ovirt_placement_web.keeper import Keeper
-from ovirt_placement_web.metrics import WebMetrics
 from ovirt_placement_web.sessions import Sessions
 from tests.web.conftest import STATE
 from tests.web.running import COOKIE, PATIENCE_SECONDS, ROOT, Page, paged
@@ -77,6 +76,7 @@ def test_a_stream_that_nobody_reads_is_given_up(monkeypatch: pytest.MonkeyPatch)
         bounds=limits,
         keeper=_keeper(),
         cookie_of=lambda request: request.cookies.get(COOKIE),
+        session=lambda request, use: sessions.find(cookie, use=use),
     )
     sent: list[Any] = []
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import Named
-from ovirt_placement_web.cluster_map import Drawn, MapDocument, MapGroup, MapHost, MapVm
-from ovirt_placement_web.map_changes import LatestMaps, map_changes
+from ovirt_placement_web.map import Drawn, LatestMaps, MapDocument, MapGroup, MapHost, MapVm, map_changes
 from tests.examples import examples
 from tests.web.running import Page
 
@@ -111,17 +110,6 @@ def test_changes_say_who_came_went_and_changed_where_all_others_are_the_same_obj
     assert [before.vms[at].id for at in changes.gone] == [vm.id for key, vm in old.items() if key not in new]
     assert [one.vm for one in changes.came] == [vm for key, vm in new.items() if key not in old]
     assert [one.vm for one in changes.changed] == [vm for key, vm in new.items() if old.get(key, vm) != vm]
-
-
-@given(_maps(1))
-def test_of_what_has_not_changed_nothing_is_sent(drawn: MapDocument) -> None:
-    changes = map_changes(drawn, msgspec.structs.replace(drawn, number=2))
-    assert not (changes.whole)
-    assert not (changes.hosts)
-    assert not (changes.groups)
-    assert not (changes.gone)
-    assert not (changes.came)
-    assert not (changes.changed)
 
 
 def test_the_latest_maps_of_each_cluster_are_remembered() -> None:

@@ -10,8 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from ovirt_placement import config
-from ovirt_placement_web.settings import WebSettings
-from ovirt_placement_web.several import places
+from ovirt_placement_web.settings import WebSettings, places
 from ovirt_service.errors import UserError
 from tests.builders import cluster, host, snapshot
 from tests.configuration import write_configuration

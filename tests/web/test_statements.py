@@ -181,7 +181,7 @@ def test_15_each_log_in_and_each_act_is_a_line_of_the_audit_log(page: Page) -> N
     assert ("admin", "pause", "done") in said
     assert ("admin", "resume", "done") in said
     assert ("user", "log-in", "refused") in said
-    assert ("nobody", "log-in", "refused by the engine") in said
+    assert ("nobody", "log-in", "refused") in said
     assert ("reader", "pause", "refused") in said
     assert all(one["address"] == "127.0.0.1" and one["time"] for one in lines)
     acts = [one for one in lines if one["act"] == "pause"]

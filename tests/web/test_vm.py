@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 import os
 import re
 from collections.abc import Iterator
@@ -19,14 +18,13 @@ from ovirt_enforcer.cli.main import main as enforcer
 from ovirt_enforcer.plans import room_for
 from ovirt_placement.cli.main import main as placement
 from ovirt_placement.planning.deadline import NEVER
-from ovirt_placement.store.approvals import ApprovalStore
 from ovirt_placement.store.history import HistoryStore
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore
 from tests.builders import APART, cluster, group, host, rule, snapshot, vm
 from tests.processes import Forked
 from tests.proxy.running import RunningProxy, eventually, running, write_plugins
-from tests.web.running import HOSTILE, Page, paged, words
-from tests.web.test_plan_course import apply, lead, looked_at
+from tests.web.running import HOSTILE, Page, paged
+from tests.web.test_plan_course import apply, looked_at
 
 #: Long before anything was decided.
 OLD = "2020-01-01T00:00:00+00:00"
@@ -143,30 +141,6 @@ def test_a_vm_that_starts_nowhere_leads_to_what_would_make_room(
     assert "VM waiting can start on host beta after 1 migration" in printed
     assert "It can start on host beta after these migrations of other VMs." in text
     assert "1 guest beta to alpha makes room" in text
-
-
-@pytest.mark.system
-def test_room_is_made_by_who_may_migrate_while_the_migrations_fit(tmp_path: Path) -> None:
-    with paged(tmp_path, STATE, web='[enforcer]\nmode = "approve"') as page:
-        cookie, reader = page.session(), page.session("reader@internal")
-        assert "Carry out" not in page.ask("/vm/waits/room", cookie=reader).text
-        plan = looked_at(page, cookie, "/vm/waits/room")
-        assert apply(page, reader, plan)[0] == 403
-        with closing(lead(page)):
-            assert apply(page, cookie, plan)[0] == 303
-            with closing(ApprovalStore(f"sqlite:///{tmp_path}/store.db", engine="default")) as store:
-                (approval,) = store.approvals()
-            assert (approval.plan, approval.set_by) == (plan, "admin@internal-authz")
-            assert [(one.vms, one.sources, one.target) for one in approval.moves] == [
-                (("guest",), ("h2",), "h1")
-            ]
-            line = json.loads(page.audit().splitlines()[-1])
-            assert (line["act"], line["outcome"], line["plan"]) == ("apply", "done", plan)
-            page.engine.vms.migrate("guest", host_id="h1")
-            page.engine.advance(600)
-            status, text = apply(page, cookie, plan)
-            assert status == 409
-            assert "step 1: guest is on alpha, not on beta" in words(text)
 
 
 @pytest.mark.system

@@ -1,36 +1,135 @@
-"""`/api/v1`: the documents that `--json` prints, for programs with a token of the engine and for the page."""
+"""`/api/v1`: the documents that `--json` prints, for programs with a token of the engine and for the page.
+
+Its addresses are those that questions of the library and of the page declare; so is its description made.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Hashable
-from typing import Any
+import inspect
+import re
+import zlib
+from collections.abc import Awaitable, Callable, Hashable, Mapping
+from importlib.metadata import version
+from typing import Any, NamedTuple, get_type_hints
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute
+from starlette.routing import Route as Served
 
-from ovirt_placement.engine.connection.failures import EngineAway
-from ovirt_placement.engine.connection.sso import NoRole, Refused
-from ovirt_placement_web.api_questions import Address, Problem, addresses
+import ovirt_placement_web
+from ovirt_placement.answers.question import Parameter, Question, Reads, Route, questions
 from ovirt_placement_web.bounds import Refusal
-from ovirt_placement_web.log_in import counted_address
-from ovirt_placement_web.openapi import description
+from ovirt_placement_web.keeper import View
+from ovirt_placement_web.log_in import counted_address, refused_by_engine
 from ovirt_placement_web.site import NO_ADMIN, Site, check_query, site_of
 from ovirt_service.errors import UserError
+
+#: Nothing is wrong with what such a question reads: what it has to say against is about what is asked.
+_OF_STATE_ALONE = (Reads.STATE, Reads.DOMAINS, Reads.PAST)
+#: Of the numbers that a query has.
+_MOST_DIGITS = 16
+_NUMBER = {"type": "integer", "minimum": 0, "maximum": 10**_MOST_DIGITS - 1}
+#: Answers from this many bytes on are compressed: a map of 10,000 VMs has a MiB.
+_LARGE = 100_000
+_ASK_FOR_TOKEN = {"WWW-Authenticate": "Bearer"}
+_REFUSALS = {
+    "400": "a parameter is wrong",
+    "401": "log in, or send a token of the engine",
+    "403": "this needs an admin role in the engine",
+    "404": "there is no such object",
+    "429": "too many requests of this session, token or address are under way",
+    "503": "nothing is known, the engine does not answer, or too much is asked",
+}
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """Why there is no answer."""
+
+    error: str
+
+
+class Address(NamedTuple):
+    """An address that a question declares: `{name}` in it is the question's positional parameter."""
+
+    asked: Question
+    route: Route
+    #: By key of the query, the parameter with its name and its type.
+    keys: Mapping[str, tuple[str, Parameter, Any]]
+
+    @property
+    def summary(self) -> str:
+        return self.route.summary or self.asked.summary
+
+    @property
+    def answer(self) -> Any:
+        return self.route.answer or get_type_hints(self.asked.ask)["return"]
+
+    def ask(self, site: Site, request: Request, view: View) -> msgspec.Struct:
+        """What the question answers to this request; raises `Refusal` for what names nothing."""
+        asked, route = self.asked, self.route
+        words: dict[str, Any] = {}
+        for key, (name, parameter, hint) in self.keys.items():
+            word = request.query_params.get(key)
+            words[name] = _number(key, parameter, word) if hint is int else word
+            if word is None and key in route.required:
+                raise Refusal(400, f"name a {key}: ?{key}=NAME")
+        subject = next((name for name, (one, _, _) in asked.parameters.items() if one.positional), "")
+        try:
+            if route.names is not None:
+                route.names.find(request.path_params["name"], view.snapshot, {})
+            words |= {subject: request.path_params.get("name"), **route.fixed}
+            arguments = asked.arguments(words, view.snapshot)
+        except UserError as error:
+            raise Refusal(404, str(error)) from None
+        try:
+            return site.questions.answer(view, asked, words, arguments)
+        except UserError as error:
+            if asked.reads in _OF_STATE_ALONE:
+                raise Refusal(404, str(error)) from None
+            raise
+
+
+def addresses() -> tuple[Address, ...]:
+    """All that questions of the library and of the page declare."""
+    declared = ((one, route) for one in questions(ovirt_placement_web) for route in one.routes)
+    return tuple(Address(one, route, _keys(one, route)) for one, route in declared)
+
+
+def _keys(asked: Question, route: Route) -> dict[str, tuple[str, Parameter, Any]]:
+    return {
+        (parameter.option or f"--{name}")[2:]: (name, parameter, hint)
+        for name, (parameter, hint, _) in asked.parameters.items()
+        if not parameter.positional
+        and (parameter.names is not None if route.keys is None else name in route.keys)
+    }
+
+
+def _number(key: str, parameter: Parameter, word: str | None) -> int:
+    if not re.fullmatch(rf"[0-9]{{1,{_MOST_DIGITS}}}", word or ""):
+        raise Refusal(400, f"give {parameter.help}: ?{key}=NUMBER")
+    return int(word or "")
 
 
 def routes() -> list[BaseRoute]:
     return [
-        *(Route(one.route.path, _endpoint(one)) for one in addresses()),
-        Route("/openapi.json", _described),
+        *(Served(one.route.path, _endpoint(one)) for one in addresses()),
+        Served("/openapi.json", _described),
     ]
 
 
-def _endpoint(asked: Address) -> Callable[[Request], Awaitable[Response]]:
+def _endpoint(address: Address) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
         try:
-            return await _answered(asked, request)
+            site = site_of(request)
+            check_query(request, address.keys)
+            asker = await _authenticated(site, request)
+            view = site.keeper.view
+            if not view.known:
+                raise Refusal(503, view.error or "nothing is known yet")
+            kind = site.bounds.checks if address.route.dear else site.bounds.views
+            return await kind.run(asker, lambda: _sent(request, address.ask(site, request, view)))
         except Refusal as refusal:
             return problem(refusal)
         except UserError as error:
@@ -39,34 +138,23 @@ def _endpoint(asked: Address) -> Callable[[Request], Awaitable[Response]]:
     return endpoint
 
 
-async def _answered(asked: Address, request: Request) -> Response:
-    site = site_of(request)
-    check_query(request, asked.keys)
-    asker = await authenticate(site, request)
-    view = site.keeper.view
-    if not view.known:
-        raise Refusal(503, view.error or "nothing is known yet")
-    kind = site.bounds.checks if asked.route.dear else site.bounds.views
-    return await kind.run(asker, lambda: _json(asked.ask(site, request, view)))
-
-
-async def authenticate(site: Site, request: Request) -> Hashable:
+async def _authenticated(site: Site, request: Request) -> Hashable:
     """Who asks: a person with a session, or a program with a token of an administrator; else `Refusal`."""
     session = site.session(request, use="live-update" not in request.headers)
     if session is not None:
         return session
     kind, _, token = request.headers.get("authorization", "").partition(" ")
-    if kind.lower() != "bearer" or not token:
-        raise Refusal(401, "log in, or send a token of the engine", {"WWW-Authenticate": "Bearer"})
     token = token.strip()
+    if kind.lower() != "bearer" or not token:
+        raise Refusal(401, "log in, or send a token of the engine", _ASK_FOR_TOKEN)
+    away = "the engine does not answer, so the token cannot be checked"
     try:
-        rights = await site.bearers.rights(token, counted_address(request))
-    except NoRole:
-        raise Refusal(403, NO_ADMIN) from None
-    except Refused:
-        raise Refusal(401, "the engine does not take this token", {"WWW-Authenticate": "Bearer"}) from None
-    except EngineAway:
-        raise Refusal(503, "the engine does not answer, so the token cannot be checked") from None
+        with refused_by_engine(away, "the engine does not take this token"):
+            rights = await site.bearers.rights(token, counted_address(request))
+    except Refusal as refusal:
+        if refusal.status == 401:
+            refusal.headers |= _ASK_FOR_TOKEN
+        raise
     if not rights.administrator:
         raise Refusal(403, NO_ADMIN)
     return token
@@ -77,11 +165,73 @@ def problem(refusal: Refusal) -> Response:
     return _json(Problem(refusal.text), refusal.status, refusal.headers)
 
 
+def _sent(request: Request, answer: msgspec.Struct) -> Response:
+    """Compressed where it is large; no answer has a secret that its length could show."""
+    sent = _json(answer, headers={"Vary": "Accept-Encoding"})
+    if len(sent.body) >= _LARGE and "gzip" in request.headers.get("accept-encoding", ""):
+        # Ids are random: the strategy for data with few repetitions makes a map smaller by a twelfth.
+        packer = zlib.compressobj(9, zlib.DEFLATED, zlib.MAX_WBITS + 16, zlib.DEF_MEM_LEVEL, zlib.Z_FILTERED)
+        sent.body = packer.compress(sent.body) + packer.flush()
+        sent.headers.update({"Content-Encoding": "gzip", "Content-Length": str(len(sent.body))})
+    return sent
+
+
+def _json(answer: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(msgspec.json.encode(answer), status, headers, media_type="application/json")
+
+
+# -- The description of all this, for programs.
+
+
 def _described(request: Request) -> Response:
     check_query(request, [])
     return _json(description(site_of(request).root))
 
 
-def _json(answer: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    body = msgspec.json.encode(answer)
-    return Response(body, status, headers, media_type="application/json")
+def description(root: str) -> dict[str, Any]:
+    """The OpenAPI document; `root` is where the page is."""
+    every = addresses()
+    types = [*(one.answer for one in every), Problem]
+    _, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
+    for component in components.values():
+        if "description" in component:
+            component["description"] = inspect.cleandoc(component["description"])
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "ovirt-placement",
+            "version": version("ovirt-placement"),
+            "description": "The documents that commands print with --json.",
+        },
+        "servers": [{"url": f"{root}/api/v1"}],
+        "security": [{"engine": []}],
+        "paths": {one.route.path: {"get": _operation(one)} for one in every},
+        "components": {
+            "schemas": components,
+            "securitySchemes": {"engine": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _operation(address: Address) -> dict[str, Any]:
+    in_path = re.findall(r"\{(\w+)\}", address.route.path)
+    parameters = [_parameter(name, "path", "by name or id", required=True) for name in in_path]
+    for name, (_, one, hint) in address.keys.items():
+        text, required = one.help or "", name in address.route.required
+        text = text.removesuffix("; else all") if required else text
+        text += ", by name or id, with commas" if one.names is not None and one.names.many else ""
+        parameter = _parameter(name, "query", text, required=required)
+        parameters.append(parameter | ({"schema": _NUMBER} if hint is int else {}))
+    answers = {"200": _content(address.summary, address.answer)}
+    answers |= {code: _content(text, Problem) for code, text in _REFUSALS.items()}
+    return {"summary": address.summary, "parameters": parameters, "responses": answers}
+
+
+def _parameter(name: str, where: str, text: str, *, required: bool) -> dict[str, Any]:
+    schema = {"type": "string", "minLength": 1}
+    return {"name": name, "in": where, "required": required, "description": text, "schema": schema}
+
+
+def _content(text: str, answer: type) -> dict[str, Any]:
+    schema = {"$ref": f"#/components/schemas/{answer.__name__}"}
+    return {"description": text, "content": {"application/json": {"schema": schema}}}

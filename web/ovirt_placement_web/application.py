@@ -3,60 +3,53 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import logging
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 from starlette.applications import Starlette
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.sso import UserTokens
 from ovirt_placement_web import (
     api,
-    drawn_pages,
-    group_acts,
-    key_acts,
-    key_pages,
+    audit,
+    groups,
+    history,
+    keys,
     lists,
     log_in,
-    maintenance_acts,
-    maintenance_pages,
+    maintenance,
     overview,
     pages,
-    plan_acts,
-    plan_pages,
-    rule_acts,
-    then_pages,
+    plans,
+    rules,
     vm_pages,
 )
-from ovirt_placement_web.bearers import Bearers
-from ovirt_placement_web.bounds import Refusal, bounds
+from ovirt_placement_web.bounds import Refusal, Throttle, WebMetrics, bounds, sentence
 from ovirt_placement_web.events import EventStream
 from ovirt_placement_web.keeper import Keeper
 from ovirt_placement_web.made_plans import MadePlans
-from ovirt_placement_web.metrics import WebMetrics
 from ovirt_placement_web.past import Past
 from ovirt_placement_web.questions import Questions
-from ovirt_placement_web.security import Guard, TooLarge
-from ovirt_placement_web.sessions import Sessions
-from ovirt_placement_web.settings import Listening, WebSettings, engine_origin, origins
-from ovirt_placement_web.several import ByPath, Place, places
+from ovirt_placement_web.sessions import Bearers, Sessions
+from ovirt_placement_web.settings import Listening, Place, WebSettings, engine_origin, origins, places
 from ovirt_placement_web.site import Site, environment, refused, site_of
-from ovirt_placement_web.throttle import Throttle
 from ovirt_service.errors import UserError
 
-#: Answers of the API from this many bytes on are compressed.
-_LARGE = 100_000
 #: How often it is looked which sessions are over, or whose rights are to be read again.
 _LOOK_SECONDS = 5.0
 
@@ -77,7 +70,7 @@ _SESSION_IDLE_SECONDS = 1800.0
 
 
 def _site(place: Place, settings: WebSettings, shown: tuple[Place, ...], metrics: WebMetrics) -> Site:
-    config, tokens = place.config, UserTokens(place.config.engine)
+    config, tokens, past = place.config, UserTokens(place.config.engine), Past(place.config)
     limits = bounds(metrics, streams=settings.streams, streams_each=settings.streams_per_session)
     decisions = config.section("web", WebSettings).decisions
     return Site(
@@ -88,9 +81,9 @@ def _site(place: Place, settings: WebSettings, shown: tuple[Place, ...], metrics
         bounds=limits,
         throttle=Throttle(metrics),
         tokens=tokens,
-        questions=Questions(config, Path(decisions) if decisions else None),
+        questions=Questions(config, past, Path(decisions) if decisions else None),
         made=MadePlans(config),
-        past=Past(config),
+        past=past,
         bearers=Bearers(tokens, limits),
         templates=environment(),
         places=shown,
@@ -102,7 +95,6 @@ def _of_engine(site: Site, named: tuple[str, ...], at: Listening) -> Starlette:
     guard = Middleware(
         Guard,
         origins=named,
-        root=site.root,
         framed_by=engine_origin(site.config.engine.url),
         is_tls=at.tls,
     )
@@ -129,49 +121,49 @@ def routes(site: Site) -> list[BaseRoute]:
         Route("/cluster/{name}", overview.cluster),
         Route("/cluster/{name}/rules", lists.rules_of_cluster),
         Route("/cluster/{name}/hosts", lists.hosts_of_cluster),
-        Route("/cluster/{name}/history", pages.history_of_cluster),
+        Route("/cluster/{name}/history", history.history_of_cluster),
         Route("/vms", lists.vms),
         Route("/hosts", lists.hosts),
         Route("/rules", lists.rules),
         Route("/vm/{name}", vm_pages.vm),
-        Route("/vm/{name}/room", plan_pages.room),
-        Route("/vm/{name}/then", then_pages.then),
+        Route("/vm/{name}/room", plans.room),
+        Route("/vm/{name}/then", history.then),
         Route("/host/{name}", pages.host),
-        Route("/group/{name}", pages.group),
-        Route("/group/{name}/edit", group_acts.edit_form),
-        Route("/group/{name}/edit", group_acts.edit, methods=["POST"]),
-        Route("/group/{name}/remove", group_acts.remove, methods=["POST"]),
-        Route("/cluster/{name}/new-group", group_acts.add_form),
-        Route("/cluster/{name}/new-group", group_acts.add, methods=["POST"]),
-        Route("/cluster/{name}/rule", rule_acts.rule_form),
-        Route("/cluster/{name}/rule", rule_acts.change_rule, methods=["POST"]),
-        Route("/map/{name}", drawn_pages.cluster_map),
-        Route("/map/{name}/table", drawn_pages.table),
-        Route("/ha", drawn_pages.fail),
-        Route("/ha/{name}", drawn_pages.failures),
-        Route("/history", pages.history),
-        Route("/keys", key_pages.keys),
-        Route("/keys/set", key_pages.key_form),
-        Route("/keys/set", key_acts.set_key, methods=["POST"]),
-        Route("/keys/unset", key_acts.unset_key, methods=["POST"]),
-        Route("/keys/hosts", key_pages.hosts_form),
-        Route("/keys/hosts", key_acts.define, methods=["POST"]),
-        Route("/keys/hosts/unset", key_acts.unset_hosts, methods=["POST"]),
-        Route("/vm/{name}/keys", key_pages.of_vm),
+        Route("/group/{name}", groups.group),
+        Route("/group/{name}/edit", groups.edit_form),
+        Route("/group/{name}/edit", groups.edit, methods=["POST"]),
+        Route("/group/{name}/remove", groups.remove, methods=["POST"]),
+        Route("/cluster/{name}/new-group", groups.add_form),
+        Route("/cluster/{name}/new-group", groups.add, methods=["POST"]),
+        Route("/cluster/{name}/rule", rules.rule_form),
+        Route("/cluster/{name}/rule", rules.change_rule, methods=["POST"]),
+        Route("/map/{name}", overview.map_view),
+        Route("/map/{name}/table", overview.table),
+        Route("/ha", overview.fail),
+        Route("/ha/{name}", overview.failures),
+        Route("/history", history.history),
+        Route("/keys", keys.keys),
+        Route("/keys/set", keys.key_form),
+        Route("/keys/set", keys.set_key, methods=["POST"]),
+        Route("/keys/unset", keys.unset_key, methods=["POST"]),
+        Route("/keys/hosts", keys.hosts_form),
+        Route("/keys/hosts", keys.define, methods=["POST"]),
+        Route("/keys/hosts/unset", keys.unset_hosts, methods=["POST"]),
+        Route("/vm/{name}/keys", keys.of_vm),
         Route("/health", pages.health),
-        Route("/health", plan_acts.examine, methods=["POST"]),
-        Route("/cluster/{name}/pause", plan_acts.pause, methods=["POST"]),
-        Route("/cluster/{name}/resume", plan_acts.resume, methods=["POST"]),
-        Route("/plan/{name}", plan_pages.plan),
-        Route("/plan/{name}/now", plan_pages.plan_now),
-        Route("/plan/{name}/undo", plan_pages.undo),
-        Route("/plans/{name}/{plan}", plan_pages.plan_named),
-        Route("/plan/{name}/approve", plan_acts.approve, methods=["POST"]),
-        Route("/plan/{name}/refuse", plan_acts.refuse, methods=["POST"]),
-        Route("/plan/{name}/apply", plan_acts.apply, methods=["POST"]),
-        Route("/maintenance/{name}", maintenance_pages.maintenance),
-        Route("/maintenance/{name}/begin", maintenance_acts.begin, methods=["POST"]),
-        Route("/maintenance/{name}/{order:str}", maintenance_acts.order, methods=["POST"]),
+        Route("/health", plans.examine, methods=["POST"]),
+        Route("/cluster/{name}/pause", plans.pause, methods=["POST"]),
+        Route("/cluster/{name}/resume", plans.resume, methods=["POST"]),
+        Route("/plan/{name}", plans.plan),
+        Route("/plan/{name}/now", plans.plan_now),
+        Route("/plan/{name}/undo", plans.undo),
+        Route("/plans/{name}/{plan}", plans.plan_named),
+        Route("/plan/{name}/approve", plans.approve, methods=["POST"]),
+        Route("/plan/{name}/refuse", plans.refuse, methods=["POST"]),
+        Route("/plan/{name}/apply", plans.apply, methods=["POST"]),
+        Route("/maintenance/{name}", maintenance.maintenance),
+        Route("/maintenance/{name}/begin", maintenance.begin, methods=["POST"]),
+        Route("/maintenance/{name}/{order:str}", maintenance.order, methods=["POST"]),
         Route("/search", lists.search),
         Route("/log-in", log_in.show),
         Route("/log-in", log_in.log_in, methods=["POST"]),
@@ -179,12 +171,7 @@ def routes(site: Site) -> list[BaseRoute]:
         Route("/portal", log_in.show_portal),
         Route("/log-out", log_in.log_out, methods=["POST"]),
         Route("/events", EventStream(site)),
-        # A map of 10,000 VMs has a MiB; no answer has a secret that its length could show.
-        Mount(
-            "/api/v1",
-            routes=api.routes(),
-            middleware=[Middleware(GZipMiddleware, minimum_size=_LARGE, compresslevel=9)],
-        ),
+        Mount("/api/v1", routes=api.routes()),
         # Compressed, as nothing in it is secret; views are not: they have secrets next to what others name.
         Mount("/static", GZipMiddleware(StaticFiles(directory=str(files("ovirt_placement_web") / "static")))),
     ]
@@ -218,9 +205,30 @@ async def _watch_sessions(site: Site) -> None:
             task.add_done_callback(asked.discard)
 
 
+class ByPath:
+    """Hands each request to the application of the engine below whose path it is; else to the first one's."""
+
+    def __init__(self, first: Place, app: ASGIApp, further: Sequence[tuple[Place, ASGIApp]]) -> None:
+        self._first = (first, app)
+        self._further: Mapping[str, tuple[Place, ASGIApp]] = {
+            place.root: (place, app) for place, app in further
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        place, app = self._app_of(scope.get("path", ""))
+        with audit.of_engine(place.config.engine.label):
+            await app(scope, receive, send)
+
+    def _app_of(self, path: str) -> tuple[Place, ASGIApp]:
+        for root, found in self._further.items():
+            if path == root or path.startswith(f"{root}/"):
+                return found
+        return self._first
+
+
 def _unanswered(request: Request, error: Exception) -> Response:
     """What the library cannot answer now."""
-    return refused(request, Refusal(503, f"{str(error)[:1].upper()}{str(error)[1:]}."))
+    return refused(request, Refusal(503, sentence(error)))
 
 
 def _unknown(request: Request, error: HTTPException) -> Response:
@@ -233,3 +241,109 @@ def _unknown(request: Request, error: HTTPException) -> Response:
 
 def _too_large(request: Request, error: Exception) -> Response:
     return PlainTextResponse("The request is too large.\n", 413)
+
+
+# -- What every request passes before a view sees it, and what every answer carries.
+
+
+#: Bytes that a request may carry: a form has a few hundred.
+MOST_BYTES = 2**20
+#: And one of who need not be logged in.
+_STRANGERS_BYTES = 2**14
+_FOR_STRANGERS = ("/log-in", "/log-in/token", "/log-out")
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+_CSP = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
+    " font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors {ancestors}"
+)
+_FAILED = "This cannot be answered; the log of ovirt-placement-web says why.\n"
+
+_log = logging.getLogger(__name__)
+
+
+class Guard:
+    """Refuses requests that are not for us, or from elsewhere, and adds the headers of every answer."""
+
+    def __init__(self, app: ASGIApp, *, origins: Iterable[str], framed_by: str, is_tls: bool) -> None:
+        self._app = app
+        self._origins = frozenset(origins)
+        self._hosts = frozenset(urlsplit(origin).netloc for origin in self._origins)
+        self._framed_by = framed_by
+        self._is_tls = is_tls
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun, size, most = False, 0, _most_bytes(scope)
+
+        async def bounded() -> Message:
+            """Receives no more than a request may carry."""
+            nonlocal size
+            message = await receive()
+            size += len(message.get("body", b""))
+            if size > most:
+                raise TooLarge
+            return message
+
+        async def answering(message: Message) -> None:
+            nonlocal begun
+            if message["type"] == "http.response.start":
+                begun = True
+                MutableHeaders(scope=message).update(self._headers(scope["path"]))
+            await send(message)
+
+        refusal = self._refusal(scope)
+        if refusal is not None:
+            await refusal(scope, receive, answering)
+            return
+        try:
+            await self._app(scope, bounded, answering)
+        except ClientDisconnect:
+            return  # who went away, or took too long, gets no answer
+        except Exception:
+            # It is in the log, and nobody sees its traceback.
+            _log.exception("%s %s failed", scope["method"], scope["path"])
+            if begun:
+                raise
+            await PlainTextResponse(_FAILED, 500)(scope, receive, answering)
+
+    def _headers(self, path: str) -> dict[str, str]:
+        """What every answer has."""
+        framed_by = "'none'" if path.rstrip("/").endswith("/log-in") else self._framed_by
+        headers = {
+            "Content-Security-Policy": _CSP.format(ancestors=framed_by),
+            "X-Content-Type-Options": "nosniff",
+            "Referrer-Policy": "no-referrer",
+            "Cross-Origin-Resource-Policy": "same-origin",
+            "Cache-Control": "no-cache" if "/static/" in path else "no-store",
+        }
+        return headers | ({"Strict-Transport-Security": "max-age=31536000"} if self._is_tls else {})
+
+    def _refusal(self, scope: Scope) -> PlainTextResponse | None:
+        headers = Headers(scope=scope)
+        if headers.get("host", "").lower() not in self._hosts:
+            return PlainTextResponse("This is not the address of the page.\n", 421)
+        if int(_digits(headers.get("content-length"))) > _most_bytes(scope):
+            return PlainTextResponse("The request is too large.\n", 413)
+        if scope["method"] in _SAFE:
+            return None
+        site, origin = headers.get("sec-fetch-site"), headers.get("origin", "").lower()
+        if site not in (None, "same-origin"):
+            return PlainTextResponse("This request comes from another site.\n", 403)
+        # Without referrers, browsers say of a form's origin only that it is none; the site they do say.
+        if origin not in self._origins and not (origin == "null" and site == "same-origin"):
+            return PlainTextResponse("This request does not say that it comes from the page.\n", 403)
+        return None
+
+
+class TooLarge(Exception):
+    """A request without a length has turned out to be too large."""
+
+
+def _most_bytes(scope: Scope) -> int:
+    return _STRANGERS_BYTES if scope["path"].rstrip("/").endswith(_FOR_STRANGERS) else MOST_BYTES
+
+
+def _digits(text: str | None) -> str:
+    return text if text is not None and text.isascii() and text.isdigit() and len(text) < 20 else "0"

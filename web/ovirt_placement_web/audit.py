@@ -7,26 +7,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final
 
-import msgspec
-
-from ovirt_placement.model.record import Record
 from ovirt_service.audit import AuditLog
 
 LOG: Final = AuditLog("ovirt_placement_web.audit", "[web] audit_log", in_log=True)
-
-
-class Act(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """Who did what, from where, to what, and what came of it."""
-
-    who: str
-    address: str
-    act: str
-    outcome: str
-    on: str = ""
-    #: The digest of the plan that was approved of.
-    plan: str = ""
-    correlation_id: str = ""
-
 
 _engine: ContextVar[str] = ContextVar("engine", default="")
 
@@ -41,7 +24,7 @@ def of_engine(name: str) -> Iterator[None]:
         _engine.reset(token)
 
 
-def note(act: Act) -> None:
-    """Write a line of JSON."""
-    engine = {"engine": name} if (name := _engine.get()) else {}
-    LOG.write({**engine, **msgspec.to_builtins(act)})
+def note(who: str, address: str, act: str, outcome: str, **more: str) -> None:
+    """Write a line of JSON: who did what, from where, and what came of it; `more` says to what."""
+    facts = {"engine": _engine.get(), "who": who, "address": address, "act": act, "outcome": outcome, **more}
+    LOG.write({name: fact for name, fact in facts.items() if fact or name in ("who", "address")})

@@ -33,23 +33,12 @@ class EventStream:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
-        session = self._site.sessions.find(self._site.cookie_of(request), use=False)
-        if request.method != "GET" or request.query_params:
-            await PlainTextResponse("This address takes a GET without parameters.\n", 400)(
-                scope, receive, send
-            )
-            return
-        if session is None:
-            await PlainTextResponse("Log in first.\n", 401)(scope, receive, send)
-            return
-        if not session.rights.administrator:
-            await PlainTextResponse(f"{NO_ADMIN}\n", 403)(scope, receive, send)
-            return
         try:
+            session = self._reader(request)
             async with self._site.bounds.streams.place(session):
                 gone = asyncio.ensure_future(_gone(receive))
                 try:
-                    await self._report(session, self._site.cookie_of(request), send, gone)
+                    await self._report(session, request, send, gone)
                 except (TimeoutError, OSError):
                     return  # the reader takes nothing in, or has gone
                 finally:
@@ -58,21 +47,30 @@ class EventStream:
             answer = PlainTextResponse(f"{refusal.text}\n", refusal.status, refusal.headers)
             await answer(scope, receive, send)
 
+    def _reader(self, request: Request) -> Session:
+        """Whose stream it is; raises `Refusal` for who may not read."""
+        if request.method != "GET" or request.query_params:
+            raise Refusal(400, "This address takes a GET without parameters.")
+        session = self._site.session(request, use=False)
+        if session is None:
+            raise Refusal(401, "Log in first.")
+        return session
+
     async def _report(
-        self, session: Session, cookie: str | None, send: Send, gone: asyncio.Future[None]
+        self, session: Session, request: Request, send: Send, gone: asyncio.Future[None]
     ) -> None:
         headers = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"x-accel-buffering", b"no")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        keeper = self._site.keeper
-        with keeper.subscribed() as changed, session.wakes(changed):
+        site = self._site
+        with site.keeper.subscribed() as changed, session.wakes(changed):
             while not gone.done():
                 changed.clear()
-                lasts = self._site.sessions.find(cookie, use=False) is session
+                lasts = site.sessions.find(site.cookie_of(request), use=False) is session
                 if not lasts or not session.rights.administrator:
-                    await _send(send, _end("" if not lasts else NO_ADMIN), more=False)
+                    await _send(send, _end(NO_ADMIN if lasts else ""), more=False)
                     return
                 sent_at = time.monotonic()
-                await _send(send, _event(keeper.view))
+                await _send(send, _event(site.keeper.view))
                 await _first(changed, gone, BEAT_SECONDS)
                 await asyncio.sleep(sent_at + _LEAST_SECONDS - time.monotonic())
 

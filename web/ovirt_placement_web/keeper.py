@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ovirt_placement import inventory
-from ovirt_placement.answers.document import KnownState, known_state
+from ovirt_placement.answers.document import known_state
 from ovirt_placement.answers.status.health import HealthState, nothing_known, of_known
 from ovirt_placement.config import Config
 from ovirt_placement.model import Snapshot
@@ -123,33 +123,24 @@ class Keeper:
         try:
             found = known_state(self._config, deadline=_PATIENCE_SECONDS, max_age=_FRESH_SECONDS, stale=True)
         except UserError as error:
-            self._lost(str(error))
+            # Nothing newer is to be had: what was known stays, with the reason.
+            known = self.view.parts if self.view.known else nothing_known(self._config, str(error))
+            self._show(known, self.view.true_at, str(error), None, new=self.view.error is None)
             return
         published = found.known.publication
         age = found.age_seconds if published is None else published.age_seconds
-        shown = (
-            id(found.known.snapshot) if published is None else published.version,
-            found.known.snapshot.pending,
-            found.error is None,
-        )
-        self._show(found, time.monotonic() - (age or 0.0), shown)
+        version = id(found.known.snapshot) if published is None else published.version
+        shown = version, found.known.snapshot.pending, found.error is None
+        true_at = time.monotonic() - (age or 0.0)
+        self._show(of_known(self._config, found), true_at, found.error, shown, new=shown != self._shown)
 
-    def _show(self, found: KnownState, true_at: float, shown: object) -> None:
-        parts = of_known(self._config, found)
-        new = shown != self._shown
+    def _show(
+        self, parts: HealthState, true_at: float, error: str | None, shown: object, *, new: bool
+    ) -> None:
+        new = new or self._shown is _NOTHING
         self._shown = shown
-        self.view = View(self.view.number + new, parts, true_at, found.error)
-        self._complaint.say(found.error or "")
-        if new:
-            self._wake()
-
-    def _lost(self, error: str) -> None:
-        """Nothing newer is to be had: what was known stays, with the reason."""
-        self._complaint.say(error)
-        known = self.view.parts if self.view.known else nothing_known(self._config, error)
-        new = self.view.error is None or self._shown is _NOTHING
-        self._shown = None
-        self.view = View(self.view.number + new, known, self.view.true_at, error)
+        self.view = View(self.view.number + new, parts, true_at, error)
+        self._complaint.say(error or "")
         if new:
             self._wake()
 

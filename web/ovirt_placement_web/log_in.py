@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from contextlib import suppress
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager, suppress
 from ipaddress import IPv6Address, ip_address
+from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from starlette.requests import Request
@@ -53,31 +54,24 @@ async def log_in(request: Request) -> Response:
     check_query(request, [])
     site, form = site_of(request), await form_of(request)
     name, password = form.get("name", "").strip(), form.get("password", "")
-    goal, address = onward(site, form.get("next", "")), address_of(request)
-    if not name or not password or len(name) > _LONGEST or len(password) > _LONGEST:
-        return _again(site, request, goal, name[:_LONGEST], Refusal(400, "Name and password are needed."))
-    counted = counted_address(request)
+    goal, counted = onward(site, form.get("next", "")), counted_address(request)
     try:
-        async with site.throttle.turn(name, counted, password) as known:
-            kind = site.bounds.rights if known else site.bounds.log_ins
-            # Those whom no address distinguishes are distinguished by their names.
-            token, rights = await kind.run(counted or name, _logged_in, site, name, password)
+        if not name or not password or max(len(name), len(password)) > _LONGEST:
+            raise Refusal(400, "Name and password are needed.")
+        with refused_by_engine(_AWAY, _WRONG):
+            async with site.throttle.turn(name, counted, password) as known:
+                kind = site.bounds.rights if known else site.bounds.log_ins
+                # Those whom no address distinguishes are distinguished by their names.
+                token, rights = await kind.run(counted or name, _logged_in, site, name, password)
+        if not rights.administrator:
+            await _forget(site, token, counted or name)
+            raise Refusal(403, NO_ADMIN)
     except Refusal as refusal:
-        _note(name, address, f"refused: {refusal.text}")
-        return _again(site, request, goal, name, refusal)
-    except EngineAway as error:
-        _note(name, address, f"failed: {error}")
-        return _again(site, request, goal, name, Refusal(503, _AWAY))
-    except NoRole:
-        _note(name, address, "refused: no role")
-        return _again(site, request, goal, name, Refusal(403, NO_ADMIN))
-    except Refused:
-        _note(name, address, "refused by the engine")
-        return _again(site, request, goal, name, Refusal(401, _WRONG))
-    if not rights.administrator:
-        await _forget(site, token, counted or name)
-        _note(name, address, "refused: no admin role")
-        return _again(site, request, goal, name, Refusal(403, NO_ADMIN))
+        _note(name[:_LONGEST], request, f"refused: {refusal.text}")
+        shown: dict[str, Any] = {"onward": goal, "name": name[:_LONGEST], "wrong": refusal.text}
+        answer = site.page(request, "log_in.html", status=refusal.status, **shown)
+        answer.headers.update(refusal.headers)
+        return answer
     return _begun(site, request, rights, token, goal)
 
 
@@ -85,22 +79,30 @@ async def log_in_by_token(request: Request) -> Response:
     """A session for the token that the engine's portal has given; it comes in the body of the request."""
     check_query(request, [])
     site, form = site_of(request), await form_of(request)
-    token, address = form.get("token", ""), address_of(request)
+    token, who = form.get("token", ""), "the portal's user"
     try:
-        rights = await site.bearers.rights(token, counted_address(request), seconds=0.0)
-    except EngineAway as error:
-        _note("the portal's user", address, f"failed: {error}")
-        raise Refusal(503, _AWAY) from None
+        with refused_by_engine(_AWAY, "The engine does not take this token."):
+            rights = await site.bearers.rights(token, counted_address(request), seconds=0.0)
+        who = rights.user_name
+        if not rights.administrator:
+            raise Refusal(403, NO_ADMIN)
+    except Refusal as refusal:
+        _note(who, request, f"refused: {refusal.text}")
+        raise
+    return _begun(site, request, rights, token, onward(site, form.get("next", "")))
+
+
+@contextmanager
+def refused_by_engine(away: str, refused: str) -> Iterator[None]:
+    """What a person or a program is told where the engine is away, or does not take what they came with."""
+    try:
+        yield
+    except EngineAway:
+        raise Refusal(503, away) from None
     except NoRole:
-        _note("the portal's user", address, "refused: no role")
         raise Refusal(403, NO_ADMIN) from None
     except Refused:
-        _note("the portal's user", address, "refused by the engine")
-        raise Refusal(401, "The engine does not take this token.") from None
-    if not rights.administrator:
-        _note(rights.user_name, address, "refused: no admin role")
-        raise Refusal(403, NO_ADMIN)
-    return _begun(site, request, rights, token, onward(site, form.get("next", "")))
+        raise Refusal(401, refused) from None
 
 
 async def log_out(request: Request) -> Response:
@@ -113,7 +115,7 @@ async def log_out(request: Request) -> Response:
             raise Refusal(403, "This form is not of this session.")
         site.sessions.end(session)
         await _forget(site, session.token, session)
-        _note(session.rights.user_name, address_of(request), "done", "log-out")
+        _note(session.rights.user_name, request, "done", "log-out")
     answer = RedirectResponse(f"{site.root}/log-in", 303)
     answer.delete_cookie(site.cookie, path=site.root, secure=True, httponly=True, samesite="strict")
     return answer
@@ -199,15 +201,9 @@ def _begun(site: Site, request: Request, rights: Rights, token: str, goal: str) 
     if former is not None:
         site.sessions.end(former)
     cookie, _ = site.sessions.begin(rights, token)
-    _note(rights.user_name, address_of(request), "done")
+    _note(rights.user_name, request, "done")
     answer = RedirectResponse(goal, 303)
     answer.set_cookie(site.cookie, cookie, path=site.root, secure=True, httponly=True, samesite="strict")
-    return answer
-
-
-def _again(site: Site, request: Request, goal: str, name: str, why: Refusal) -> Response:
-    answer = site.page(request, "log_in.html", status=why.status, onward=goal, name=name, wrong=why.text)
-    answer.headers.update(why.headers)
     return answer
 
 
@@ -217,5 +213,5 @@ async def _forget(site: Site, token: str, asker: Hashable) -> None:
         await site.bounds.acts.run(asker, site.tokens.log_out, token)
 
 
-def _note(who: str, address: str, outcome: str, act: str = "log-in") -> None:
-    audit.note(audit.Act(who=who, address=address, act=act, outcome=outcome))
+def _note(who: str, request: Request, outcome: str, act: str = "log-in") -> None:
+    audit.note(who, address_of(request), act, outcome)

@@ -50,13 +50,6 @@ class MadePlan(NamedTuple):
     kept: tuple[tuple[str, str, str], ...] = ()
 
 
-class Difference(NamedTuple):
-    """How a plan differs from another one: numbers of steps of either."""
-
-    gone: tuple[int, ...]
-    new: tuple[int, ...]
-
-
 class MadePlans:
     """Makes them, and knows those that were made last."""
 
@@ -118,16 +111,3 @@ class MadePlans:
             while len(self._known) > _MOST:
                 self._known.popitem(last=False)
         return made
-
-
-def difference(former: Sequence[Document], present: Sequence[Document]) -> Difference:
-    """Which steps of a plan another one has no more, and which of its own are new."""
-    before, after = list(map(_move, former)), list(map(_move, present))
-    return Difference(
-        gone=tuple(number for number, move in enumerate(before, 1) if move not in after),
-        new=tuple(number for number, move in enumerate(after, 1) if move not in before),
-    )
-
-
-def _move(step: Document) -> tuple[tuple[tuple[str, str], ...], str]:
-    return tuple((vm["id"], vm["from"]["id"]) for vm in step["vms"]), step["to"]["id"]

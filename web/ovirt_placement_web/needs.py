@@ -19,6 +19,7 @@ from ovirt_placement.model.names import Named
 from ovirt_placement.store.maintenance import ENDED, HostPhase, MaintenanceRun
 from ovirt_placement.store.pauses import Pause
 from ovirt_placement.store.user_actions import UserAction
+from ovirt_placement_web.bounds import sentence
 from ovirt_placement_web.keeper import View
 from ovirt_placement_web.plan_life import Life, life
 from ovirt_placement_web.site import Site, when
@@ -73,7 +74,7 @@ def standing_of(
     run, refusal = None, None
     try:
         if numbers.upgrade or numbers.draining or any(host.status in RESTS for host in hosts):
-            run = site.past.run(cluster)
+            run = next((one for one in site.past.maintenance(cluster) if one.active), None)
         if numbers.hard_violations and plan is None:
             refusal = site.past.refusal(cluster)
     except UserError:
@@ -122,36 +123,28 @@ def needs(
         yield Need("danger", title, _unplanned(known), f"/plan/{here}/now", "Plan the repair")
     if known.pause is not None:
         of_all = not known.pause.cluster
-        yield Need(
-            "warning",
-            "Migrations are paused" + (" in all clusters" if of_all else ""),
-            _paused(known.pause),
-            f"/cluster/{here}/resume",
-            "Resume",
-            act=True,
-            of_all=of_all,
-        )
+        title = "Migrations are paused" + (" in all clusters" if of_all else "")
+        resume = f"/cluster/{here}/resume"
+        yield Need("warning", title, _paused(known.pause), resume, "Resume", act=True, of_all=of_all)
     yield from _of_enforcer(enforcer, here)
     if numbers.doubt:
-        doubt = f"{numbers.doubt[:1].upper()}{numbers.doubt[1:]}."
-        yield Need("warning", "No verdict, and nothing is planned", doubt)
-    yield from _under_way(cluster, numbers, known)
+        yield Need("warning", "No verdict, and nothing is planned", sentence(numbers.doubt))
+    yield from _under_way(numbers, known, here)
 
 
-def _under_way(cluster: Cluster, numbers: ClusterStatus, known: Standing) -> Iterator[Need]:
+def _under_way(numbers: ClusterStatus, known: Standing, here: str) -> Iterator[Need]:
     """What goes on by itself, and needs no administrator."""
     if known.plan is not None and not known.plan.waits:
-        yield from _of_plan(known.plan, cluster.id)
+        yield from _of_plan(known.plan, here)
     if known.run is not None:
         title = f"Maintenance of {counted(len(known.run.hosts), 'host')} is {known.run.state}"
-        yield Need("info", title, _progress(known.run), f"/maintenance/{cluster.id}", "Follow")
+        yield Need("info", title, _progress(known.run), f"/maintenance/{here}", "Follow")
     elif numbers.upgrade:
-        text = f"{numbers.upgrade[:1].upper()}{numbers.upgrade[1:]}: nothing is migrated."
+        text = sentence(f"{numbers.upgrade}: nothing is migrated")
         yield Need("info", "The engine upgrades this cluster", text)
     elif numbers.draining:
         names = ", ".join(host.name for host in numbers.draining[:5])
-        place = f"/maintenance/{cluster.id}"
-        yield Need("info", "Hosts are being drained", f"{names}.", place, "Maintenance")
+        yield Need("info", "Hosts are being drained", f"{names}.", f"/maintenance/{here}", "Maintenance")
 
 
 def what_next(view: View, numbers: ClusterStatus, known: Standing) -> str:
@@ -170,12 +163,10 @@ def what_next(view: View, numbers: ClusterStatus, known: Standing) -> str:
         return f"The maintenance goes on: {f'{waiting[0]} has its turn next' if waiting else 'then it ends'}."
     if plan is not None and plan.runs:
         ahead = sum(not one.begun for _, _, one in plan.steps)
-        after = (
-            f"{counted(ahead, 'more step')} {be(ahead)} to begin" if ahead else "the rules are checked again"
-        )
-        return "The migrations that have begun end; " + (
-            "no other begins while they are paused." if known.pause else f"then {after}."
-        )
+        then = f"then {counted(ahead, 'more step')} {be(ahead)} to begin"
+        then = then if ahead else "then the rules are checked again"
+        then = "no other begins while they are paused" if known.pause else then
+        return f"The migrations that have begun end; {then}."
     return _held(numbers, known) or _planned(enforcer, numbers, known)
 
 
@@ -204,10 +195,8 @@ def _planned(enforcer: EnforcementRecord, numbers: ClusterStatus, known: Standin
         time = duration_text(float(known.plan.record.document.get("seconds", 0)))
         return f"Nothing before approval; then {counted(len(known.plan.steps), 'step')} in about {time}."
     if known.refusal is not None:
-        return (
-            "Nothing for now: the plan was refused. It is offered again when that expires, or another one"
-            " once the cluster needs it."
-        )
+        again = "It is offered again when that expires, or another one once the cluster needs it."
+        return f"Nothing for now: the plan was refused. {again}"
     if numbers.hard_violations:
         ends = "which then waits for approval" if enforcer.mode == "approve" else "and carries it out"
         return f"The enforcer plans the repair, {ends}."
@@ -229,15 +218,11 @@ def _hosts(view: View, cluster: Cluster, numbers: ClusterStatus) -> Iterator[Nee
         vms = view.snapshot.vms_of_host.get(host.id, ())
         lost = [one for one in numbers.lost if one.host is not None and one.host.id == host.id]
         text = f"{counted(len(vms), 'VM')} {'was' if len(vms) == 1 else 'were'} running on it"
-        text += f", {len(lost)} of them highly available. " if lost else ". "
-        text += _fate([one.vm.name for one in lost if one.could_start is False], len(lost)) if lost else ""
-        yield Need(
-            "danger",
-            f"Host {host.name} {status_text(host)}",
-            text.strip(),
-            f"/host/{host.id}",
-            "Open the host",
-        )
+        if lost:
+            fate = _fate([one.vm.name for one in lost if one.could_start is False], len(lost))
+            text += f", {len(lost)} of them highly available. {fate}"
+        title = f"Host {host.name} {status_text(host)}"
+        yield Need("danger", title, text if lost else f"{text}.", f"/host/{host.id}", "Open the host")
     if len(failed) > 3:
         title = f"{counted(len(failed) - 3, 'more host')} {be(len(failed) - 3)} not up"
         yield Need("danger", title, "", f"/cluster/{cluster.id}/hosts?show=down", "See which")
@@ -313,9 +298,9 @@ def _some(names: list[str]) -> str:
 
 def _unsafe(site: Site, view: View, cluster: Cluster) -> str:
     """Which failure is not survived, and what stands against a restart."""
-    if len(view.snapshot.hosts_of_cluster.get(cluster.id, ())) > _MOST_CHECKED:
-        return "Some highly available VMs would not restart."
-    losses = [each for one in site.questions.ha_check(view, cluster).clusters for each in one.losses]
+    small = len(view.snapshot.hosts_of_cluster.get(cluster.id, ())) <= _MOST_CHECKED
+    checked = site.questions.ha_check(view, cluster).clusters if small else ()
+    losses = [each for one in checked for each in one.losses]
     if not losses:
         return "Some highly available VMs would not restart."
     worst = max(losses, key=lambda each: len(each.unplaced))
@@ -384,6 +369,5 @@ def _of_enforcer(enforcer: EnforcementRecord | None, here: str) -> Iterator[Need
         yield Need("warning", "No enforcer runs", "Nothing is repaired meanwhile.", "/health", "Examine")
     for one in enforcer.breakers:
         if one.cluster.id == here:
-            yield Need(
-                "warning", "Nothing is migrated for a while", f"{one.reason}.", f"/plan/{here}", "Plan"
-            )
+            title = "Nothing is migrated for a while"
+            yield Need("warning", title, f"{one.reason}.", f"/plan/{here}", "Plan")

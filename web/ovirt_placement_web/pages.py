@@ -10,25 +10,21 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from ovirt_enforcer.history import Wanted, about
-from ovirt_placement.answers.conflicts import ConflictFound, ContradictionFound, conflicts
 from ovirt_placement.answers.document import find, safe_word
 from ovirt_placement.answers.groups.listing import groups_list
 from ovirt_placement.answers.keys import compiled
 from ovirt_placement.answers.status.clusters import ClusterStatus
 from ovirt_placement.answers.status.health import Health, judge, status_lines
-from ovirt_placement.answers.violations import ViolatedConstraint, violations
+from ovirt_placement.answers.violations import violations
 from ovirt_placement.model import Cluster
 from ovirt_placement.model.amounts import counted
 from ovirt_placement_web.bounds import Bound, Bounds, Refusal
-from ovirt_placement_web.group_form import state_of
 from ovirt_placement_web.keeper import View
 from ovirt_placement_web.log_in import to_log_in
-from ovirt_placement_web.plan_life import life
-from ovirt_placement_web.site import Site, check_query, number, site_of
+from ovirt_placement_web.map import misplaced
+from ovirt_placement_web.site import Site, check_query, site_of
 from ovirt_service.errors import UserError
 
-_DAY = 86400.0
 #: Of longer lists a page shows this many, and says how many there are.
 MOST_ROWS = 200
 
@@ -84,10 +80,10 @@ def found(request: Request, wanted: str, items: Iterable[Item]) -> Item:
         raise Refusal(404, f"There is {error}.") from None
 
 
-def misplaced(found: Iterable[ViolatedConstraint]) -> dict[str, str]:
-    """By VM that violates a rule, "hard" or "soft"."""
-    ordered = sorted(found, key=lambda one: one.hard)
-    return {vm.id: "hard" if one.hard else "soft" for one in ordered for vm in one.offenders}
+def check_engine(view: View) -> None:
+    """Raise `Refusal` while the engine is away: a plan of old is worth nothing."""
+    if view.error is not None:
+        raise Refusal(503, f"The engine does not answer, so no plan can be made: {view.error}.")
 
 
 async def summary(request: Request) -> Response:
@@ -127,52 +123,6 @@ def host(site: Site, request: Request, view: View) -> Shown:
 
 
 @viewed()
-def group(site: Site, request: Request, view: View) -> Shown:
-    one = found(request, "affinity group", view.snapshot.affinity_groups)
-    listed = site.questions.of_clusters(view, groups_list, group=one.id).groups
-    here = view.snapshot.cluster_by_id[one.cluster]
-    found_clashes = site.questions.of_clusters(view, conflicts, here).clusters
-    clashes: list[ConflictFound | ContradictionFound] = []
-    for of_cluster in found_clashes:
-        clashes += [*of_cluster.conflicts, *of_cluster.contradictions]
-    return "group.html", {
-        "part": "Rules",
-        "crumbs": (("Rules", "/rules"), (one.name, "")),
-        "group": listed[0],
-        "was": state_of(one),
-        "clashes": [each for each in clashes if any(other.id == one.id for other in each.groups)],
-        "violations": site.questions.of_clusters(view, violations, group=one.id).violations,
-        "hosts_of": {at.vm.id: at.host for at in listed[0].running},
-    }
-
-
-@viewed("q", "days")
-def history(site: Site, request: Request, view: View) -> Shown:
-    return "history.html", {
-        "part": "History",
-        "cluster": None,
-        **_history(site, request, view),
-        "place": "/history",
-    }
-
-
-@viewed("q", "days")
-def history_of_cluster(site: Site, request: Request, view: View) -> Shown:
-    one = found(request, "cluster", view.snapshot.clusters)
-    return "history.html", {
-        **cluster_frame(site, view, one, "History"),
-        **_history(site, request, view, one.id),
-        "place": f"/cluster/{one.id}/history",
-    }
-
-
-def _history(site: Site, request: Request, view: View, cluster: str = "") -> dict[str, Any]:
-    days = number(request, "days", 30)
-    name = request.query_params.get("q", "").strip()
-    return {"name": name, "days": days, **past_plans(site, view, Wanted(name), days * _DAY, cluster)}
-
-
-@viewed()
 def health(site: Site, request: Request, view: View) -> Shown:
     answer, at = site.questions.examined or (None, 0.0)
     status = site.questions.status(view)
@@ -183,22 +133,6 @@ def health(site: Site, request: Request, view: View) -> Shown:
 def start(request: Request) -> Response:
     """The address without its last slash leads on to the first view."""
     return RedirectResponse(f"{site_of(request).root}/", 307)
-
-
-def past_plans(site: Site, view: View, wanted: Wanted, seconds: float, cluster: str = "") -> dict[str, Any]:
-    """What was decided about something lately, or why that is not known."""
-    try:
-        recorded = site.past.history(seconds)
-        waiting = {one.id: site.past.waiting(one) for one in view.snapshot.clusters}
-    except UserError as error:
-        return {"plans": (), "past_error": str(error)}
-    latest = {one.cluster: one.id for one in reversed(recorded)}
-    plans = [
-        life(one, waiting.get(one.cluster), latest=latest[one.cluster] == one.id, wanted=wanted)
-        for one in recorded
-        if (not cluster or one.cluster == cluster) and (not wanted.name or about(one, wanted))
-    ]
-    return {"plans": plans[:MOST_ROWS], "past_error": ""}
 
 
 def cluster_frame(site: Site, view: View, cluster: Cluster, tab: str) -> dict[str, Any]:

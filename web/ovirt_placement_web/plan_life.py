@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ovirt_enforcer.history import Wanted, remaining, steps, steps_about
@@ -11,16 +11,15 @@ from ovirt_placement.answers.document import duration_text, fewest_text
 from ovirt_placement.answers.status.enforcement import EnforcementRecord
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.store.approvals import WaitingPlan
-from ovirt_placement.store.history import PlanRecord, RecordedMigration
+from ovirt_placement.store.history import PlanRecord
 from ovirt_placement.store.intents import IntentState
 from ovirt_placement.store.user_actions import UserAction, UserActionKind
+from ovirt_placement_web.past import is_open, runs
 
-_ENDED = (IntentState.DONE, IntentState.FAILED)
 _AGREED = (UserActionKind.APPROVE, UserActionKind.APPLY, UserActionKind.UNDO)
 #: These gates hold the plan as a whole, not a step of it.
 _OF_PLAN = ("approval", "mode", "pause", "breaker")
-
-
+_NOT_CARRIED_OUT = ("Superseded", "Proposed")
 _SOON = "It opens by itself as soon as migrations under way have ended."
 _LATER = "It opens by itself after a while."
 #: What opens a gate, in a sentence.
@@ -86,14 +85,22 @@ class Life(NamedTuple):
     text: str
     tone: str
     waits: bool
-    #: Whether a migration of it runs, and whether one has ended well.
+    #: Whether a migration of it runs.
     runs: bool
-    done: bool
     steps: tuple[tuple[int, Any, CameOf], ...]
-    left: tuple[Any, ...]
-    words: tuple[UserAction, ...] = ()
+    words: Sequence[UserAction] = ()
     stages: tuple[Stage, ...] = ()
     gates: tuple[GateState, ...] = ()
+
+    @property
+    def done(self) -> bool:
+        """Whether a migration of it has ended well."""
+        return any(one.state is IntentState.DONE for one in self.record.migrations)
+
+    @property
+    def left(self) -> tuple[Any, ...]:
+        """What it does not repair."""
+        return remaining(self.record)
 
 
 def life(
@@ -109,79 +116,85 @@ def life(
     """What is known of a plan.
 
     `waiting` is the one that waits in its cluster, `latest` says whether this is the last one that was made,
-    and `paused` who has paused migrations there.
+    `paused` who has paused migrations there, and of many steps those that concern what is `wanted` are shown.
     """
-    waits = waiting is not None and waiting.plan == record.id
-    document = steps(record)
+    said = {one.kind: one for one in words}
     agreed = next((one for one in reversed(words) if one.kind in _AGREED), None)
-    refused = next((one for one in reversed(words) if one.kind is UserActionKind.REFUSE), None)
-    came = {number: _came(record, number) for number in range(1, len(document) + 1)}
-    ended = sum(one.tone == "success" for one in came.values())
-    failed = sum(one.tone == "danger" for one in came.values())
-    runs = any(one.state not in _ENDED for one in record.migrations)
-    text, tone = _state(record, len(document), ended, failed, runs=runs, waits=waits)
+    refused = said.get(UserActionKind.REFUSE)
+    since = waiting.since if waiting is not None and waiting.plan == record.id else None
+    came = {number: _came(record, number, step) for number, step in enumerate(steps(record), 1)}
+    text, tone = _state(record, came.values(), waits=since is not None)
     if text == "Planned":
         text, tone = _unbegun(agreed, refused, enforcer, latest=latest)
-    if text in ("Superseded", "Proposed") or text.startswith("Refused"):
+    if text in _NOT_CARRIED_OUT or text.startswith("Refused"):
         came = {number: one._replace(text="Not carried out") for number, one in came.items()}
-    shown = [number for number in came if wanted is None or number in steps_about(record, wanted)]
+    shown = came if wanted is None else steps_about(record, wanted)
     found = Life(
-        record=record,
-        text=text,
-        tone=tone,
-        waits=waits,
-        runs=runs,
-        done=any(one.state is IntentState.DONE for one in record.migrations),
-        steps=tuple((number, document[number - 1], came[number]) for number in shown),
-        left=remaining(record),
-        words=tuple(words),
+        record,
+        text,
+        tone,
+        waits=since is not None,
+        runs=runs(record),
+        steps=tuple((number, steps(record)[number - 1], came[number]) for number in shown),
+        words=words,
     )
-    if not document:
+    if not came:
         return found
-    stages = _stages(found, waiting, agreed, refused, enforcer, (len(document), ended, failed))
-    return found._replace(stages=stages, gates=_gates(found, enforcer, agreed, paused))
+    planned = f"proven {fewest_text(True)}" if record.document.get("proven") else ""
+    return found._replace(
+        stages=(
+            Stage("Planned", "done", planned, record.created),
+            _approval(found, since, agreed, refused, enforcer),
+            *_carrying_out(found, list(came.values())),
+        ),
+        gates=tuple(_gates(found, enforcer, agreed, paused)),
+    )
 
 
-def _came(record: PlanRecord, number: int) -> CameOf:
-    own = [one for one in record.migrations if one.step == number]
-    if own:
-        steps_seconds = float(steps(record)[number - 1].get("seconds", 0))
-        return _migrated(own, steps_seconds)
-    held = [one for one in record.held if one.step == number and one.gate not in _OF_PLAN]
-    if not held:
-        return CameOf("Waiting", "quiet", "", record.updated, begun=False)
-    last = max(held, key=lambda one: one.updated)
-    return CameOf("Held back", "warning", last.reason, last.updated, begun=False)
-
-
-def _migrated(own: Sequence[RecordedMigration], seconds: float) -> CameOf:
-    """`seconds` is how long the step was expected to take: the engine does not say how far it is."""
-    last = max(own, key=lambda one: one.created)
-    if any(one.state not in _ENDED for one in own):
-        share = 100 * max(0.0, time.time() - last.created) / seconds if seconds else 0.0
+def _came(record: PlanRecord, number: int, step: Any) -> CameOf:
+    """What came of a step. The engine does not say how far a migration is: that is by what was expected."""
+    own = sorted((one for one in record.migrations if one.step == number), key=lambda one: one.created)
+    if not own:
+        held = [one for one in record.held if one.step == number and one.gate not in _OF_PLAN]
+        if not held:
+            return CameOf("Waiting", "quiet", "", record.updated, begun=False)
+        last = max(held, key=lambda one: one.updated)
+        return CameOf("Held back", "warning", last.reason, last.updated, begun=False)
+    at = own[-1].created
+    if any(is_open(one) for one in own):
+        seconds = float(step.get("seconds", 0))
+        share = 100 * max(0.0, time.time() - at) / seconds if seconds else 0.0
         how_far = f", about {min(99, round(share))} %" if share else ""
-        return CameOf(f"Migrating{how_far}", "info", "", last.created, begun=True)
+        return CameOf(f"Migrating{how_far}", "info", "", at, begun=True)
     if any(one.state is IntentState.FAILED for one in own):
         why = next((one.reason for one in reversed(own) if one.reason), "")
-        return CameOf("Failed", "danger", why or "", last.created, begun=True)
-    took = max(one.updated for one in own) - min(one.created for one in own)
-    return CameOf(f"Done in {duration_text(took)}", "success", "", last.created, begun=True)
+        return CameOf("Failed", "danger", why or "", at, begun=True)
+    took = max(one.updated for one in own) - own[0].created
+    return CameOf(f"Done in {duration_text(took)}", "success", "", at, begun=True)
 
 
-def _state(
-    record: PlanRecord, count: int, ended: int, failed: int, *, runs: bool, waits: bool
-) -> tuple[str, str]:
+def _ended(came: Iterable[CameOf]) -> int:
+    return sum(one.tone == "success" for one in came)
+
+
+def _failed(came: Iterable[CameOf]) -> int:
+    return sum(one.tone == "danger" for one in came)
+
+
+def _state(record: PlanRecord, came: Collection[CameOf], *, waits: bool) -> tuple[str, str]:
+    count, ended = len(came), _ended(came)
     if not count:
         return ("Nothing to migrate", "quiet")
-    if runs:
+    if runs(record):
         return (f"Migrating: {ended} of {count} done", "info")
     if waits:
         return ("Waiting for approval", "warning")
-    if failed:
+    if failed := _failed(came):
         return (f"Failed at {counted(failed, 'step')}", "danger")
     if ended == count:
-        times = [one.created for one in record.migrations], [one.updated for one in record.migrations]
-        return (f"Done in {duration_text(max(times[1]) - min(times[0]))}", "success")
+        begun = min(one.created for one in record.migrations)
+        took = max(one.updated for one in record.migrations) - begun
+        return (f"Done in {duration_text(took)}", "success")
     return (f"Stopped after {ended} of {count}", "quiet") if ended else ("Planned", "quiet")
 
 
@@ -197,86 +210,73 @@ def _unbegun(
     return ("Proposed", "info") if enforcer is None or not enforcer.acts else ("About to begin", "info")
 
 
-def _stages(
+def _approval(
     found: Life,
-    waiting: WaitingPlan | None,
+    since: float | None,
     agreed: UserAction | None,
     refused: UserAction | None,
     enforcer: EnforcementRecord | None,
-    counts: tuple[int, int, int],
-) -> tuple[Stage, ...]:
-    count, ended, failed = counts
-    record, begun = found.record, bool(found.record.migrations)
-    planned = Stage(
-        "Planned",
-        "done",
-        f"proven {fewest_text(True)}" if record.document.get("proven") else "",
-        record.created,
-    )
-    if found.waits and waiting is not None:
-        approval = Stage("Approval", "waits", "waiting since then", waiting.since)
-    elif found.text.startswith("Refused") and refused is not None:
-        approval = Stage("Approval", "failed", f"refused by {refused.login}", refused.created)
-    elif agreed is not None:
-        approval = Stage("Approval", "done", f"by {agreed.login}", agreed.created)
-    elif begun or (enforcer is not None and enforcer.mode == "enforce"):
-        approval = Stage("Approval", "done", "not asked for")
-    else:
-        approval = Stage("Approval", "later", "superseded" if found.text == "Superseded" else "")
-    seconds = duration_text(float(record.document.get("seconds", 0)))
+) -> Stage:
+    if since is not None:
+        return Stage("Approval", "waits", "waiting since then", since)
+    if found.text.startswith("Refused") and refused is not None:
+        return Stage("Approval", "failed", f"refused by {refused.login}", refused.created)
+    if agreed is not None:
+        return Stage("Approval", "done", f"by {agreed.login}", agreed.created)
+    if found.record.migrations or (enforcer is not None and enforcer.mode == "enforce"):
+        return Stage("Approval", "done", "not asked for")
+    return Stage("Approval", "later", "superseded" if found.text == "Superseded" else "")
+
+
+def _carrying_out(found: Life, came: Sequence[CameOf]) -> Iterator[Stage]:
+    """Whether it migrates, and whether what it was to repair is repaired."""
+    record, count, ended, failed = found.record, len(came), _ended(came), _failed(came)
     if found.runs:
-        migrate = Stage("Migrate", "now", f"{ended} of {count} done")
+        yield Stage("Migrate", "now", f"{ended} of {count} done")
     elif failed:
-        migrate = Stage("Migrate", "failed", f"{counted(failed, 'step')} failed")
+        yield Stage("Migrate", "failed", f"{counted(failed, 'step')} failed")
     elif ended:
-        migrate = Stage("Migrate", "done" if ended == count else "now", f"{ended} of {count} done")
+        yield Stage("Migrate", "done" if ended == count else "now", f"{ended} of {count} done")
     else:
-        migrate = Stage("Migrate", "later", f"{counted(count, 'step')}, about {seconds}")
-    outcomes = [one.outcome for one in record.migrations if one.outcome is not None]
-    violated = sorted({rule.name for one in outcomes for rule in one.rules if not rule.holds})
+        seconds = duration_text(float(record.document.get("seconds", 0)))
+        yield Stage("Migrate", "later", f"{counted(count, 'step')}, about {seconds}")
+    outcomes = {one.step: one.outcome for one in record.migrations if one.outcome is not None}
+    violated = sorted({rule.name for one in outcomes.values() for rule in one.rules if not rule.holds})
     if ended < count or found.runs:
-        verify = Stage("Verify", "later", "rules are checked again")
+        yield Stage("Verify", "later", "rules are checked again")
     elif violated:
-        verify = Stage("Verify", "failed", f"still violated: {', '.join(violated[:3])}")
+        yield Stage("Verify", "failed", f"still violated: {', '.join(violated[:3])}")
     else:
-        gain = sum({one.step: one.outcome.gain for one in record.migrations if one.outcome}.values())
-        verify = Stage("Verify", "done" if outcomes else "now", f"{counted(gain, 'rule')} repaired")
-    return (planned, approval, migrate, verify)
+        gain = sum(one.gain for one in outcomes.values())
+        yield Stage("Verify", "done" if outcomes else "now", f"{counted(gain, 'rule')} repaired")
 
 
 def _gates(
     found: Life, enforcer: EnforcementRecord | None, agreed: UserAction | None, paused: str
-) -> tuple[GateState, ...]:
+) -> Iterator[GateState]:
     """Of a plan that is still to be carried out, what stands in its way, and what does not."""
-    open_steps = [one for _, _, one in found.steps if not one.begun]
-    if not open_steps or found.text in ("Superseded",) or found.text.startswith(("Refused", "Stopped")):
-        return ()
-    gates = []
+    over = found.text == "Superseded" or found.text.startswith(("Refused", "Stopped"))
+    if over or all(one.begun for _, _, one in found.steps):
+        return
     if found.waits:
-        gates.append(GateState("wait", "Approval: waiting", _OPENS["approval"]))
+        yield GateState("wait", "Approval: waiting", _OPENS["approval"])
     elif agreed is not None:
-        gates.append(GateState("good", f"Approved by {agreed.login}"))
+        yield GateState("good", f"Approved by {agreed.login}")
     if enforcer is not None:
-        cluster = found.record.cluster
-        failures = next((one.reason for one in enforcer.breakers if one.cluster.id == cluster), "")
         if not enforcer.acts:
-            gates.append(GateState("bad", "Mode observe: nothing is migrated", _OPENS["mode"]))
+            yield GateState("bad", "Mode observe: nothing is migrated", _OPENS["mode"])
         elif not enforcer.leader:
-            gates.append(GateState("bad", "No enforcer runs", _OPENS["leader"]))
+            yield GateState("bad", "No enforcer runs", _OPENS["leader"])
         else:
-            gates.append(GateState("good", f"The enforcer runs in mode {enforcer.mode}"))
-        why = f"Too many failures: {failures}" if failures else ""
-        gates.append(_gate("breaker", why, "Migrations did not fail lately"))
-        gates.append(_gate("pause", paused, "Not paused"))
-    held: dict[str, str] = {}
-    for one in found.record.held:
-        if one.gate not in _OF_PLAN and one.updated >= found.record.updated - 60:
-            held[one.gate] = one.reason
-    gates += [
-        GateState("wait", f"{name.replace('_', ' ').capitalize()}: {why}", _OPENS.get(name, _LATER))
-        for name, why in held.items()
-    ]
-    return tuple(gates)
+            yield GateState("good", f"The enforcer runs in mode {enforcer.mode}")
+        failures = [one.reason for one in enforcer.breakers if one.cluster.id == found.record.cluster]
+        why = f"Too many failures: {failures[0]}" if failures else ""
+        yield _gate("breaker", why, "Migrations did not fail lately")
+        yield _gate("pause", paused, "Not paused")
+    lately = [one for one in found.record.held if one.updated >= found.record.updated - 60]
+    for name, reason in {one.gate: one.reason for one in lately if one.gate not in _OF_PLAN}.items():
+        text = f"{name.replace('_', ' ').capitalize()}: {reason}"
+        yield GateState("wait", text, _OPENS.get(name, _LATER))
 
 
 def _gate(name: str, why_closed: str, fine: str) -> GateState:

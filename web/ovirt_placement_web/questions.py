@@ -12,26 +12,17 @@ from typing import Annotated, Any, TypeVar, cast
 
 import msgspec
 
-from ovirt_enforcer.plans import RoomFound
 from ovirt_placement.answers.decisions.at_time import DecisionsAtDocument, Moment, decisions_at
 from ovirt_placement.answers.decisions.decision import LastDecisionsDocument, last_decisions
 from ovirt_placement.answers.decisions.past import StateWithPast
 from ovirt_placement.answers.decisions.record import record_of
 from ovirt_placement.answers.doctor.examination import DoctorDocument, doctor
 from ovirt_placement.answers.document import dated
-from ovirt_placement.answers.ha_check import (
-    Domains,
-    HaCheckDocument,
-    configured_domains,
-)
+from ovirt_placement.answers.ha_check import Domains, HaCheckDocument, configured_domains
 from ovirt_placement.answers.ha_report import PAGE_STEPS, StateWithDomains, check_ha
 from ovirt_placement.answers.keys.change import StateWithKeys
 from ovirt_placement.answers.keys.listing import KeysListDocument
-from ovirt_placement.answers.placement import (
-    WhyDocument,
-    why,
-)
-from ovirt_placement.answers.plans.maintenance import ClusterMaintenance
+from ovirt_placement.answers.placement import WhyDocument, why
 from ovirt_placement.answers.plans.reading import leads_to
 from ovirt_placement.answers.question import (
     CLUSTERS,
@@ -52,15 +43,20 @@ from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.engine.reading.events import LatestEvents, find_refusals
 from ovirt_placement.forecast.course import course
 from ovirt_placement.model import Cluster, Host, Snapshot, Vm
-from ovirt_placement.model.maintenance import Return
 from ovirt_placement.model.record import Record
 from ovirt_placement.store.keys import KeyPlace, KeyStore
 from ovirt_placement_web.bounds import Refusal
-from ovirt_placement_web.cluster_map import Drawn, MapDocument, cluster_map
 from ovirt_placement_web.keeper import View
-from ovirt_placement_web.made_plans import MadePlan, MadePlans
-from ovirt_placement_web.map_changes import LatestMaps, MapChangesDocument, map_changes, whole
-from ovirt_placement_web.stored import STORE_SECONDS, rest, resting, stored
+from ovirt_placement_web.map import (
+    Drawn,
+    LatestMaps,
+    MapChangesDocument,
+    MapDocument,
+    cluster_map,
+    map_changes,
+    whole,
+)
+from ovirt_placement_web.past import STORE_SECONDS, Past
 from ovirt_service.errors import UserError
 
 #: What hangs on more than the state, the store and the proxy say, is asked again after so long.
@@ -108,9 +104,10 @@ class _Entry:
 class Questions:
     """Asks the library; each method raises `UserError` with what is not known."""
 
-    def __init__(self, config: Config, record: Path | None = None) -> None:
+    def __init__(self, config: Config, past: Past, record: Path | None = None) -> None:
         """`record` is the proxy's of its decisions, where its configuration on this machine does not say."""
         self._config = config
+        self._past = past
         self._record = record
         self._remembered = Remembered()
         self._said = Remembered()
@@ -146,7 +143,7 @@ class Questions:
             case Reads.HEALTH:
                 return self._health(view)
             case Reads.KEYS:
-                every = stored(KeyStore, self._config, KeyStore.all_keys)
+                every = self._past.read(KeyStore, KeyStore.all_keys)
                 return StateWithKeys(view.snapshot, {KeyPlace.of(one.key): one for one in every})
             case Reads.DOMAINS:
                 return StateWithDomains(view.snapshot, lambda: self._config.ha)
@@ -163,10 +160,10 @@ class Questions:
 
     def _enforcement(self, configuration: Config, snapshot: Snapshot) -> EnforcementRecord:
         """What the store says of the enforcer; one that has just not answered has no time for it."""
-        seconds = STORE_SECONDS if resting(configuration) is None else 0.0
+        seconds = 0.0 if self._past.rests else STORE_SECONDS
         found = enforcement(configuration, snapshot, seconds)
         if found.error is not None and seconds:
-            rest(configuration, UserError(found.error))
+            self._past.rest(UserError(found.error))
         return found
 
     def of_clusters(
@@ -178,7 +175,8 @@ class Questions:
     ) -> _Answer:
         """What a question answers about one cluster or all; or about what is `named` by its id."""
         key = ask.__name__, cluster and cluster.id, *sorted(named.items())
-        return self._ask(view, key, lambda: ask(view.snapshot, _some(view, cluster), **named))
+        clusters = (cluster,) if cluster else view.snapshot.clusters
+        return self._ask(view, key, lambda: ask(view.snapshot, clusters, **named))
 
     def about(self, view: View, ask: Callable[[Snapshot, Item], _Answer], one: Item) -> _Answer:
         """What a question answers about a VM or a host."""
@@ -192,8 +190,8 @@ class Questions:
         def ask() -> MapDocument:
             last = self._maps.latest(cluster.id)
             violated = self.of_clusters(view, violations, cluster)
-            draw = cluster_map if last is None else last.redrawn
-            drawn = draw(view.snapshot, cluster, violated, view.number, self._domains(view))
+            domains = self._domains(view)
+            drawn = cluster_map(view.snapshot, cluster, violated, view.number, domains, last)
             self._maps.add(Drawn(view.snapshot, drawn))
             return drawn
 
@@ -229,7 +227,7 @@ class Questions:
                 return end
             return cluster_map(end, cluster, violations(end, (cluster,)), view.number)
 
-        return self._remembered.ask(view.number, ("after", plan.get("id"), done), ask)
+        return self.once(view, ("after", plan.get("id"), done), ask)
 
     def ha_check(self, view: View, cluster: Cluster, hosts: Sequence[Host] = ()) -> HaCheckDocument:
         """Whether every failure of a cluster is survived, or the one of all these hosts together."""
@@ -251,17 +249,11 @@ class Questions:
         """All that are set, by whom and when where the store says."""
         return cast("KeysListDocument", self.answer(view, question_named("keys list"), {}, {}))
 
-    def planned(self, view: View, plans: MadePlans, cluster: Cluster, staying: Mapping[str, str]) -> MadePlan:
-        """A plan as of now, in which some VMs stay where they are."""
-        question = "planned", cluster.id, frozenset(staying)
-        return self._remembered.ask(view.number, question, lambda: plans.plan(cluster, staying))
-
-    def maintenance(
-        self, view: View, plans: MadePlans, hosts: tuple[str, ...], stopped: frozenset[str], back: Return
-    ) -> ClusterMaintenance:
-        """What a rolling maintenance of hosts of one cluster would be as of now."""
-        question = "maintenance", hosts, stopped, back
-        return self._remembered.ask(view.number, question, lambda: plans.maintenance(hosts, stopped, back))
+    def once(
+        self, view: View, question: Hashable, make: Callable[[], _Answer], seconds: float = math.inf
+    ) -> _Answer:
+        """What is made of a state once for all who ask, no longer ago than so many seconds."""
+        return self._remembered.ask(view.number, question, make, seconds)
 
     def last_decisions(self, view: View, vm: Vm) -> LastDecisionsDocument:
         """What the proxy answered last about a VM. Raises `NoRecord` where its record cannot be read."""
@@ -269,7 +261,7 @@ class Questions:
         def ask() -> LastDecisionsDocument:
             return last_decisions(view.snapshot, vm, self._record or record_of(self._config.engine.name))
 
-        return self._remembered.ask(view.number, ("last", vm.id), ask, _BRIEF_SECONDS)
+        return self.once(view, ("last", vm.id), ask, _BRIEF_SECONDS)
 
     def decisions_at(self, view: View, vm: Vm, moment: Moment) -> DecisionsAtDocument:
         """What the proxy answered next to a moment. Raises `NoRecord` where its record cannot be read."""
@@ -291,10 +283,6 @@ class Questions:
             return LatestEvents((), None), view.error
         return self._said.ask(0, "refusals", read, _EVENTS_SECONDS)
 
-    def room(self, view: View, plans: MadePlans, vm: Vm) -> RoomFound:
-        """Which migrations let a VM start that no host takes."""
-        return self._remembered.ask(view.number, ("room", vm.id), lambda: plans.room(view.snapshot, vm))
-
     def examine(self) -> None:
         """Examine all again, once for all who ask meanwhile."""
         if not self._examining.acquire(blocking=False):
@@ -307,12 +295,8 @@ class Questions:
     def _ask(
         self, view: View, question: Hashable, make: Callable[[], _Answer], seconds: float = math.inf
     ) -> _Answer:
-        answer = self._remembered.ask(view.number, question, make, seconds)
+        answer = self.once(view, question, make, seconds)
         return dated(answer, None if view.error is None else view.age_seconds)  # type: ignore[type-var]
-
-
-def _some(view: View, cluster: Cluster | None) -> tuple[Cluster, ...]:
-    return view.snapshot.clusters if cluster is None else (cluster,)
 
 
 # -- What the page alone asks.

@@ -16,7 +16,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from ovirt_placement.config import Config
 from ovirt_placement_web import audit
 from ovirt_placement_web.application import application
-from ovirt_placement_web.metrics import WebMetrics
+from ovirt_placement_web.bounds import WebMetrics
 from ovirt_placement_web.settings import Listening, WebSettings, listening
 from ovirt_service.addresses import listening_socket
 from ovirt_service.daemon import Notifier

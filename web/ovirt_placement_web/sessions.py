@@ -1,4 +1,7 @@
-"""Sessions of people: a browser has a random cookie, and the engine's token never leaves memory."""
+"""Who is known: sessions of people by their cookies, and tokens of programs and of the portal.
+
+A browser has a random cookie; the engine's token never leaves memory.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,14 @@ import secrets
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Final, TypeVar
 
-from ovirt_placement.engine.reading.rights import Rights
+from ovirt_placement.engine.connection.sso import Refused, UserTokens, sendable
+from ovirt_placement.engine.reading.rights import Rights, read_rights
+from ovirt_placement_web.bounds import Bounds
 
 #: Of more sessions one ends of the user who has most, the one that was idle longest: memory is bounded,
 #: however often users log in, and none of them logs another out.
@@ -123,3 +129,73 @@ class Sessions:
 
 def _digest(cookie: str) -> bytes:
     return hashlib.sha256(cookie.encode()).digest()
+
+
+# -- Tokens.
+
+
+_TOKEN_SECONDS: Final = 60.0
+_MOST_TOKENS: Final = 1000
+
+_Said = TypeVar("_Said")
+
+
+class Bearers:
+    """The engine is asked about each token once a minute, however many requests come with it.
+
+    Whose token the engine has taken before does not queue with tokens that nobody knows. For the loop's
+    thread alone.
+    """
+
+    def __init__(self, tokens: UserTokens, bounds: Bounds) -> None:
+        self._tokens = tokens
+        self._bounds = bounds
+        #: What the engine said of those that it took, and when; and when it refused others.
+        self._known: dict[bytes, tuple[Rights, float]] = {}
+        self._refused: dict[bytes, float] = {}
+        self._asked: dict[bytes, asyncio.Task[Rights]] = {}
+
+    async def rights(self, token: str, asker: Hashable, *, seconds: float = _TOKEN_SECONDS) -> Rights:
+        """What the engine said of a token in the last `seconds`, else what it says when asked now.
+
+        Raises `Refused`, `EngineAway`, and `Refusal` while too many ask.
+        """
+        key, now = hashlib.sha256(token.encode()).digest(), time.monotonic()
+        if not sendable(token) or now - self._refused.get(key, -_TOKEN_SECONDS) < _TOKEN_SECONDS:
+            raise Refused("the engine does not take this token")
+        rights, at = self._known.get(key, (None, 0.0))
+        if rights is not None and now - at < seconds:
+            return rights
+        bounds = self._bounds
+        known = key in self._known
+        async with bounds.holders.place(key) if known else bounds.strangers.place(asker or key):
+            asked = self._asked.get(key)
+            if asked is None:
+                asked = self._asked[key] = asyncio.ensure_future(self._ask_engine(key, token, asker))
+                asked.add_done_callback(lambda done: self._ended(key, done))
+            return await asyncio.shield(asked)
+
+    async def _ask_engine(self, key: bytes, token: str, asker: Hashable) -> Rights:
+        bounds = self._bounds
+        kind, asker = (bounds.rights, key) if key in self._known else (bounds.tokens, asker or key)
+        try:
+            rights = await kind.run(asker, read_rights, self._tokens, token)
+        except Refused:
+            self._known.pop(key, None)
+            _remember(self._refused, key, time.monotonic())
+            raise
+        _remember(self._known, key, (rights, time.monotonic()))
+        return rights
+
+    def _ended(self, key: bytes, done: asyncio.Task[Rights]) -> None:
+        del self._asked[key]
+        if not done.cancelled():
+            done.exception()  # it is nobody's mistake if nobody waits for it any more
+
+
+def _remember(kept: dict[bytes, _Said], key: bytes, said: _Said) -> None:
+    """Of too many, those that were asked longest ago are forgotten."""
+    kept.pop(key, None)
+    kept[key] = said
+    if len(kept) > _MOST_TOKENS:
+        del kept[next(iter(kept))]

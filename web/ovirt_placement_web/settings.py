@@ -1,4 +1,4 @@
-"""The section `[web]` of the configuration: where the page is, who may frame it, and its limits."""
+"""The section `[web]` of the configuration: where the page is, who may frame it, its limits and engines."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta
 
+from ovirt_placement import config as configuration
+from ovirt_placement.config import Config
 from ovirt_service.addresses import split_address
 from ovirt_service.errors import UserError
 
@@ -96,3 +98,35 @@ def is_loopback(host: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+# -- Several engines on one page: each below its own path, with log-ins, sessions and rights of its own.
+
+
+class Place(NamedTuple):
+    """An engine that the page shows, and the path that its views begin with."""
+
+    config: Config
+    root: str
+
+    @property
+    def name(self) -> str:
+        return self.config.engine.name
+
+
+def places(config: Config, settings: WebSettings) -> tuple[Place, ...]:
+    """The engine of this configuration, and those that it names as well.
+
+    Raises `UserError` if one cannot be read, or if two have the same name: they share a store, an origin and
+    an audit log.
+    """
+    further = [configuration.load(path) for path in settings.engines]
+    found = [Place(config, settings.root)]
+    for one in further:
+        if any(one.engine.name == other.name for other in found):
+            raise UserError(
+                f"{config.source}: [web] engines: {one.source}: another engine has the name"
+                f' "{one.engine.name}": set [engine] name'
+            )
+        found.append(Place(one, f"{settings.root}/engine/{one.engine.name}"))
+    return tuple(found)

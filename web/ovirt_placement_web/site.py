@@ -21,16 +21,13 @@ from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.engine.connection.sso import Refused, UserTokens
 from ovirt_placement.engine.reading.rights import Rights, read_rights
-from ovirt_placement_web.bearers import Bearers
-from ovirt_placement_web.bounds import Bounds, Refusal
+from ovirt_placement_web.bounds import Bounds, Refusal, Throttle
 from ovirt_placement_web.keeper import Keeper, View
 from ovirt_placement_web.made_plans import MadePlans
 from ovirt_placement_web.past import Past
 from ovirt_placement_web.questions import Questions
-from ovirt_placement_web.sessions import Session, Sessions
-from ovirt_placement_web.settings import WebSettings
-from ovirt_placement_web.several import Place
-from ovirt_placement_web.throttle import Throttle
+from ovirt_placement_web.sessions import Bearers, Session, Sessions
+from ovirt_placement_web.settings import Place, WebSettings
 from ovirt_service.legible import escaped
 
 _COOKIE = "__Secure-ovirt-placement"

@@ -7,7 +7,7 @@ import pytest
 import ovirt_enforcer
 import ovirt_placement_web
 from ovirt_placement.answers.question import SOME_HOSTS, questions
-from ovirt_placement_web.api_questions import addresses
+from ovirt_placement_web.api import addresses
 from ovirt_service.errors import UserError
 from tests.builders import host, snapshot
 

@@ -102,7 +102,9 @@ export const isHeat = (scene) => scene.map.hosts.length >= MANY && scene.camera.
 
 function square(pen, colours, one, vms, place, scene, chosen) {
   const colour = hostLook(one, vms, scene, colours);
-  pen.globalAlpha = scene.filtered && !vms.some(scene.matches) ? 0.2 : 1;
+  const faded = scene.filtered && !vms.some(scene.matches) ? 0.2 : 1;
+  const share = scene.mode === "keys" ? (scene.keys.hosts.get(one.id) ?? 1) : 1;
+  pen.globalAlpha = faded * (0.2 + 0.8 * share);
   if (colour) { pen.fillStyle = colour; pen.fillRect(place.x, place.y, CELL.width, CELL.height); }
   pen.lineWidth = (chosen ? 3 : 1) / scene.camera.scale;
   pen.strokeStyle = chosen ? colours.link : colours.quiet;

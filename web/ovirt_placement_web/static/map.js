@@ -165,7 +165,8 @@ async function readKeys() {
   const own = keys.filter((one) => one.name === field.key.value);
   const hosts = own.filter((one) => one.level === "node");
   const most = Math.max(1, ...hosts.map((one) => Number(one.value) || 0));
-  scene.keys = { hosts: new Map(hosts.map((one) => [one.resource.id, (Number(one.value) || most) / most])), vms: new Set(own.filter((one) => one.level === "server").map((one) => one.resource.id)) };
+  const share = (value) => (Number.isNaN(Number(value)) ? 1 : Math.max(0, Number(value)) / most); // of a word, all
+  scene.keys = { hosts: new Map(hosts.map((one) => [one.resource.id, share(one.value)])), vms: new Set(own.filter((one) => one.level === "server").map((one) => one.resource.id)) };
   redraw();
 }
 field.key.addEventListener("input", readKeys);

@@ -1,0 +1,418 @@
+"""Placement keys: all that are set, those of a VM level by level, and the forms that set and remove them.
+
+What a change would come to is shown first; then it is made in the store, as by the command.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+from starlette.requests import Request
+
+from ovirt_placement.answers.document import listed
+from ovirt_placement.answers.keys import listing
+from ovirt_placement.answers.keys.change import (
+    SETTERS,
+    hosts_of,
+    key_change_lines,
+    keys_change,
+    objections,
+    read_named,
+    read_records,
+    read_with,
+    to_define,
+    to_set,
+    to_unset,
+)
+from ovirt_placement.answers.keys.compiled import key_levels
+from ovirt_placement.answers.keys.key import key_title, written, written_weight
+from ovirt_placement.answers.keys.listing import SetKey as ListedKey
+from ovirt_placement.answers.preview import changed_keys
+from ovirt_placement.answers.question import Table
+from ovirt_placement.inventory.stored import with_keys
+from ovirt_placement.model import Cluster, PlacementKey, Snapshot
+from ovirt_placement.model.key_resources import clusters_of, find_place, find_resource, resource_word
+from ovirt_placement.model.placement_keys import NODE, SERVER, SETTABLE, check_text
+from ovirt_placement.store.keys import KeyChange, KeyPlace, KeyStore, SetKey
+from ovirt_placement.store.opening import opened
+from ovirt_placement_web.acting import (
+    Act,
+    Asked,
+    Edit,
+    Preview,
+    Stale,
+    check_length,
+    digest,
+    edited,
+    words_of,
+)
+from ovirt_placement_web.bounds import Refusal, sentence
+from ovirt_placement_web.keeper import View
+from ovirt_placement_web.pages import Shown, found, viewed
+from ovirt_placement_web.settings import ENGINE_SECONDS
+from ovirt_placement_web.site import Site, instant
+from ovirt_service.errors import UserError
+from ovirt_service.legible import escaped
+
+#: A key changes where VMs are placed, as the policy of a cluster does.
+PERMIT = "edit_cluster_configuration"
+_MOST_NAMED = 5
+#: Who sets keys of a class.
+_SETTER_OF = {key_class: setter for setter, key_class in SETTERS.items()}
+#: What levels are called in oVirt.
+_CALLED = {NODE: "Host", SERVER: "VM", "cluster": "Cluster", "image": "Template", "vdc": "Data center"}
+
+
+def _called(level: str) -> str:
+    """A level with the word that commands and files have for it."""
+    word = _CALLED.get(level, level.replace("_", " ").capitalize())
+    return word if word.lower() == level else f"{word} ({level})"
+
+
+_LEVELS = {level: _called(level) for level in SETTABLE}
+
+
+@viewed()
+def keys(site: Site, request: Request, view: View) -> Shown:
+    """All that are set, by whom and when."""
+    snapshot, may = view.snapshot, _may(site, request, view)
+    shown = {"part": "Placement keys", "editable": [one for one in snapshot.clusters if one.id in may]}
+    try:
+        answer = site.questions.keys(view)
+    except UserError as failure:
+        table: dict[str, Any] = {"headers": (), "rows": (), "error": str(failure), "cluster_of": {}}
+        return "keys.html", {**shown, **table}
+    table_of_keys: Table = listing.keys_table(answer)
+    hosts = snapshot.host_by_id
+    on_hosts = [one.resource.id for one in answer.keys if one.level == NODE and one.resource.id in hosts]
+    return "keys.html", {
+        **shown,
+        "headers": table_of_keys.headers,
+        "rows": list(zip(table_of_keys.rows, map(_address, answer.keys), strict=True)),
+        "error": "",
+        "cluster_of": {host: hosts[host].cluster for host in on_hosts},
+    }
+
+
+@viewed()
+def of_vm(site: Site, request: Request, view: View) -> Shown:
+    """What stands on each level of a VM, which key is in force, and which it overrides."""
+    vm = found(request, "VM", view.snapshot.vms)
+    may = _may(site, request, view)
+
+    def is_editable(level: str, resource: str) -> bool:
+        clusters = _clusters_named(level, resource, view.snapshot)
+        return level in SETTABLE and may.issuperset(one.id for one in clusters)
+
+    levels = key_levels(view.snapshot, vm)
+    return "vm_keys.html", {
+        "part": "Virtual machines",
+        "crumbs": (("Virtual machines", "/vms"), (vm.name, f"/vm/{vm.id}"), ("Placement keys", "")),
+        "called": _LEVELS,
+        "vm": vm,
+        "levels": [(one, is_editable(one.level, one.resource.id)) for one in levels],
+        "setters": _SETTER_OF,
+        "written": written,
+        "written_weight": written_weight,
+    }
+
+
+@viewed("level", "on", "as", "name")
+def key_form(site: Site, request: Request, view: View) -> Shown:
+    """The form of a key on one object, filled with what stands there."""
+    asked, snapshot = request.query_params, view.snapshot
+    form = {name: asked.get(name, "") for name in ("on", "name", "value", "weight")}
+    form |= {"level": asked.get("level", "cluster"), "as": asked.get("as", "operator")}
+    _check_choices(form)
+    standing = _standing(site)
+    try:
+        place = find_place((form["level"], form["on"]), standing, snapshot) if form["on"] else None
+    except UserError:
+        place = None
+    if place is not None and place.resource is not None:
+        form["on"] = _legible(resource_word(place.level, place.resource, snapshot), place.resource)
+        there = (place.level, place.resource, SETTERS[form["as"]], form["name"])
+        for key in standing:
+            if KeyPlace.of(key) == there:
+                form |= {"value": written(key.value), "weight": written_weight(key.weight)}
+    return _shown(form)
+
+
+@viewed("cluster", "name")
+def hosts_form(site: Site, request: Request, view: View) -> Shown:
+    """The form of a key of all hosts of a cluster, filled with what stands there, a line for each host."""
+    asked, snapshot = request.query_params, view.snapshot
+    cluster, name = _cluster_of_form(asked, snapshot), asked.get("name", "")
+    there = {key.resource: key for key in _standing(site) if key.level == NODE and key.name == name}
+    lines = []
+    for host in snapshot.hosts_of_cluster.get(cluster.id, ()):
+        value = written(there[host.id].value) if host.id in there else ""
+        lines.append(f"{_legible(resource_word(NODE, host.id, snapshot), host.id)}={value}")
+    sticky = next((key.weight for key in there.values() if key.sticky), None)
+    form = {"name": name, "values": "\n".join(lines), "sticky": written_weight(sticky)}
+    return _shown(form, cluster)
+
+
+class _Meant(NamedTuple):
+    """What somebody asks for: where, and how it is decided on the keys as they stand."""
+
+    act: str
+    level: str
+    #: What names the object, if it is one.
+    words: tuple[str, ...]
+    #: Where it is done, for the audit log.
+    on: str
+    #: Those whose placements it changes.
+    clusters: tuple[Cluster, ...]
+    back: str
+    decide: Callable[[Snapshot], KeyChange]
+    shown: Shown
+
+
+@edited
+def set_key(asked: Asked) -> Edit:
+    return _edit(asked, _on_one(asked))
+
+
+@edited
+def unset_key(asked: Asked) -> Edit:
+    return _edit(asked, _on_one(asked, gone=True))
+
+
+@edited
+def define(asked: Asked) -> Edit:
+    return _edit(asked, _on_hosts(asked))
+
+
+@edited
+def unset_hosts(asked: Asked) -> Edit:
+    return _edit(asked, _on_hosts(asked, gone=True))
+
+
+def _on_one(asked: Asked, *, gone: bool = False) -> _Meant:
+    """A key of one object, to be set, or to be `gone`."""
+    form, snapshot = asked.fields("level", "as", "on", "name", "value", "weight"), asked.snapshot
+    _check_choices(form)
+    level, on, setter, name = form["level"], form["on"], form["as"], form["name"]
+
+    def decide(state: Snapshot) -> KeyChange:
+        if gone:
+            return to_unset(state, name, (find_place((level, on), state.placement_keys, state),), setter)
+        return to_set(state, name, form["value"], form["weight"] or None, (level, on), setter)
+
+    back = "/keys"
+    if level in (SERVER, NODE):
+        try:
+            resource = find_resource(level, on, snapshot)
+            back = f"/vm/{resource}/keys" if level == SERVER else f"/host/{resource}"
+        except UserError:
+            pass
+    return _Meant(
+        act="key unset" if gone else "key set",
+        level=level,
+        words=() if gone else (on,),
+        on=f"{setter}'s placement key {name} on {level} {on}",
+        clusters=_clusters_named(level, on, snapshot),
+        back=back,
+        decide=decide,
+        shown=_shown(form, gone=gone),
+    )
+
+
+def _on_hosts(asked: Asked, *, gone: bool = False) -> _Meant:
+    """A key of all hosts of a cluster, to be set, or to be `gone`."""
+    cluster = _cluster_of_form(asked.form, asked.snapshot)
+    form = asked.fields("name", "values", "sticky")
+    check_length("Name", form["name"])
+
+    def decide(state: Snapshot) -> KeyChange:
+        if gone:
+            return to_unset(state, form["name"], hosts_of(state, cluster.id), "operator")
+        values = words_of(form["values"])
+        return to_define(state, form["name"], cluster.id, values, sticky=form["sticky"] or None)
+
+    return _Meant(
+        act="key unset of hosts" if gone else "key define",
+        level=NODE,
+        words=(),
+        on=f"placement key {form['name']} of the hosts of cluster {cluster.name} ({cluster.id})",
+        clusters=(cluster,),
+        back="/keys",
+        decide=decide,
+        shown=_shown(form, cluster, gone=gone),
+    )
+
+
+def _edit(asked: Asked, meant: _Meant) -> Edit:
+    site = asked.site
+    if not meant.clusters:
+        raise Refusal(404, "There is no cluster.")
+
+    def foresee() -> Preview:
+        """By the state that is known and the keys as they are now."""
+        with opened(KeyStore, site.config, create=False) as store:
+            records, _ = read_records(store)
+        before = with_keys(read_with(site.config, asked.snapshot, meant.level), records)
+        try:
+            change = _decided(meant, replace(before, placement_keys=records.keys))
+        except UserError as error:
+            raise Refusal(400, sentence(error)) from None
+        document = keys_change(before, records.keys, change, dry_run=False)
+        lines = tuple(key_change_lines(document))
+        if against := objections(before, change):
+            return Preview(None, (against,), changes=lines)
+        foreseen = site.made.foreseen(before, changed_keys(before, change))
+        stands = (
+            f"stands there now: {one.sentence}: {_figures(one.value, one.weight)}" for one in document.before
+        )
+        return Preview(foreseen, changes=(*lines, *stands), was=_state_of(change, records.keys))
+
+    def carry_out(who: str) -> None:
+        engine = read_named(site.config, ENGINE_SECONDS, meant.level, *meant.words)
+        with opened(KeyStore, site.config) as store:
+            try:
+                store.change(
+                    partial(_decided_still, asked, meant, engine),
+                    set_by=who,
+                    title=partial(key_title, snapshot=engine),
+                )
+            except _Changed as changed:
+                raise Stale(_what_stands(changed.change, store.all_keys(), engine)) from None
+
+    act = Act(meant.act, meant.clusters, carry_out, meant.back, permits=(PERMIT,), on=meant.on)
+    return Edit(act, meant.shown, foresee)
+
+
+class _Changed(Exception):
+    """The keys are not what somebody looked at."""
+
+    def __init__(self, change: KeyChange) -> None:
+        super().__init__()
+        self.change = change
+
+
+def _decided(meant: _Meant, state: Snapshot) -> KeyChange:
+    """Raises `UserError`, also for a key whose name is not legible."""
+    change = meant.decide(state)
+    for key in change.put:
+        check_text(key)
+    return change
+
+
+def _decided_still(
+    asked: Asked, meant: _Meant, engine: Snapshot, standing: tuple[PlacementKey, ...]
+) -> KeyChange:
+    """On the keys as they stand, while nobody else can change them."""
+    state = replace(engine, placement_keys=standing)
+    try:
+        change = _decided(meant, state)
+    except UserError as error:
+        raise Stale(f"{error}.") from None
+    permitted = {one.id for one in meant.clusters}
+    for level, resource, _, _ in _touched(change):
+        if not permitted.issuperset(one.id for one in _clusters_named(level, resource, state)):
+            raise Stale("it concerns other clusters now than when it was looked at.")
+    if asked.form.get("was", "") != _state_of(change, standing):
+        raise _Changed(change)
+    if against := objections(state, change):
+        raise Stale(f"{against}.")
+    return change
+
+
+def _what_stands(change: KeyChange, standing: Iterable[SetKey], engine: Snapshot) -> str:
+    """What has become of keys since somebody looked at them."""
+    places = _touched(change)
+    there = [one for one in standing if KeyPlace.of(one.key) in places]
+    said = [
+        f"{key_title(one.key, engine)} is {_figures(one.key.value, one.key.weight)}, set by {one.set_by} at"
+        f" {instant(one.set_at)}"
+        for one in there[:_MOST_NAMED]
+    ]
+    now = listed(said) if said else "no such key is set there any more"
+    return f"somebody has changed it since you looked at it: {now}. Look at it again."
+
+
+def _state_of(change: KeyChange, standing: Iterable[PlacementKey]) -> str:
+    """Another text once anything stands otherwise where a change is to be made."""
+    places = _touched(change)
+    there = sorted((key for key in standing if KeyPlace.of(key) in places), key=KeyPlace.of)
+    return digest((sorted(places), there))
+
+
+def _touched(change: KeyChange) -> frozenset[KeyPlace]:
+    return frozenset(KeyPlace.of(key) for key in (*change.put, *change.remove))
+
+
+def _figures(value: float | str, weight: float | None) -> str:
+    return written(value) + ("" if weight is None else f" (weight {written_weight(weight)})")
+
+
+def _shown(form: Mapping[str, str], cluster: Cluster | None = None, *, gone: bool = False) -> Shown:
+    """The form of a key of one object, or of all hosts of a cluster."""
+    return "key_form.html", {
+        "part": "Placement keys",
+        "crumbs": (("Placement keys", "/keys"), ("Set", "")),
+        "form": form,
+        "cluster": cluster,
+        "levels": _LEVELS,
+        "setters": tuple(SETTERS),
+        "address": "/keys/hosts" if cluster else "/keys/set",
+        "remove": "/keys/hosts/unset" if cluster else "/keys/unset",
+        "permit": PERMIT,
+        "gone": gone,
+        "preview": None,
+    }
+
+
+def _may(site: Site, request: Request, view: View) -> frozenset[str]:
+    """The clusters whose placements this person may change, as far as was known last."""
+    session = site.session(request, use=False)
+    if session is None:
+        return frozenset()
+    every, rights = view.snapshot.clusters, session.rights
+    return frozenset(one.id for one in every if rights.may(PERMIT, one.id, view.snapshot))
+
+
+def _standing(site: Site) -> tuple[PlacementKey, ...]:
+    """The keys that are set at this moment."""
+    return tuple(one.key for one in site.past.read(KeyStore, KeyStore.all_keys))
+
+
+def _check_choices(form: Mapping[str, str]) -> None:
+    if form["level"] not in SETTABLE or form["as"] not in SETTERS:
+        raise Refusal(400, "There is no such level or class of keys.")
+    for name in ("on", "name", "value", "weight"):
+        check_length(name, form[name])
+
+
+def _cluster_of_form(form: Mapping[str, str], snapshot: Snapshot) -> Cluster:
+    cluster = snapshot.cluster_by_id.get(form.get("cluster", ""))
+    if cluster is None:
+        raise Refusal(404, "There is no such cluster.")
+    return cluster
+
+
+def _clusters_named(level: str, word: str, snapshot: Snapshot) -> tuple[Cluster, ...]:
+    """The clusters whose placements a key there may change; all, where nobody knows what is meant."""
+    try:
+        return clusters_of(level, find_resource(level, word, snapshot), snapshot)
+    except UserError:
+        return snapshot.clusters
+
+
+def _address(key: ListedKey) -> dict[str, str]:
+    """What names a key to its form."""
+    return {
+        "level": key.level,
+        "on": key.resource.id,
+        "as": _SETTER_OF[key.key_class],
+        "name": key.name,
+    }
+
+
+def _legible(word: str, identity: str) -> str:
+    """A name that a form can show and send back; else the id."""
+    return word if word == escaped(word).strip() and "\n" not in word else identity

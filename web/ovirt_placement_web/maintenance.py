@@ -1,0 +1,213 @@
+"""Maintenance of a cluster: its runs, what a run of the hosts that are ticked would be, and their orders."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from starlette.requests import Request
+
+from ovirt_enforcer.orders import ORDERS, check_settings, run_meant
+from ovirt_enforcer.orders import begin as begin_run
+from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_placement import inventory
+from ovirt_placement.answers.document import duration_text, find
+from ovirt_placement.answers.orders import PHASES, runs_document
+from ovirt_placement.answers.plans.maintenance import ClusterMaintenance, move_text, rest_text, summary_text
+from ovirt_placement.model import Cluster, Host, Snapshot
+from ovirt_placement.model.maintenance import Return
+from ovirt_placement.store.maintenance import (
+    ACTIVE,
+    MaintenanceRequest,
+    MaintenanceStore,
+    RunState,
+    UnderWay,
+    Work,
+)
+from ovirt_placement.store.opening import opened
+from ovirt_placement_web.acting import MIGRATE, Act, Asked, Stale, acted
+from ovirt_placement_web.bounds import Bound, Bounds, Refusal
+from ovirt_placement_web.keeper import View
+from ovirt_placement_web.pages import Shown, check_engine, cluster_frame, found, viewed
+from ovirt_placement_web.settings import ENGINE_SECONDS
+from ovirt_placement_web.site import Site, page_words
+from ovirt_service.errors import UserError
+
+#: What the engine asks for of who takes hosts out of service.
+PERMIT = "manipulate_host"
+#: Of runs that have ended, this many are shown.
+_MOST_ENDED = 5
+#: The acts on a run that is under way.
+_ACTS = {RunState.RUNNING: ("pause", "stop"), RunState.PAUSED: ("resume", "stop"), RunState.STOPPING: ()}
+
+
+def _kind(bounds: Bounds, request: Request) -> Bound:
+    """Who ticks hosts waits for a plan; all others look at what is under way."""
+    return bounds.plans if "host" in request.query_params else bounds.views
+
+
+@viewed("host", "stop", "return", repeated=("host",), kind=_kind)
+def maintenance(site: Site, request: Request, view: View) -> Shown:
+    """How far runs are, and of hosts that are ticked in which rounds they could be taken out."""
+    one = found(request, "cluster", view.snapshot.clusters)
+    hosts = sorted(view.snapshot.hosts_of_cluster.get(one.id, ()), key=lambda host: host.name)
+    chosen = tuple(dict.fromkeys(request.query_params.getlist("host")))
+    _check_hosts(chosen, one, view.snapshot)
+    words = request.query_params.get("stop", "").replace("\r\n", "\n")
+    back = _back(request.query_params.get("return", Return.NONE.value))
+    settings = site.config.section("enforcer", EnforcerSettings)
+    shown: dict[str, Any] = {
+        **cluster_frame(site, view, one, "Maintenance"),
+        "hosts": hosts,
+        "notes": {host.id: host.status.replace("_", " ") for host in hosts},
+        "chosen": chosen,
+        "stop": words,
+        "back": back,
+        "backs": [(each.value, each.value) for each in Return],
+        "works": [work for work in Work if work is not Work.COMMAND or settings.maintenance.command],
+        "permit": PERMIT,
+        "plan": None,
+        **_runs(site, one),
+    }
+    if chosen:
+        check_engine(view)
+        stopped = frozenset(_stop_vms(words, view.snapshot))
+        question = "maintenance", chosen, stopped, back
+        plan = site.questions.once(view, question, lambda: site.made.maintenance(chosen, stopped, back))
+        shown |= _planned(plan)
+    return "maintenance.html", shown
+
+
+def _planned(plan: ClusterMaintenance) -> dict[str, Any]:
+    """The rounds with their moves in words; hosts in the order in which they are taken."""
+    return {
+        "plan": plan,
+        "summary": page_words(summary_text(plan)),
+        "rounds": [
+            (one, list(map(move_text, one.moves)), duration_text(one.migrating_seconds))
+            for one in plan.rounds
+        ],
+        "rest": list(map(page_words, rest_text(plan))),
+        "order": [host.id for one in plan.rounds for host in one.hosts],
+    }
+
+
+def _runs(site: Site, cluster: Cluster) -> dict[str, Any]:
+    """The runs of a cluster, or why they are not known."""
+    try:
+        own = site.past.maintenance(cluster)
+    except UserError as error:
+        return {"runs": (), "runs_error": str(error), "under_way": False}
+    active = [run for run in own if run.active]
+    ended = [run for run in own if not run.active][:_MOST_ENDED]
+    return {
+        "runs": [(run, _ACTS.get(run.state, ())) for run in runs_document([*active, *ended]).runs],
+        "runs_error": "",
+        "under_way": any(run.state in ACTIVE for run in own),
+        "phases": PHASES,
+        "duration": duration_text,
+    }
+
+
+@acted
+def begin(asked: Asked) -> Act:
+    """Have the hosts taken out whose plan was looked at, in its order, if each can still become empty."""
+    cluster, wanted = asked.cluster, _request(asked.form, asked.snapshot)
+    ids = tuple(dict.fromkeys(asked.form.get("hosts", "").split()))
+    if not ids:
+        raise Refusal(400, "Tick some hosts first.")
+
+    def carry_out(who: str) -> None:
+        config = asked.config
+        check_settings(config, wanted.work)
+        snapshot = inventory.snapshot(config=config, max_age=0.0, deadline=ENGINE_SECONDS)
+        try:
+            hosts = _check_hosts(ids, cluster, snapshot)
+            asked.site.made.check_rounds(snapshot, ids, wanted.stop_vms)
+        except Refusal as gone:
+            raise Stale(gone.text) from None
+        except UserError as error:
+            raise Stale(f"{error}.") from None
+        run = run_meant(config, snapshot, hosts, wanted, requested_by=who)
+        try:
+            with opened(MaintenanceStore, config) as store:
+                begin_run(store, run)
+        except UnderWay as error:
+            raise Stale(f"{error}.") from None
+
+    known = asked.snapshot.host_by_id
+    names = ", ".join(known[one].name if one in known else one for one in ids)
+    # What the engine would ask of who did by hand what the enforcer does for them.
+    upgrade = ("edit_host_configuration",) if wanted.work is Work.UPGRADE else ()
+    stopping = ("stop_vm", "run_vm") if wanted.stop_vms else ()
+    return Act(
+        "maintenance",
+        (cluster,),
+        carry_out,
+        f"/maintenance/{cluster.id}",
+        permits=(PERMIT, MIGRATE, *upgrade, *stopping),
+        on=f"hosts {names} of cluster {cluster.name} ({cluster.id})",
+    )
+
+
+@acted
+def order(asked: Asked) -> Act:
+    """Have a run paused, resumed or stopped."""
+    cluster, name, run_id = asked.cluster, asked.request.path_params["order"], asked.form.get("run", "")
+    if name not in ORDERS:
+        raise Refusal(404, "There is no such page.")
+
+    def carry_out(who: str) -> None:
+        wanted = ORDERS[name]
+        with opened(MaintenanceStore, asked.config) as store:
+            if not any((one.id, one.cluster) == (run_id, cluster.id) for one in store.runs()):
+                raise Stale(f"cluster {cluster.name} has no such maintenance run.")
+            if not store.order(run_id, wanted.state, after=wanted.after, set_by=who):
+                now = next(one for one in store.runs() if one.id == run_id)
+                raise Stale(f"maintenance run {run_id} is {now.state}.")
+
+    return Act(
+        f"maintenance {name}",
+        (cluster,),
+        carry_out,
+        f"/maintenance/{cluster.id}",
+        permits=(PERMIT,),
+        on=f"maintenance run {run_id[:64]} of cluster {cluster.name} ({cluster.id})",
+    )
+
+
+def _request(form: Mapping[str, str], snapshot: Snapshot) -> MaintenanceRequest:
+    try:
+        work = Work(form.get("work", ""))
+    except ValueError:
+        raise Refusal(400, f"work: {', '.join(Work)}") from None
+    stopped = _stop_vms(form.get("stop", "").replace("\r\n", "\n"), snapshot)
+    return MaintenanceRequest(
+        work=work, stop_vms=stopped, reboot="reboot" in form, back=_back(form.get("return", ""))
+    )
+
+
+def _stop_vms(words: str, snapshot: Snapshot) -> tuple[str, ...]:
+    """The VMs that may be stopped, a name or id a line; raises `Refusal` for one that is not known."""
+    try:
+        named = (
+            find(word.strip(), "VM", snapshot.vms, snapshot) for word in words.split("\n") if word.strip()
+        )
+        return tuple(dict.fromkeys(vm.id for vm in named))
+    except UserError as error:
+        raise Refusal(400, f"There is {error}.") from None
+
+
+def _back(word: str) -> Return:
+    try:
+        return Return(word)
+    except ValueError:
+        raise Refusal(400, f"return: {', '.join(Return)}") from None
+
+
+def _check_hosts(ids: Sequence[str], cluster: Cluster, snapshot: Snapshot) -> list[Host]:
+    """The hosts with these ids; raises `Refusal` for one that the cluster has not."""
+    known = {host.id: host for host in snapshot.hosts_of_cluster.get(cluster.id, ())}
+    if unknown := [one for one in ids if one not in known]:
+        raise Refusal(404, f"Cluster {cluster.name} has no host {unknown[0]}.")
+    return [known[one] for one in ids]
