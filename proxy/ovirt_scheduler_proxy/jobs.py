@@ -125,33 +125,27 @@ _decode_head = msgspec.json.Decoder(_Head).decode
 
 def run(jobs: Sequence[Job], deadline: float, done: Callable[[list[Outcome]], None]) -> None:
     """Ask all units at once. `done` gets their outcomes in order, by `deadline` (the loop's time)."""
-    if jobs:
-        _Call(jobs, deadline, done)
-    else:
-        done([])
+    loop = asyncio.get_running_loop()
+    left = len(jobs)
 
+    def end_one() -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            timer.cancel()
+            done([job.outcome for job in running])
 
-class _Call:
-    """The jobs of one call while they run, and the timer that ends them."""
-
-    def __init__(self, jobs: Sequence[Job], deadline: float, done: Callable[[list[Outcome]], None]) -> None:
-        loop = asyncio.get_running_loop()
-        self._done = done
-        self._open = len(jobs)
-        self._timer = loop.call_at(deadline, self._expire)
-        self._running = [_RunningJob(job, loop, self._one_ended) for job in jobs]
-        for job in self._running:
-            job.start()
-
-    def _one_ended(self) -> None:
-        self._open -= 1
-        if self._open == 0:
-            self._timer.cancel()
-            self._done([job.outcome for job in self._running])
-
-    def _expire(self) -> None:
-        for job in self._running:
+    def expire() -> None:
+        for job in running:
             job.expire()
+
+    if not jobs:
+        done([])
+        return
+    running = [_RunningJob(job, loop, end_one) for job in jobs]
+    timer = loop.call_at(deadline, expire)
+    for job in running:
+        job.start()
 
 
 class _RunningJob:

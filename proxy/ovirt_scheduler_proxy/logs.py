@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ovirt_scheduler_proxy.contract import Answer
+from ovirt_scheduler_proxy.scheduler import Answer
 from ovirt_scheduler_proxy.settings import Decisions, Log
 from ovirt_scheduler_proxy.worker.answers import escaped
 from ovirt_service.legible import LineFormatter

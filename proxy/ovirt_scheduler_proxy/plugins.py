@@ -208,17 +208,15 @@ def engine_will_miss(before: Plugins, after: Plugins) -> list[str]:
     """What changed for the engine, which asks only when it starts: sentences for the log."""
     old = {(unit.kind, unit.name): (unit.description, unit.properties) for unit in before.units}
     new = {(unit.kind, unit.name): (unit.description, unit.properties) for unit in after.units}
-    reported = []
-    for kind, name in sorted(new.keys() - old.keys(), key=str):
-        reported.append(f"{kind.value} {name} is new: the engine will not offer it before it is restarted")
-    for kind, name in sorted(old.keys() - new.keys(), key=str):
-        reported.append(
-            f"{kind.value} {name} is gone: the engine will go on asking for it until it is restarted"
-        )
-    for kind, name in sorted(old.keys() & new.keys(), key=str):
-        if old[kind, name] != new[kind, name]:
-            reported.append(
-                f"{kind.value} {name} has another description or other properties: the engine will not notice"
-                " before it is restarted"
-            )
-    return reported
+    what = {
+        "is new: the engine will not offer it before it is restarted": new.keys() - old.keys(),
+        "is gone: the engine will go on asking for it until it is restarted": old.keys() - new.keys(),
+        "has another description or other properties: the engine will not notice before it is restarted": {
+            unit for unit in old.keys() & new.keys() if old[unit] != new[unit]
+        },
+    }
+    return [
+        f"{kind.value} {name} {change}"
+        for change, units in what.items()
+        for kind, name in sorted(units, key=str)
+    ]

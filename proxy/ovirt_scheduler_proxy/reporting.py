@@ -10,10 +10,9 @@ import time
 
 from prometheus_client import generate_latest
 
-from ovirt_scheduler_proxy.contract import Answer, Asked
 from ovirt_scheduler_proxy.logs import DecisionLog
 from ovirt_scheduler_proxy.processes import Cause
-from ovirt_scheduler_proxy.scheduler import Scheduler
+from ovirt_scheduler_proxy.scheduler import Answer, Asked, Scheduler
 from ovirt_scheduler_proxy.xmlrpc import Fault
 from ovirt_service.http.request import Response
 from ovirt_service.metrics import Instruments

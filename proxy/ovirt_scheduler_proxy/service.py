@@ -15,13 +15,12 @@ from pathlib import Path
 
 from ovirt_scheduler_proxy import logs
 from ovirt_scheduler_proxy import xmlrpc as writing
-from ovirt_scheduler_proxy.contract import Answer, check_count, read_question
 from ovirt_scheduler_proxy.http import Gate, asks_for_metrics, check_content, open_socket, tls_context
 from ovirt_scheduler_proxy.logs import DecisionLog
 from ovirt_scheduler_proxy.plugins import Reloader, load_all
 from ovirt_scheduler_proxy.processes import end_all
 from ovirt_scheduler_proxy.reporting import Reporter
-from ovirt_scheduler_proxy.scheduler import Scheduler
+from ovirt_scheduler_proxy.scheduler import Answer, Scheduler, check_count, read_question
 from ovirt_scheduler_proxy.settings import Settings
 from ovirt_scheduler_proxy.worker import kernel
 from ovirt_scheduler_proxy.xmlrpc import INTERNAL_ERROR, Fault, read_call

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ovirt_scheduler_proxy import xmlrpc as own
-from ovirt_scheduler_proxy.contract import read_question
+from ovirt_scheduler_proxy.scheduler import read_question
 from ovirt_scheduler_proxy.xmlrpc import Fault, MethodCall, read_call
 
 from . import damaged

@@ -60,11 +60,6 @@ class Inbox:
 
         A side sends its next frame only after the other has answered, so nothing follows a frame.
         """
-        if not self._bytes and len(received) >= PREFIX.size:
-            mark, head, body = PREFIX.unpack_from(received)
-            if len(received) == PREFIX.size + head + body:
-                start = PREFIX.size + head
-                return mark, received[PREFIX.size : start], received[start:]
         self._bytes += received
         if len(self._bytes) < PREFIX.size:
             return None

@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from ovirt_scheduler_proxy import contract
+from ovirt_scheduler_proxy import scheduler
 from ovirt_scheduler_proxy.processes import Outcome
 
 from ..running import RunningProxy, running, write_plugins
@@ -110,5 +110,5 @@ def test_a_vm_that_the_engine_cannot_read_never_reaches_it(proxy: RunningProxy, 
     [b'["vm", ["h1"]]', b'["", ["h1"]]', b'["%s", ["h2"]]' % VM, b'["%s", []]' % VM, b"[]", b"\xff", b"5"],
 )
 def test_what_a_worker_says_is_checked_once_more(body: bytes) -> None:
-    assert contract.checked(Outcome(body), ["h1"], None).failure is not None
-    assert contract.checked(Outcome(b'["%s", ["h1"]]' % VM), ["h1"], None).failure is None
+    assert scheduler.checked(Outcome(body), ["h1"], None).failure is not None
+    assert scheduler.checked(Outcome(b'["%s", ["h1"]]' % VM), ["h1"], None).failure is None

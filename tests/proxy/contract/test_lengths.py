@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ovirt_scheduler_proxy.contract import read_question
+from ovirt_scheduler_proxy.scheduler import read_question
 from ovirt_scheduler_proxy.xmlrpc import Fault
 
 LONG, LONGER = "x" * 1000, "x" * 1001
