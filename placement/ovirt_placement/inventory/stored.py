@@ -75,7 +75,11 @@ class StoreReader(Generic[_Store, _Found]):
         It waits as long as is configured, or longer while it is not known to be in trouble: for the first
         answer, and for later ones. A reading that began earlier is waited for, too, and goes on after that.
         """
-        is_there, patience = _loaded(self._settings.url), self._settings.patience_seconds
+        if not _loaded(self._settings.url):
+            lost = f"store {self._settings.url}: is not there any more"
+            self.error, self._answered = "" if self.found == self._nothing else lost, True
+            return True
+        patience = self._settings.patience_seconds
         if not self._hangs:
             patience = max(patience, later_seconds if self._answered else first_seconds)
         until = time.monotonic() + patience
@@ -85,7 +89,7 @@ class StoreReader(Generic[_Store, _Found]):
             self._hangs = True
             return False
         with self._lock:
-            reading = self._reading or self._begin(is_there)
+            reading = self._reading or self._begin()
         came = reading.wait(max(0.0, until - time.monotonic()))
         self._hangs = not came or bool(self.error)
         return came
@@ -98,16 +102,9 @@ class StoreReader(Generic[_Store, _Found]):
         if idle and self._store is not None:
             self._store.close()
 
-    def _begin(self, is_there: bool) -> threading.Event:
-        reading = threading.Event()
-        if is_there:
-            self._reading = reading
-            BackgroundThread(target=self._read, args=(reading,), name="store").start()
-        else:
-            path = f"store {self._settings.url}"
-            self.error = "" if self.found == self._nothing else f"{path}: is not there any more"
-            self._answered = True
-            reading.set()
+    def _begin(self) -> threading.Event:
+        reading = self._reading = threading.Event()
+        BackgroundThread(target=self._read, args=(reading,), name="store").start()
         return reading
 
     def _read(self, reading: threading.Event) -> None:
