@@ -1,4 +1,4 @@
-"""How systemd runs the proxy: shut off from the machine, restarted for ever, with a socket that stays."""
+"""Parameters are refused and passed as the engine and Java do it; units are what they are said to be."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from ovirt_scheduler_proxy import units
 from ovirt_scheduler_proxy.settings import Server
 
 PACKAGING = Path(__file__).parents[2] / "packaging"
@@ -44,3 +47,103 @@ def test_the_socket_is_where_the_proxy_listens_unless_set_otherwise() -> None:
     assert re.findall(r"^ListenStream=(.*)$", socket, re.MULTILINE) == [Server().listen]
     service = (PACKAGING / "ovirt-scheduler-proxy.service").read_text()
     assert "\nSockets=ovirt-scheduler-proxy.socket\n" in service
+
+
+@pytest.mark.parametrize(
+    "regex",
+    [
+        *("(", "a)", "[b-a]", "*a", "a|*", "(*a)", "a**", "a{3,2}", "[\\x42-\\x41]", "\\((", "(?:a", "a++?"),
+        *("{", "a{", "a{x}", "a{,2}", "a{1"),
+    ],
+)
+def test_what_java_refuses_is_reported(regex: str) -> None:
+    assert units.regex_problem(regex)
+    assert "Java does not compile" in units.property_problems(f"key={regex}")[0]
+
+
+@pytest.mark.parametrize(
+    "regex",
+    [
+        *(
+            "",
+            "a|b",
+            "[0-9]{1,3}",
+            "-?[0-9]+(\\.[0-9]*)?",
+            "True|False",
+            "^[a-z]*$",
+            "(?:a|)b",
+            "(?=a)(?!b)c",
+        ),
+        *(
+            "[a-]",
+            "[-a]",
+            "[^a-z0-9_.-]+",
+            "[\\d.]",
+            "\\d\\S\\w",
+            "\\x41\\u0041\\t",
+            "\\-\\_\\é",
+            "]}",
+            "a++b*?",
+        ),
+        *("[|#]", "\\bé", "(a)*", "(?:)?"),
+    ],
+)
+def test_what_both_languages_have_is_well(regex: str) -> None:
+    assert (units.regex_problem(regex), units.unchecked_regex(regex)) == ("", "")
+    assert units.unchecked_properties(f"key={regex}") == []
+
+
+@pytest.mark.parametrize(
+    ("regex", "rest"),
+    [
+        *(
+            ("(?<name>a)", "(?<name>a)"),
+            ("ab(?i)c", "(?i)c"),
+            ("(?P<n>a)", "(?P<n>a)"),
+            ("(?<=a)b", "(?<=a)b"),
+        ),
+        *(
+            ("[a[b-d]&&[c]]", "[a[b-d]&&[c]"),
+            ("[]a]", "[]a]"),
+            ("[a-\\d]", "[a-\\d]"),
+            ("[\\d-a]", "[\\d-a]"),
+        ),
+        *(("a{2}{3}", "{3}"), ("{2}", "{2}"), ("^*", "*"), ("a{99999}", "{99999}"), ("a*{2}", "{2}")),
+        *(
+            ("\\p{L}", "\\p{L}"),
+            ("(a)\\1", "\\1"),
+            ("\\Q(\\E", "\\Q(\\E"),
+            ("\\ud83d", "\\ud83d"),
+            ("a\\", "\\"),
+        ),
+        *((f"{'(' * 300}{')' * 300}", "(" * 12), ("[a", "[a"), ("\\N{DIGIT ONE}", "\\N{DIGIT ONE")),
+    ],
+)
+def test_what_only_java_can_judge_is_named(regex: str, rest: str) -> None:
+    assert (units.regex_problem(regex), units.unchecked_regex(regex)) == ("", rest)
+    (said,) = units.unchecked_properties(f"other=a;key={regex}")
+    assert "of key: not checked whether Java compiles it" in said
+    assert units.property_problems(f"key={regex}") == []
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a=b", "a=b;", "a_B1=[0-9]*;c=True|False", "a=", "a==", "minimum_host_memoryMB=[0-9]*;b=.*"]
+)
+def test_properties_that_the_engine_takes(text: str) -> None:
+    assert units.property_problems(text) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["a", "=b", "a b=c", "{a=b}", "a=b;;", "a=b;c", "a=b; c=d", "ä=b", "a=b;a=c", ";"]
+)
+def test_properties_that_the_engine_refuses(text: str) -> None:
+    assert units.property_problems(text)
+
+
+@given(
+    st.dictionaries(
+        st.from_regex(r"[a-z_A-Z0-9]+", fullmatch=True), st.text(st.characters(categories=["L", "N", "Zs"]))
+    )
+)
+def test_keys_and_expressions_make_properties(pairs: dict[str, str]) -> None:
+    assert units.property_problems(";".join(f"{key}={value}" for key, value in pairs.items())) == []

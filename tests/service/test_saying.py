@@ -1,4 +1,4 @@
-"""What is said once: again only when it changes, when it was over, or after a quiet time."""
+"""How long daemons wait, how often they say a thing, and what names a thing."""
 
 from __future__ import annotations
 
@@ -8,8 +8,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ovirt_service.back_off import BackOff
+from ovirt_service.digests import digest, digest_name
 from ovirt_service.saying import Complaint, Few, Said
 from tests.clock import Clock
+
+
+@given(st.floats(0.01, 10), st.floats(0.01, 1000), st.integers(1, 30))
+def test_each_pause_is_twice_the_last_up_to_the_longest(first: float, longest: float, failures: int) -> None:
+    back_off = BackOff(first, longest)
+    expected = first
+    for _ in range(failures - 1):
+        expected *= 2
+    assert back_off.pause_after(failures) == min(expected, longest)
+
+
+def test_without_a_failure_there_is_no_pause() -> None:
+    assert BackOff(1.0, 10.0).pause_after(0) == 0.0
+
+
+def test_what_failed_for_days_is_still_tried() -> None:
+    assert BackOff(1.0, 10.0).pause_after(1_000_000) == 10.0
+
 
 QUIET_SECONDS = 600.0
 
@@ -81,3 +101,9 @@ def test_few_of_a_kind_are_said_in_a_while_and_the_others_counted() -> None:
     for number in range(20_000):
         few.left_out(number)
     assert len(few._said) <= 10_000
+
+
+def test_a_digest_is_the_beginning_of_a_sha_256() -> None:
+    # FIPS 180-2, appendix B.1.
+    assert digest("abc", 8).hex() == digest_name("abc", 8) == "ba7816bf8f01cfea"
+    assert digest("\ud800", 4) != digest("\udfff", 4)

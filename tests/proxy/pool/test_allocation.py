@@ -1,4 +1,4 @@
-"""Who may use which worker next, over any sequence of wishes and returns, by what becomes of each worker."""
+"""Who may use which worker next, and when a start is tried again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import cast
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ovirt_scheduler_proxy.pool import Allocation, Ticket
+from ovirt_scheduler_proxy.pool import FIRST_SECONDS, LONGEST_SECONDS, Allocation, NextTry, Ticket
 from ovirt_scheduler_proxy.processes import Worker
 from tests.examples import examples
 
@@ -94,3 +94,22 @@ def test_as_many_workers_are_wanted_as_would_be_put_to_use_at_once(steps: list[t
             play.check()
             assert (len(play.idle) == idle) is (number < wanted)
         assert waiting - len(play.waiting) == wanted
+
+
+@given(st.lists(st.tuples(st.booleans(), st.floats(0, 30)), max_size=40))
+def test_each_failure_in_a_row_doubles_the_delay(events: list[tuple[bool, float]]) -> None:
+    now = [1000.0]
+    next_try = NextTry(lambda: now[0])
+    due, row = now[0], 0
+    for failed, pause in events:
+        now[0] += pause
+        assert (next_try.remaining == 0) == (now[0] >= due)
+        if not failed:
+            next_try.succeeded()
+            due, row = now[0], 0
+        elif now[0] < due:
+            assert next_try.failed() is None, "it belongs to the failure before"
+        else:
+            expected = min(LONGEST_SECONDS, FIRST_SECONDS * 2**row)
+            assert next_try.failed() == expected
+            due, row = now[0] + expected, row + 1

@@ -1,4 +1,4 @@
-"""Who a search finds, and whether it is one: the engine answers a mistaken one with an empty list."""
+"""What the engine's own searches find: members of rules, what bears a tag, jobs that have not ended."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from ovirt_placement.config import EngineSettings
-from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, connect
-from ovirt_placement.engine.reading.searches import UNPARSED, search_members
+from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, EngineFault, connect
+from ovirt_placement.engine.reading.searches import UNPARSED, is_working, search_members, tagged_ids
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.disturbances import Disturbance
 from ovirt_simulator.http.server import Server, serve
 from tests.builders import cluster, host, snapshot, vm
 from tests.configuration import write_password
+from tests.placement.engine_server import PASSWORD, EngineServer, serving
 
 STATE = snapshot(
     cluster("c1", name="blue"),
@@ -95,3 +96,55 @@ def test_an_engine_without_vms_has_nobody_to_find(tmp_path: Path) -> None:
         )
         with connect(settings) as made:
             assert search_members(made, "vms", "name=db*").found == ()
+
+
+TAG = "ovirt-enforcer-exclude"
+TAGGED = snapshot(
+    host("h1", tags=(TAG,)),
+    vm("a", "h1", tags=(TAG, "other")),
+    vm("b", "h1", tags=("other",)),
+    vm("c", tags=(TAG,)),
+    vm("d", "h1"),
+)
+
+
+@pytest.mark.parametrize(
+    ("tag", "found"),
+    [
+        (TAG, {"a", "c", "h1"}),
+        ("other", {"a", "b"}),
+        ("ovirt-*", {"a", "c", "h1"}),
+        ("ovirt-enforcer", set()),
+        ("none", set()),
+    ],
+)
+def test_what_bears_it_is_found_by_their_tag(tag: str, found: set[str]) -> None:
+    server = serve(Engine.from_snapshot(TAGGED, clock=datetime(2026, 1, 1, tzinfo=UTC)))
+    try:
+        settings = EngineSettings(url=server.api_url, username="admin@internal")
+        with EngineConnection(settings, {"OVIRT_PASSWORD": "password"}) as connection:
+            assert tagged_ids(connection, tag) == found
+    finally:
+        server.close()
+
+
+def working(status: int, content: str) -> tuple[bool, list[str]]:
+    """What is answered, and the requests that it took."""
+    with serving(EngineServer(answer=lambda path: (status, content.encode()))) as server:
+        there = EngineSettings(url=server.url, username="admin@internal")
+        with EngineConnection(there, {"OVIRT_PASSWORD": PASSWORD}) as connection:
+            return is_working(connection, "one"), server.requests
+
+
+@pytest.mark.parametrize(("status", "works"), [("started", True), ("finished", False), ("failed", False)])
+def test_a_job_that_has_not_ended_is_worked_on(status: str, works: bool) -> None:
+    found = working(200, f"<jobs><job id='j'><status>{status}</status></job></jobs>")
+    assert found == (works, ["/jobs?search=correlation_id%3Done"])
+    assert working(200, "<jobs/>")[0] is False
+
+
+def test_of_a_user_who_may_not_search_jobs_nothing_is_known() -> None:
+    fault = "<fault><detail>not you</detail><reason>Operation Failed</reason></fault>"
+    assert working(403, fault)[0] is False
+    with pytest.raises(EngineFault):
+        working(409, fault)

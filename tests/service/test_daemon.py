@@ -1,4 +1,4 @@
-"""systemd hears when a process is ready, that it is alive as long as its loop gets on, and that it stops."""
+"""A daemon tells systemd how it gets on, hangs when it does not, and ends at a signal whenever it comes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from ovirt_service.daemon import Progress
 from tests.service.listening import systemd
 
 PLAIN = """
@@ -112,3 +113,37 @@ def test_without_systemd_nothing_is_notified() -> None:
         assert process.stdin is not None
         process.stdin.close()
         assert process.wait(30) == 0
+
+
+def test_a_loop_that_marks_its_progress_does_not_hang() -> None:
+    now = [100.0]
+    progress = Progress(5.0, lambda: now[0])
+    assert not progress.hangs
+    for _ in range(3):
+        now[0] += 5.0
+        assert not progress.hangs
+        progress.mark()
+    now[0] += 5.1
+    assert progress.hangs
+    progress.mark()
+    assert not progress.hangs
+
+
+DAEMON = """
+from ovirt_service.daemon import Stop
+stop = Stop()
+print("ready", flush=True)
+while not stop.sleep(0):
+    pass
+"""
+
+
+@pytest.mark.parametrize("signals", [1, 2])
+def test_a_signal_between_two_sleeps_is_not_lost(signals: int) -> None:
+    for _ in range(10):
+        with subprocess.Popen([sys.executable, "-c", DAEMON], stdout=subprocess.PIPE) as daemon:
+            assert daemon.stdout is not None
+            daemon.stdout.readline()
+            for _ in range(signals):
+                daemon.terminate()
+            assert daemon.wait(10) == 0
