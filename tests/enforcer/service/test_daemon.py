@@ -218,8 +218,11 @@ class Late:
     plan: Plan
     held: bool
 
-    def result(self) -> Plan | None:
-        return None if self.held else self.plan
+    def over(self) -> bool:
+        return not self.held
+
+    def result(self) -> Plan:
+        return self.plan
 
     def cancel(self) -> None:
         """There is nothing to end."""
