@@ -11,7 +11,6 @@ from starlette.requests import Request
 from ovirt_enforcer.history import Subject, Wanted, about
 from ovirt_placement.answers.decisions.at_time import (
     DecisionsAtDocument,
-    Moment,
     cut_text,
     distance,
     earlier_text,
@@ -102,13 +101,13 @@ def then(site: Site, request: Request, view: View) -> Shown:
         moment = read_moment(text[:_LONGEST], time.time())
     except (ValueError, OverflowError, OSError) as error:
         raise Refusal(400, f"{error}.") from None
-    if not 0 <= moment.seconds < _YEAR_9999:
+    if not 0 <= moment < _YEAR_9999:
         raise Refusal(400, "Nothing is known of that year.")
     shown = {"moment": moment, **_decided(site, view, one, moment), **_planned(site, one, moment)}
     return "then.html", {**frame, **shown}
 
 
-def _decided(site: Site, view: View, one: Vm, moment: Moment) -> dict[str, Any]:
+def _decided(site: Site, view: View, one: Vm, moment: float) -> dict[str, Any]:
     """What the proxy answered next to that moment, and what the engine's events say of it."""
     try:
         answer = site.questions.decisions_at(view, one, moment)
@@ -134,16 +133,16 @@ def _attempts(answer: DecisionsAtDocument) -> Iterator[dict[str, Any]]:
             }
 
 
-def _planned(site: Site, one: Vm, moment: Moment) -> dict[str, Any]:
+def _planned(site: Site, one: Vm, moment: float) -> dict[str, Any]:
     """The enforcer's plans about a VM: the last one until a moment, and the next of the day after."""
     wanted = Wanted(one.id, Subject.VM)
     try:
-        recorded = site.past.history(max(0.0, time.time() - moment.seconds) + 7 * DAY)
+        recorded = site.past.history(max(0.0, time.time() - moment) + 7 * DAY)
     except UserError as error:
         return {"plans_then": (), "past_error": str(error)}
     concerned = sorted((plan for plan in recorded if about(plan, wanted)), key=lambda plan: plan.created)
-    until = [plan for plan in concerned if plan.created <= moment.seconds][-1:]
-    later = [plan for plan in concerned if 0 < plan.created - moment.seconds <= DAY][:1]
+    until = [plan for plan in concerned if plan.created <= moment][-1:]
+    later = [plan for plan in concerned if 0 < plan.created - moment <= DAY][:1]
     titled = [("The last plan until then", plan) for plan in until]
     titled += [("The next plan", plan) for plan in later]
     plans = [(title, life(plan, wanted=wanted)) for title, plan in titled]

@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeVar, cast
 
 import msgspec
 
-from ovirt_placement.answers.decisions.at_time import DecisionsAtDocument, Moment, decisions_at
+from ovirt_placement.answers.decisions.at_time import DecisionsAtDocument, decisions_at
 from ovirt_placement.answers.decisions.decision import LastDecisionsDocument, last_decisions
 from ovirt_placement.answers.decisions.past import StateWithPast
 from ovirt_placement.answers.decisions.record import record_of
@@ -263,7 +263,7 @@ class Questions:
 
         return self.once(view, ("last", vm.id), ask, _BRIEF_SECONDS)
 
-    def decisions_at(self, view: View, vm: Vm, moment: Moment) -> DecisionsAtDocument:
+    def decisions_at(self, view: View, vm: Vm, moment: float) -> DecisionsAtDocument:
         """What the proxy answered next to a moment. Raises `NoRecord` where its record cannot be read."""
         record = self._record or record_of(self._config.engine.name)
         events, error = self._events(view)

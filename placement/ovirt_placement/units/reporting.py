@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -22,8 +22,17 @@ from ovirt_service.saying import Said
 #: Names are recorded of this many VMs and groups at most; the reader of the record knows the others.
 _MOST_NAMES: Final = 64
 
-#: The number of its kind, then what `Reason` has, in its order.
-RecordedReason = tuple[int, str | None, str | None, str | None, float | None, str | None, str | None]
+
+class RecordedReason(NamedTuple):
+    """A reason; `kind` is the number of its kind."""
+
+    kind: int
+    group: str | None
+    vm: str | None
+    host: str | None
+    number: float | None
+    unit: str | None
+    status: str | None
 
 
 class RecordedReasons(msgspec.Struct, frozen=True):
@@ -53,7 +62,9 @@ def recorded(verdicts: Sequence[Verdict], snapshot: Snapshot) -> str:
         if reason.group is not None:
             groups[reason.group] = None
         number = kinds.setdefault(kind.name, len(kinds))
-        return number, reason.group, reason.vm, reason.host, reason.number, reason.unit, reason.status
+        return RecordedReason(
+            number, reason.group, reason.vm, reason.host, reason.number, reason.unit, reason.status
+        )
 
     hosts = {
         verdict.host: tuple(one(reason) for reason in verdict.reasons if reason.kind.veto)

@@ -27,9 +27,6 @@ NOW = datetime(2026, 11, 25, 9, 30, tzinfo=VIENNA).timestamp()
         ("22:13:05", "2026-11-24T22:13:05+01:00"),
         ("yesterday 02:13", "2026-11-24T02:13:00+01:00"),
         ("Today 02:13", "2026-11-25T02:13:00+01:00"),
-        ("mon 02:13", "2026-11-23T02:13:00+01:00"),
-        ("Wednesday 02:13", "2026-11-25T02:13:00+01:00"),
-        ("wed 23:00", "2026-11-18T23:00:00+01:00"),
         ("2026-07-01 02:13", "2026-07-01T02:13:00+02:00"),
         ("2026-07-01T02:13:07", "2026-07-01T02:13:07+02:00"),
         ("2026-07-01 02:13:07+00:00", "2026-07-01T02:13:07+00:00"),
@@ -38,29 +35,13 @@ NOW = datetime(2026, 11, 25, 9, 30, tzinfo=VIENNA).timestamp()
     ],
 )
 def test_what_is_meant(text: str, meant: str) -> None:
-    assert read_moment(text, NOW, VIENNA) == (datetime.fromisoformat(meant).timestamp(), "")
+    assert read_moment(text, NOW, VIENNA) == datetime.fromisoformat(meant).timestamp()
 
 
-@pytest.mark.parametrize(
-    "text", ["", "25:00", "02:61", "soon", "noday 02:13", "mo 02:13", "2026-13-01", "02"]
-)
+@pytest.mark.parametrize("text", ["", "25:00", "02:61", "soon", "monday 02:13", "2026-13-01", "02"])
 def test_what_is_none_is_refused_with_how_it_is_written(text: str) -> None:
     with pytest.raises(ValueError, match="write 02:13, yesterday 02:13"):
         read_moment(text, NOW, VIENNA)
-
-
-def test_a_time_that_clocks_showed_twice_is_the_first_and_the_second_can_be_written() -> None:
-    found = read_moment("2026-10-25 02:13", NOW, VIENNA)
-    assert found.seconds == datetime.fromisoformat("2026-10-25T02:13:00+02:00").timestamp()
-    assert found.note == "clocks showed that time twice: write 2026-10-25T02:13:00+01:00 for the second time"
-    second = found.note.split()[6]
-    assert read_moment(second, NOW, VIENNA) == (found.seconds + 3600, "")
-
-
-def test_a_time_that_clocks_passed_over_is_taken_for_what_they_showed() -> None:
-    found = read_moment("2026-03-29 02:13", NOW, VIENNA)
-    assert found.seconds == datetime.fromisoformat("2026-03-29T03:13:00+02:00").timestamp()
-    assert found.note == "clocks were put forward over that time: 03:13:00 is taken"
 
 
 @pytest.fixture
@@ -78,7 +59,7 @@ def vienna_here() -> Iterator[None]:
 
 @pytest.mark.usefixtures("vienna_here")
 def test_this_machines_zone_is_read_as_any_other() -> None:
-    for text in ("02:13", "22:13", "2026-10-25 02:13", "2026-03-29 02:13", "2026-07-01 02:13", "sun 02:13"):
+    for text in ("02:13", "22:13", "2026-10-25 02:13", "2026-03-29 02:13", "2026-07-01 02:13"):
         assert read_moment(text, NOW) == read_moment(text, NOW, VIENNA)
 
 
@@ -86,7 +67,9 @@ def test_this_machines_zone_is_read_as_any_other() -> None:
 def test_a_time_of_day_is_the_last_one_that_has_come(second: int, now: int) -> None:
     clock = f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}"
     found = read_moment(clock, now, VIENNA)
-    if not found.note:
-        assert datetime.fromtimestamp(found.seconds, VIENNA).strftime("%H:%M:%S") == clock
+    shown = datetime.fromtimestamp(found, VIENNA).strftime("%H:%M:%S")
+    if shown == clock:  # clocks pass over some times once a year
         # The day in which clocks are put back has 25 hours.
-        assert -3600 <= now - found.seconds < 25 * 3600
+        assert -3600 <= now - found < 25 * 3600
+    else:
+        assert shown > clock

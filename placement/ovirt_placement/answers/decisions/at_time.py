@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Iterator, Sequence
-from datetime import datetime, time, timedelta, tzinfo
+from dataclasses import dataclass
+from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from ovirt_placement.answers.decisions.decision import (
     PastDecision,
@@ -27,73 +28,29 @@ from ovirt_placement.model.record import Record
 # -- Reads a moment as an administrator writes it: 02:13, yesterday 02:13, 2026-01-31 02:13.
 
 
-_CLOCK: Final = r"(\d{1,2}):(\d\d)(?::(\d\d))?"
-_DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_FORMS: Final = "write 02:13, yesterday 02:13, monday 02:13, 2026-01-31 02:13 or 2026-01-31T02:13:00+01:00"
+_CLOCK: Final = re.compile(r"(today +|yesterday +)?(\d{1,2}:\d\d)(:\d\d)?")
+_FORMS: Final = "write 02:13, yesterday 02:13, 2026-01-31 02:13 or 2026-01-31T02:13:00+01:00"
 
 
-class Moment(NamedTuple):
-    """A moment in seconds since the epoch, with what is to be said of how it was understood."""
+def read_moment(text: str, now: float, zone: tzinfo | None = None) -> float:
+    """The moment that is meant, in seconds since the epoch, as `now` is.
 
-    seconds: float
-    note: str = ""
-
-
-def read_moment(text: str, now: float, zone: tzinfo | None = None) -> Moment:
-    """The moment that is meant; a time without a zone is of `zone`, else of this machine's.
-
-    A time of day is today's, or yesterday's where today's is still to come at `now`, in seconds since the
-    epoch. Raises `ValueError`.
+    A time without a zone is of `zone`, else of this machine's. A time of day is today's, or yesterday's where
+    today's is still to come. Raises `ValueError`.
     """
-    here = datetime.fromtimestamp(now, zone).replace(tzinfo=None)
     words = text.strip().lower()
-    short = re.fullmatch(rf"(?:([a-z]+) +)?{_CLOCK}", words)
-    if short is not None:
-        return _local(_day_named(short[1], _of_clock(text, *short.groups()[1:]), here), zone)
+    here = datetime.fromtimestamp(now, zone).replace(tzinfo=None)
     try:
-        found = datetime.fromisoformat(text.strip().upper().replace(" ", "T", 1))
+        if short := _CLOCK.fullmatch(words):
+            clock = datetime.strptime(short[2] + (short[3] or ":00"), "%H:%M:%S").time()
+            found = datetime.combine(here.date(), clock)
+            if (short[1] or "").startswith("yesterday") or (short[1] is None and found > here):
+                found -= timedelta(days=1)
+        else:
+            found = datetime.fromisoformat(words.upper().replace(" ", "T", 1))
     except ValueError:
         raise ValueError(f'"{text}" is no moment: {_FORMS}') from None
-    return _local(found, zone) if found.tzinfo is None else Moment(found.timestamp())
-
-
-def _of_clock(text: str, hour: str, minute: str, second: str | None) -> time:
-    try:
-        return time(int(hour), int(minute), int(second or 0))
-    except ValueError:
-        raise ValueError(f'"{text}" is no time of day: {_FORMS}') from None
-
-
-def _day_named(word: str | None, clock: time, now: datetime) -> datetime:
-    """A time of the day that is called so, by the clocks of the zone, which show `now`."""
-    if word is None:
-        found = datetime.combine(now.date(), clock)
-        return found if found <= now else found - timedelta(days=1)
-    if word in ("today", "yesterday"):
-        return datetime.combine(now.date() - timedelta(days=word == "yesterday"), clock)
-    named = [number for number, day in enumerate(_DAYS) if len(word) >= 3 and day.startswith(word)]
-    if not named:
-        raise ValueError(f'"{word}" is no day: {_FORMS}')
-    found = datetime.combine(now.date() - timedelta(days=(now.weekday() - named[0]) % 7), clock)
-    return found if found <= now else found - timedelta(days=7)
-
-
-def _local(found: datetime, zone: tzinfo | None) -> Moment:
-    """What clocks of the zone show; they show some times twice a year, and pass over others."""
-    folds = (_aware(found.replace(fold=fold), zone) for fold in (0, 1))
-    first, second = sorted(folds, key=datetime.timestamp)
-    if first.utcoffset() == second.utcoffset():
-        return Moment(first.timestamp())
-    shown = datetime.fromtimestamp(first.timestamp(), zone)
-    if shown.replace(tzinfo=None, fold=0) == found:
-        other = second.isoformat(timespec="seconds")
-        return Moment(first.timestamp(), f"clocks showed that time twice: write {other} for the second time")
-    later = datetime.fromtimestamp(second.timestamp(), zone)
-    return Moment(second.timestamp(), f"clocks were put forward over that time: {later:%H:%M:%S} is taken")
-
-
-def _aware(naive: datetime, zone: tzinfo | None) -> datetime:
-    return naive.astimezone() if zone is None else naive.replace(tzinfo=zone)
+    return (found if found.tzinfo or zone is None else found.replace(tzinfo=zone)).timestamp()
 
 
 # -- What the engine's own events say of VMs that did not start, and of hosts that its own filters refused.
@@ -115,6 +72,7 @@ class EngineSaid(Record, frozen=True, omit_defaults=False):
 
 
 def engine_said(event: EngineEvent) -> EngineSaid:
+    """An event as it stands in answers."""
     return EngineSaid(time_text(event.time), event.code, event.code in START_FAILED, event.description)
 
 
@@ -213,9 +171,8 @@ class DecisionsAtDocument(Document, frozen=True, kw_only=True, tag="decisions_at
     """The decisions about a VM next to a moment, and the engine's events of that time."""
 
     vm: Named
-    #: ISO 8601, and what is to be said of how it was understood.
+    #: ISO 8601.
     at: str
-    note: str
     #: The last one until then, and the first one after.
     before: Attempt | None
     after: Attempt | None
@@ -235,84 +192,78 @@ def decisions_at(
     snapshot: Snapshot,
     vm: Vm,
     record: Path,
-    moment: Moment,
+    moment: float,
     events: LatestEvents,
     events_error: str | None = None,
     only: Host | None = None,
 ) -> DecisionsAtDocument:
     """The decisions next to a moment, about one host or all. Raises `NoRecord` if there is no record."""
-    before: _Found | None = None
-    after: _Found | None = None
-    for found in _attempts(about(vm.id, record)):
-        if found.time <= moment.seconds:
-            # By their times, not their order: the clock may have been set.
-            before = found if before is None or found.time >= before.time else before
-        elif after is None or found.time < after.time:
-            after = found
+    attempts = _attempts(about(vm.id, record))
+    # By their times, not their order: the clock may have been set.
+    before = max((one for one in attempts if one.time <= moment), key=lambda one: one.time, default=None)
+    after = min((one for one in attempts if one.time > moment), key=lambda one: one.time, default=None)
     said = [*_events(events.events, vm, moment, before, after)]
-    asked_from = min(one.time for one in (before, after) if one) if before or after else moment.seconds
+    asked_from = min(one.time for one in (before, after) if one) if attempts else moment
     began = begins(record)
     return DecisionsAtDocument(
         vm=Named(vm.id, vm.name),
-        at=time_text(moment.seconds),
-        note=moment.note,
+        at=time_text(moment),
         before=None if before is None else _attempt(before, snapshot, vm, moment, said, only),
         after=None if after is None else _attempt(after, snapshot, vm, moment, said, only),
-        record_begins=None if began is None or began <= moment.seconds else time_text(began),
+        record_begins=None if began is None or began <= moment else time_text(began),
         events=tuple(map(engine_said, said)),
         earlier=None if said else _earlier(events.events, vm, moment),
         events_error=events_error,
-        events_since=cut_at(events, min(asked_from, moment.seconds)),
+        events_since=cut_at(events, min(asked_from, moment)),
     )
 
 
+@dataclass
 class _Found:
     """The filters of a decision, and the weights that followed."""
 
-    def __init__(self, filters: LoggedDecision) -> None:
-        self.filters = filters
-        self.weights: LoggedDecision | None = None
-        self.time = filters.time
+    filters: LoggedDecision
+    weights: LoggedDecision | None = None
 
-    def takes(self, decision: LoggedDecision) -> bool:
+    @property
+    def time(self) -> float:
+        return self.filters.time
+
+    def takes(self, weights: LoggedDecision) -> bool:
         """Whether these are its weights."""
-        near = abs(decision.time - self.time) < _ONE_DECISION_SECONDS
-        return decision.method == WEIGHTS and self.weights is None and near
+        return self.weights is None and abs(weights.time - self.time) < _ONE_DECISION_SECONDS
 
 
-def _attempts(found: Iterable[LoggedDecision]) -> Iterator[_Found]:
-    latest: _Found | None = None
-    for decision in found:
-        if decision.method == FILTERS:
-            if latest is not None:
-                yield latest
-            latest = _Found(decision)
-        elif latest is not None and latest.takes(decision):
-            latest.weights = decision
-    if latest is not None:
-        yield latest
+def _attempts(found: Iterable[LoggedDecision]) -> list[_Found]:
+    attempts: list[_Found] = []
+    for one in found:
+        if one.method == FILTERS:
+            attempts.append(_Found(one))
+        elif one.method == WEIGHTS and attempts and attempts[-1].takes(one):
+            attempts[-1].weights = one
+    return attempts
 
 
 def _events(
-    events: Sequence[EngineEvent], vm: Vm, moment: Moment, *found: _Found | None
+    events: Sequence[EngineEvent], vm: Vm, moment: float, *found: _Found | None
 ) -> Iterator[EngineEvent]:
-    spans = [(moment.seconds, moment.seconds + _MINUTE_SECONDS)]
+    spans = [(moment, moment + _MINUTE_SECONDS)]
     spans += [(one.time, one.time) for one in found if one is not None]
     wanted = {event.id: event for begin, end in spans for event in near(events, vm.id, begin, end)}
     yield from (wanted[number] for number in sorted(wanted))
 
 
-def _earlier(events: Iterable[EngineEvent], vm: Vm, moment: Moment) -> Earlier | None:
-    until = (one for one in events if one.vm == vm.id and one.time <= moment.seconds)
+def _earlier(events: Iterable[EngineEvent], vm: Vm, moment: float) -> Earlier | None:
+    until = (one for one in events if one.vm == vm.id and one.time <= moment)
     last = max(until, key=lambda one: (one.time, one.id), default=None)
-    return None if last is None else Earlier(round(last.time - moment.seconds, 3), engine_said(last))
+    return None if last is None else Earlier(round(last.time - moment, 3), engine_said(last))
 
 
 def _attempt(
     found: _Found,
     snapshot: Snapshot,
     vm: Vm,
-    moment: Moment,
+    moment: float,
     events: Iterable[EngineEvent],
     only: Host | None,
 ) -> Attempt:
@@ -320,7 +271,7 @@ def _attempt(
     said = tuple(map(engine_said, near(events, vm.id, found.time, found.time)))
     there = snapshot.hosts_of_cluster.get(vm.cluster, ())
     return Attempt(
-        after_seconds=round(found.time - moment.seconds, 3),
+        after_seconds=round(found.time - moment, 3),
         filters=filters,
         weights=None if found.weights is None else past(found.weights, snapshot, only),
         not_asked=unasked([one for one in there if only in (None, one)], found.filters.hosts, said),
@@ -331,7 +282,7 @@ def _attempt(
 # -- in words
 def text(answer: DecisionsAtDocument, record: str, *, whole: bool) -> Iterator[str | Table]:
     """The decisions next to the moment, and the engine's events; `record` names the proxy's."""
-    yield f"VM {answer.vm.name} at {answer.at}{f' ({answer.note})' if answer.note else ''}"
+    yield f"VM {answer.vm.name} at {answer.at}"
     if answer.record_begins is not None:
         yield f"The proxy's record begins later, at {answer.record_begins}."
     for title, attempt in (("The last decision until then", answer.before), ("The next one", answer.after)):

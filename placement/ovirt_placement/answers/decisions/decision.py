@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from ovirt_placement.answers.decisions.record import BALANCE, FILTERS, WEIGHTS, LoggedDecision, about
 from ovirt_placement.answers.document import Document, listed
+from ovirt_placement.answers.naming import with_names
 from ovirt_placement.answers.question import Table
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.names import Named, group_name, host_name, named_host, named_hosts, vm_name
@@ -32,16 +33,6 @@ class PastReason(Record, frozen=True, omit_defaults=False):
     sentence: str
 
 
-class _Fields(NamedTuple):
-    kind: int
-    group: str | None
-    vm: str | None
-    host: str | None
-    number: float | None
-    unit: str | None
-    status: str | None
-
-
 def reasons_of(decision: LoggedDecision, snapshot: Snapshot) -> Mapping[str, tuple[PastReason, ...]]:
     """By host, why it was dropped; `snapshot` has the names that the record lacks.
 
@@ -49,7 +40,9 @@ def reasons_of(decision: LoggedDecision, snapshot: Snapshot) -> Mapping[str, tup
     """
     known = {unit: _read(said) for unit, said in decision.reasons.items()}
     return {
-        host: tuple(reason for unit in units for reason in _of_unit(unit, host, known, decision, snapshot))
+        host: tuple(
+            reason for unit in units for reason in _of_unit(unit, host, known.get(unit), decision, snapshot)
+        )
         for host, units in decision.fallen.items()
     }
 
@@ -57,19 +50,18 @@ def reasons_of(decision: LoggedDecision, snapshot: Snapshot) -> Mapping[str, tup
 def _of_unit(
     unit: str,
     host: str,
-    known: Mapping[str, RecordedReasons | Mapping[str, Any]],
+    said: RecordedReasons | Mapping[str, Any] | None,
     decision: LoggedDecision,
     snapshot: Snapshot,
 ) -> Iterator[PastReason]:
-    said = known.get(unit)
     if isinstance(said, RecordedReasons) and said.hosts.get(host):
         yield from (_reason(unit, said, one, snapshot) for one in said.hosts[host])
-    elif unit in decision.failure_sentences:
-        yield PastReason(unit, "", None, None, decision.failure_sentences[unit])
-    elif isinstance(said, dict) and said.get(host):
-        yield PastReason(unit, "", None, None, _plain(said[host]))
-    else:
-        yield PastReason(unit, "", None, None, "no reason is recorded")
+        return
+    text = decision.failure_sentences.get(unit, "no reason is recorded")
+    if unit not in decision.failure_sentences and isinstance(said, dict) and said.get(host):
+        reasons = said[host]
+        text = "; ".join(map(str, reasons)) if isinstance(reasons, list) else str(reasons)
+    yield PastReason(unit, "", None, None, text)
 
 
 def _read(said: Any) -> RecordedReasons | Mapping[str, Any]:
@@ -81,29 +73,24 @@ def _read(said: Any) -> RecordedReasons | Mapping[str, Any]:
 
 
 def _reason(unit: str, said: RecordedReasons, one: RecordedReason, snapshot: Snapshot) -> PastReason:
-    fields = _Fields(*one)
-    if not 0 <= fields.kind < len(said.kinds):
+    if not 0 <= one.kind < len(said.kinds):
         return PastReason(unit, "", None, None, "its reason cannot be read")
-    kind, sentence = said.kinds[fields.kind]
-    vm, group = fields.vm or "", fields.group or ""
+    kind, sentence = said.kinds[one.kind]
+    vm, group = one.vm or "", one.group or ""
     of_vm = Named(vm, said.vms.get(vm) or vm_name(vm, snapshot))
     of_group = Named(group, said.groups.get(group) or group_name(group, snapshot))
     try:
         text = sentence.format(
             vm=of_vm.name,
-            host=host_name(fields.host or "", snapshot),
+            host=host_name(one.host or "", snapshot),
             group=of_group.name,
-            number=fields.number,
-            unit=fields.unit or "",
-            status=fields.status or "",
+            number=one.number,
+            unit=one.unit or "",
+            status=one.status or "",
         )
     except (LookupError, ValueError, AttributeError, TypeError):
         text = sentence  # of a release that says more
     return PastReason(unit, kind, of_group if group else None, of_vm if vm else None, text)
-
-
-def _plain(said: Any) -> str:
-    return "; ".join(map(str, said)) if isinstance(said, list) else str(said)
 
 
 # -- One answer of the scheduler proxy with names, as data and in words.
@@ -144,12 +131,11 @@ def past(decision: LoggedDecision, snapshot: Snapshot, only: Host | None = None)
     """A decision about one host, or all that the engine asked about; `snapshot` has the names."""
     move_to = named_hosts(decision.balance[1], snapshot) if decision.balance else ()
     reasons = reasons_of(decision, snapshot)
-    return PastDecision(
+    return with_names(
+        PastDecision,
+        decision,
+        snapshot,
         time=time_text(decision.time),
-        request=decision.request,
-        method=decision.method,
-        seconds=decision.seconds,
-        state_age_seconds=decision.state_age_seconds,
         sentence=_outcome_text(decision, move_to),
         weighed_by=tuple(decision.weights),
         hosts=tuple(
@@ -230,10 +216,6 @@ def decision_rows(found: PastDecision) -> list[tuple[object, ...]]:
 _MOST_REMEDIES = 5
 
 
-#: What stands in the way of a host, by id with its name; nothing where that cannot be had away.
-_Obstacles = Callable[[HostInDecision], Mapping[str, str]]
-
-
 class Way(Record, frozen=True, omit_defaults=False):
     """One change with which hosts would have passed the proxy's filters, as things stood."""
 
@@ -256,43 +238,34 @@ def remedies(hosts: tuple[HostInDecision, ...]) -> tuple[Way, ...]:
     return tuple(sorted(found, key=lambda way: (len(way.what), -len(way.hosts)))[:_MOST_REMEDIES])
 
 
-def _remedies_by(hosts: tuple[HostInDecision, ...], kind: str, of: _Obstacles) -> Iterator[Way]:
-    """Hosts with the same obstacles together."""
+def _remedies_by(
+    hosts: Iterable[HostInDecision], kind: str, obstacles: Callable[[HostInDecision], Mapping[str, str]]
+) -> Iterator[Way]:
+    """Hosts with the same obstacles together; these by id with their names."""
     alike: dict[tuple[str, ...], list[Named]] = {}
     names: dict[str, str] = {}
     for one in hosts:
-        obstacles = of(one)
-        if obstacles:
-            names |= obstacles
-            alike.setdefault(tuple(sorted(obstacles)), []).append(one.host)
+        if its := obstacles(one):
+            names |= its
+            alike.setdefault(tuple(sorted(its)), []).append(one.host)
     for what, freed in alike.items():
-        yield Way(kind, what, tuple(freed), _remedy_sentence(kind, [names[one] for one in what], freed))
-
-
-def _remedy_sentence(kind: str, what: list[str], freed: list[Named]) -> str:
-    names = listed([host.name for host in freed])
-    hosts = f"host{'s' * (len(freed) > 1)} {names}"
-    if kind == "move":
-        return f"with {listed(what, ' and ')} on another host: {hosts}"
-    return f"without {listed(what, ' and ')}: {hosts}"
+        these = listed([names[one] for one in what], " and ")
+        how = f"with {these} on another host" if kind == "move" else f"without {these}"
+        where = f"host{'s' * (len(freed) > 1)} {listed([host.name for host in freed])}"
+        yield Way(kind, what, tuple(freed), f"{how}: {where}")
 
 
 def _moves(one: HostInDecision) -> Mapping[str, str]:
-    """The VMs whose presence alone refuses the host, by id with their names; none if anything else does."""
+    """The VMs whose presence alone refuses the host; none if anything else does."""
     if all(reason.kind == NEGATIVE_PEER_HERE.name and reason.vm for reason in one.reasons):
         return {reason.vm.id: f"VM {reason.vm.name}" for reason in one.reasons if reason.vm}
     return {}
 
 
 def _rules(one: HostInDecision) -> Mapping[str, str]:
-    """The rules that refuse the host, by id with what they are called."""
-    return dict(map(_rule, one.reasons))
-
-
-def _rule(reason: PastReason) -> tuple[str, str]:
-    if reason.group is not None:
-        return reason.group.id, reason.group.name
-    return reason.unit, f"the rule of {reason.unit}"
+    """The rules that refuse the host."""
+    groups = {reason.group.id: reason.group.name for reason in one.reasons if reason.group}
+    return groups | {one.unit: f"the rule of {one.unit}" for one in one.reasons if not one.group}
 
 
 # -- What the scheduler proxy answered last about a VM, from its record of decisions.

@@ -19,7 +19,6 @@ from ovirt_placement.rules.listed import NO_UNITS
 from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:
-    from ovirt_placement.answers.decisions.at_time import Moment
     from ovirt_placement.engine.reading.events import LatestEvents
 
 _WEEK_SECONDS = 7 * 86400.0
@@ -53,7 +52,7 @@ class StateWithPast(NamedTuple):
             return LatestEvents((), None), str(error)
 
 
-def _moment(text: str) -> Moment:
+def _moment(text: str) -> float:
     from ovirt_placement.answers.decisions.at_time import read_moment
 
     return read_moment(text, time.time())
@@ -64,7 +63,7 @@ def _since(text: str) -> float:
     number, unit = text[:-1], text[-1:]
     if unit in _UNIT_SECONDS and number.isdecimal():
         return time.time() - float(number) * _UNIT_SECONDS[unit]
-    return _moment(text).seconds
+    return _moment(text)
 
 
 _ITS_HOSTS = Names(
@@ -129,7 +128,7 @@ def why_now_or_then(
         ),
     ] = None,
     at: Annotated[
-        tuple[float, str] | None,
+        float | None,
         Parameter(
             help='the decisions around that time: 02:13, "yesterday 02:13", 2026-01-31T02:13+01:00',
             metavar="TIME",
@@ -172,10 +171,10 @@ def why_now_or_then(
     if last is not None:
         return last_decisions(snapshot, vm, state.record(decisions), only, last)
     if at is not None:
-        from ovirt_placement.answers.decisions.at_time import Moment, decisions_at
+        from ovirt_placement.answers.decisions.at_time import decisions_at
 
         record, (events, error) = state.record(decisions), state.events()
-        return decisions_at(snapshot, vm, record, Moment(*at), events, error, only)
+        return decisions_at(snapshot, vm, record, at, events, error, only)
     if not hosts:
         raise UserError(f"cluster {snapshot.cluster_by_id[vm.cluster].name} of VM {vm.name} has no hosts")
     return why(snapshot, vm, hosts, also)
