@@ -1,163 +1,123 @@
-"""What must be true of a command that a page shows and that is not ours: a rule for each program."""
+"""What the arguments must be of a command that a page shows and that is not ours: a pattern for each program.
+
+What patterns name is what there is: units, packages, groups, targets, options of the engine.
+"""
 
 from __future__ import annotations
 
 import configparser
 import re
-import subprocess
-from pathlib import Path
-from urllib.parse import urlsplit
+from collections.abc import Iterable
 
 from ovirt_placement.config_file import PATH_VARIABLE
 from ovirt_placement.rules.placement_keys.hierarchy import NAME, PATTERN
-from tests.docs.system_rules import SYSTEM_RULES, Rule, groups
 from tests.paths import CHECKOUT
 
 _PACKAGING = CHECKOUT / "packaging"
 _SETUP = configparser.ConfigParser()
 _SETUP.read(CHECKOUT / "setup.cfg")
-#: Files of which the installation says that an administrator makes them.
-_FOLDERS = {"/etc/ovirt-placement", "/etc/ovirt-scheduler-proxy"}
-_VARIABLES = {
-    "OVIRT_URL",
-    "OVIRT_USERNAME",
-    "OVIRT_PASSWORD",
-    "OVIRT_CAFILE",
-    "OVIRT_INSECURE",
-    PATH_VARIABLE,
-}
-_CONFIGURATIONS = {"ovirt-placement.toml", "ovirt-scheduler-proxy.toml"}
 
 
-def _make(words: list[str], root: Path) -> None:
-    targets = re.findall(r"^([a-z-]+):.*## ", (CHECKOUT / "Makefile").read_text(), re.MULTILINE)
-    variables = re.findall(
-        r"\$\(if \$\((\w+)\)|^(\w+) \?=", (CHECKOUT / "Makefile").read_text(), re.MULTILINE
-    )
-    known = {*targets, "help"}
-    for word in words:
-        name, equals, _ = word.partition("=")
-        assert name in ({a or b for a, b in variables} if equals else known), word
+def _read(name: str, pattern: str) -> list[str]:
+    """What a pattern finds in a file of the checkout."""
+    return re.findall(pattern, (CHECKOUT / name).read_text(), re.MULTILINE)
 
 
-def _install(words: list[str], root: Path) -> None:
-    """It is done, in a folder that stands for the root; the group must be one that we make."""
-    done = []
-    rest = iter(words)
-    for word in rest:
-        if word in {"-g", "-o"}:
-            owner = next(rest)
-            assert owner == "root" or owner in groups(), owner
-        else:
-            done.append(word)
-    *how, source, target = done
-    folder = root if target.startswith("/") else _present(root)
-    here = _present(root) if (_present(root) / source).is_file() else CHECKOUT
-    place = folder / target.lstrip("/")
-    place.parent.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["install", *how, source, place], cwd=here, stdin=subprocess.DEVNULL, check=True)
+def _any(words: Iterable[str]) -> str:
+    return f"(?:{'|'.join(map(re.escape, words))})"
 
 
-def _git(words: list[str], root: Path) -> None:
-    """A public repository is cloned, and what comes next is done in it; the version is tagged."""
-    if words == ["status"]:
-        return
-    verb, url = words
-    if verb == "tag":
-        assert url == f"v{_SETUP['metadata']['version']}"
-        return
-    assert verb == "clone"
-    assert urlsplit(url).scheme == "https"
-    (root / Path(url).stem).mkdir()
+def _unit() -> str:
+    """One of ours, or of others whom ours work with; several of ours by a pattern."""
+    files = [one.name for folder in ("packaging", "docs/recipes") for one in (CHECKOUT / folder).iterdir()]
+    services = [one.removesuffix(".service") for one in files if one.endswith(".service")]
+    instances = [rf"{re.escape(one)}\w+" for one in services if one.endswith("@")]
+    plain = [re.escape(one) for one in (*services, "ovirt-engine", "fapolicyd") if not one.endswith("@")]
+    sockets = [re.escape(one) for one in files if one.endswith(".socket")]
+    named = rf"(?:{'|'.join((*plain, *instances))})(?:\.service)?"
+    return rf"(?:{named}|{'|'.join(sockets)}|ovirt-(?:placement|enforcer)\*\.service)"
 
 
-def _ln(words: list[str], root: Path) -> None:
-    """What is linked into the engine's folder of plug-ins is installed."""
-    how, source, folder = words
-    assert (how, folder) == ("-s", "/usr/share/ovirt-engine/ui-plugins/")
-    installed = source.removeprefix("/usr/").removesuffix("/*")
-    assert f"\n{installed} = " in (CHECKOUT / "setup.cfg").read_text()
-
-
-def _cd(words: list[str], root: Path) -> None:
-    (folder,) = words
-    if (root / folder).is_dir() and not folder.startswith("/"):
-        return
-    assert folder in _FOLDERS
-    # A reader who stands there has installed the sample before.
-    place = root / folder.lstrip("/")
-    place.mkdir(parents=True, exist_ok=True)
-    for name in _CONFIGURATIONS & {f"{place.name}.toml"}:
-        (place / name).write_bytes((_PACKAGING / name).read_bytes())
-    (root / ".present").write_text(str(place))
-
-
-def _present(root: Path) -> Path:
-    noted = root / ".present"
-    return Path(noted.read_text()) if noted.is_file() else CHECKOUT
-
-
-def _editor(words: list[str], root: Path) -> None:
-    (file,) = words
-    place = root / file.lstrip("/") if file.startswith("/") else _present(root) / file
-    assert place.is_file(), f"{file} was not made before"
-
-
-def _echo(words: list[str], root: Path) -> None:
-    """What goes into the proxy's configuration names the folder that our plugins are installed into."""
-    (text,) = words
-    (folder,) = re.findall(r'directory = "/usr/([^"]*)"', text)
-    assert folder in _SETUP["options.data_files"]
-
-
-def _curl(words: list[str], root: Path) -> None:
-    option, file, url = words
-    assert option == "-o"
-    assert str(Path(file).parent) in {*_FOLDERS, "."}
-    assert urlsplit(url).path == "/ovirt-engine/services/pki-resource"
-
-
-#: What `engine-config` knows of scheduling, in the engine's 0000_config.sql.
-_ENGINE_OPTIONS = (
-    "AffinityRulesEnforcementManagerEnabled AffinityRulesEnforcementManagerRegularInterval"
-    " EnableVdsLoadBalancing ExternalSchedulerConnectionTimeout ExternalSchedulerEnabled"
-    " ExternalSchedulerResponseTimeout ExternalSchedulerServiceURL MaxSchedulerWeight"
-    " OverUtilizationForHaReservation UserDefinedVMProperties VdsHaReservationIntervalInMinutes"
-    " VdsLoadBalancingIntervalInMinutes"
+_UNIT = _unit()
+_FOLDER = "/etc/ovirt-(?:placement|scheduler-proxy)"
+_GROUP = _any(_read("packaging/sysusers.d/ovirt-placement.conf", r"^u (\S+)"))
+_SPEC = "packaging/rpm/ovirt-placement.spec.in"
+_PACKAGE = _any(
+    [
+        *("ovirt-placement", "ovirt-placement*"),
+        *(f"ovirt-placement-{one}" for one in _read(_SPEC, r"^%package (\w+)")),
+        *_read(_SPEC, r"^%package -n (\S+)"),
+    ]
 )
+#: What a script of ours reports as missing; a Python of EL comes without pip, and hardened hosts use libpq.
+_SYSTEM_PACKAGE = _any(
+    [
+        *" ".join(_read("packaging/check-system.sh", r'dnf install -y ([^&"]*)')).split(),
+        "python3.12-pip",
+        "libpq",
+    ]
+)
+_EXTRAS = rf"(?:\[{_any(_SETUP['options.extras_require'])}\])?"
+#: That the wheel made of this tree has all that pages name is what tests/test_packaging.py tries. The units
+#: look for their commands below /usr; psycopg is what hardened hosts take from PyPI.
+_PIP = (
+    rf"install(?: --prefix /usr)?(?: --upgrade)? (?:\.{_EXTRAS}|\./simulator|psycopg)"
+    "|uninstall ovirt-placement"
+)
+#: The sources of what is installed are here; an administrator copies a configuration within its folder.
+_SOURCE = _any(
+    [
+        *("/dev/null", "/dev/stdin", "ovirt-placement.toml", "ovirt-scheduler-proxy.toml"),
+        *(f"packaging/{one.name}" for one in _PACKAGING.iterdir()),
+        *(f"docs/recipes/{one.name}" for one in (CHECKOUT / "docs/recipes").iterdir()),
+    ]
+)
+_VARIABLE = _any(
+    [f"OVIRT_{one}" for one in ("URL", "USERNAME", "PASSWORD", "CAFILE", "INSECURE")] + [PATH_VARIABLE]
+)
+#: What `engine-config` knows of scheduling, in the engine's 0000_config.sql.
+_ENGINE_OPTION = (
+    "(?:AffinityRulesEnforcementManagerEnabled|AffinityRulesEnforcementManagerRegularInterval"
+    "|EnableVdsLoadBalancing|ExternalSchedulerConnectionTimeout|ExternalSchedulerEnabled"
+    "|ExternalSchedulerResponseTimeout|ExternalSchedulerServiceURL|MaxSchedulerWeight"
+    "|OverUtilizationForHaReservation|VdsHaReservationIntervalInMinutes|VdsLoadBalancingIntervalInMinutes)"
+)
+_PROPERTIES = rf"UserDefinedVMProperties(?:={re.escape(f'{NAME}={PATTERN}')})?"
+_TARGET = _any(["help", *_read("Makefile", r"^([a-z-]+):.*## ")])
+_MAKE_VARIABLE = _any({*_read("Makefile", r"\$\(if \$\((\w+)\)"), *_read("Makefile", r"^(\w+) \?=")})
+_SHARED = "/usr/" + _any(one for one in _SETUP["options.data_files"] if one.endswith("/plugins"))
+_SERVICE = _any(one.stem for one in (_PACKAGING / "firewalld").glob("*.xml"))
 
-
-def _engine_config(words: list[str], root: Path) -> None:
-    """The options are the engine's own."""
-    for word in words:
-        name, _, value = word.partition("=")
-        if name not in {"-s", "-g", "--cver"}:
-            assert name in _ENGINE_OPTIONS.split(), word
-        if name == "UserDefinedVMProperties" and value:
-            assert value == f"{NAME}={PATTERN}"
-
-
-def _export(words: list[str], root: Path) -> None:
-    assert {word.partition("=")[0] for word in words} <= _VARIABLES
-
-
-def _read(words: list[str], root: Path) -> None:
-    option, name = words
-    assert option == "-rs"
-    assert name in _VARIABLES
-
-
-RULES: dict[str, Rule] = {
-    **SYSTEM_RULES,
-    "make": _make,
-    "git": _git,
-    "ln": _ln,
-    "install": _install,
-    "cd": _cd,
-    "editor": _editor,
-    "echo": _echo,
-    "curl": _curl,
-    "engine-config": _engine_config,
-    "export": _export,
-    "read": _read,
+#: By program, what all arguments together are.
+RULES: dict[str, str] = {
+    "cd": rf"{_FOLDER}|ovirt-placement",
+    "createrepo_c": "/srv/ovirt-placement",  # of which a page has dnf install
+    "curl": rf"-o (?:{_FOLDER}/)?ca\.pem https?://[\w.]+/ovirt-engine/services/pki-resource\?\S+",
+    "dnf": rf"(?:upgrade|downgrade)(?: {_PACKAGE})*|remove(?: -y ovirt-scheduler-proxy)?"
+    rf"|install -y(?: --repofrompath placement,/srv/ovirt-placement --nogpgcheck(?: {_PACKAGE})+"
+    rf"|(?: {_SYSTEM_PACKAGE})+)",
+    "echo": rf'plugins = \[\{{directory = "{_SHARED}"\}}\]',
+    "editor": rf"{_FOLDER}/[\w-]+|east\.toml",
+    "engine-config": rf"(?:(?:^| )-[sg] (?:{_ENGINE_OPTION}(?:=\S+)?|{_PROPERTIES}(?: --cver=4\.7)?))+",
+    "export": rf"(?:(?:^| ){_VARIABLE}(?:=\S+)?)+",
+    "fagenrules": "--load",
+    "fapolicyd-cli": rf"--update|--file add (?:{_SHARED}|/usr/lib(?:64)?/python3\.12/site-packages)/",
+    "firewall-cmd": rf"--reload|--permanent --add-(?:service={_SERVICE}"
+    rf"|rich-rule=rule.* name={_SERVICE} accept)",
+    "git": rf"status|clone https://\S+|tag v{re.escape(_SETUP['metadata']['version'])}",
+    "install": rf"(?:-D )?-m \d{{3}}(?: -o root)?(?: -g {_GROUP})? {_SOURCE} (?:/etc/\S+|east\.toml)",
+    "journalctl": rf"-u {_UNIT}",
+    "ln": r"-s /usr/share/ovirt-placement/ui-plugin/\* /usr/share/ovirt-engine/ui-plugins/",
+    "make": rf"{_TARGET}(?: {_MAKE_VARIABLE}=\S+)*",
+    "pip": _PIP,
+    "python3.12": rf"-m (?:venv \.venv|pip (?:{_PIP}))",
+    "read": rf"-rs {_VARIABLE}",
+    "systemctl": "daemon-reload|(?:(?:enable|disable) --now|(?:try-re|re)?start|stop|edit|status)"
+    rf"(?: {_UNIT})+",
+    "systemd-analyze": rf"security(?: {_UNIT})*",
+    "systemd-sysusers": "",
 }
+
+
+def follows_rule(program: str, words: list[str]) -> bool:
+    return re.fullmatch(RULES[program], " ".join(words)) is not None
