@@ -12,6 +12,7 @@ import pytest
 
 from ovirt_placement.model import Snapshot
 from tests.placement.cli.live_engine import LiveEngine, Starting, live_engine
+from tests.placement.cli.state_asking import StateAsking
 from tests.plugins.proxy_process import proxy_url
 
 
@@ -39,3 +40,8 @@ def starting(proxy: str, serving: Starting) -> Starting:
         return serving(state, **{"proxy": proxy, **more})
 
     return start
+
+
+@pytest.fixture
+def asking(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> StateAsking:
+    return StateAsking(tmp_path, capsys)

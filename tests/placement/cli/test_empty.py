@@ -2,28 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
-from ovirt_placement.cli.main import main
-from ovirt_placement.model import state_file
-from tests.builders import TOGETHER, Part, cluster, group, host, snapshot, vm
-
-Ask = Callable[..., tuple[str, str]]
-
-
-@pytest.fixture
-def ask(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Ask:
-    def asked(status: int, command: str, *parts: Part) -> tuple[str, str]:
-        file = tmp_path / "state.json"
-        file.write_bytes(state_file.dumps(snapshot(*parts)))
-        assert main([*command.split(), "--state", str(file)]) == status
-        printed = capsys.readouterr()
-        return printed.out.strip(), printed.err.strip()
-
-    return asked
+from tests.builders import TOGETHER, cluster, group, host, vm
+from tests.placement.cli.state_asking import StateAsking
 
 
 @pytest.mark.parametrize(
@@ -39,32 +21,39 @@ def ask(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Ask:
         ("keys show v1", "No keys have a say about VM v1."),
     ],
 )
-def test_a_sentence_stands_in_place_of_an_empty_table(ask: Ask, command: str, sentence: str) -> None:
-    assert ask(0, command, host("h1"), vm("v1")) == (sentence, "")
+def test_a_sentence_stands_in_place_of_an_empty_table(
+    asking: StateAsking, command: str, sentence: str
+) -> None:
+    assert asking.run(0, command, host("h1"), vm("v1")) == (f"{sentence}\n", "")
 
 
-def test_a_vm_that_no_host_may_take(ask: Ask) -> None:
+def test_a_vm_that_no_host_may_take(asking: StateAsking) -> None:
     down = host("h1", status="maintenance"), vm("v1", name="web")
-    assert ask(0, "where web", *down)[0].splitlines()[0] == "VM web of cluster cluster1: no host may take it."
-    assert ask(0, "where web", vm("v1", name="web"))[0] == "VM web of cluster cluster1: no host is there."
-    assert "has no hosts" in ask(2, "why web", vm("v1", name="web"))[1]
+    assert (
+        asking.run(0, "where web", *down)[0].splitlines()[0]
+        == "VM web of cluster cluster1: no host may take it."
+    )
+    assert (
+        asking.run(0, "where web", vm("v1", name="web"))[0] == "VM web of cluster cluster1: no host is there.\n"
+    )
+    assert "has no hosts" in asking.run(2, "why web", vm("v1", name="web"))[1]
 
 
-def test_what_was_not_checked_is_not_safe(ask: Ask) -> None:
-    assert ask(2, "ha-check", host("h1"), vm("v1", "h1", ha=True)) == (
+def test_what_was_not_checked_is_not_safe(asking: StateAsking) -> None:
+    assert asking.run(2, "ha-check", host("h1"), vm("v1", "h1", ha=True)) == (
         "",
-        "ovirt-placement: nothing was checked: no cluster has HA reservation; name one with --cluster",
+        "ovirt-placement: nothing was checked: no cluster has HA reservation; name one with --cluster\n",
     )
 
 
-def test_keys_choose_among_the_hosts_that_other_filters_admit(ask: Ask) -> None:
+def test_keys_choose_among_the_hosts_that_other_filters_admit(asking: StateAsking) -> None:
     """A peer keeps the VM on h4, though to the keys all hosts are alike."""
     hosts = [host(f"h{n}") for n in range(1, 5)]
     together = (vm("v1", name="web"), vm("v2", "h4"), group("g", TOGETHER, "v1 v2"))
-    shown, _ = ask(0, "keys explain web", cluster(), *hosts, *together)
+    shown, _ = asking.run(0, "keys explain web", cluster(), *hosts, *together)
     assert shown.splitlines()[-1] == "Round 10 (above -10): h4."
     by = "refused by AffinityFilter, the engine's VmAffinityGroups"
     assert [line.split("  ")[-1].strip() for line in shown.splitlines()[2:6]] == [by, by, by, "chosen"]
     full = host("h4", free_mb=0)
-    nowhere, _ = ask(0, "keys explain web", cluster(), *hosts[:3], full, *together)
+    nowhere, _ = asking.run(0, "keys explain web", cluster(), *hosts[:3], full, *together)
     assert nowhere.splitlines()[-1] == "Other filters refuse every host: keys have nothing to choose from."

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ovirt_placement.cli.main import main
-from ovirt_placement.model import state_file
-from tests.builders import Part, cluster, host, snapshot, vm
-from tests.placement.cli.documents import plain
+from tests.builders import Part, cluster, host, vm
+from tests.placement.cli.state_asking import StateAsking
 
 BLUE = cluster(name="blue", ha_reservation=True)
 #: What is on one host goes to the other three, what is on a rack to the other rack: which has room for one.
@@ -36,33 +33,30 @@ hosts = ["south", "west"]
 """
 
 
-class Asking:
-    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self._folder = folder
-        self._capsys = capsys
-        self.configuration = ""
+class HaAsking:
+    """Runs `ha-check`, on the racks unless it is asked about others."""
+
+    def __init__(self, asking: StateAsking) -> None:
+        self._asking = asking
+
+    def configure(self, text: str) -> None:
+        self._asking.configuration = text
 
     def text(self, status: int, arguments: str, *parts: Part) -> str:
-        state, file = self._folder / "state.json", self._folder / "placement.toml"
-        state.write_bytes(state_file.dumps(snapshot(*(parts or RACKS))))
-        file.write_text(self.configuration)
-        command = ["ha-check", *arguments.split(), "--state", str(state), "--config", str(file)]
-        assert main(command) == status, self._capsys.readouterr()
-        printed = self._capsys.readouterr()
-        return printed.out + printed.err
+        return self._asking.text(status, f"ha-check {arguments}", *(parts or RACKS))
 
     def data(self, status: int, arguments: str, *parts: Part) -> Any:
-        return plain(self.text(status, f"{arguments} --json", *parts))
+        return self._asking.data(status, f"ha-check {arguments}", *(parts or RACKS))
 
 
 @pytest.fixture
-def asking(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Asking:
-    return Asking(tmp_path, capsys)
+def asking(asking: StateAsking) -> HaAsking:
+    return HaAsking(asking)
 
 
 @pytest.mark.parametrize("columns", [80, 50])
 def test_what_stands_below_the_table_is_folded_to_the_terminal(
-    asking: Asking, monkeypatch: pytest.MonkeyPatch, columns: int
+    asking: HaAsking, monkeypatch: pytest.MonkeyPatch, columns: int
 ) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     for name, value in (("COLUMNS", str(columns)), ("TERM", "xterm"), ("NO_COLOR", "1"), ("PAGER", "")):
@@ -76,7 +70,7 @@ def test_what_stands_below_the_table_is_folded_to_the_terminal(
     assert "  ovirt-placement what-if --down north,south" in below
 
 
-def test_hosts_that_are_named_fail_together(asking: Asking) -> None:
+def test_hosts_that_are_named_fail_together(asking: HaAsking) -> None:
     assert "unsafe" in asking.text(1, "--hosts north,south")
     (found,) = asking.data(1, "--hosts north,h2")["clusters"]
     assert [loss["hosts"] for loss in found["losses"]] == [["h1", "h2"]]
@@ -84,21 +78,21 @@ def test_hosts_that_are_named_fail_together(asking: Asking) -> None:
     assert asking.data(0, "--failures 1")["clusters"][0]["safe"] is True
 
 
-def test_survival_of_named_hosts_comes_with_homes_in_an_order(asking: Asking) -> None:
+def test_survival_of_named_hosts_comes_with_homes_in_an_order(asking: HaAsking) -> None:
     (found,) = asking.data(0, "--hosts north,west")["clusters"]
     assert found["survivals"] == [
         {"hosts": ["h1", "h4"], "domains": [], "homes": [{"vm": "v1", "host": "h2"}]}
     ]
 
 
-def test_hosts_that_are_named_need_no_reservation_and_are_of_their_cluster(asking: Asking) -> None:
+def test_hosts_that_are_named_need_no_reservation_and_are_of_their_cluster(asking: HaAsking) -> None:
     parts = (cluster("c1"), cluster("c2"), host("h1", cluster="c1"), host("h2", cluster="c2"))
     assert [one["cluster"] for one in asking.data(0, "--hosts h2", *parts)["clusters"]] == ["c2"]
     assert "nothing was checked" in asking.text(2, "", *parts)
 
 
-def test_domains_by_tag_fail_whole(asking: Asking) -> None:
-    asking.configuration = TAGS
+def test_domains_by_tag_fail_whole(asking: HaAsking) -> None:
+    asking.configure(TAGS)
     (found,) = asking.data(1, "--domains")["clusters"]
     assert [unit["domain"] for unit in found["units"]] == ["rack-1", "rack-2"]
     assert [(loss["domains"], loss["hosts"]) for loss in found["losses"]] == [(["rack-1"], ["h1", "h2"])]
@@ -110,8 +104,8 @@ def test_domains_by_tag_fail_whole(asking: Asking) -> None:
     assert asking.data(1, "--domain rack-1")["clusters"][0]["safe"] is False
 
 
-def test_domains_by_list_and_several_at_once(asking: Asking) -> None:
-    asking.configuration = LISTED
+def test_domains_by_list_and_several_at_once(asking: HaAsking) -> None:
+    asking.configure(LISTED)
     assert asking.data(0, "--domains")["clusters"][0]["safe"] is True
     assert "Failure domains of cluster blue: feed-a (north, east); feed-b (south, west)" in asking.text(
         0, "--domains"
@@ -143,21 +137,21 @@ def test_domains_by_list_and_several_at_once(asking: Asking) -> None:
     ],
 )
 def test_what_is_not_known_is_said(
-    asking: Asking, configuration: str, arguments: str, reported: str, monkeypatch: pytest.MonkeyPatch
+    asking: HaAsking, configuration: str, arguments: str, reported: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ovirt_placement.answers.ha_check_workers._CONNECT_SECONDS", 0.2)
-    asking.configuration = configuration
+    asking.configure(configuration)
     assert reported in asking.text(2, arguments)
 
 
 @pytest.mark.system
-def test_processes_do_the_work_and_say_the_same(asking: Asking) -> None:
+def test_processes_do_the_work_and_say_the_same(asking: HaAsking) -> None:
     assert (
         asking.data(1, "--failures 3 --processes 2")["clusters"] == asking.data(1, "--failures 3")["clusters"]
     )
 
 
-def test_where_the_steps_end_it_says_what_is_proven_and_what_is_tightest(asking: Asking) -> None:
+def test_where_the_steps_end_it_says_what_is_proven_and_what_is_tightest(asking: HaAsking) -> None:
     hosts = [host(f"h{number}", name=f"node{number}", free_mb=5000) for number in range(6)]
     vms = [vm(f"v{number}", f"h{number}", ha=True, needs_mb=4096) for number in range(6)]
     text = asking.text(1, "--failures 3 --steps 14", BLUE, *hosts, *vms)
@@ -171,6 +165,6 @@ def test_where_the_steps_end_it_says_what_is_proven_and_what_is_tightest(asking:
     assert len(found["tightest"][0]["hosts"]) == 3
 
 
-def test_more_failures_than_there_are_hosts_are_a_mistake(asking: Asking) -> None:
+def test_more_failures_than_there_are_hosts_are_a_mistake(asking: HaAsking) -> None:
     assert "--failures 99: cluster blue has 4 hosts that are up" in asking.text(2, "--failures 99")
     asking.text(1, "--failures 4")

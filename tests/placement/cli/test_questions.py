@@ -2,51 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
-import pytest
-
-from ovirt_placement.cli.main import main
-from ovirt_placement.model import SchedulingPolicy, state_file
-from tests.builders import APART, SOFT_TOGETHER, TOGETHER, Part, cluster, group, host, snapshot, vm
-from tests.placement.cli.documents import plain
-
-
-class Asking:
-    """Runs a command on a state and keeps what it printed."""
-
-    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self._file = folder / "state.json"
-        self._capsys = capsys
-
-    def rows(self, status: int, command: str, *parts: Part) -> list[list[str]]:
-        """The cells of the table's rows, below its title."""
-        text = self._run(status, command.split(), parts)
-        return [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in text.splitlines()[2:]]
-
-    def verdicts(self, status: int, command: str, *parts: Part) -> tuple[list[list[str]], list[str]]:
-        """The rows of a table, and the lines below it after an empty one."""
-        table, _, below = self._run(status, command.split(), parts).partition("\n\n")
-        cells = (line.split("  ") for line in table.splitlines()[2:])
-        return [[cell.strip() for cell in row if cell.strip()] for row in cells], below.splitlines()
-
-    def text(self, status: int, command: str, *parts: Part) -> str:
-        return self._run(status, command.split(), parts)
-
-    def data(self, status: int, command: str, *parts: Part) -> Any:
-        return plain(self._run(status, [*command.split(), "--json"], parts))
-
-    def _run(self, status: int, arguments: list[str], parts: tuple[Part, ...]) -> str:
-        self._file.write_bytes(state_file.dumps(snapshot(*parts)))
-        assert main([*arguments, "--state", str(self._file)]) == status
-        return self._capsys.readouterr().out
-
-
-@pytest.fixture
-def asking(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Asking:
-    return Asking(tmp_path, capsys)
-
+from ovirt_placement.model import SchedulingPolicy
+from tests.builders import APART, SOFT_TOGETHER, TOGETHER, cluster, group, host, vm
+from tests.placement.cli.state_asking import StateAsking
 
 THREE_HOSTS = (host("h1", name="north"), host("h2", name="south"), host("h3", name="east", status="error"))
 SPLIT = (
@@ -58,7 +16,7 @@ SPLIT = (
 )
 
 
-def test_violations_show_who_is_where_and_who_stands_wrong(asking: Asking) -> None:
+def test_violations_show_who_is_where_and_who_stands_wrong(asking: StateAsking) -> None:
     assert asking.rows(1, "violations", *SPLIT) == [
         ["cluster1", "together (hard)", "affinity group near", "stray on south *"],
         ["web on north"],
@@ -68,7 +26,7 @@ def test_violations_show_who_is_where_and_who_stands_wrong(asking: Asking) -> No
     assert (found["groups"], found["offenders"]) == (["g1"], ["v3"])
 
 
-def test_cluster_without_violations_is_status_0(asking: Asking) -> None:
+def test_cluster_without_violations_is_status_0(asking: StateAsking) -> None:
     assert asking.rows(0, "violations --cluster cluster1", *SPLIT[:4]) == []
 
 
@@ -85,7 +43,7 @@ RANKED = (
 NEAR = group("g1", SOFT_TOGETHER, "v1 v2", cluster="c1", name="near")
 
 
-def test_where_leaves_out_weights_that_are_0_for_all_hosts(asking: Asking) -> None:
+def test_where_leaves_out_weights_that_are_0_for_all_hosts(asking: StateAsking) -> None:
     title, _, *rows = asking.text(0, "where cache", *RANKED, NEAR).splitlines()
     assert title.split() == ["host", "points", "SoftAffinityWeight", "why"]
     assert [row.split()[0] for row in rows[:2]] == ["north", "south"]
@@ -95,13 +53,13 @@ def test_where_leaves_out_weights_that_are_0_for_all_hosts(asking: Asking) -> No
     assert not any("every host" in row for row in rows)
 
 
-def test_where_shows_all_weights_if_none_differs(asking: Asking) -> None:
+def test_where_shows_all_weights_if_none_differs(asking: StateAsking) -> None:
     title, *rows = asking.text(0, "where cache", *RANKED).splitlines()
     assert title.split()[2:-1] == ["SoftAffinityWeight", "HostAffinityWeight"]
     assert not any("every host" in row for row in rows)
 
 
-def test_conflicts_name_type_and_smallest_contradiction(asking: Asking) -> None:
+def test_conflicts_name_type_and_smallest_contradiction(asking: StateAsking) -> None:
     clash = (*SPLIT, group("g2", APART, "v1 v3", name="far"))
     assert asking.rows(1, "conflicts", *clash) == [
         ["cluster1", "VMs are to run together and apart", "affinity group far", "web", "no"],
@@ -116,11 +74,11 @@ def test_conflicts_name_type_and_smallest_contradiction(asking: Asking) -> None:
     assert found["contradictions"][0]["groups"] == ["g1", "g2"]
 
 
-def test_groups_without_conflict_are_status_0(asking: Asking) -> None:
+def test_groups_without_conflict_are_status_0(asking: StateAsking) -> None:
     assert asking.rows(0, "conflicts", *SPLIT) == []
 
 
-def test_conflicts_of_one_vm_or_group(asking: Asking) -> None:
+def test_conflicts_of_one_vm_or_group(asking: StateAsking) -> None:
     clash = (
         *THREE_HOSTS,
         *(vm(f"v{number}") for number in range(1, 6)),
@@ -136,7 +94,7 @@ def test_conflicts_of_one_vm_or_group(asking: Asking) -> None:
     assert asking.data(0, "conflicts --vm v5", *clash)["clusters"][0]["feasible"] is True
 
 
-def test_ha_check_names_hosts_and_vms_without_a_home(asking: Asking) -> None:
+def test_ha_check_names_hosts_and_vms_without_a_home(asking: StateAsking) -> None:
     parts = (
         cluster(name="blue", ha_reservation=True),
         host("h1", name="north"),
@@ -158,7 +116,7 @@ def test_ha_check_names_hosts_and_vms_without_a_home(asking: Asking) -> None:
     assert (found["failures"], found["safe"]) == (2, False)
 
 
-def test_ha_check_reports_the_engines_softer_verdict_alongside_its_own(asking: Asking) -> None:
+def test_ha_check_reports_the_engines_softer_verdict_alongside_its_own(asking: StateAsking) -> None:
     idle = vm("v1", "h1", name="web", ha=True, needs_mb=8192, guaranteed_mb=1024, usage_mem_percent=10)
     busy = vm("v2", "h2", name="cache", ha=True, usage_cpu_percent=100, vcpus=2)
     parts = (
@@ -182,7 +140,7 @@ def test_ha_check_reports_the_engines_softer_verdict_alongside_its_own(asking: A
     ]
 
 
-def test_ha_check_names_vms_that_it_is_not_about(asking: Asking) -> None:
+def test_ha_check_names_vms_that_it_is_not_about(asking: StateAsking) -> None:
     parts = (
         cluster(name="blue", ha_reservation=True),
         *THREE_HOSTS,
@@ -202,7 +160,7 @@ def test_ha_check_names_vms_that_it_is_not_about(asking: Asking) -> None:
     assert [one["vm"] for one in found["lost"]] == ["v1"]
 
 
-def test_ha_check_asks_only_clusters_with_reservation_unless_one_is_named(asking: Asking) -> None:
+def test_ha_check_asks_only_clusters_with_reservation_unless_one_is_named(asking: StateAsking) -> None:
     parts = (host("h1"), vm("v1", "h1", ha=True))
     asking.rows(2, "ha-check", *parts)
     rows, below = asking.verdicts(1, "ha-check --cluster cluster1", *parts)
@@ -210,7 +168,7 @@ def test_ha_check_asks_only_clusters_with_reservation_unless_one_is_named(asking
     assert below[:2] == ["If h1 failed:", "  v1: no host is left"]
 
 
-def test_where_orders_accepted_hosts_by_points_with_the_policys_factors(asking: Asking) -> None:
+def test_where_orders_accepted_hosts_by_points_with_the_policys_factors(asking: StateAsking) -> None:
     policy = SchedulingPolicy(weights={"SoftAffinityWeight": 1, "HostAffinityWeight": 5})
     parts = (
         cluster(scheduling_policy=policy),
@@ -231,7 +189,7 @@ def test_where_orders_accepted_hosts_by_points_with_the_policys_factors(asking: 
     assert (best["host"], best["points"], ranks["HostAffinityWeight"]) == ("h2", 5, 0)
 
 
-def test_where_says_by_whom_every_host_is_refused(asking: Asking) -> None:
+def test_where_says_by_whom_every_host_is_refused(asking: StateAsking) -> None:
     parts = (*THREE_HOSTS, vm("v1", name="web"), vm("v2", "h1", name="cache"), group("g", APART, "v1 v2"))
     nowhere = group("nowhere", vms="v1", hosts_rule=TOGETHER)
     whose = "VmToHostsAffinityGroups"

@@ -7,13 +7,11 @@ from typing import Any
 
 import pytest
 
-from ovirt_placement.cli.main import main
-from ovirt_placement.model import state_file
 from ovirt_simulator.core.vms import VmEdit
-from tests.builders import Part, cluster, host, rule, snapshot, vm
+from tests.builders import cluster, host, rule, snapshot, vm
 from tests.paths import CHECKOUT
-from tests.placement.cli.documents import plain
 from tests.placement.cli.live_engine import Starting
+from tests.placement.cli.state_asking import StateAsking
 
 BLUE = cluster(name="blue", ha_reservation=True)
 WEB: dict[str, Any] = {"ha": True, "ha_priority": 100, "migratable": False, "pinned_hosts": ("n1", "n2")}
@@ -34,27 +32,7 @@ RULED = (
 )
 
 
-class Asking:
-    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self._state = folder / "state.json"
-        self._capsys = capsys
-
-    def text(self, status: int, arguments: str, *parts: Part) -> str:
-        self._state.write_bytes(state_file.dumps(snapshot(*parts)))
-        assert main([*arguments.split(), "--state", str(self._state)]) == status, self._capsys.readouterr()
-        printed = self._capsys.readouterr()
-        return printed.out + printed.err
-
-    def data(self, status: int, arguments: str, *parts: Part) -> Any:
-        return plain(self.text(status, f"{arguments} --json", *parts))
-
-
-@pytest.fixture
-def asking(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Asking:
-    return Asking(tmp_path, capsys)
-
-
-def test_what_the_order_makes_impossible_is_named_with_the_order_that_would_do(asking: Asking) -> None:
+def test_what_the_order_makes_impossible_is_named_with_the_order_that_would_do(asking: StateAsking) -> None:
     text = asking.text(1, "ha-check", *UNEVEN)
     shown = text[text.index("If node1 failed") : text.index("Each start")]
     assert shown in (CHECKOUT / "docs" / "ha.md").read_text()
@@ -68,7 +46,7 @@ def test_what_the_order_makes_impossible_is_named_with_the_order_that_would_do(a
     ]
 
 
-def test_starts_stand_in_the_order_that_rules_ask_for(asking: Asking) -> None:
+def test_starts_stand_in_the_order_that_rules_ask_for(asking: StateAsking) -> None:
     (found,) = asking.data(0, "ha-check", *RULED)["clusters"]
     (survival,) = (one for one in found["survivals"] if one["hosts"] == ["n1"])
     assert [home["vm"] for home in survival["homes"]] == ["db1", "web1", "web2"]
@@ -81,7 +59,7 @@ def test_starts_stand_in_the_order_that_rules_ask_for(asking: Asking) -> None:
     assert asking.data(0, "ha-check", *alike)["clusters"][0]["not_waiting"] == []
 
 
-def test_why_shows_priority_place_and_what_is_waited_for(asking: Asking) -> None:
+def test_why_shows_priority_place_and_what_is_waited_for(asking: StateAsking) -> None:
     lines = asking.text(0, "why web1", *RULED).splitlines()
     after = "web1 is to restart after db1 (placement rule web-after-db)"
     place = "restarts as number 2 of 3 at the earliest, and 3 at the latest"
@@ -99,7 +77,7 @@ def test_why_shows_priority_place_and_what_is_waited_for(asking: Asking) -> None
     assert asking.data(0, "why plain", *UNEVEN, vm("plain", "n1"))["restart"] is None
 
 
-def test_what_if_lists_the_starts_in_their_order(asking: Asking) -> None:
+def test_what_if_lists_the_starts_in_their_order(asking: StateAsking) -> None:
     free = {"ha": True, "needs_mb": 2048}
     vms = [
         vm("low", "n1", **free),

@@ -23,6 +23,7 @@ from tests.builders import (
     vm,
 )
 from tests.placement.cli.documents import plain
+from tests.placement.cli.state_asking import StateAsking, cells
 
 
 @pytest.fixture
@@ -72,18 +73,9 @@ def test_table_names_rule_group_vm_number_and_unit_for_each_host(
     ]
 
 
-def cells(line: str) -> list[str]:
-    return [cell.strip() for cell in line.split("  ") if cell.strip()]
-
-
-def reported(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], *parts: Part, place: str = "h2"
-) -> list[list[str]]:
+def reported(asking: StateAsking, *parts: Part, place: str = "h2") -> list[list[str]]:
     """What is said of VM a on a host: sentences, each with the units whose it is."""
-    file = tmp_path / "state.json"
-    file.write_bytes(state_file.dumps(snapshot(host("h1"), host("h2"), *parts)))
-    assert main(["why", "a", place, "--state", str(file), "--json"]) == 0
-    (answer,) = plain(capsys.readouterr().out)["hosts"]
+    (answer,) = asking.data(0, f"why a {place}", host("h1"), host("h2"), *parts)["hosts"]
     return [
         [reason["sentence"], *(unit["name"] for unit in reason["by"])]
         for reason in answer["reasons"]
@@ -91,11 +83,9 @@ def reported(
     ]
 
 
-def test_the_engine_alone_refuses_what_our_units_take_in_another_way(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_engine_alone_refuses_what_our_units_take_in_another_way(asking: StateAsking) -> None:
     nowhere = group("g", vms="a", hosts_rule=TOGETHER)
-    assert reported(tmp_path, capsys, vm("a"), nowhere) == [
+    assert reported(asking, vm("a"), nowhere) == [
         [
             "the engine does not allow VM a on this host: affinity group g ties it to hosts and lists none",
             "VmToHostsAffinityGroups",
@@ -103,36 +93,34 @@ def test_the_engine_alone_refuses_what_our_units_take_in_another_way(
     ]
     abroad = (cluster(), cluster("c2"), host("far", cluster="c2"), vm("x", "far", cluster="c2"))
     with_x = group("g", TOGETHER, "a", vm_labels=("l",))
-    assert reported(tmp_path, capsys, vm("a"), *abroad, label("l", "x"), with_x) == []
+    assert reported(asking, vm("a"), *abroad, label("l", "x"), with_x) == []
     because = (
         "the engine runs it with VM x of another cluster, which is on its way to host far (affinity group g)"
     )
     coming = pending("x", "far")
-    assert reported(tmp_path, capsys, vm("a"), *abroad, label("l", "x"), with_x, coming) == [
+    assert reported(asking, vm("a"), *abroad, label("l", "x"), with_x, coming) == [
         [because, "VmAffinityGroups"]
     ]
 
 
-def test_our_unit_alone_refuses_by_a_chain_and_both_by_a_peer(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_our_unit_alone_refuses_by_a_chain_and_both_by_a_peer(asking: StateAsking) -> None:
     chain = (group("g1", TOGETHER, "a b"), group("g2", TOGETHER, "b c"))
     sentence = "must run with VM {}, which is on host h1 (affinity group {})".format
-    assert reported(tmp_path, capsys, vm("a"), vm("b"), vm("c", "h1"), *chain) == [
+    assert reported(asking, vm("a"), vm("b"), vm("c", "h1"), *chain) == [
         [sentence("c", "g2"), "AffinityFilter"]
     ]
-    assert reported(tmp_path, capsys, vm("c", "h1"), vm("a"), vm("b", "h1"), *reversed(chain)) == [
+    assert reported(asking, vm("c", "h1"), vm("a"), vm("b", "h1"), *reversed(chain)) == [
         [sentence("b", "g1"), "AffinityFilter", "VmAffinityGroups"]
     ]
 
 
 def test_a_vm_that_leaves_its_host_with_its_peers_is_judged_with_them_by_the_engine(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    asking: StateAsking,
 ) -> None:
     there = (vm("a", "h1"), vm("b", "h1"), group("g", TOGETHER, "a b"))
-    assert reported(tmp_path, capsys, *there) == []
+    assert reported(asking, *there) == []
     rival = (vm("r", "h2"), group("far", APART, "b r"))
-    assert reported(tmp_path, capsys, *there, *rival) == [
+    assert reported(asking, *there, *rival) == [
         ["the engine runs it apart from VM r, which is on host h2 (affinity group far)", "VmAffinityGroups"]
     ]
 
@@ -152,21 +140,15 @@ def test_reasons_are_data_in_json(state: str, capsys: pytest.CaptureFixture[str]
     assert (reason["group"], reason["vm"], reason["host"], reason["number"]) == ("g2", "v3", "h1", None)
 
 
-def test_soft_rule_that_no_unit_weighs_is_noted_once_below_the_table(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "state.json"
+def test_soft_rule_that_no_unit_weighs_is_noted_once_below_the_table(asking: StateAsking) -> None:
     soft = group("g", SOFT_TOGETHER, "v1 v2", name="near")
     parts = (cluster(scheduling_policy=SchedulingPolicy()), host("h1"), host("h2"), vm("v1"), vm("v2"), soft)
-    file.write_bytes(state_file.dumps(snapshot(*parts)))
     note = (
         "affinity group near has a soft rule for VM v1,"
         " and the cluster's policy does not enable SoftAffinityWeight"
     )
-    assert main(["why", "v1", "--state", str(file)]) == 0
-    assert capsys.readouterr().out.splitlines()[-2:] == ["", note]
-    assert main(["why", "v1", "--state", str(file), "--json"]) == 0
-    answer = plain(capsys.readouterr().out)
+    assert asking.text(0, "why v1", *parts).splitlines()[-2:] == ["", note]
+    answer = asking.data(0, "why v1", *parts)
     assert [reason["unit"] for reason in answer["notes"]] == ["SoftAffinityWeight"]
     assert [host["accepted"] for host in answer["hosts"]] == [True, True]
 
@@ -179,11 +161,10 @@ def test_soft_rule_that_no_unit_weighs_is_noted_once_below_the_table(
     ],
 )
 def test_a_filter_that_the_engine_does_not_ask_refuses_nothing_and_that_is_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], filters: tuple[str, ...], said: bool
+    asking: StateAsking, filters: tuple[str, ...], said: bool
 ) -> None:
     """h1 is licensed for v2; h2 has no memory for v1 either, which the engine does ask for."""
-    file = tmp_path / "state.json"
-    state = snapshot(
+    parts = (
         cluster(scheduling_policy=SchedulingPolicy(filters=filters)),
         host("h1", name="north"),
         host("h2", name="south", free_mb=1),
@@ -191,13 +172,10 @@ def test_a_filter_that_the_engine_does_not_ask_refuses_nothing_and_that_is_said(
         vm("v2", name="cache"),
         rule("licensed", "exclusive_hosts", "v2", hosts="h1 h2"),
     )
-    file.write_bytes(state_file.dumps(state))
-    assert main(["why", "web", "--state", str(file)]) == 0
-    text = capsys.readouterr().out
+    text = asking.text(0, "why web", *parts)
     assert "placement rule licensed" in text
     assert ("it may place the VM on north (ovirt-placement setup)" in text) == said
-    assert main(["why", "web", "--state", str(file), "--json"]) == 0
-    found = plain(capsys.readouterr().out)["not_asked"]
+    found = asking.data(0, "why web", *parts)["not_asked"]
     assert [(one["unit"], one["hosts"]) for one in found] == (
         [("PlacementRuleFilter", ["h1"])] if said else []
     )
