@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated
 
@@ -63,30 +61,9 @@ class RulesJudged(Record, frozen=True):
     unjudged: tuple[tuple[str, ...], ...]
 
 
-class _Remembered:
-    """The last answer about each cluster, with what it hangs on: none of that is where VMs run now.
-
-    A page that is looked at all day asks again whenever a VM has moved.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        #: An answer may take half a minute: who asks about another cluster does not wait for it.
-        self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
-        self._answers: dict[str, tuple[Snapshot, RulesJudged]] = {}
-
-    def ask(self, snapshot: Snapshot, cluster: str) -> RulesJudged:
-        standing = _standing(snapshot)
-        with self._lock:
-            of_cluster = self._locks[cluster]
-        with of_cluster:
-            known = self._answers.get(cluster)
-            if known is None or known[0] != standing:
-                known = self._answers[cluster] = standing, _judged(standing, cluster)
-            return known[1]
-
-
-_remembered = _Remembered()
+#: The last answer about each cluster, with what it hangs on: none of that is where VMs run now. A page that
+#: is looked at all day asks again whenever a VM has moved.
+_remembered: dict[str, tuple[Snapshot, RulesJudged]] = {}
 
 
 def judge_rules(snapshot: Snapshot, cluster: str) -> RulesJudged:
@@ -94,7 +71,11 @@ def judge_rules(snapshot: Snapshot, cluster: str) -> RulesJudged:
 
     Groups alone need no OR-Tools; with placement rules and placement keys they do.
     """
-    return _remembered.ask(snapshot, cluster)
+    standing = _standing(snapshot)
+    known = _remembered.get(cluster)
+    if known is None or known[0] != standing:
+        known = _remembered[cluster] = standing, _judged(standing, cluster)
+    return known[1]
 
 
 def _standing(snapshot: Snapshot) -> Snapshot:

@@ -47,17 +47,6 @@ def configured_domains(snapshot: Snapshot, settings: HaSettings) -> Domains:
     return found
 
 
-def named_domains(words: Iterable[str], domains: Iterable[Domain]) -> Domains:
-    """The domains of these names. Raises `UserError` with the nearest right name."""
-    by_name = {domain.name: domain for domain in domains if domain.name is not None}
-    for word in words:
-        if word not in by_name:
-            raise UserError(
-                f'no failure domain "{word}"{nearest(word, list(by_name))}: see [ha] in docs/ha.md'
-            )
-    return tuple(by_name[word] for word in words)
-
-
 def asked_domains(snapshot: Snapshot, settings: HaSettings, words: Iterable[str] | None) -> Domains:
     """The domains of these names, or all. Raises `UserError` where there are none."""
     known = configured_domains(snapshot, settings)
@@ -69,7 +58,13 @@ def asked_domains(snapshot: Snapshot, settings: HaSettings, words: Iterable[str]
         )
     if not known:
         raise UserError("no failure domains: set domains or domain_tags under [ha] (docs/ha.md)")
-    return known if words is None else named_domains(words, known)
+    by_name = {domain.name: domain for domain in known if domain.name is not None}
+    for word in words or ():
+        if word not in by_name:
+            raise UserError(
+                f'no failure domain "{word}"{nearest(word, list(by_name))}: see [ha] in docs/ha.md'
+            )
+    return known if words is None else tuple(by_name[word] for word in words)
 
 
 def _hosts(word: str, domain: str, snapshot: Snapshot) -> list[str]:

@@ -15,7 +15,6 @@ from ovirt_placement.answers.what_if import WhatIfDocument, lines, measures, wha
 from ovirt_placement.engine.reading.policies import Policy
 from ovirt_placement.forecast.changes import (
     Condition,
-    Like,
     holding,
     with_group,
     with_host,
@@ -207,9 +206,9 @@ def what_if_hosts(
     deadline = Deadline.after(PLANNING_SECONDS)
     state, starting = now, list[str]()
     for name, count in add_host:
-        state = with_host(state, Like(find(name, "host", now.hosts).id, count))
+        state = with_host(state, find(name, "host", now.hosts).id, count)
     for name, count in vm:
-        state, started = with_vm(state, Like(find(name, "VM", now.vms, now).id, count))
+        state, started = with_vm(state, find(name, "VM", now.vms, now).id, count)
         starting.extend(started)
     emptied, state = evacuate(state, tuple(host.id for host in maintenance), deadline.within(_EMPTYING_SHARE))
     found = course(state, tuple(host.id for host in down), tuple(starting))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from enum import Enum, auto
 from importlib import import_module
 from types import ModuleType
@@ -167,32 +167,44 @@ class Route(NamedTuple):
     dear: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass
 class Question:
-    """All that is known of a question."""
+    """All that is known of a question; as a decorator, it makes a function one that is asked."""
 
+    #: Its command.
     name: str
+    #: Its line in lists.
     summary: str
-    description: str
-    examples: str
-    ask: Callable[..., Record]
-    text: Text
+    description: str = ""
+    _: KW_ONLY
+    text: Text = lambda _, __: ()
+    examples: str = ""
     #: The exit status of a command.
-    status: Callable[[Any, Shown], int]
+    status: Callable[[Any, Shown], int] = lambda _, __: 0
     #: Those with which it is answered.
-    statuses: tuple[int, ...]
+    statuses: tuple[int, ...] = (0, 1)
     #: Options of its command alone: what is read, and the exit status.
-    options: Mapping[str, Parameter]
-    reads: Reads
-    #: What of the hosts' and VMs' load it needs.
-    measured: Callable[[Mapping[str, Any]], Measured]
-    routes: tuple[Route, ...]
+    options: Mapping[str, Parameter] = field(default_factory=dict)
+    reads: Reads = Reads.STATE
+    #: What of the hosts' and VMs' load it needs, or how that follows from the words of the command.
+    measured: Measured | Callable[[Mapping[str, Any]], Measured] = Measured.FOR_RESERVATION
+    routes: tuple[Route, ...] = ()
     #: What a task of Ansible asks by it; None where there is no module for it.
-    ansible: str | None
+    ansible: str | None = None
     #: Whether its command may repeat it by `--watch`.
-    watched: bool
+    watched: bool = False
     #: The command, if it is not one of `ovirt-placement`.
-    command: str
+    command: str = "ovirt-placement"
+    ask: Callable[..., Record] = field(init=False)
+
+    def __call__(self, function: _Function) -> _Function:
+        self.ask = function
+        _KNOWN[self.name] = self
+        return function
+
+    def needs(self, words: Mapping[str, Any]) -> Measured:
+        """What of the hosts' and VMs' load it needs for these words."""
+        return self.measured if isinstance(self.measured, Measured) else self.measured(words)
 
     @property
     def parameters(self) -> dict[str, tuple[Parameter, Any, Any]]:
@@ -217,48 +229,8 @@ class Question:
 _KNOWN: dict[str, Question] = {}
 
 
-def question(
-    name: str,
-    summary: str,
-    description: str = "",
-    *,
-    text: Text = lambda _, __: (),
-    examples: str = "",
-    status: Callable[[Any, Shown], int] = lambda _, __: 0,
-    statuses: tuple[int, ...] = (0, 1),
-    options: Mapping[str, Parameter] | None = None,
-    reads: Reads = Reads.STATE,
-    measured: Measured | Callable[[Mapping[str, Any]], Measured] = Measured.FOR_RESERVATION,
-    routes: tuple[Route, ...] = (),
-    ansible: str | None = None,
-    watched: bool = False,
-    command: str = "ovirt-placement",
-) -> Callable[[_Function], _Function]:
-    """Make a function a question: the name is its command, the summary its line in lists."""
-
-    def known(function: _Function) -> _Function:
-        _KNOWN[name] = Question(
-            name=name,
-            summary=summary,
-            description=description,
-            examples=examples,
-            ask=function,
-            text=text,
-            status=status,
-            statuses=statuses,
-            options=options or {},
-            reads=reads,
-            measured=measured
-            if callable(measured) and not isinstance(measured, Measured)
-            else lambda _: measured,
-            routes=routes,
-            ansible=ansible,
-            watched=watched,
-            command=command,
-        )
-        return function
-
-    return known
+#: Stands above the function of each question.
+question = Question
 
 
 def question_named(name: str, package: ModuleType = answers) -> Question:

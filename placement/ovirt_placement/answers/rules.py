@@ -11,17 +11,10 @@ from msgspec.structs import replace
 
 from ovirt_placement.answers.conflicts import NEEDS_PLANNER, ContradictionFound, judge_rules, sentence
 from ovirt_placement.answers.document import DRY_RUN, ChangeDocument, Document, listed, utc_text
+from ovirt_placement.answers.naming import NamedCluster, NamedHost, NamedVm, with_names
 from ovirt_placement.answers.question import Parameter, Reads, Table, question
 from ovirt_placement.model import PlacementRule, Snapshot
-from ovirt_placement.model.names import (
-    Named,
-    NamedGroup,
-    named_cluster,
-    named_group,
-    named_groups,
-    named_hosts,
-    named_vms,
-)
+from ovirt_placement.model.names import Named, NamedGroup, named_group, named_groups, named_hosts
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement import SnapshotPlacement
 from ovirt_placement.rules.placement_rules.in_force import (
@@ -30,7 +23,7 @@ from ovirt_placement.rules.placement_rules.in_force import (
     mistakes,
     not_known_yet,
 )
-from ovirt_placement.rules.placement_rules.kind import RESTART_AFTER, PlacementConstraint
+from ovirt_placement.rules.placement_rules.kind import RESTART_AFTER
 from ovirt_placement.rules.placement_rules.members import Resolved, resolved_rules
 from ovirt_placement.rules.placement_rules.restart_order import not_waiting, why_circular
 from ovirt_placement.rules.placement_rules.validation import rule_problems
@@ -55,15 +48,15 @@ class RuleRecord(Record, frozen=True, omit_defaults=False, kw_only=True):
 
     rule: PlacementRule
     #: Null if there is no such cluster.
-    cluster: Named | None
-    vms: tuple[Named, ...]
-    other_vms: tuple[Named, ...]
-    hosts: tuple[Named, ...]
+    cluster: NamedCluster | None
+    vms: tuple[NamedVm, ...]
+    other_vms: tuple[NamedVm, ...]
+    hosts: tuple[NamedHost, ...]
     domains: tuple[RuleDomainRecord, ...]
     #: Whether it is satisfied; null if it is not in force.
     satisfied: bool | None
     #: VMs that violate it; of a restart order, those that the engine may restart too early.
-    offenders: tuple[Named, ...]
+    offenders: tuple[NamedVm, ...]
     #: What is wrong with it, in sentences.
     problems: tuple[str, ...]
 
@@ -71,15 +64,14 @@ class RuleRecord(Record, frozen=True, omit_defaults=False, kw_only=True):
 def rule_record(found: Resolved, snapshot: Snapshot) -> RuleRecord:
     """What is known of a rule in a state."""
     offenders = _offenders(found, snapshot)
-    return RuleRecord(
-        rule=found.rule,
-        cluster=None if found.cluster is None else named_cluster(found.cluster, snapshot),
-        vms=named_vms(found.vms, snapshot),
-        other_vms=named_vms(found.other_vms, snapshot),
-        hosts=named_hosts(sorted(found.hosts), snapshot),
+    return with_names(
+        RuleRecord,
+        found,
+        snapshot,
+        hosts=sorted(found.hosts),
         domains=_domains(found, snapshot),
         satisfied=None if offenders is None else not offenders,
-        offenders=named_vms(offenders or (), snapshot),
+        offenders=offenders or (),
         problems=(*mistakes(found.rule), *found.problems, *why_circular(snapshot, found.rule.id)),
     )
 
@@ -90,13 +82,10 @@ def _offenders(found: Resolved, snapshot: Snapshot) -> tuple[str, ...] | None:
         return None
     if found.rule.kind == RESTART_AFTER.name:
         return not_waiting(snapshot, found)
-    constraint = _constraint(found, snapshot)
+    constraint = next(
+        (one for one in constraints_in(snapshot, found.cluster or "") if one.groups == (found.rule.id,)), None
+    )
     return None if constraint is None else constraint.offenders(SnapshotPlacement(snapshot))
-
-
-def _constraint(found: Resolved, snapshot: Snapshot) -> PlacementConstraint | None:
-    in_force = constraints_in(snapshot, found.cluster or "")
-    return next((one for one in in_force if one.groups == (found.rule.id,)), None)
 
 
 def _domains(found: Resolved, snapshot: Snapshot) -> tuple[RuleDomainRecord, ...]:
@@ -190,17 +179,14 @@ def rules_show(
             raise UserError(f'no placement rule "{name}"{nearest(name, known)}')
     return RulesListDocument(
         rules=tuple(
-            _listed(rule_record(found, snapshot), authors.get(found.rule.name))
+            ListedRule(
+                rule_record(found, snapshot), author and author.changed_by, author and author.changed_at
+            )
             for found in resolved_rules(snapshot)
             if not names or found.rule.name in names
+            for author in (authors.get(found.rule.name),)
         )
     )
-
-
-def _listed(record: RuleRecord, author: SetRule | None) -> ListedRule:
-    if author is None:
-        return ListedRule(record, None, None)
-    return ListedRule(record, author.changed_by, author.changed_at)
 
 
 # -- in words

@@ -150,7 +150,7 @@ def ask(asked: Question, read: Reader, args: argparse.Namespace) -> int:
 
 def _ask_once(asked: Question, read: Reader, args: argparse.Namespace, begin: str = "") -> int:
     words = vars(args)
-    state, snapshot = read(args, asked.measured(words))
+    state, snapshot = read(args, asked.needs(words))
     answer = asked.ask(state, **asked.arguments(words, snapshot))
     shown = Shown(args.all, words, state)
     print(begin, end="")

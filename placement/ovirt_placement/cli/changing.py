@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from ovirt_placement import config
 from ovirt_placement.answers.document import ChangeDocument
 from ovirt_placement.answers.question import REPAIR, conditions_parameter
+from ovirt_placement.cli.arguments import add_change, add_config
 from ovirt_placement.cli.asking import add_parameter, show_answer, show_json, show_text
 from ovirt_placement.store import opening
 from ovirt_placement.store.access import StoreAccess
@@ -113,22 +114,24 @@ def _engine_user(args: argparse.Namespace) -> str | None:
 
 
 def _record_begin(args: argparse.Namespace, act: Act) -> int | None:
-    try:
-        with opened(UserActionStore, args) as store:
-            return store.begin(act)
-    except UserError as error:
-        say(f"warning: it is not recorded who does this: {error}")
-        return None
+    with _warned("who does this"), opened(UserActionStore, args) as store:
+        return store.begin(act)
+    return None
 
 
 def _record_end(args: argparse.Namespace, number: int | None, error: str | None) -> None:
-    if number is None:
-        return
-    try:
-        with opened(UserActionStore, args) as store:
+    if number is not None:
+        with _warned("how this ended"), opened(UserActionStore, args) as store:
             store.end(number, error)
-    except UserError as away:
-        say(f"warning: it is not recorded how this ended: {away}")
+
+
+@contextmanager
+def _warned(what: str) -> Iterator[None]:
+    """A warning in place of an error of the store: that this is not recorded."""
+    try:
+        yield
+    except UserError as error:
+        say(f"warning: it is not recorded {what}: {error}")
 
 
 def show_change(
@@ -155,6 +158,13 @@ def add_foresight(parser: argparse.ArgumentParser) -> None:
     add_parameter(parser, "fail_if", conditions_parameter(refused))
     parser.set_defaults(known_age_seconds=None)  # a change is judged by what is fresh
     add_parameter(parser, "repair", REPAIR)
+
+
+def add_writing(parser: argparse.ArgumentParser) -> None:
+    """Add the same, `--config`, `--dry-run` and `--json`: of a command that writes to engine or store."""
+    add_foresight(parser)
+    add_config(parser)
+    add_change(parser)
 
 
 def stops(args: argparse.Namespace, intended: Callable[[], tuple[Snapshot, Change]]) -> int | None:

@@ -37,7 +37,7 @@ from ovirt_placement.cli.asking import (
     read_state,
     show_json,
 )
-from ovirt_placement.cli.changing import add_foresight, login_name, opened, show_change, stops
+from ovirt_placement.cli.changing import add_writing, login_name, opened, show_change, stops
 from ovirt_placement.engine.reading.owners import ALL_DETAILS
 from ovirt_placement.inventory import Measured
 from ovirt_placement.inventory.stored import with_keys
@@ -286,7 +286,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], 
         run,
         PRUNE_EXAMPLES,
     )
-    _add_connection(pruning)
+    add_config(pruning)
+    add_change(pruning)
 
 
 def _add_define(parser: argparse.ArgumentParser) -> None:
@@ -299,8 +300,7 @@ def _add_define(parser: argparse.ArgumentParser) -> None:
         metavar="WEIGHT",
         help="VMs that start on a host copy its value, with this weight",
     )
-    add_foresight(parser)
-    _add_connection(parser)
+    add_writing(parser)
 
 
 def _add_set(parser: argparse.ArgumentParser) -> None:
@@ -309,8 +309,7 @@ def _add_set(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("weight", metavar="WEIGHT", nargs="?", help="a number; not for host keys")
     _add_on(parser, required=True)
     _add_setter(parser, default="operator")
-    add_foresight(parser)
-    _add_connection(parser)
+    add_writing(parser)
 
 
 def _add_unset(parser: argparse.ArgumentParser) -> None:
@@ -319,8 +318,7 @@ def _add_unset(parser: argparse.ArgumentParser) -> None:
     _add_on(where)
     where.add_argument("--cluster", metavar="CLUSTER", help="from all hosts of this cluster")
     _add_setter(parser, default="operator")
-    add_foresight(parser)
-    _add_connection(parser)
+    add_writing(parser)
 
 
 def _add_import(parser: argparse.ArgumentParser) -> None:
@@ -331,8 +329,7 @@ def _add_import(parser: argparse.ArgumentParser) -> None:
         help="remove all keys that the file lacks (with --as, only of that class)",
     )
     _add_setter(parser, default=None)
-    add_foresight(parser)
-    _add_connection(parser)
+    add_writing(parser)
 
 
 def _add_name(parser: argparse.ArgumentParser) -> None:
@@ -357,11 +354,6 @@ def _add_setter(parser: argparse.ArgumentParser, *, default: str | None) -> None
         default=default,
         help=f"whose key it is; else {default or 'the classes in the file say'}",
     )
-
-
-def _add_connection(parser: argparse.ArgumentParser) -> None:
-    add_config(parser)
-    add_change(parser)
 
 
 def _export(args: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ovirt_placement import config
 from ovirt_placement.answers.rule_changes import Checking, read_engine, refuse_mistakes
 from ovirt_placement.answers.rules import StateWithRules, change_lines, rules_change
-from ovirt_placement.cli.arguments import add_change, add_command, add_config
+from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.asking import (
     PATIENCE_SECONDS,
     Reading,
@@ -21,7 +21,7 @@ from ovirt_placement.cli.asking import (
     read_state,
     show_json,
 )
-from ovirt_placement.cli.changing import add_foresight, login_name, opened, show_change, stops, stored
+from ovirt_placement.cli.changing import add_writing, login_name, opened, show_change, stops, stored
 from ovirt_placement.inventory import Measured
 from ovirt_placement.model import PlacementRule, RuleDomain, Snapshot, rule_file
 from ovirt_placement.rules.placement_rules.capacity import COUNTED
@@ -46,6 +46,12 @@ _NUMBERS = {
     "least": "the least number of failure domains",
     "max_skew": "by how many VMs failure domains may differ",
     "min_domains": "with fewer failure domains, the emptiest counts as empty",
+}
+#: What a rule is or is not: the option for what is usual, and the other one with its meaning.
+_EITHER = {
+    "enforcing": ("--hard", "--soft", "preferred, not enforced"),
+    "continuous": ("--continuous", "--in-the-end", "migrations may violate it for a while"),
+    "enabled": ("--enable", "--disable", "keep it without effect"),
 }
 
 
@@ -76,43 +82,17 @@ def add_fields(parser: argparse.ArgumentParser, *, required: bool) -> None:
     for field, text in _NUMBERS.items():
         parser.add_argument(f"--{field.replace('_', '-')}", metavar="N", type=_number, help=text)
     parser.add_argument("--counted", choices=COUNTED, help="what is counted of VMs; else vms")
-    strength = parser.add_mutually_exclusive_group()
-    strength.add_argument("--hard", dest="enforcing", action="store_true", default=None, help="the default")
-    strength.add_argument("--soft", dest="enforcing", action="store_false", help="preferred, not enforced")
     parser.add_argument("--priority", metavar="NUMBER", type=float, help="of a soft rule; else 1")
-    when = parser.add_mutually_exclusive_group()
-    when.add_argument(
-        "--continuous", dest="continuous", action="store_true", default=None, help="the default"
-    )
-    when.add_argument(
-        "--in-the-end",
-        dest="continuous",
-        action="store_false",
-        help="migrations may violate it for a while",
-    )
-    enabled = parser.add_mutually_exclusive_group()
-    enabled.add_argument("--enable", dest="enabled", action="store_true", default=None, help="the default")
-    enabled.add_argument("--disable", dest="enabled", action="store_false", help="keep it without effect")
-
-
-_FIELDS = (
-    "cluster",
-    "vms",
-    "other_vms",
-    "hosts",
-    "domain_tags",
-    *_NUMBERS,
-    "counted",
-    "enforcing",
-    "priority",
-    "continuous",
-    "enabled",
-)
+    for field, (usual, other, text) in _EITHER.items():
+        either = parser.add_mutually_exclusive_group()
+        either.add_argument(usual, dest=field, action="store_true", default=None, help="the default")
+        either.add_argument(other, dest=field, action="store_false", help=text)
 
 
 def fields_of(args: argparse.Namespace) -> dict[str, Any]:
     """The fields of a rule that were given. Raises `UserError` for domains that are none."""
-    given = {field: value for field in _FIELDS if (value := getattr(args, field)) is not None}
+    names = {*PlacementRule.__struct_fields__} - {"name", "kind", "domains"}
+    given = {field: value for field in names if (value := getattr(args, field)) is not None}
     fields = {field: tuple(value) if isinstance(value, list) else value for field, value in given.items()}
     if args.domains is not None:
         fields["domains"] = tuple(map(_domain, args.domains))
@@ -319,9 +299,7 @@ def _add_writing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--force", action="store_true", help="also write rules with mistakes, or that cannot be satisfied"
     )
-    add_foresight(parser)
-    add_config(parser)
-    add_change(parser)
+    add_writing(parser)
 
 
 ADD_EXAMPLES = """\

@@ -33,10 +33,10 @@ from ovirt_placement.answers.setup.previous import (
 )
 from ovirt_placement.answers.setup.undo import undo
 from ovirt_placement.answers.setup.units import Admission
-from ovirt_placement.cli.arguments import add_change, add_command, add_config
+from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.asking import PATIENCE_SECONDS
 from ovirt_placement.cli.changing import (
-    add_foresight,
+    add_writing,
     login_name,
     opened,
     recorded,
@@ -335,7 +335,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], 
     parser.add_argument(
         "--property",
         metavar="KEY=VALUE",
-        type=_property,
+        type=_pair,
         action="append",
         default=[],
         help="a unit's parameter, for the policy and the clusters; repeatable",
@@ -350,9 +350,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], 
         choices=("hard", "soft"),
         help="also HA admission control: refuse (hard) or avoid (soft) starts that endanger restarts",
     )
-    add_foresight(parser)
-    add_config(parser)
-    add_change(parser)
+    add_writing(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -374,36 +372,22 @@ def run(args: argparse.Namespace) -> int:
 
 def _check_options(args: argparse.Namespace) -> None:
     """Refuse options that say nothing together."""
-    given = {
-        "--policy": args.policy is not None,
-        "--cluster": bool(args.cluster),
-        "--factor": bool(args.factor),
-        "--property": bool(args.property),
-        "--placement-keys": args.placement_keys,
-        "--ha-admission": args.ha_admission is not None,
-        "--what-if": args.what_if,
-        "--fail-if": bool(args.fail_if),
-    }
-    refused = {
-        "--all-policies": (("--policy", "--cluster"), "all policies that clusters use are meant"),
-        "--undo": (
-            (
-                "--cluster",
-                "--factor",
-                "--property",
-                "--placement-keys",
-                "--ha-admission",
-                "--what-if",
-                "--fail-if",
-            ),
-            "it gives everything back that setup took or gave",
-        ),
-    }
-    for option, asked in (("--all-policies", args.all_policies), ("--undo", args.undo)):
-        names, because = refused[option]
+    for option, names, because in (
+        ("--all-policies", ("--policy", "--cluster"), "all policies that clusters use are meant"),
+        ("--undo", _NOT_UNDOING, "it gives everything back that setup took or gave"),
+    ):
         for name in names:
-            if asked and given[name]:
+            if _given(args, option) and _given(args, name):
                 raise UserError(f"{option} goes without {name}: {because}")
+
+
+_NOT_UNDOING = (
+    *("--cluster", "--factor", "--property", "--placement-keys", "--ha-admission", "--what-if", "--fail-if"),
+)
+
+
+def _given(args: argparse.Namespace, option: str) -> bool:
+    return getattr(args, option[2:].replace("-", "_")) not in (None, False, [], ())
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -411,10 +395,6 @@ def _pair(text: str) -> tuple[str, str]:
     if not name or not equals:
         raise argparse.ArgumentTypeError(f'"{text}": write NAME=VALUE')
     return name, value
-
-
-def _property(text: str) -> tuple[str, str]:
-    return _pair(text)
 
 
 def _factor(text: str) -> tuple[str, int]:

@@ -72,22 +72,13 @@ def with_policies(snapshot: Snapshot, policies: Mapping[str, Policy]) -> Snapsho
     return replace(snapshot, clusters=tuple(map(changed, snapshot.clusters)))
 
 
-@dataclass(frozen=True, slots=True)
-class Like:
-    """More of a kind, with their number."""
-
-    #: The host or VM that they are like, by id.
-    model: str
-    count: int = 1
-
-
-def with_host(snapshot: Snapshot, like: Like) -> Snapshot:
+def with_host(snapshot: Snapshot, like: str, count: int) -> Snapshot:
     """With hosts as large as one that is known, in its cluster, up and empty; labels and tags are alike."""
-    model = snapshot.host_by_id[like.model]
+    model = snapshot.host_by_id[like]
     empty = replace(
         with_left(model, *snapshot.vms_of_host.get(model.id, ())), status="up", cpu_percent=0, spm=False
     )
-    new = tuple(replace(empty, id=name, name=name) for name in _names(model.name, like.count, snapshot))
+    new = tuple(replace(empty, id=name, name=name) for name in _names(model.name, count, snapshot))
     added = {host.id for host in new}
     return replace(
         snapshot,
@@ -99,11 +90,11 @@ def with_host(snapshot: Snapshot, like: Like) -> Snapshot:
     )
 
 
-def with_vm(snapshot: Snapshot, like: Like) -> tuple[Snapshot, tuple[str, ...]]:
+def with_vm(snapshot: Snapshot, like: str, count: int) -> tuple[Snapshot, tuple[str, ...]]:
     """With VMs like one that is known, which are down; they belong to the same affinity groups and labels."""
-    model = snapshot.vm_by_id[like.model]
+    model = snapshot.vm_by_id[like]
     down = replace(model, host=None, status="down", migrating_to=None)
-    names = tuple(_names(model.name, like.count, snapshot))
+    names = tuple(_names(model.name, count, snapshot))
     new = tuple(replace(down, id=name, name=name) for name in names)
     added = replace(
         snapshot,

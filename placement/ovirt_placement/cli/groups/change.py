@@ -137,10 +137,22 @@ def edit(args: argparse.Namespace) -> int:
             return status
         was = _description(connection, before)
         meant = MeantGroup(after, description_to_be(args.description, was), before, was)
-        edit = _edit_members if args.unchecked else _edit_whole
-        warnings = edit(connection, args, snapshot, meant, judgement)
+        refused = judgement.refusals if args.unchecked else (*judgement.refusals, *judgement.unchecked)
+        if args.unchecked and (meant.fields.keys() - MEMBERS.keys() or meant.description != was):
+            raise UserError("--unchecked goes with members only: change the rest in a request of its own")
+        if meant.changes:
+            refuse("change", before.name, refused)
+        if meant.changes and not args.dry_run:
+            with recorded_change(args, "group_edit", after, snapshot):
+                if args.unchecked:
+                    _send_members(connection, before, after)
+                else:
+                    save(connection, meant)
     then = described_group(before, snapshot, was)
     now = described_group(after, snapshot, meant.description)
+    # What the engine would refuse of the whole group becomes a warning.
+    unchecked = [f"the engine does not check this: {one}" for one in judgement.unchecked if args.unchecked]
+    warnings = (*unchecked, *judgement.warnings)
     _report(args, group_change(now, warnings, before=then, after=now, dry_run=args.dry_run))
     return 0
 
@@ -206,40 +218,6 @@ def save(connection: EngineConnection, one: MeantGroup) -> str:
     return group.id
 
 
-def _edit_whole(
-    connection: EngineConnection,
-    args: argparse.Namespace,
-    snapshot: Snapshot,
-    meant: MeantGroup,
-    judgement: GroupJudgement,
-) -> Sequence[str]:
-    if meant.changes:
-        name = snapshot.group_by_id[meant.after.id].name
-        refuse("change", name, (*judgement.refusals, *judgement.unchecked))
-        if not args.dry_run:
-            with recorded_change(args, "group_edit", meant.after, snapshot):
-                save(connection, meant)
-    return judgement.warnings
-
-
-def _edit_members(
-    connection: EngineConnection,
-    args: argparse.Namespace,
-    snapshot: Snapshot,
-    meant: MeantGroup,
-    judgement: GroupJudgement,
-) -> Sequence[str]:
-    """Change members one by one; what the engine would refuse of the whole group becomes a warning."""
-    before, after = snapshot.group_by_id[meant.after.id], meant.after
-    if meant.fields.keys() - MEMBERS.keys() or meant.description != meant.was:
-        raise UserError("--unchecked goes with members only: change the rest in a request of its own")
-    refuse("change", before.name, judgement.refusals)
-    if meant.changes and not args.dry_run:
-        with recorded_change(args, "group_edit", after, snapshot):
-            _send_members(connection, before, after)
-    return (*(f"the engine does not check this: {text}" for text in judgement.unchecked), *judgement.warnings)
-
-
 def _send_members(connection: EngineConnection, before: AffinityGroup, after: AffinityGroup) -> None:
     for members in Members:
         old, new = getattr(before, members), getattr(after, members)
@@ -249,27 +227,19 @@ def _send_members(connection: EngineConnection, before: AffinityGroup, after: Af
             add_member(connection, before.cluster, before.id, members, member)
 
 
-class _Judged(NamedTuple):
-    """A group as it is to be, and by what it was judged."""
-
-    snapshot: Snapshot
-    group: AffinityGroup
-    judgement: GroupJudgement
-
-
 def _judged(
     args: argparse.Namespace, connection: EngineConnection, meant: Callable[[Snapshot], AffinityGroup]
-) -> _Judged:
+) -> tuple[Snapshot, AffinityGroup, GroupJudgement]:
     """Judge by what is known; what speaks against a group is believed of nothing older than this moment."""
     state = known_groups(args, connection)
     with suppress(UserError):
         group = meant(state)
         judgement = judge(state, group)
         if not (judgement.refusals or judgement.unchecked):
-            return _Judged(state, group, judgement)
+            return state, group, judgement
     snapshot = read_engine(connection)
     group = meant(snapshot)
-    return _Judged(snapshot, group, judge(snapshot, group))
+    return snapshot, group, judge(snapshot, group)
 
 
 def _added(args: argparse.Namespace, snapshot: Snapshot) -> AffinityGroup:

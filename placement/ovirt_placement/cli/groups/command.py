@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
 from pathlib import Path
 
 from ovirt_placement.answers.document import find
 from ovirt_placement.answers.groups.change import (
     LOSS_HEADERS,
     GroupsForgottenDocument,
-    GroupsLostDocument,
     groups_lost,
     loss_rows,
     losses,
 )
 from ovirt_placement.cli.arguments import add_change, add_command, add_config, add_json
 from ovirt_placement.cli.asking import Reading, add_cluster, add_questions, read_state, show, show_json
-from ovirt_placement.cli.changing import add_foresight, opened
+from ovirt_placement.cli.changing import add_writing, opened, stored
 from ovirt_placement.cli.groups import change, files
 from ovirt_placement.cli.groups.change import connected, with_groups_of_now
 from ovirt_placement.inventory import Measured
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import Named
-from ovirt_placement.store.database import StoreUnmade
-from ovirt_placement.store.memberships import LostMembership, MembershipStore
+from ovirt_placement.store.memberships import MembershipStore
 from ovirt_service.errors import UserError
 
 
@@ -32,43 +29,26 @@ from ovirt_service.errors import UserError
 def run_lost(args: argparse.Namespace) -> int:
     if args.dry_run and args.forget is None:
         raise UserError("--dry-run goes with --forget: without it nothing is changed")
-    with opened(MembershipStore, args, create=False) as store:
-        entries = before = _lost_entries(store)
-        if args.forget is not None:
-            known = {one.vm: Named(one.vm, one.vm_name) for one in entries}
-            vm = find(args.forget, "VM that lost a membership", known.values())
-            if not args.dry_run:
+    entries = tuple(stored(MembershipStore, args, MembershipStore.lost, ()))
+    kept = entries
+    if args.forget is not None:
+        known = {one.vm: Named(one.vm, one.vm_name) for one in entries}
+        vm = find(args.forget, "VM that lost a membership", known.values())
+        if not args.dry_run:
+            with opened(MembershipStore, args, create=False) as store:
                 store.forget_lost(vm.id)
-            entries = tuple(one for one in entries if one.vm != vm.id)
+        kept = tuple(one for one in entries if one.vm != vm.id)
+    answer = groups_lost(kept)
     if args.json and args.forget is not None:
-        show_json(_forgotten(args, before, vm.id))
-    else:
-        _show_losses(args, groups_lost(entries))
-    return 0
-
-
-def _forgotten(
-    args: argparse.Namespace, before: Iterable[LostMembership], vm: str
-) -> GroupsForgottenDocument:
-    gone = losses(one for one in before if one.vm == vm)
-    return GroupsForgottenDocument(changed=True, dry_run=args.dry_run, before=gone, after=())
-
-
-def _show_losses(args: argparse.Namespace, answer: GroupsLostDocument) -> None:
-    if args.json:
+        gone = losses(one for one in entries if one not in kept)
+        show_json(GroupsForgottenDocument(changed=True, dry_run=args.dry_run, before=gone, after=()))
+    elif args.json:
         show_json(answer)
     elif answer.losses:
         show(loss_rows(answer), LOSS_HEADERS)
     else:
         print("Nothing is lost.")
-
-
-def _lost_entries(store: MembershipStore) -> tuple[LostMembership, ...]:
-    """An empty store holds nothing."""
-    try:
-        return tuple(store.lost())
-    except StoreUnmade:
-        return ()
+    return 0
 
 
 # -- `ovirt-placement groups`: lists affinity groups, adds, changes and removes them.
@@ -127,14 +107,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], 
         actions, "remove", "remove an affinity group", REMOVE, change.remove, REMOVE_EXAMPLES
     )
     removing.add_argument("group", metavar="GROUP", help="by name or id")
-    add_foresight(removing)
-    _add_connection(removing)
+    add_writing(removing)
     _add_files(actions)
     losing = add_command(
         actions, "lost", "what VMs lost when they changed their cluster", LOST, run_lost, LOST_EXAMPLES
     )
     losing.add_argument("--forget", metavar="VM", help="forget what this VM lost")
-    _add_connection(losing)
+    add_config(losing)
+    add_change(losing)
 
 
 def _add_files(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -144,8 +124,7 @@ def _add_files(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     ):
         parser = add_command(actions, name, summary, description, run, examples)
         parser.add_argument("file", metavar="FILE", type=Path)
-        add_foresight(parser)
-        _add_connection(parser)
+        add_writing(parser)
     exporting = add_command(
         actions, "export", "print all groups as YAML", EXPORT, files.export, EXPORT_EXAMPLES
     )
@@ -160,8 +139,7 @@ def _add_adding(parser: argparse.ArgumentParser) -> None:
     _add_rules(parser)
     for option, metavar, meaning in _MEMBERS:
         parser.add_argument(f"--{option}", metavar=metavar, action="append", default=[], help=meaning)
-    add_foresight(parser)
-    _add_connection(parser)
+    add_writing(parser)
 
 
 def _add_editing(parser: argparse.ArgumentParser) -> None:
@@ -178,8 +156,7 @@ def _add_editing(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="change members one by one, which the engine does not check",
     )
-    add_foresight(parser)
-    _add_connection(parser)
+    add_writing(parser)
 
 
 def _add_rules(parser: argparse.ArgumentParser) -> None:
@@ -198,11 +175,6 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
             default=None,
             help="hard, or soft",
         )
-
-
-def _add_connection(parser: argparse.ArgumentParser) -> None:
-    add_config(parser)
-    add_change(parser)
 
 
 def _read(args: argparse.Namespace, measured: Measured) -> tuple[Snapshot, Snapshot]:
