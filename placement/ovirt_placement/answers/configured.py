@@ -22,8 +22,6 @@ from ovirt_service.errors import UserError
 
 # -- Sections of the configuration that other commands read: they define how to read them.
 # A package names its section and its settings as an entry point of this group.
-
-
 GROUP = "ovirt_placement.sections"
 
 

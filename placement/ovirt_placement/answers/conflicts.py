@@ -31,8 +31,6 @@ from ovirt_placement.rules.asks import Ask, asks, parts_of
 from ovirt_placement.rules.constraints import AtMost
 
 # -- Hard groups, placement rules and keys that cannot be satisfied together, as data and in a sentence.
-
-
 NEEDS_PLANNER = "needs OR-Tools: install ovirt-placement[planner]"
 _Parts = Sequence[Sequence[Ask]]
 
@@ -174,8 +172,6 @@ def remark(one: ContradictionFound) -> str:
 
 
 # -- Affinity groups that ask for opposite things, and hard rules that cannot all be satisfied together.
-
-
 _UNKNOWN = "not known whether they can be satisfied together"
 
 #: What a conflict of each type is, in words.

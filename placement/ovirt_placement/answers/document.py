@@ -24,8 +24,6 @@ from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
 
 # -- What every answer as data says of itself: its kind, the version of all that stands in it, its age.
-
-
 #: Grows when something that programs may rely on goes, or changes its meaning; not when something is added.
 VERSION: Literal[1] = 1
 
@@ -57,8 +55,6 @@ class ChangeDocument(Document, frozen=True, kw_only=True):
 
 
 # -- How long something is estimated to take, in words that are no more exact than the estimate.
-
-
 _A_MINUTE = 60
 _AN_HOUR = 60 * _A_MINUTE
 
@@ -117,8 +113,6 @@ def none_text(proven: bool, what: str, otherwise: str) -> str:
 
 
 # -- Says a rule's reasons in sentences, and as data: with names next to ids.
-
-
 #: How many names of a longer list a person reads.
 MOST_NAMES = 8
 
@@ -215,8 +209,6 @@ def find(word: str, wanted: str, items: Iterable[Item], snapshot: Snapshot | Non
 
 
 # -- How old an answer may be: what is known of the engine, of old if need be, and the date of an answer.
-
-
 #: Long enough for an inventory of this machine to hand over the state of a large engine, in seconds.
 _A_MOMENT = 2.0
 #: So long is waited for an engine that hangs, where something older is known.

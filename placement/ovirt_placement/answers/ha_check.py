@@ -26,8 +26,6 @@ from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
 
 # -- The failure domains that the configuration names, by a list of hosts or by their tags.
-
-
 Domains = tuple[Domain, ...]
 
 
@@ -80,8 +78,6 @@ def _hosts(word: str, domain: str, snapshot: Snapshot) -> list[str]:
 
 
 # -- Whether highly available VMs would be started again if hosts failed.
-
-
 #: How much work a check does by each measure, by default.
 DEFAULT_STEPS = DEFAULT_BUDGET
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -27,6 +27,11 @@ GroupOrRule = Annotated[NamedGroup, named_group]
 
 _Record = TypeVar("_Record", bound=Record)
 _Reader = Callable[[Any, Snapshot], Any]
+
+
+def names_of(named: Iterable[Named]) -> str:
+    """The names of these, with commas between them."""
+    return ", ".join(one.name for one in named)
 
 
 def with_names(kind: type[_Record], source: object, snapshot: Snapshot, /, **others: Any) -> _Record:

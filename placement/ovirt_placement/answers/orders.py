@@ -88,8 +88,6 @@ class StoreChangeDocument(ChangeDocument, frozen=True, kw_only=True, tag="store_
 
 
 # -- How far maintenance runs are: which hosts are done, and what the one that has its turn waits for.
-
-
 #: In words, of a host.
 PHASES = {
     HostPhase.WAITING: "waits",

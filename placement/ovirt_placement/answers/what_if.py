@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated
 
 from ovirt_placement.answers.document import Document, fewest_text, unit_name
-from ovirt_placement.answers.naming import GroupOrRule, NamedCluster, NamedHost, NamedVm, with_names
+from ovirt_placement.answers.naming import GroupOrRule, NamedCluster, NamedHost, NamedVm, names_of, with_names
 from ovirt_placement.answers.plans.maintenance import (
     EvacuationRecord,
     ForeseenMove,
@@ -172,7 +172,7 @@ def lines(found: WhatIfDocument) -> Iterator[str]:
     by_priority = len({start.priority for start in found.starts} - {None}) > 1
     yield from (_start_text(start, by_priority=by_priority) for start in found.starts)
     if found.stopped:
-        yield f"stay down, since they are not highly available: {_names(found.stopped)}"
+        yield f"stay down, since they are not highly available: {names_of(found.stopped)}"
     for one in found.clusters:
         yield from _cluster_text(one, further="further " if found.maintenance else "")
     yield from (f"--fail-if: {one}" for one in found.fails)
@@ -208,7 +208,7 @@ def _cluster_text(one: ForeseenCluster, further: str) -> Iterator[str]:
         yield f"  not repaired: {title(rule.groups)}{asks}"
         yield from (f"    - {reason}" for reason in rule.because)
     if one.barred:
-        yield f"  {_names(one.barred)}, which {be(len(one.barred))} down, could start on no host any more"
+        yield f"  {names_of(one.barred)}, which {be(len(one.barred))} down, could start on no host any more"
     if one.unjudged_starts:
         yield f"  not known whether a host would take {counted(one.unjudged_starts, 'VM')} more that are down"
     if one.failures_now or one.failures_changed:
@@ -228,12 +228,8 @@ def _count(known: ForeseenFailures | None) -> str:
 
 def _rule_text(rule: ForeseenRule) -> str:
     what = title(rule.groups) + (f", {_hardness(rule)}" if rule.groups else "")
-    return f"{what}: {rule.asks} ({_names(rule.vms)})"
+    return f"{what}: {rule.asks} ({names_of(rule.vms)})"
 
 
 def _hardness(rule: ForeseenRule) -> str:
     return "hard" if rule.hard else "soft"
-
-
-def _names(named: Iterable[Named]) -> str:
-    return ", ".join(one.name for one in named)

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 
 # -- Who runs a command: the person, not the user that sudo or su made of them.
-
-
 #: What the kernel remembers of the login that a process comes from, through sudo and su; this if of none.
 _LOGIN = Path("/proc/self/loginuid")
 _NONE = 2**32 - 1
@@ -51,8 +49,6 @@ def login_name() -> str:
 
 
 # -- Opens and reads parts of the store for a command.
-
-
 _Part = TypeVar("_Part", bound=StoreAccess)
 _Answer = TypeVar("_Answer")
 _Nothing = TypeVar("_Nothing")

@@ -12,7 +12,6 @@ Follow the engine's events, and publish its state for the plugins, the enforcer 
 machine, until SIGTERM. See docs/inventory.md.
 """
 
-
 EXAMPLES = "  ovirt-placement inventory run --config /etc/ovirt-placement/east.toml\n"
 
 

@@ -89,8 +89,6 @@ def opened_store(args: argparse.Namespace, *, create: bool = True) -> AbstractCo
 
 
 # -- Prints what was changed of placement keys, for people and for programs.
-
-
 #: How much of a change is printed for a person.
 _MOST_LINES = 20
 
@@ -227,8 +225,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 # -- `ovirt-placement keys`: sets placement keys, and shows what is wrong with them and how they place a VM.
-
-
 DESCRIPTION = """\
 Set placement keys, which draw VMs to some hosts and keep them off others, and look at what they do. See
 docs/placement-keys.md.
@@ -246,7 +242,6 @@ PRUNE = """\
 Remove the keys of clusters, hosts, VMs, data centers, networks, vNIC profiles, disks and NICs that the engine
 no longer has, and the sticky copies of VMs that are gone (otherwise removed after a week).
 """
-
 
 DEFINE_EXAMPLES = "  ovirt-placement keys define rack --cluster blue --values node1=1 node2=2 --default 0\n"
 SET_EXAMPLES = """\

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 
 # -- What a placement rule is made of, as options.
-
-
 _WORDS = (
     "names or ids, tag:NAME, group:NAME (an affinity group), label:NAME (an affinity label) or search:SEARCH"
     " (of the engine)"
@@ -253,8 +251,6 @@ def _with_domains(args: argparse.Namespace, rule: PlacementRule) -> PlacementRul
 
 
 # -- `ovirt-placement rules`: placement rules, which ask of VMs what no affinity group can.
-
-
 DESCRIPTION = """\
 Placement rules ask what no affinity group can: a limit of VMs per host or per failure domain, even
 spread, exclusive hosts, licences; and which VMs restart after which others. See docs/placement-rules.md.

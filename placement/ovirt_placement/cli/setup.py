@@ -224,8 +224,6 @@ def intended(args: argparse.Namespace, tasks: Sequence[SetupTask]) -> tuple[Snap
 
 
 # -- Sends what is planned for a policy, and looks whether the engine kept it.
-
-
 def carry_out(connection: EngineConnection, task: SetupTask, args: argparse.Namespace) -> SetupOutcome:
     """Raises `UserError` for what goes wrong, but for what speaks against one policy of several."""
     try:
@@ -290,13 +288,10 @@ def _check(task: SetupTask) -> None:
 
 
 # -- `ovirt-placement setup`: a scheduling policy with our units, and clusters that use it.
-
-
 DESCRIPTION = """\
 Make or update a scheduling policy with our units, and let clusters use it; with --undo, give back what was
 before. A second run changes nothing. The user needs to be a SuperUser. See docs/setup.md.
 """
-
 
 EXAMPLES = """\
   ovirt-placement setup --cluster blue --dry-run

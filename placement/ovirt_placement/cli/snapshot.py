@@ -23,7 +23,6 @@ Print the engine's state, with the placement keys of the store, as a cluster sta
 (docs/state-file.md): for --state of other commands, the simulator, or a bug report.
 """
 
-
 EXAMPLES = "  ovirt-placement snapshot --statistics --devices > cluster.json\n"
 
 

@@ -37,7 +37,6 @@ RESTORE = "Restore a backup, all of it or nothing. Stop the services first.\n"
 
 INIT = "Make a lost store again, empty: open migrations, cooldowns and placement keys are forgotten.\n"
 
-
 INIT_EXAMPLES = "  ovirt-placement store init\n"
 
 BACKUP_EXAMPLES = "  ovirt-placement store backup store-2026-01-31.backup\n"

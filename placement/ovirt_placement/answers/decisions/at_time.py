@@ -26,8 +26,6 @@ from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
 
 # -- Reads a moment as an administrator writes it: 02:13, yesterday 02:13, 2026-01-31 02:13.
-
-
 _CLOCK: Final = re.compile(r"(today +|yesterday +)?(\d{1,2}:\d\d)(:\d\d)?")
 _FORMS: Final = "write 02:13, yesterday 02:13, 2026-01-31 02:13 or 2026-01-31T02:13:00+01:00"
 
@@ -54,8 +52,6 @@ def read_moment(text: str, now: float, zone: tzinfo | None = None) -> float:
 
 
 # -- What the engine's own events say of VMs that did not start, and of hosts that its own filters refused.
-
-
 #: Two notes of one refusal are at most so far apart, in seconds: clocks of engine and proxy may differ.
 NEAR_SECONDS = 10.0
 
@@ -121,8 +117,6 @@ def _parts(sentence: str) -> Sequence[str]:
 
 
 # -- Why a VM did not start, or went where it went, at some moment: the decisions next to it.
-
-
 #: The weights of a decision follow its filters at once.
 _ONE_DECISION_SECONDS = 60.0
 #: Who asks about 02:13 means that minute.

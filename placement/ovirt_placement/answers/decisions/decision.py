@@ -210,8 +210,6 @@ def decision_rows(found: PastDecision) -> list[tuple[object, ...]]:
 
 
 # -- What would have let a VM start that was refused on every host, as far as the record says.
-
-
 #: How many ways a person reads, the simplest first.
 _MOST_REMEDIES = 5
 

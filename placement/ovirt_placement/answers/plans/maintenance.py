@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from ovirt_placement.answers.document import duration_text, fewest_rounds_text, fewest_text
-from ovirt_placement.answers.naming import NamedCluster, NamedHost, NamedVm, with_names
+from ovirt_placement.answers.naming import NamedCluster, NamedHost, NamedVm, names_of, with_names
 from ovirt_placement.answers.plans.plan import NamedObstacle, kept_text, named_obstacles, reason
 from ovirt_placement.answers.plans.text import after_text, migration_text
 from ovirt_placement.forecast.maintenance import Evacuation, Staying
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.amounts import counted
-from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
 from ovirt_placement.planning.maintenance.data import MaintenancePlan, Relaxation, Round
 from ovirt_placement.planning.obstacles import ObstacleKind
@@ -101,7 +100,7 @@ def staying_vm(one: Staying, snapshot: Snapshot) -> StayingVm:
 
 def evacuation_text(found: EvacuationRecord) -> Iterator[str]:
     """The answer as a person reads it."""
-    hosts = ", ".join(host.name for host in found.hosts)
+    hosts = names_of(found.hosts)
     yield f"Maintenance of {hosts} in cluster {found.cluster.name}: {_evacuation_summary(found)}"
     for number, move in enumerate(found.moves, 1):
         yield f"  {number}. {move_text(move)}"
@@ -135,8 +134,6 @@ def _evacuation_summary(found: EvacuationRecord) -> str:
 
 
 # -- A plan of rolling maintenance as data: rounds, each VM's moves, bounds, and why hosts get no round.
-
-
 #: Grows when something that programs may rely on goes, or changes its meaning; not when something is added.
 FORMAT: Literal[1] = 1
 
@@ -267,11 +264,11 @@ def _round_text(number: int, one: MaintenanceRound) -> Iterator[str]:
         count = sum(len(move.vms) for move in one.moves)
         empty = f"{counted(count, 'migration')}, about {duration_text(one.migrating_seconds)}"
     out = f"then out for {duration_text(one.maintenance_seconds)}"
-    yield f"Round {number}: {_names(one.hosts)} ({empty}; {out})"
+    yield f"Round {number}: {names_of(one.hosts)} ({empty}; {out})"
     for place, move in enumerate(one.moves, 1):
         yield f"  {place}. {move_text(move)}"
     if one.stopped:
-        yield f"  stopped meanwhile, as you agreed to: {_names(one.stopped)}"
+        yield f"  stopped meanwhile, as you agreed to: {names_of(one.stopped)}"
     for moved in one.moved_by_engine:
         yield f"  {moved_by_engine_text(moved)}"
 
@@ -294,15 +291,13 @@ def _left_text(left: HostWithoutRound) -> Iterator[str]:
 def _relaxed_text(one: RelaxedObstacle) -> str:
     groups = " and ".join(group.title for group in one.obstacle.groups)
     stop = " ".join(f"--stop {vm.name}" for vm in one.obstacle.vms)
-    stays = f"Once {_names(one.obstacle.vms)} may be migrated, or with {stop}" if one.held else f"With {stop}"
+    stays = (
+        f"Once {names_of(one.obstacle.vms)} may be migrated, or with {stop}" if one.held else f"With {stop}"
+    )
     relaxed = {
         ObstacleKind.RULE: f"Without {groups}",
         ObstacleKind.STAYS: stays,
     }.get(ObstacleKind(one.obstacle.kind), "Without the HA reservation of the cluster")
     if not one.hosts:
         return f"{relaxed} alone, there is still no round for any of them."
-    return f"{relaxed}, there is a round for {_names(one.hosts)} as well."
-
-
-def _names(named: Iterable[Named]) -> str:
-    return ", ".join(one.name for one in named)
+    return f"{relaxed}, there is a round for {names_of(one.hosts)} as well."

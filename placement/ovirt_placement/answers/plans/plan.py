@@ -26,8 +26,6 @@ from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.verdict import Reason, sentence
 
 # -- What stands in the way of a repair, a migration or a plan: in sentences, and as data with names.
-
-
 _KIND = ObstacleKind
 
 #: Each kind with its fields in braces; ids become names.
@@ -178,8 +176,6 @@ def _and(names: Collection[str]) -> str:
 
 
 # -- Plans as data: what `ovirt-enforcer plan --json` prints, `apply` reads, and the history keeps.
-
-
 #: What steps are for that concern no violated group.
 _PURPOSES: Final = {
     StepPurpose.ROOM: "makes room for the next steps",

@@ -76,8 +76,6 @@ def _ids(documents: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
 
 
 # -- How a plan would go, step by step: when, on which hosts, what waits for what, and where it leads.
-
-
 #: A step, or a plan, as its document has it.
 Document = Mapping[str, Any]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ovirt_placement.answers.document import fewest_text, none_text
+from ovirt_placement.answers.naming import names_of
 from ovirt_placement.answers.plans.plan import (
     ClusterPlan,
     DroppedStep,
@@ -14,7 +15,7 @@ from ovirt_placement.answers.plans.plan import (
     RemainingRule,
 )
 from ovirt_placement.model.amounts import counted
-from ovirt_placement.model.names import Named, NamedGroup
+from ovirt_placement.model.names import NamedGroup
 from ovirt_placement.planning.maintenance.data import Leaving
 from ovirt_placement.planning.maintenance.verification import HOMEWARD
 from ovirt_placement.planning.undoing import STRATEGY as UNDO
@@ -34,14 +35,14 @@ def plan_lines(plan: ClusterPlan) -> list[str]:
     if plan.not_now is not None:
         lines.append(f"  Not now: {plan.not_now}")
     if plan.crowded:
-        lines.append(f"  Takes of the headroom of {_names(plan.crowded)}: {_needs_it(plan)}")
+        lines.append(f"  Takes of the headroom of {names_of(plan.crowded)}: {_needs_it(plan)}")
     for cost in plan.costs:
         lines.append(
-            f"  If {_failing(cost)} failed afterwards, {_names(cost.vms)} would not restart:"
+            f"  If {_failing(cost)} failed afterwards, {names_of(cost.vms)} would not restart:"
             " the rules that are repaired leave no other host"
         )
     for rule in plan.remaining:
-        lines.append(f"  Not repaired: {rule_text(rule)} ({_names(rule.vms)})")
+        lines.append(f"  Not repaired: {rule_text(rule)} ({names_of(rule.vms)})")
         lines += (f"    - {reason}" for reason in rule.because)
     if plan.reservation is not None:
         lines += (f"  {line}" for line in reservation_text(plan.reservation))
@@ -94,7 +95,7 @@ def reservation_text(reservation: PlannedReservation) -> Iterator[str]:
         none = none_text(reservation.proven, "legal migrations restore it", untried)
         yield f"The HA reservation is not restored: {reservation.waits or none}"
     for failure in reservation.lost[:_MOST_FAILURES]:
-        yield f"  - if {_failing(failure)} failed, no home would be left for {_names(failure.vms)}"
+        yield f"  - if {_failing(failure)} failed, no home would be left for {names_of(failure.vms)}"
     if more := len(reservation.lost[_MOST_FAILURES:]):
         yield f"  - and {more} more failures"
 
@@ -140,7 +141,3 @@ def after_text(after: Iterable[int]) -> str:
     """The steps that one waits for, by their numbers from 1."""
     numbers = ", ".join(str(place + 1) for place in after)
     return f" (after {numbers})" if numbers else ""
-
-
-def _names(named: Iterable[Named]) -> str:
-    return ", ".join(one.name for one in named)

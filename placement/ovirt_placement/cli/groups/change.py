@@ -105,8 +105,6 @@ def intended(
 
 
 # -- Adds, changes and removes an affinity group: reads the engine, judges what is meant, and only then asks.
-
-
 _DISABLED = AffinityRule(enabled=False, positive=False, enforcing=False)
 
 

@@ -52,8 +52,6 @@ def run_lost(args: argparse.Namespace) -> int:
 
 
 # -- `ovirt-placement groups`: lists affinity groups, adds, changes and removes them.
-
-
 DESCRIPTION = "Look at the engine's affinity groups and change them. See docs/groups.md."
 
 ADD = "Add an affinity group. What the engine would refuse is refused with the reason.\n"

@@ -30,9 +30,8 @@ from ovirt_placement.model import AffinityGroup, AffinityRule, Snapshot, group_f
 from ovirt_placement.model.group_file import GroupEntry, GroupFile, Polarity
 from ovirt_service.errors import UserError
 
+
 # -- `ovirt-placement groups import` and `apply`: make affinity groups what a YAML file says.
-
-
 def import_groups(args: argparse.Namespace) -> int:
     """Run `groups import`: groups that the file lacks stay."""
     return _run(args, removing=False)
