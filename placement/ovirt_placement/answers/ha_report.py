@@ -39,7 +39,6 @@ from ovirt_placement.rules.failover.units import Domain
 from ovirt_service.errors import UserError
 
 _NOT_WAITING = "the engine goes by priorities alone, and may restart too early: "
-#: The verdict on a cluster.
 #: How many of the worst sets are reported where not all could be judged; JSON has them all.
 _TIGHTEST = 3
 #: Up to this number, each host is reported with its reasons; more hosts are counted by reason.
@@ -185,7 +184,8 @@ def notes(answer: HaCheckDocument) -> Iterator[str]:
         for one in found.not_waiting:
             yield f"{one.rule.title}: {_NOT_WAITING}{listed([vm.name for vm in one.vms])}"
         if found.outside:
-            yield f"Not counted in cluster {found.cluster.name}: {_outside(found)}"
+            outside = listed([one.sentence for one in found.outside])
+            yield f"Not counted in cluster {found.cluster.name}: {outside}"
 
 
 def _known_already(found: CheckedCluster) -> Iterator[str]:
@@ -199,10 +199,6 @@ def _known_already(found: CheckedCluster) -> Iterator[str]:
 
 def _domain(one: FailingUnit) -> str:
     return f"{one.domain} ({listed([host.name for host in one.hosts])})"
-
-
-def _outside(found: CheckedCluster) -> str:
-    return listed([one.sentence for one in found.outside])
 
 
 def _rows(found: CheckedCluster) -> list[tuple[str, ...]]:

@@ -19,8 +19,6 @@ from ovirt_placement.forecast.changes import (
     with_group,
     with_host,
     with_keys,
-    with_policies,
-    with_rules,
     with_vm,
     without_group,
 )
@@ -112,8 +110,9 @@ def changed_keys(state: Snapshot, change: KeyChange, against: Sequence[str] = ()
 
 def changed_rules(state: Snapshot, change: RuleChange, against: Sequence[str] = ()) -> Change:
     """With the rules as they are to be, in the clusters of those that come, change or go."""
-    after = with_rules(state, change)
     names = {*change.remove, *(rule.name for rule in change.put)}
+    kept = (rule for rule in state.placement_rules if rule.name not in names)
+    after = replace(state, placement_rules=(*kept, *change.put))
     clusters = [
         found.cluster
         for each in (state, after)
@@ -127,7 +126,13 @@ def changed_policies(
     state: Snapshot, policies: Mapping[str, Policy], keys: Iterable[PlacementKey], against: Sequence[str] = ()
 ) -> Change:
     """With other policies, by cluster, and with the special keys that their clusters are given."""
-    after = with_keys(with_policies(state, policies), KeyChange(put=tuple(keys)))
+    clusters = tuple(
+        replace(one, policy=policy.factors, scheduling_policy=policy.external)
+        if (policy := policies.get(one.id))
+        else one
+        for one in state.clusters
+    )
+    after = with_keys(replace(state, clusters=clusters), KeyChange(put=tuple(keys)))
     return Change(after, policies, against)
 
 

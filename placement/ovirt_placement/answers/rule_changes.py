@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
@@ -56,27 +56,33 @@ class Checking:
 
     def wrong(self, standing: Mapping[str, PlacementRule], change: RuleChange) -> list[str]:
         """Whom rules name that is not there, and that they cannot be satisfied, in sentences."""
-        rules = _rules_after(standing, change)
-        return [
-            *_each(replace(self._engine, placement_rules=rules), {rule.name for rule in change.put}),
-            *self._together(standing, change),
+        snapshot, names = self._after(standing, change), {rule.name for rule in change.put}
+        found = [
+            f"placement rule {found.rule.name}: {wrong}"
+            for found in resolved_rules(snapshot)
+            if found.rule.name in names
+            for wrong in rule_problems(snapshot, found)
         ]
+        ids = {rule.id for rule in change.put}
+        for one in self._check(snapshot).contradictions if ids else ():
+            if not ids.isdisjoint(group.id for group in one.groups):
+                found.append(sentence(one, whole=False))
+        return found
 
     def unproven(self, standing: Mapping[str, PlacementRule], change: RuleChange) -> list[str]:
         """Of which rules it is not known whether they can be satisfied, in sentences."""
-        return list(open_questions(self._after(standing, change))) if change.put else []
+        return list(open_questions(self._check(self._after(standing, change)))) if change.put else []
 
-    def _together(self, standing: Mapping[str, PlacementRule], change: RuleChange) -> Iterator[str]:
-        put = {rule.id for rule in change.put}
-        for one in self._after(standing, change).contradictions if put else ():
-            if not put.isdisjoint(group.id for group in one.groups):
-                yield sentence(one, whole=False)
-
-    def _after(self, standing: Mapping[str, PlacementRule], change: RuleChange) -> RulesCheckDocument:
+    def _after(self, standing: Mapping[str, PlacementRule], change: RuleChange) -> Snapshot:
         """With all rules as they are to stand."""
-        rules = _rules_after(standing, change)
+        after = {**standing, **{rule.name: rule for rule in change.put}}
+        rules = tuple(rule for name, rule in sorted(after.items()) if name not in change.remove)
+        return replace(self._engine, placement_rules=rules)
+
+    def _check(self, snapshot: Snapshot) -> RulesCheckDocument:
+        rules = snapshot.placement_rules
         if rules not in self._judged:
-            self._judged[rules] = rules_check_together(replace(self._engine, placement_rules=rules))
+            self._judged[rules] = rules_check_together(snapshot)
         return self._judged[rules]
 
 
@@ -86,15 +92,3 @@ def refuse_mistakes(rules: tuple[PlacementRule, ...]) -> None:
         for mistake in mistakes(rule):
             like = "" if rule.kind in EVERY_KIND else nearest(rule.kind, EVERY_KIND)
             raise UserError(f"placement rule {rule.name}: {mistake}{like}")
-
-
-def _rules_after(standing: Mapping[str, PlacementRule], change: RuleChange) -> tuple[PlacementRule, ...]:
-    after = {**standing, **{rule.name: rule for rule in change.put}}
-    return tuple(rule for name, rule in sorted(after.items()) if name not in change.remove)
-
-
-def _each(snapshot: Snapshot, names: Container[str]) -> Iterator[str]:
-    """What is wrong with rules of these names, among all."""
-    for found in resolved_rules(snapshot):
-        for wrong in rule_problems(snapshot, found) if found.rule.name in names else ():
-            yield f"placement rule {found.rule.name}: {wrong}"

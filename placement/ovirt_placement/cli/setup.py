@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -103,14 +104,6 @@ def write_keys(args: argparse.Namespace, policy: str, plan: SetupPlan) -> None:
         store.change(lambda there: _decided_keys(args, policy, plan, there), set_by=login_name())
 
 
-def policies_given_for(args: argparse.Namespace) -> frozenset[str]:
-    """The names of the policies for which clusters were given keys; none where the store does not answer."""
-    try:
-        return frozenset(one.policy for one in _default_keys(args).given)
-    except UserError:
-        return frozenset()
-
-
 def _default_keys(args: argparse.Namespace) -> DefaultKeys:
     return stored(DefaultKeyStore, args, DefaultKeyStore.read, DefaultKeys())
 
@@ -186,7 +179,10 @@ def _undoings(
     for head in heads:
         yield SetupTask(head.name, _undoing(connection, head.name, going), overview.users)
     # A policy may have been renamed or removed since its clusters were given keys.
-    for name in sorted(policies_given_for(args) - {head.name for head in heads}):
+    given_for: set[str] = set()
+    with suppress(UserError):  # the store does not answer
+        given_for = {one.policy for one in _default_keys(args).given}
+    for name in sorted(given_for - {head.name for head in heads}):
         yield SetupTask(name, _undoing(connection, name, going), overview.users)
 
 

@@ -72,17 +72,13 @@ def _init(args: argparse.Namespace) -> int:
     before = _content(args)
     with _opened(args, create=not args.dry_run) as database:
         if before is None and not args.dry_run:
-            _make_again(args, database)
+            engine, act = _recorded_by(args, UserActionKind.STORE_INIT)
+            database.begin_again(lambda connection: record(EngineRows(connection, engine), act))
         after = before or _WITH_A_RECORD
         state = "is there" if before else "would be made, empty" if args.dry_run else "made, empty"
         changed = before is None
         _report(args, database, (before, after), f"store {database.name}: {state}", changed=changed)
     return 0
-
-
-def _make_again(args: argparse.Namespace, database: Database) -> None:
-    engine, act = _recorded_by(args, UserActionKind.STORE_INIT)
-    database.begin_again(lambda connection: record(EngineRows(connection, engine), act))
 
 
 def _backup(args: argparse.Namespace) -> int:
@@ -100,7 +96,8 @@ def _restore(args: argparse.Namespace) -> int:
     after = StoreContent(backup.count_of(found) + _WITH_A_RECORD.rows)
     with _opened(args, create=False) as database:
         if not args.dry_run:
-            said = f"{counted(_restored(args, database, found), 'row')} restored"
+            by = _recorded_by(args, UserActionKind.STORE_RESTORE, str(args.file))
+            said = f"{counted(backup.restore(database, found, by, replace=args.replace), 'row')} restored"
         else:
             if before is None:
                 backup.check_rows(found)
@@ -109,11 +106,6 @@ def _restore(args: argparse.Namespace) -> int:
             said = f"{counted(backup.count_of(found), 'row')} would be restored"
         _report(args, database, (before, after), f"store {database.name}: {said}", changed=True)
     return 0
-
-
-def _restored(args: argparse.Namespace, database: Database, found: backup.Backup) -> int:
-    by = _recorded_by(args, UserActionKind.STORE_RESTORE, str(args.file))
-    return backup.restore(database, found, by, replace=args.replace)
 
 
 def _content(args: argparse.Namespace) -> StoreContent | None:

@@ -10,11 +10,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from ovirt_placement.engine.reading.policies import Policy
-from ovirt_placement.model import AffinityGroup, Cluster, Snapshot
+from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.rules.memory import with_left
 from ovirt_placement.store.keys import KeyChange, KeyPlace
-from ovirt_placement.store.placement_rules import RuleChange
 
 #: What can be asked about; of each, what stands for it where no number is given.
 MEASURES: Final = {
@@ -51,25 +49,6 @@ def with_keys(snapshot: Snapshot, change: KeyChange) -> Snapshot:
     gone = {KeyPlace.of(key) for key in (*change.remove, *change.put)}
     kept = (key for key in snapshot.placement_keys if KeyPlace.of(key) not in gone)
     return replace(snapshot, placement_keys=(*kept, *change.put))
-
-
-def with_rules(snapshot: Snapshot, change: RuleChange) -> Snapshot:
-    """With placement rules changed: some go, and others come in the place of those of their names."""
-    gone = {*change.remove, *(rule.name for rule in change.put)}
-    kept = (rule for rule in snapshot.placement_rules if rule.name not in gone)
-    return replace(snapshot, placement_rules=(*kept, *change.put))
-
-
-def with_policies(snapshot: Snapshot, policies: Mapping[str, Policy]) -> Snapshot:
-    """With other policies of clusters, by cluster."""
-
-    def changed(cluster: Cluster) -> Cluster:
-        policy = policies.get(cluster.id)
-        if policy is None:
-            return cluster
-        return replace(cluster, policy=policy.factors, scheduling_policy=policy.external)
-
-    return replace(snapshot, clusters=tuple(map(changed, snapshot.clusters)))
 
 
 def with_host(snapshot: Snapshot, like: str, count: int) -> Snapshot:

@@ -34,7 +34,8 @@ def test_a_vm_that_no_host_may_take(asking: StateAsking) -> None:
         == "VM web of cluster cluster1: no host may take it."
     )
     assert (
-        asking.run(0, "where web", vm("v1", name="web"))[0] == "VM web of cluster cluster1: no host is there.\n"
+        asking.run(0, "where web", vm("v1", name="web"))[0]
+        == "VM web of cluster cluster1: no host is there.\n"
     )
     assert "has no hosts" in asking.run(2, "why web", vm("v1", name="web"))[1]
 

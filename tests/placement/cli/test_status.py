@@ -19,6 +19,7 @@ from tests.builders import APART, SOFT_APART, TOGETHER, group, host, snapshot, v
 from tests.kit.served import ServedInventory
 from tests.placement.cli.documents import plain
 from tests.placement.cli.live_engine import Starting
+from tests.placement.cli.state_asking import StateAsking
 from tests.placement.sockets import refusing_port
 from tests.plugins.published import Publisher
 
@@ -61,9 +62,14 @@ IN_NUMBERS = {
 }
 
 
-def test_a_state_file_in_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "state.json"
-    file.write_bytes(state_file.dumps(STATE))
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    written = tmp_path / "state.json"
+    written.write_bytes(state_file.dumps(STATE))
+    return written
+
+
+def test_a_state_file_in_numbers(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["status", "--state", str(file), "--json"]) == 3
     found = plain(capsys.readouterr().out)
     assert found["clusters"] == [IN_NUMBERS]
@@ -83,14 +89,12 @@ def test_a_state_file_in_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[s
     [(("leave",), "leave", True), (("leave",), "leaf", False), ((), "leaf", True), (("leave",), "", True)],
 )
 def test_a_tag_of_the_configuration_that_nothing_in_a_state_file_bears(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], tags: tuple[str, ...], tag: str, matched: bool
+    asking: StateAsking, tags: tuple[str, ...], tag: str, matched: bool
 ) -> None:
     """A file without any tag was made without them: of that nothing is known."""
-    file, config = tmp_path / "state.json", tmp_path / "config.toml"
-    file.write_bytes(state_file.dumps(snapshot(host("h1"), vm("v1", "h1", tags=tags))))
-    config.write_text(f'[engine]\nurl = "https://engine"\n[enforcer]\nexclude_tag = "{tag}"\n')
-    assert main(["status", "--state", str(file), "--config", str(config), "--json"]) == (0 if matched else 3)
-    reasons = plain(capsys.readouterr().out)["reasons"]
+    asking.configuration = f'[engine]\nurl = "https://engine"\n[enforcer]\nexclude_tag = "{tag}"\n'
+    parts = host("h1"), vm("v1", "h1", tags=tags)
+    reasons = asking.data(0 if matched else 3, "status", *parts)["reasons"]
     named = ["a name matches nothing: [enforcer] exclude_tag: there is no tag leaf"]
     assert [one.partition(";")[0] for one in reasons] == ([] if matched else named)
 
@@ -236,12 +240,10 @@ def test_it_answers_where_nothing_is_known(away: str, capsys: pytest.CaptureFixt
 def test_other_questions_are_answered_of_old_only_when_that_is_wanted(
     of_old: str,
     question: str,
-    tmp_path: Path,
+    file: Path,
     capsys: pytest.CaptureFixture[str],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    file = tmp_path / "state.json"
-    file.write_bytes(state_file.dumps(STATE))
     status, answer = main([*question.split(), "--state", str(file)]), capsys.readouterr().out
     assert main([*question.split(), "--config", of_old, "--timeout", "5"]) == 2
     assert "the engine does not answer" in capsys.readouterr().err
