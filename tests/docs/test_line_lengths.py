@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-import pytest
-
 from tests.docs.generated import PAGES as GENERATED
 from tests.paths import CHECKOUT
 
@@ -43,19 +41,3 @@ def test_generated_pages_are_known() -> None:
 
 def test_lines_of_pages_are_short() -> None:
     assert [(page.name, line) for page in PAGES for line in too_long(page.read_text())] == []
-
-
-@pytest.mark.parametrize(
-    ("text", "lines"),
-    [
-        ("word " * 30, [1]),
-        ("short\n    indented " + "word " * 30, [2]),
-        ("```\n$ typed " + "word " * 30 + "\n```", [2]),
-        ("```\nprinted " + "word " * 30 + "\n```\n" + "word " * 30, [4]),
-        ("| cell | " + "word " * 30 + "|", []),
-        ("https://example.com/" + "a" * 120, []),
-        ("see https://example.com/" + "a" * 120 + " and more", [1]),
-    ],
-)
-def test_what_is_too_long_is_noticed(text: str, lines: list[int]) -> None:
-    assert list(too_long(text)) == lines

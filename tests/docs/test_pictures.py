@@ -59,8 +59,3 @@ def test_a_picture_is_small_and_loads_nothing(picture: Path) -> None:
     content = picture.read_text()
     assert len(content) < 6000
     assert not re.search(r"<script|<image|href=|@import|url\((?!#)", content)
-
-
-def test_what_cannot_be_read_is_noticed() -> None:
-    assert contrast("#000000", "#ffffff") == pytest.approx(21)
-    assert contrast("#808080", "#f6f8fa") < 4.5

@@ -18,7 +18,7 @@ from ovirt_placement.model.names import (
 )
 from ovirt_placement.model.record import Record
 
-#: Types of fields that tell what an id is of. Any function may stand there that makes the field's value of
+#: Types of fields that say what an id is of. Any function may stand there that makes the field's value of
 #: the one with ids, and the snapshot.
 NamedVm = Annotated[Named, named_vm]
 NamedHost = Annotated[Named, named_host]

@@ -83,14 +83,5 @@ def test_placement_keys_of_the_store_are_printed_but_for_those_of_what_is_gone(
     assert state_file.loads(printed("snapshot", "--config", str(tmp_path / "placement.toml"))) == state
 
 
-@pytest.mark.parametrize(
-    "arguments", [[], ["snapshot"], ["inventory"], ["inventory", "run"]], ids=lambda words: " ".join(words)
-)
-def test_help_shows_what_a_command_is_for(arguments: list[str]) -> None:
-    text = printed(*arguments, "--help").decode()
-    assert text.startswith("usage: ovirt-placement")
-    assert "show this help" in text
-
-
 def test_the_version_is_that_of_the_package() -> None:
     assert printed("--version").decode() == f"ovirt-placement {version('ovirt-placement')}\n"

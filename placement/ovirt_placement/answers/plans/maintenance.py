@@ -224,7 +224,7 @@ def maintenance_round(one: Round, snapshot: Snapshot) -> MaintenanceRound:
 
 
 def relaxed_obstacle(one: Relaxation, snapshot: Snapshot) -> RelaxedObstacle:
-    """Give it names, and tell whether its VMs are held back."""
+    """Give it names, and say whether its VMs are held back."""
     (obstacle,) = named_obstacles((one.obstacle,), snapshot)
     return with_names(RelaxedObstacle, one, snapshot, obstacle=obstacle, held=bool(one.obstacle.words))
 
