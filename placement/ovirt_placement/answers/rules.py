@@ -180,7 +180,9 @@ def rules_show(
     return RulesListDocument(
         rules=tuple(
             ListedRule(
-                rule_record(found, snapshot), author and author.changed_by, author and author.changed_at
+                rule_record(found, snapshot),
+                None if author is None else author.changed_by,
+                None if author is None else author.changed_at,
             )
             for found in resolved_rules(snapshot)
             if not names or found.rule.name in names
