@@ -17,6 +17,7 @@ from sqlalchemy import Connection, Engine, NullPool, create_engine, exc
 from ovirt_placement.store.connections import (
     BRING_BACK,
     RESTORE,
+    Fault,
     SharedReads,
     StoreFile,
     code_of,
@@ -256,12 +257,14 @@ class Database:
             return self._damaged(reason)
         else:
             fault = obstacle(self._path, reason)
-        if fault is not None:
-            return StoreAway(f"store {self.name}: {reason}: {fault.what}", fault.remedy)
         passes = isinstance(error, exc.OperationalError | exc.TimeoutError) or error.connection_invalidated
-        if passes or lacks_table(error):
-            return StoreAway(f"store {self.name}: {reason}")
+        if fault is not None or passes or lacks_table(error):
+            return self._away(reason, fault)
         return UserError(f"store {self.name}: {reason}")
+
+    def _away(self, reason: str, fault: Fault | None) -> StoreAway:
+        what = f"store {self.name}: {reason}"
+        return StoreAway(what) if fault is None else StoreAway(f"{what}: {fault.what}", fault.remedy)
 
     def _damaged(self, reason: str) -> StoreLost:
         return StoreLost(f"store {self.name}: is damaged ({reason})", f"{BRING_BACK}; the file is put aside")
@@ -360,9 +363,7 @@ class Database:
             )
 
     def _closed(self, path: Path, error: OSError) -> StoreAway:
-        fault = obstacle(path, str(error.strerror))
-        what = f"store {self.name}: {error.strerror}"
-        return StoreAway(what) if fault is None else StoreAway(f"{what}: {fault.what}", fault.remedy)
+        return self._away(str(error.strerror), obstacle(path, str(error.strerror)))
 
     def _lost(self) -> StoreLost:
         return StoreLost(f"store {self.name}: it was there, and is gone or empty", BRING_BACK)

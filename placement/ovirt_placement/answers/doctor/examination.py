@@ -6,8 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from ovirt_placement.answers.doctor import engine, machine, platform, policies
 from ovirt_placement.answers.doctor.finding import FoundProblem, NotInUse, problem
@@ -33,6 +32,9 @@ _NEWEST_EVENTS = 1000
 
 
 Result = FoundProblem | NotInUse
+_Subject = TypeVar("_Subject")
+#: What is looked at, and how.
+Checks = tuple[tuple[str, Callable[[_Subject], Iterable[Result]]], ...]
 
 
 @dataclass
@@ -63,6 +65,11 @@ class Seen:
     @property
     def enforcing(self) -> bool:
         return "enforce" in {self.enforcer.mode, self.enforcer.configured_mode}
+
+
+def _units(seen: Seen) -> Iterator[FoundProblem]:
+    answered = None if seen.proxy is None else discovery_answered_at(seen.proxy)
+    return engine.examine_units(seen.units, seen.events, answered)
 
 
 def _proxy(seen: Seen) -> Iterator[FoundProblem]:
@@ -108,16 +115,16 @@ def _policies(seen: Seen) -> Iterator[FoundProblem]:
 
 
 #: What only root may look at, then what the services' user may, each with what is looked at.
-_AS_CALLER: tuple[tuple[str, Callable[[Config], Iterable[Result]]], ...] = (
+_AS_CALLER: Checks[Config] = (
     ("the system", lambda config: platform.examine_system(config, platform.ROOT)),
     ("the services' users", platform.examine_services),
 )
-_HERE: tuple[tuple[str, Callable[[Config], Iterable[Result]]], ...] = (
+_HERE: Checks[Config] = (
     ("the configuration", machine.examine_sections),
     ("this machine", machine.examine_machine),
 )
-_CHECKS: tuple[tuple[str, Callable[[Seen], Iterable[Result]]], ...] = (
-    ("policy units", lambda seen: engine.examine_units(seen.units, seen.events, _discovered(seen))),
+_CHECKS: Checks[Seen] = (
+    ("policy units", _units),
     ("the proxy's connection", lambda seen: engine.examine_connection(seen.events, seen.now)),
     ("the proxy", _proxy),
     ("the proxy's record of decisions", _record),
@@ -138,11 +145,6 @@ _CHECKS: tuple[tuple[str, Callable[[Seen], Iterable[Result]]], ...] = (
 )
 
 
-def _discovered(seen: Seen) -> float | None:
-    """When the proxy, as far as there is one to ask, last answered the engine's discovery."""
-    return None if seen.proxy is None else discovery_answered_at(seen.proxy)
-
-
 class _Examination:
     """What has been found so far, and what could not be looked at."""
 
@@ -150,12 +152,13 @@ class _Examination:
         self.found: list[Result] = []
         self.not_examined: list[str] = []
 
-    def check(self, what: str, look: Callable[[], Iterable[Result]]) -> None:
-        """Look at one thing; what keeps us from it does not keep us from the next."""
-        try:
-            self.found.extend(look())
-        except UserError as error:
-            self.not_examined.append(f"{what}: {error}")
+    def check(self, checks: Checks[_Subject], subject: _Subject) -> None:
+        """Look at one thing after another; what keeps us from one does not keep us from the next."""
+        for what, look in checks:
+            try:
+                self.found.extend(look(subject))
+            except UserError as error:
+                self.not_examined.append(f"{what}: {error}")
 
     def problems(self) -> tuple[FoundProblem, ...]:
         return tuple(one for one in self.found if isinstance(one, FoundProblem))
@@ -186,8 +189,7 @@ def _examine_engine(
         proxy_named=named is not None,
         proxy_error=error,
     )
-    for what, look in _CHECKS:
-        examination.check(what, partial(look, seen))
+    examination.check(_CHECKS, seen)
     return root
 
 
@@ -264,12 +266,10 @@ def doctor(
     configuration does not say where the engine is.
     """
     as_caller, examination = _Examination(), _Examination()
-    for what, look in _AS_CALLER:
-        as_caller.check(what, partial(look, configuration))
+    as_caller.check(_AS_CALLER, configuration)
     identity.become_owner(configuration.folders, configuration.files)
     with connect(configuration.engine) as connection:
-        for what, look in _HERE:
-            examination.check(what, partial(look, configuration))
+        examination.check(_HERE, configuration)
         examination.found += as_caller.found
         examination.not_examined += as_caller.not_examined
         try:
