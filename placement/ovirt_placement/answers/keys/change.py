@@ -225,21 +225,17 @@ def _values(
 
 def _as_on_other_hosts(key: PlacementKey, snapshot: Snapshot) -> PlacementKey:
     """With the weight and the sticky flag that it has there, or else on another host of the cluster."""
-    alike = sorted(_of_its_cluster(key, snapshot), key=lambda other: other.resource != key.resource)
+    cluster = snapshot.host_by_id[key.resource].cluster
+    hosts = {host.id for host in snapshot.hosts_of_cluster[cluster]}
+    of_name = (one for one in snapshot.placement_keys if (one.level, one.name) == (NODE, key.name))
+    alike = sorted(
+        (one for one in of_name if one.resource in hosts), key=lambda one: one.resource != key.resource
+    )
     sticky = bool(alike) and alike[0].sticky
     if key.weight is not None and not sticky:
         raise UserError(f"{key_title(key, snapshot)}: keys of hosts have no weight, unless they are sticky")
     weight = alike[0].weight if sticky and key.weight is None else key.weight
     return replace(key, weight=weight, sticky=sticky)
-
-
-def _of_its_cluster(key: PlacementKey, snapshot: Snapshot) -> Iterator[PlacementKey]:
-    """The keys of its name on the hosts of the cluster that its host belongs to."""
-    cluster = snapshot.host_by_id[key.resource].cluster
-    alike = {host.id for host in snapshot.hosts_of_cluster[cluster]}
-    for other in snapshot.placement_keys:
-        if (other.level, other.name) == (NODE, key.name) and other.resource in alike:
-            yield other
 
 
 def _value(text: str) -> float | str:
