@@ -36,6 +36,13 @@ class Permission:
     on: tuple[str, str] | None
 
 
+class Role(NamedTuple):
+    """Whether it is of type admin, and the names of its permits."""
+
+    administrative: bool = False
+    permits: frozenset[str] = frozenset()
+
+
 class Grant(NamedTuple):
     """A permission that makes a person the user of a VM, as the VM shows it: it may be an inherited one."""
 
@@ -98,13 +105,12 @@ def permission_ids(element: xml.Element) -> frozenset[str]:
     return frozenset(xml.identity(entry) for entry in element.iter("permission"))
 
 
-def roles(content: bytes) -> dict[str, frozenset[str]]:
-    """Read `/roles?follow=permits`: the names of the permits, by the role's id."""
+def roles(content: bytes) -> dict[str, Role]:
+    """Read `/roles?follow=permits`, by the role's id."""
     found = {}
     for element in xml.elements(content, "role"):
-        permits = xml.children(element, "permits").get("permits")
-        listed = () if permits is None else permits.iterchildren("permit")
-        found[xml.identity(element)] = frozenset(
-            xml.text(xml.children(permit, "name").get("name")) for permit in listed
-        )
+        fields = xml.children(element, "administrative", "permits")
+        listed = fields["permits"].iterchildren("permit") if "permits" in fields else ()
+        permits = frozenset(xml.text(xml.children(permit, "name").get("name")) for permit in listed)
+        found[xml.identity(element)] = Role(xml.flag(fields.get("administrative")), permits)
     return found

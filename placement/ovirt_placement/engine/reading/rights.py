@@ -12,6 +12,7 @@ from lxml import etree
 from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.engine.connection.sso import Refused, UserTokens
 from ovirt_placement.engine.parsing import users, xml
+from ovirt_placement.engine.parsing.users import Role
 from ovirt_placement.model import Snapshot
 
 #: Where something is granted: kind and id, None for the whole system.
@@ -52,11 +53,11 @@ def read_rights(tokens: UserTokens, token: str) -> Rights:
         raise EngineAway("what answers sends something else than an engine", request_sent=True) from None
     permits: dict[Place, frozenset[str]] = {}
     for one in held:
-        permits[one.on] = permits.get(one.on, frozenset()) | roles.get(one.role, (False, frozenset()))[1]
+        permits[one.on] = permits.get(one.on, frozenset()) | roles.get(one.role, Role()).permits
     return Rights(
         user_id=root.user_id,
         user_name=name,
-        administrator=any(roles.get(one.role, (False,))[0] for one in held),
+        administrator=any(roles.get(one.role, Role()).administrative for one in held),
         permits=permits,
     )
 
@@ -70,17 +71,9 @@ def _name(tokens: UserTokens, token: str, user_id: str) -> str:
     return xml.text(xml.children(user, "user_name").get("user_name")) or user_id
 
 
-def _roles(tokens: UserTokens, token: str) -> dict[str, tuple[bool, frozenset[str]]]:
-    """By id, whether a role is of type admin, and its permits; who is no admin may not read them all."""
+def _roles(tokens: UserTokens, token: str) -> dict[str, Role]:
+    """The roles by id; none to who is no admin, who may not read them all."""
     try:
-        content = tokens.get(token, "/roles", follow="permits")
+        return users.roles(tokens.get(token, "/roles", follow="permits"))
     except Refused:
         return {}
-    permits = users.roles(content)
-    return {
-        xml.identity(element): (
-            xml.text(xml.children(element, "administrative").get("administrative")) == "true",
-            permits[xml.identity(element)],
-        )
-        for element in xml.elements(content, "role")
-    }

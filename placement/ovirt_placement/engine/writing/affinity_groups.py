@@ -9,7 +9,7 @@ from typing import Any
 
 from ovirtsdk4 import types
 
-from ovirt_placement.engine.connection.client import EngineConnection, Session
+from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import EngineFault, EngineSetupError
 from ovirt_placement.model import AffinityRule
 
@@ -42,45 +42,34 @@ class GroupEdit:
 
 def add_group(connection: EngineConnection, cluster_id: str, edit: GroupEdit) -> str:
     """Add a group, which the engine checks as a whole; return its id. Raises as `EngineConnection.get`."""
-    path = f"/clusters/{cluster_id}/affinitygroups"
-    added = _ask(connection, path, lambda sdk: _groups(sdk, cluster_id).add(_group(edit)))
+    added = _ask(connection, _path(cluster_id), lambda groups: groups.add(_group(edit)))
     return str(added.id)
 
 
 def edit_group(connection: EngineConnection, cluster_id: str, group_id: str, edit: GroupEdit) -> None:
     """Change a group, which the engine then checks as a whole. Raises what `EngineConnection.get` raises."""
-    path = f"/clusters/{cluster_id}/affinitygroups/{group_id}"
-    _ask(connection, path, lambda sdk: _service(sdk, cluster_id, group_id).update(_group(edit)))
+    _ask(connection, _path(cluster_id, group_id), lambda group: group.update(_group(edit)))
 
 
 def remove_group(connection: EngineConnection, cluster_id: str, group_id: str) -> None:
     """Remove a group, whatever its members. Raises what `EngineConnection.get` raises."""
-    path = f"/clusters/{cluster_id}/affinitygroups/{group_id}"
-    _ask(connection, path, lambda sdk: _service(sdk, cluster_id, group_id).remove())
+    _ask(connection, _path(cluster_id, group_id), lambda group: group.remove())
 
 
 def add_member(
     connection: EngineConnection, cluster_id: str, group_id: str, members: Members, member_id: str
 ) -> None:
     """Add one member; the engine looks neither at its cluster nor for conflicts."""
-    path = f"/clusters/{cluster_id}/affinitygroups/{group_id}/{members.replace('_', '')}"
-    _ask(
-        connection,
-        path,
-        lambda sdk: _members(sdk, cluster_id, group_id, members).add(_TYPES[members](id=member_id)),
-    )
+    path = _path(cluster_id, group_id, members.replace("_", ""))
+    _ask(connection, path, lambda listed: listed.add(_TYPES[members](id=member_id)))
 
 
 def remove_member(
     connection: EngineConnection, cluster_id: str, group_id: str, members: Members, member_id: str
 ) -> None:
     """Take one member out; the engine does not look at what is left."""
-    path = f"/clusters/{cluster_id}/affinitygroups/{group_id}/{members.replace('_', '')}/{member_id}"
-    _ask(
-        connection,
-        path,
-        lambda sdk: _members(sdk, cluster_id, group_id, members).service(member_id).remove(),
-    )
+    path = _path(cluster_id, group_id, members.replace("_", ""), member_id)
+    _ask(connection, path, lambda member: member.remove())
 
 
 _TYPES: dict[Members, Callable[..., Any]] = {
@@ -91,18 +80,8 @@ _TYPES: dict[Members, Callable[..., Any]] = {
 }
 
 
-def _groups(sdk: Session, cluster_id: str) -> Any:
-    clusters = sdk.system_service().clusters_service()
-    return clusters.cluster_service(cluster_id).affinity_groups_service()
-
-
-def _service(sdk: Session, cluster_id: str, group_id: str) -> Any:
-    return _groups(sdk, cluster_id).group_service(group_id)
-
-
-def _members(sdk: Session, cluster_id: str, group_id: str, members: Members) -> Any:
-    service = _service(sdk, cluster_id, group_id)
-    return getattr(service, f"{members}_service")()
+def _path(cluster_id: str, *below: str) -> str:
+    return "/".join((f"/clusters/{cluster_id}/affinitygroups", *below))
 
 
 def _group(edit: GroupEdit) -> types.AffinityGroup:
@@ -127,10 +106,11 @@ def _rule(rule: AffinityRule | None) -> types.AffinityRule | None:
     return types.AffinityRule(enabled=rule.enabled, positive=rule.positive, enforcing=rule.enforcing)
 
 
-def _ask(connection: EngineConnection, path: str, request: Callable[[Session], Any]) -> Any:
+def _ask(connection: EngineConnection, path: str, request: Callable[[Any], Any]) -> Any:
+    """Make a request of the SDK's service for what is at a path."""
     try:
         with connection.session(path) as sdk:
-            return request(sdk)
+            return request(sdk.system_service().service(path[1:]))
     except EngineFault as fault:
         if fault.code != 403:
             raise

@@ -53,8 +53,7 @@ def _act(
     path = f"/{collection}/{identity}/{action}"
     try:
         with checked(check), connection.session(path) as sdk:
-            services = getattr(sdk.system_service(), f"{collection}_service")()
-            service = getattr(services, f"{collection.removesuffix('s')}_service")(identity)
+            service = sdk.system_service().service(f"{collection}/{identity}")
             getattr(service, action)(query={"correlation_id": correlation_id}, **arguments)
     except EngineFault as fault:
         kinds = {409: Conflict, 403: PermissionDenied, 400: Refused, 404: Refused}
@@ -123,5 +122,5 @@ def finish_upgrade(connection: EngineConnection, cluster_id: str, correlation_id
 
 def _upgrade(connection: EngineConnection, cluster_id: str, correlation_id: str, **arguments: Any) -> None:
     with connection.session(f"/clusters/{cluster_id}/upgrade") as sdk:
-        service = sdk.system_service().clusters_service().cluster_service(cluster_id)
+        service = sdk.system_service().service(f"clusters/{cluster_id}")
         service.upgrade(query={"correlation_id": correlation_id}, **arguments)
