@@ -163,7 +163,10 @@ def plan_text(record: PlanRecord, wanted: Wanted = EVERYTHING, superseded_by: st
         lines.append(f"  superseded by plan {superseded_by}")
     for number in steps_about(record, wanted):
         lines += _step_lines(record, number)
-    lines += _remaining_lines(record)
+    for rule in remaining(record):
+        groups, vms = (", ".join(named["name"] for named in rule[field]) for field in ("groups", "vms"))
+        lines.append(f"  Not repaired: {groups} ({vms})")
+        lines += (f"    - {because}" for because in rule.get("because", ()))
     for one in record.document.get("refused", ()):
         lines.append(f"  Left out: {step_text(one['step'])}: {'; '.join(one['because'])}")
     return "\n".join(lines)
@@ -242,20 +245,9 @@ def _end_text(migration: RecordedMigration) -> str:
         end = f"failed: {migration.reason}"
     else:
         end = "has not ended" + (f": {migration.reason}" if migration.reason else "")
-    return f"{end}{_brought(migration)}"
-
-
-def _brought(migration: RecordedMigration) -> str:
     rules = () if migration.outcome is None else migration.outcome.rules
     states = [f"{rule.name} is {'satisfied' if rule.holds else 'violated'}" for rule in rules]
-    return f"; afterwards {', '.join(states)}" if states else ""
-
-
-def _remaining_lines(record: PlanRecord) -> Iterable[str]:
-    for rule in remaining(record):
-        groups, vms = (", ".join(named["name"] for named in rule[field]) for field in ("groups", "vms"))
-        yield f"  Not repaired: {groups} ({vms})"
-        yield from (f"    - {because}" for because in rule.get("because", ()))
+    return f"{end}; afterwards {', '.join(states)}" if states else end
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,7 +377,9 @@ def _planned(violation: Violation, plan: PlanRecord) -> Iterator[str]:
     for number, step in enumerate(steps(plan), 1):
         if not any(group["id"] in violation.groups for group in step.get("groups", ())):
             continue
-        yield f"plan {plan.id} has step {number} for it: {step_text(step)}{_waits(step)}"
+        after = " and ".join(map(str, _after(step)))
+        waits = f", after step {after}" if after else ""
+        yield f"plan {plan.id} has step {number} for it: {step_text(step)}{waits}"
         before = _before(plan, number)
         yield from (
             f"step {held.step}{', which it waits for,' if held.step != number else ''} was {held_text(held)}"
@@ -398,11 +392,6 @@ def _before(plan: PlanRecord, number: int) -> set[int]:
     """The numbers of all steps that one waits for, be it by way of others."""
     numbers = _after(steps(plan)[number - 1])
     return {*numbers}.union(*(_before(plan, one) for one in numbers))
-
-
-def _waits(step: _Part) -> str:
-    after = " and ".join(map(str, _after(step)))
-    return f", after step {after}" if after else ""
 
 
 def _after(step: _Part) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import Final, Literal, NamedTuple
 
@@ -257,9 +257,14 @@ def _enforce_as_engine(cluster: SimulatedCluster, deadline: Deadline) -> list[Si
         if rule.hard is hard and vm in (rule.vms if gathers else rule.offenders(placement)):
             asking.append(one)
     groups = dict.fromkeys(group for one in asking for group in one.constraint.groups)
-    because = "; ".join(_violated_text(one.constraint, snapshot) for one in asking)
+    reasons = []
+    for one in asking:
+        names = " and ".join(group.title for group in named_groups(one.constraint.groups, snapshot))
+        verb = "is" if len(one.constraint.groups) == 1 else "are"
+        reasons.append(f"{names} {verb} violated ({'hard' if hard else 'soft'}: {one.constraint.asks})")
     source = snapshot.vm_by_id[vm].host or ""
-    return cluster.move(Actor.ENGINE, [(vm, source)], target, _units(asking, cluster.policy), groups, because)
+    units, because = _units(asking, cluster.policy), "; ".join(reasons)
+    return cluster.move(Actor.ENGINE, [(vm, source)], target, units, groups, because)
 
 
 def engine_candidates(cluster: SimulatedCluster) -> Iterator[tuple[str, bool]]:
@@ -324,12 +329,6 @@ def best_host(snapshot: Snapshot, vm: Vm, hosts: tuple[str, ...]) -> str | None:
 def _takes_effect(rule: Rule, cluster: Cluster) -> bool:
     """Whether a policy has our unit; where it is not known, a rule of ours that no policy must ask for."""
     return rule.enabled_in(cluster) if cluster.scheduling_policy is not None else not rule.on_request
-
-
-def _violated_text(rule: Constraint, snapshot: Snapshot) -> str:
-    groups = " and ".join(group.title for group in named_groups(rule.groups, snapshot))
-    verb = "is" if len(rule.groups) == 1 else "are"
-    return f"{groups} {verb} violated ({'hard' if rule.hard else 'soft'}: {rule.asks})"
 
 
 def _units(asking: Iterable[AskedBy], cluster: Cluster) -> tuple[str, ...]:
@@ -399,21 +398,16 @@ def _balance_text(cluster: SimulatedCluster, unit: str, vm: Vm, host: str, limit
 
 
 class Run(NamedTuple):
-    """How it went. Of a loop, this many `migrations` from `begins` on come again and again."""
+    """How it went."""
 
     outcome: SimulationOutcome
+    #: Until it ended, or the loop began, and one round of the loop.
     migrations: tuple[SimulatedMigration, ...]
+    loop: tuple[SimulatedMigration, ...]
     #: The state that all ended in; of a loop, the one that comes again, and the actor whose turn it is then.
     end: Snapshot
     next: Actor
-    begins: int = 0
-    length: int = 0
-    out_of_time: bool = False
-
-    @property
-    def loop(self) -> tuple[SimulatedMigration, ...]:
-        """One round of the migrations that come again; none unless it is a loop."""
-        return self.migrations[self.begins : self.begins + self.length]
+    out_of_time: bool
 
 
 def simulate(
@@ -442,7 +436,7 @@ def simulate(
     return ClusterSimulation(
         cluster=named_cluster(cluster, snapshot),
         outcome=went.outcome,
-        migrations=went.begins if loop is not None else len(went.migrations),
+        migrations=len(went.migrations),
         actors=names,
         balance=unit,
         out_of_time=went.out_of_time and went.outcome is SimulationOutcome.UNSETTLED,
@@ -467,15 +461,19 @@ def run(
     #: How many migrations there had been, by where all were and whose turn it was.
     seen: dict[tuple[int, frozenset[tuple[str, str | None]]], int] = {}
 
-    def ended(outcome: SimulationOutcome, begins: int = 0, length: int = 0) -> Run:
-        return Run(outcome, tuple(made), simulated.snapshot, names[turn], begins, length, deadline.over)
+    def ended(outcome: SimulationOutcome, begins: int | None = None, length: int = 0) -> Run:
+        before, loop = made[:begins], () if begins is None else made[begins : begins + length]
+        return Run(outcome, tuple(before), tuple(loop), simulated.snapshot, names[turn], deadline.over)
 
     while len(resting) < len(names):
         if deadline.over or len(made) >= most:
             return ended(SimulationOutcome.UNSETTLED)
         begins = seen.setdefault((turn, simulated.placement), len(made))
         if begins < len(made):
-            return ended(SimulationOutcome.LOOP, _earliest(made, begins), len(made) - begins)
+            length = len(made) - begins
+            while begins > 0 and made[begins - 1] == made[begins - 1 + length]:
+                begins -= 1  # it began before it came to where it had been
+            return ended(SimulationOutcome.LOOP, begins, length)
         moved = acts[names[turn]](simulated, deadline)
         made += moved
         resting = set() if moved else resting | {names[turn]}
@@ -492,14 +490,6 @@ def _arrived(snapshot: Snapshot, cluster: str) -> Snapshot:
     }
     there = {vm: host for vm, host in going.items() if host in snapshot.host_by_id}
     return World(snapshot).arrived(there, source_freed=True).snapshot if there else snapshot
-
-
-def _earliest(made: Sequence[SimulatedMigration], begins: int) -> int:
-    """Where a loop began, of which all migrations from `begins` on are one round."""
-    length = len(made) - begins
-    while begins > 0 and made[begins - 1] == made[begins - 1 + length]:
-        begins -= 1
-    return begins
 
 
 def _needed_groups(loop: Run, cluster: str, actors: Actors, deadline: Deadline) -> list[str]:

@@ -70,7 +70,7 @@ _DAY_SECONDS: Final = 24 * 3600.0
 #: Unless the command says how far back: plans of a day, totals and user actions of a week, trends of a month.
 _WEEK_SECONDS: Final = 7 * _DAY_SECONDS
 _TREND_SECONDS: Final = 30 * _DAY_SECONDS
-#: Of what people did, so many stand below the days: the last ones.
+#: How many of the last user actions stand below the days.
 _LATEST: Final = 10
 _Answer = TypeVar("_Answer", bound=Document)
 

@@ -150,8 +150,11 @@ def _run_apply(args: argparse.Namespace) -> int:
     reads = "\n".join(text(plan_record(plan, snapshot)) for plan in plans)
     if not args.json:
         print(reads)
-    if not (args.yes or args.dry_run) and not _is_meant(args):
-        return 1
+    if not (args.yes or args.dry_run):
+        if args.json or not sys.stdin.isatty():
+            raise UserError("say --yes to have it carried out")
+        if input("Carry it out? [y/N] ").strip().lower() not in {"y", "yes"}:
+            return 1
     with opened(ApprovalStore, args, create=not args.dry_run) as approvals:
         before = approvals.approvals()
     undoes = whole.get("undoes")
@@ -182,12 +185,6 @@ def _document(file: Path) -> Mapping[str, Any]:
         raise NoPlan(f"{file}: it is not what ovirt-enforcer plan --json prints")
     whole: Mapping[str, Any] = document
     return whole
-
-
-def _is_meant(args: argparse.Namespace) -> bool:
-    if args.json or not sys.stdin.isatty():
-        raise UserError("say --yes to have it carried out")
-    return input("Carry it out? [y/N] ").strip().lower() in {"y", "yes"}
 
 
 #: Exit statuses, besides 0 where nothing can be undone and 2 for a mistake.

@@ -117,6 +117,10 @@ class Movement:
     expected: bool = False
 
     @property
+    def ends(self) -> tuple[str | None, ...]:
+        return self.source, *self.targets
+
+    @property
     def migrates(self) -> bool:
         """Whether it leaves a host; a start does not."""
         return self.source is not None

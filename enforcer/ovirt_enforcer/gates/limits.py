@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from math import inf
@@ -14,6 +14,7 @@ from ovirt_enforcer.gates.gate import (
     Facts,
     Gate,
     Held,
+    Movement,
     VmGate,
     begun_ago,
     begun_within,
@@ -31,92 +32,90 @@ from ovirt_placement.store.intents import Intent, IntentState
 from ovirt_placement.store.pauses import ALL_CLUSTERS
 from ovirt_service.back_off import BackOff
 
-#: Of each place that a limit is for: what it is called, how many migrations count there, how many would join.
-_Counts = Iterable[tuple[str, int, int]]
-
 
 @dataclass(frozen=True)
-class LimitGate(Gate):
-    """Closed where as many migrations run, or began within a period, as a setting allows."""
+class RunningLimit(Gate):
+    """Closed where as many migrations run, ours or others', as a setting allows."""
 
     name: str
     setting: str
-    most: Callable[[EnforcerSettings], int]
-    count: Callable[[Facts, str, Step], _Counts]
-    #: How long what has begun counts; 0 where what runs counts.
-    period_seconds: Callable[[EnforcerSettings], float] = lambda settings: 0.0
+    #: In words; {} is the host.
+    where: str
+    #: Whether a movement counts at a cluster or host.
+    counts: Callable[[Movement, str], bool]
+    #: The clusters or hosts that a step is limited at, each as often as VMs would join there.
+    places: Callable[[str, Step], Sequence[str]]
 
     def blocked_reason(self, facts: Facts, cluster: str, step: Step) -> str | None:
-        for place, count, more in self.count(facts, cluster, step):
-            if not fits(count, more, self.most(facts.settings)):
-                return f"limit reached: {counted(count, 'migration')} {place} ({self.setting})"
+        for place, more in Counter(self.places(cluster, step)).items():
+            count = sum(self.counts(one, place) for one in facts.movements)
+            if not fits(count, more, getattr(facts.settings, self.setting)):
+                where = self.where.format(host_name(place, facts.snapshot))
+                return f"limit reached: {counted(count, 'migration')} running {where} ({self.setting})"
         return None
 
+
+@dataclass(frozen=True)
+class BegunLimit(Gate):
+    """Closed where as many migrations of a cluster began within a period as a setting allows."""
+
+    name: str
+    setting: str
+    when: str
+    seconds: Callable[[EnforcerSettings], float]
+
+    def blocked_reason(self, facts: Facts, cluster: str, step: Step) -> str | None:
+        count = begun_within(facts.begun_in(cluster), self.seconds(facts.settings))
+        if fits(count, len(step.vms), getattr(facts.settings, self.setting)):
+            return None
+        return f"limit reached: {counted(count, 'migration')} {self.when} ({self.setting})"
+
     def seconds_left(self, facts: Facts, cluster: str) -> float:
-        period_seconds = self.period_seconds(facts.settings)
-        return seconds_until_fewer(facts.begun_in(cluster), period_seconds, self.most(facts.settings))
+        seconds, most = self.seconds(facts.settings), getattr(facts.settings, self.setting)
+        return seconds_until_fewer(facts.begun_in(cluster), seconds, most)
 
     def reach_seconds(self, settings: EnforcerSettings) -> float:
-        return self.period_seconds(settings)
+        return self.seconds(settings)
 
 
-def _in_engine(facts: Facts, cluster: str, step: Step) -> _Counts:
-    """Of the whole engine: its migrations share networks and threads."""
-    yield "running in the engine", sum(movement.migrates for movement in facts.movements), len(step.vms)
-
-
-def _in_cluster(facts: Facts, cluster: str, step: Step) -> _Counts:
-    here = (movement.migrates and movement.cluster == cluster for movement in facts.movements)
-    yield "running in this cluster", sum(here), len(step.vms)
-
-
-def _from_hosts(facts: Facts, cluster: str, step: Step) -> _Counts:
-    """From each host that the step leaves: it carries them all."""
-    for source, more in Counter(step.sources).items():
-        count = sum(movement.source == source for movement in facts.movements)
-        yield f"running from {host_name(source, facts.snapshot)}", count, more
-
-
-def _to_host(facts: Facts, cluster: str, step: Step) -> _Counts:
-    coming = (step.target in movement.targets for movement in facts.movements if movement.migrates)
-    yield f"running to {host_name(step.target, facts.snapshot)}", sum(coming), len(step.vms)
-
-
-def _in_cycle(facts: Facts, cluster: str, step: Step) -> _Counts:
-    count = begun_within(facts.begun_in(cluster), facts.settings.interval_seconds)
-    yield "within this cycle", count, len(step.vms)
-
-
-def _in_hour(facts: Facts, cluster: str, step: Step) -> _Counts:
-    yield "in the last hour", begun_within(facts.begun_in(cluster), HOUR_SECONDS), len(step.vms)
+def _here(cluster: str, step: Step) -> Sequence[str]:
+    return (cluster,) * len(step.vms)
 
 
 LIMITS: Final[tuple[Gate, ...]] = (
-    LimitGate("engine_at_once", "migrations_at_once", lambda own: own.migrations_at_once, _in_engine),
-    LimitGate(
+    # Of the whole engine: its migrations share networks and threads.
+    RunningLimit("engine_at_once", "migrations_at_once", "in the engine", lambda one, _: one.migrates, _here),
+    RunningLimit(
         "cluster_at_once",
         "cluster_migrations_at_once",
-        lambda own: own.cluster_migrations_at_once,
-        _in_cluster,
+        "in this cluster",
+        lambda one, cluster: one.migrates and one.cluster == cluster,
+        _here,
     ),
-    LimitGate("host_at_once", "host_migrations_out", lambda own: own.host_migrations_out, _from_hosts),
-    LimitGate("host_at_once", "host_migrations_in", lambda own: own.host_migrations_in, _to_host),
+    # From each host that the step leaves: it carries them all.
+    RunningLimit(
+        "host_at_once",
+        "host_migrations_out",
+        "from {}",
+        lambda one, host: one.source == host,
+        lambda _, step: step.sources,
+    ),
+    RunningLimit(
+        "host_at_once",
+        "host_migrations_in",
+        "to {}",
+        lambda one, host: one.migrates and host in one.targets,
+        lambda _, step: (step.target,) * len(step.vms),
+    ),
     # As many as this, then the enforcer reads again whether they help.
-    LimitGate(
+    BegunLimit(
         "cluster_cycle_limit",
         "cluster_migrations_per_cycle",
-        lambda own: own.cluster_migrations_per_cycle,
-        _in_cycle,
+        "within this cycle",
         lambda settings: settings.interval_seconds,
     ),
     # Safety limit against endless repair loops.
-    LimitGate(
-        "cluster_limit",
-        "cluster_migrations_per_hour",
-        lambda own: own.cluster_migrations_per_hour,
-        _in_hour,
-        lambda _: HOUR_SECONDS,
-    ),
+    BegunLimit("cluster_limit", "cluster_migrations_per_hour", "in the last hour", lambda _: HOUR_SECONDS),
 )
 
 

@@ -99,14 +99,15 @@ class MovementGate(Gate):
 
 
 def _reasons(facts: Facts, step: Step) -> Iterator[str]:
-    names, peers = facts.snapshot, _peers(facts, step)
+    names, peers, hosts = facts.snapshot, _peers(facts, step), (step.target, *step.sources)
     for movement in facts.movements:
         name = vm_name(movement.vm, names)
         if movement.vm in step.vms:
             yield f"{name} {_verb(movement)} already, by {'us' if movement.ours else 'the engine or a user'}"
         elif movement.ours:
             continue
-        elif (host := _shared_host(movement, step)) is not None:
+        # A start takes its room on the host, and no more.
+        elif movement.migrates and (host := next((one for one in hosts if one in movement.ends), None)):
             yield f"{name} {_verb(movement)} from or to {host_name(host, names)}, by the engine or a user"
         elif movement.vm in peers:
             yield f"{name} of affinity group {peers[movement.vm]} {_verb(movement)}, by the engine or a user"
@@ -114,14 +115,6 @@ def _reasons(facts: Facts, step: Step) -> Iterator[str]:
 
 def _verb(movement: Movement) -> str:
     return "is expected to be on its way (not confirmed)" if movement.expected else "is on its way"
-
-
-def _shared_host(movement: Movement, step: Step) -> str | None:
-    """A host that both a migration and the step change; a start takes its room there, and no more."""
-    if not movement.migrates:
-        return None
-    ends = (movement.source, *movement.targets)
-    return next((host for host in (step.target, *step.sources) if host in ends), None)
 
 
 def _peers(facts: Facts, step: Step) -> dict[str, str]:

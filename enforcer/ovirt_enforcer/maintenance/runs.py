@@ -186,7 +186,14 @@ class MaintenanceRuns:
         self, run: MaintenanceRun, host: HostProgress, seen: Observation, staying: Mapping[str, str]
     ) -> Scene:
         snapshot = seen.snapshot
-        open_actions = self._open(host)
+        asked = [
+            one
+            for one in self._intents.open_actions()
+            if one.kind is not IntentKind.RUN_COMMAND and one.target == host.host
+        ]
+        self._executor.follow_actions(asked)
+        known = {one.id for one in asked}
+        under_way = tuple(one for one in self._intents.open_actions() if one.id in known)
         state = self._executor.read_host(host.host)
         there = snapshot.vms_of_host.get(host.host, ())
         ended = self._intents.actions(host.host, within_seconds=host.seconds)
@@ -201,7 +208,7 @@ class MaintenanceRuns:
             staying={vm: why for vm, why in staying.items() if why},
             pinned=frozenset(vm.id for vm in there if not vm.migratable),
             down=down(snapshot, host.stopped),
-            open=open_actions,
+            open=under_way,
             failed=ended[-1] if ended and ended[-1].state is IntentState.FAILED else None,
             closed=_blocked_reason(seen, run.cluster, host.host),
             blocked_by=self.commands.status(CommandKind.BLOCKED_BY, run, host),
@@ -209,14 +216,6 @@ class MaintenanceRuns:
             lost=lost(run, snapshot),
             unsound=self._unsound(run, snapshot) if host.phase is HostPhase.CHECKING else "",
         )
-
-    def _open(self, host: HostProgress) -> tuple[Intent, ...]:
-        """Actions for a host that are under way, after a look at each."""
-        asked = [one for one in self._intents.open_actions() if one.kind is not IntentKind.RUN_COMMAND]
-        found = [one for one in asked if one.target == host.host]
-        self._executor.follow_actions(found)
-        known = {one.id for one in found}
-        return tuple(one for one in self._intents.open_actions() if one.id in known)
 
     def _unsound(self, run: MaintenanceRun, snapshot: Snapshot) -> str:
         """What is not as it was when the run began: rules, keys and the HA reservation; empty for nothing."""
@@ -243,7 +242,10 @@ class MaintenanceRuns:
             case Ask(kind, vm):
                 self._ask_for_action(scene, seen, kind, vm)
             case RunCommand(kind):
-                self._run_command(scene, seen, kind)
+                try:
+                    self.commands.start(kind, run, host, epoch=seen.epoch)
+                except Paused as why:
+                    self._note(run, host, f"not now: {why}")
             case StopCommand():
                 self.commands.stop(run, host, CommandKind.WORK)
             case End(state, message):
@@ -284,12 +286,6 @@ class MaintenanceRuns:
             self._store.mark_stopped(run.id, host.host, (*host.stopped, vm))
         reboot = run.request.reboot
         self._executor.begin(ActionTask(admitted, seen.snapshot, seen.epoch, seen.fresh_until, reboot))
-
-    def _run_command(self, scene: Scene, seen: Observation, kind: CommandKind) -> None:
-        try:
-            self.commands.start(kind, scene.run, scene.host, epoch=seen.epoch)
-        except Paused as why:
-            self._note(scene.run, scene.host, f"not now: {why}")
 
     def _bring_back(self, run: MaintenanceRun, snapshot: Snapshot, kept: Mapping[str, str] | None) -> bool:
         """End a run once its VMs are back, or stay for a reason; whether it is still to be waited for."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Set
+from collections.abc import Collection, Iterable
 from typing import Final
 
 import msgspec
@@ -233,16 +233,13 @@ class ClusterWork:
         if self._parts.memory.offer(reading.gates, asked, plan):
             _log.info("%s: plan %s waits for an approval", self.retry_state.name, plan.id)
             self._parts.recorder.waits(plan.id, self._cluster)
-        self._warn_of_undone(reading, plan)
-        return True
-
-    def _warn_of_undone(self, reading: Reading, plan: Plan) -> None:
-        """Warn of each VM that violates a rule, and that others move away whenever we move it."""
+        # Each VM that violates a rule, and that others move away whenever we move it.
         violating = {vm for rule in plan.remaining for vm in rule.vms}
         for vm in sorted(violating & reading.backoff.undone.keys()):
             reason = reading.backoff.undone[vm].reason
             if self._said.is_news(("undone", vm), reason):
                 self._warn_of_others(reading, vm, reason)
+        return True
 
     def _warn_of_restless(self, reading: Reading) -> bool:
         """Warn of each VM that others move back and forth; whether there was any that is news."""
@@ -267,7 +264,9 @@ class ClusterWork:
             groups = " and ".join(group_name(group, reading.snapshot) for group in violated)
             self._drop(f"{groups} is still violated after all steps of its repair")
             return
-        left_out = under_way.leave_out(reading.projection.snapshot, self._held(reading, under_way))
+        # VMs that the plan must leave alone; what a user had applied waits for the gates instead.
+        held = frozenset() if under_way.ordered else reading.frozen(under_way.plan).keys()
+        left_out = under_way.leave_out(reading.projection.snapshot, held)
         if left_out and under_way.over:
             self._drop("the rest of the plan does not fit the cluster any more")
         elif under_way.over:
@@ -277,10 +276,6 @@ class ClusterWork:
             first += f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
             said = "left out, since the cluster has changed"
             _log.info("%s: %s: %s", self.retry_state.name, said, first)
-
-    def _held(self, reading: Reading, under_way: UnderWay) -> Set[str]:
-        """VMs that the plan must leave alone; what a user had applied waits for the gates instead."""
-        return frozenset() if under_way.ordered else reading.frozen(under_way.plan).keys()
 
     def _drop(self, why: str) -> None:
         _log.info("%s: %s", self.retry_state.name, why)

@@ -249,20 +249,16 @@ class Daemon:
         self._metrics.pending.set(len(intents))
         self._parts.executor.keep_only(intents)
         self._follow(intents)
-        self._listen()
-        for cluster, work in self._clusters.items():
-            self._try_for_cluster(cluster, work.collect)
-        if (self.due or not self._clusters) and self._parts.goes_on():
-            self._read_and_reconcile()
-        return self._pause()
-
-    def _listen(self) -> None:
-        """Look at once at what users approved, had applied, paused or resumed."""
         self._people()
         said, self._said = self._said, self._parts.memory.words()
         if said is not None and said != self._said:
             self.wake_all()
         self._runs.read()
+        for cluster, work in self._clusters.items():
+            self._try_for_cluster(cluster, work.collect)
+        if (self.due or not self._clusters) and self._parts.goes_on():
+            self._read_and_reconcile()
+        return self._pause()
 
     def _lead(self, epoch: int) -> None:
         """Begin again where another may have led meanwhile; 0 to lead no more."""
@@ -280,16 +276,16 @@ class Daemon:
     def _follow(self, intents: Sequence[Intent]) -> None:
         """Look at what is under way, but where that failed a moment ago; take note of what came of it."""
         if self._parts.goes_on():
-            due = [intent for intent in intents if not self._rests(intent.cluster)]
+            resting = {
+                cluster
+                for cluster, work in self._clusters.items()
+                if work.retry_state.failing and work.retry_state.due > self._clock()
+            }
+            due = [intent for intent in intents if intent.cluster not in resting]
             self._ours.note(*(word for intent in due for word in (intent.vm, intent.correlation_id)))
             self._parts.executor.follow(due)
         for cluster, outcome in self._parts.executor.answers():
             self._try_for_cluster(cluster, self._work(cluster).answered, outcome)
-
-    def _rests(self, cluster: str) -> bool:
-        """Whether a cluster waits, since something failed there a moment ago."""
-        retry_state = self._work(cluster).retry_state
-        return retry_state.failing and retry_state.due > self._clock()
 
     def _try_for_cluster(self, cluster: str, do: Callable[..., object], *arguments: object) -> None:
         """Do something for one cluster, whose failure never ends another's work.
@@ -310,7 +306,10 @@ class Daemon:
 
     def _read_and_reconcile(self) -> None:
         """Read the engine, and reconcile each cluster that is due."""
-        self._forget_old()
+        if self._clock() >= self._forgot_at + _FORGETTING_SECONDS:
+            self._forgot_at = self._clock()
+            kept = max(Gates.reach_seconds(self._settings), REACH_SECONDS, _REMEMBERED_SECONDS)
+            self._store.forget(older_than_seconds=kept)
         reading = self._read_all()
         self._ours.forget_old()
         if self._latest is not None:
@@ -329,7 +328,11 @@ class Daemon:
                 last = self._work(run.cluster).last_plan
                 known = reading, last.staying, last.at_home, self._pace.look_seconds
                 self._try_for_cluster(run.cluster, self._runs.advance, run, *known)
-        self._keep_only(reading)
+        # Clusters that are gone are forgotten once nothing is under way there.
+        busy = {intent.cluster for intent in reading.open_intents}
+        for gone in self._clusters.keys() - reading.snapshot.cluster_by_id.keys() - busy:
+            self._clusters.pop(gone).leave()
+        self._metrics.keep_only({cluster.name for cluster in reading.snapshot.clusters})
         self._last_reading = reading
         self._pace.looked(reading.began)
 
@@ -343,13 +346,6 @@ class Daemon:
             retry_state.fail(error, self._clock(), self._settings.interval_seconds)
         else:
             retry_state.recover()
-
-    def _forget_old(self) -> None:
-        """Cut the history of intents off at its end, once an hour."""
-        if self._clock() >= self._forgot_at + _FORGETTING_SECONDS:
-            self._forgot_at = self._clock()
-            kept = max(Gates.reach_seconds(self._settings), REACH_SECONDS, _REMEMBERED_SECONDS)
-            self._store.forget(older_than_seconds=kept)
 
     def _read_all(self) -> Reading:
         """Open migrations before those that have ended, and these before the engine: nothing is missed."""
@@ -382,13 +378,6 @@ class Daemon:
         self._parts.memory.observe(reading.snapshot, cluster)
         work.reconcile(reading)
         work.retry_state.recover()
-
-    def _keep_only(self, reading: Reading) -> None:
-        """Forget clusters that are gone, once nothing is under way there."""
-        busy = {intent.cluster for intent in reading.open_intents}
-        for gone in self._clusters.keys() - reading.snapshot.cluster_by_id.keys() - busy:
-            self._clusters.pop(gone).leave()
-        self._metrics.keep_only({cluster.name for cluster in reading.snapshot.clusters})
 
     def _wake(self, clusters: Iterable[str]) -> None:
         at = self._pace.earliest
