@@ -57,5 +57,9 @@ class Deadline:
         work_left, unworked = self.work_left, self.work_left() * (1.0 - share)
         return Deadline(lambda: self.seconds_left() - rest * (1.0 - lent), lambda: work_left() - unworked)
 
+    def later(self, seconds: float) -> Deadline:
+        """One that ends so much later by the clock, and in which no work is counted."""
+        return Deadline(lambda: self.seconds_left() + seconds)
+
 
 NEVER = Deadline(lambda: math.inf)

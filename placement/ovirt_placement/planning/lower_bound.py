@@ -132,6 +132,13 @@ def _large_enough(vms: Iterable[str], amounts: Mapping[str, int], excess: int, n
 
 def fixed(problem: Problem, goal: Goal) -> bool:
     """Whether VMs that cannot move to where it wants them, or too few hosts, break it in every end."""
+    known = problem.known_fixed.get(goal.number)
+    if known is None:
+        known = problem.known_fixed[goal.number] = _fixed(problem, goal)
+    return known
+
+
+def _fixed(problem: Problem, goal: Goal) -> bool:
     if goal.allowed is not None:
         return any(_stays_wrong(problem, goal, vm) for vm in goal.vms)
     if isinstance(goal.form, Even | AtLeast):

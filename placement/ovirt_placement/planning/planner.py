@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -43,6 +44,15 @@ _STEPWISE_SHARE = 0.6
 _OTHERS_SHARE = 0.2
 #: The same for making an end better; the rest is for the way to it.
 _IMPROVING_SHARE = 0.8
+#: The same for a simple strategy, and the seconds that it gets in any case: in less no other comes to more.
+#: Then for what it does after that, where it has not repaired all that some end might.
+_SIMPLE_SHARE = 0.3
+_SIMPLE_SECONDS = 3.0
+#: A problem with no more VMs times hosts is small; of one with so many more, the other one has not even begun
+#: after a second.
+_SMALL = 2_000
+_PLACES_A_SECOND = 1_000_000
+_GOING_ON_SHARE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,47 +66,94 @@ class Solution:
     at_least: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a strategy has come to, and the end that it chose."""
+
+    choice: StrategyChoice
+    moves: _Moves
+    worth: Value
+    proven: bool
+
+    @property
+    def bound(self) -> Value:
+        """No end is better."""
+        return value_of(self.choice.bound)
+
+
 def solve(problem: Problem, strategy: Strategy, deadline: Deadline) -> Solution:
-    """The best moves that a strategy comes to before the deadline."""
-    choice = _well_bounded(problem, strategy.choose(problem, deadline.within(_CHOOSING_SHARE)))
+    """The best moves that are found before the deadline; what is found first is kept until there are better.
+
+    A simple strategy gets the same time whatever else there is: no plan is worse than the one that it makes
+    alone. It comes first, but where the problem is so small that the other one hardly needs it.
+    """
+    simple = strategy.simple or strategy
+    places = len(problem.memory_mb) * len(problem.hosts)
+    small = places <= _SMALL
+    left = max(_SIMPLE_SECONDS, deadline.seconds_left())
+    first = deadline.within(_SIMPLE_SHARE if small else max(_SIMPLE_SHARE, _SIMPLE_SECONDS / left))
+    better = None
+    if small and strategy.simple is not None:
+        better = _found(problem, strategy, None, _without(deadline, first))
+        if better.proven:
+            return _solution(problem, [better])
+    plain = _found(problem, simple, None, first)
+    found = [plain, _gone_on(problem, plain, simple, deadline.within(_GOING_ON_SHARE))]
+    if strategy.simple is not None and deadline.seconds_left() > places / _PLACES_A_SECOND:
+        better = better or _found(problem, strategy, found[-1], deadline)
+        found.append(_gone_on(problem, better, strategy, deadline))
+    return _solution(problem, found)
+
+
+def _without(deadline: Deadline, other: Deadline) -> Deadline:
+    """One that leaves as much time as another has."""
+    kept = other.seconds_left()
+    return deadline.later(-kept) if kept < math.inf else deadline
+
+
+def _solution(problem: Problem, found: Sequence[_Found]) -> Solution:
+    """The best of what was found: of what is as good, the last."""
+    bound = max(one.bound for one in found)
+    best = min(reversed(found), key=lambda one: one.worth)
+    proven = best.worth <= bound or any(one.proven for one in found if one.worth == best.worth)
+    known = None if problem.guessed else bound
+    at_least = best.worth[-1] if proven else least_migrations(problem, best.worth, known)
+    return Solution(tuple(map(OrderedMove, best.moves, waits(problem, best.moves))), proven, at_least)
+
+
+def _found(problem: Problem, strategy: Strategy, simple: _Found | None, deadline: Deadline) -> _Found:
+    """The end that a strategy chooses, given what a simple one has found, and a way there or further."""
+    known = None if simple is None else simple.choice
+    chosen = strategy.choose(problem, deadline.within(_CHOOSING_SHARE), known)
+    if simple is not None and deadline.over:
+        return replace(simple, choice=chosen)
+    least = value_of(chosen.bound)
+    choice = chosen.bounded(least_migrations(problem, least, least))
     bound = value_of(choice.bound)
-    moves = _best_moves(problem, choice, deadline)
+    moves = simple.moves if simple and chosen is known else _best_moves(problem, choice, deadline)
     worth = value(problem, moves)
     proven = worth <= bound
-    if not proven and isinstance(strategy, Routing):
+    if not proven and isinstance(strategy, Routing) and not deadline.over:
         share = _SHORTENING_SHARE if worth[:-1] <= bound[:-1] else _ROUTING_SHARE
         route = strategy.route(problem, choice, worth, deadline.within(share))
         if route is not None and (route.proven or value(problem, route.moves) < worth):
-            moves, proven = route.moves, route.proven or value(problem, route.moves) <= bound
-    if not proven and strategy.goes_on:
-        moves = _improved(problem, moves, choice, strategy, deadline)
-    if strategy.other is not None and not proven and value(problem, moves) > bound:
-        simple = tuple(one.move for one in solve(problem, strategy.other, deadline).moves)
-        moves = min(moves, simple, key=lambda one: value(problem, one))
-    worth = value(problem, moves)
-    proven = proven or worth <= bound
-    known = None if problem.guessed else bound
-    at_least = worth[-1] if proven else least_migrations(problem, worth, known)
-    return Solution(tuple(map(OrderedMove, moves, waits(problem, moves))), proven, at_least)
+            moves, worth = route.moves, value(problem, route.moves)
+            proven = route.proven or worth <= bound
+    return _Found(choice, moves, worth, proven)
 
 
-def _well_bounded(problem: Problem, choice: StrategyChoice) -> StrategyChoice:
-    bound = value_of(choice.bound)
-    migrations = least_migrations(problem, bound, bound)
-    return replace(choice, bound=choice.bound._replace(migrations=migrations))
-
-
-def _improved(
-    problem: Problem, moves: _Moves, choice: StrategyChoice, strategy: Strategy, deadline: Deadline
-) -> _Moves:
+def _gone_on(problem: Problem, found: _Found, strategy: Strategy, deadline: Deadline) -> _Found:
     """By all that is known, in turn, as long as the bound is open, there is time, and any of it helps."""
-    bound = value_of(choice.bound)
-    while True:
-        repaired = _further(problem, moves, bound, strategy, deadline)
-        better = _to_better_ends(problem, repaired, choice, deadline)
-        if better == moves or value(problem, better)[:-1] <= bound[:-1] or deadline.over:
-            return better
-        moves = better
+    moves = found.moves
+    while strategy.goes_on and not found.proven and not deadline.over:
+        repaired = _further(problem, found.moves, found.bound, strategy, deadline)
+        moves = _to_better_ends(problem, repaired, found.choice, deadline)
+        worth = value(problem, moves)
+        same = moves == found.moves
+        found = replace(found, moves=moves, worth=worth, proven=worth <= found.bound)
+        if same or worth[:-1] <= found.bound[:-1]:
+            break
+    return found
 
 
 def _to_better_ends(problem: Problem, moves: _Moves, choice: StrategyChoice, deadline: Deadline) -> _Moves:
@@ -180,8 +237,15 @@ Frozen = Mapping[str, str] | Collection[str]
 _MOST_REFUSALS = 20
 #: And so often without the targets of one that would harm highly available VMs.
 _MOST_HARMFUL = 3
-#: The share of the time that is left for a plan; the rest is for what may refuse it, and for reasons.
+#: The share of the time that is left for a plan; the rest is for what may refuse it, and for reasons: these
+#: seconds, where there is little time, but not more than leaves that share for a plan.
 _SOLVING_SHARE = 0.9
+_CHECKING_SECONDS = 0.5
+_LEAST_SOLVING_SHARE = 0.7
+#: What a check may take beyond the time that there is, rather than that a plan is lost: a share of it, and
+#: seconds.
+_LATE_SHARE = 0.05
+_LATE_SECONDS = 0.15
 #: Where an HA reservation is to be restored, too, the share of the time that repairing rules may take.
 _REPAIRING_SHARE = 0.6
 
@@ -283,8 +347,12 @@ class _Asking(NamedTuple):
         return pose(self.snapshot, self.cluster, self.frozen, {*self.refused, *refused}, self.options)
 
     def attempt(self, problem: Problem, deadline: Deadline) -> _Attempt:
-        solution = solve(problem, self.strategy, deadline.within(_SOLVING_SHARE, lent=0.0))
-        return _Attempt(self.snapshot, problem, solution, certify(self.snapshot, problem, solution.moves))
+        left = max(_CHECKING_SECONDS, deadline.seconds_left())
+        share = max(_LEAST_SOLVING_SHARE, min(_SOLVING_SHARE, 1.0 - _CHECKING_SECONDS / left))
+        late = deadline.later(_LATE_SHARE * left + _LATE_SECONDS)
+        solution = solve(problem, self.strategy, deadline.within(share, lent=0.0))
+        certified = certify(self.snapshot, problem, solution.moves, late)
+        return _Attempt(self.snapshot, problem, solution, certified)
 
     def plan(
         self, attempt: _Attempt, dropped: tuple[RefusedStep, ...], left_out: LeftOut, deadline: Deadline
@@ -292,7 +360,7 @@ class _Asking(NamedTuple):
         """What is said of the last attempt; of the VMs in `left_out` moves were left out for HA's sake."""
         problem, solution, certified = attempt.problem, attempt.solution, attempt.certified
         steps, end, lost = certified.steps, certified.end, attempt.harm
-        whole = certified.refused is None
+        whole = certified.whole
         if attempt.avoidable:
             (steps, end), whole = safe_part(self.snapshot, steps, self.cluster), False
             lost = harm(self.snapshot, end, self.cluster)
@@ -301,7 +369,8 @@ class _Asking(NamedTuple):
         # What was dropped on the way may only just have been refused: with it left out, nothing is proven.
         dropped_any = problem.refused != self.refused
         proven = solution.proven and whole and not (problem.guessed or dropped_any)
-        posed = pose(end, self.cluster, self.frozen, self.refused, self.options)
+        moved = steps or dropped_any
+        posed = pose(end, self.cluster, self.frozen, self.refused, self.options) if moved else problem
         ended = End(end, posed, self.frozen, proven, left_out, problem)
         return Plan(
             cluster=self.cluster,

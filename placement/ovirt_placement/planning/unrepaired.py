@@ -147,7 +147,8 @@ def _obstacles(end: End, goal: Goal, deadline: Deadline) -> Iterator[Obstacle]:
         yield Obstacle(ObstacleKind.NOT_FOUND)
     staying = {vm: why for vm in goal.vms if (why := end.stays(vm)) is not None}
     yield from staying.values()
-    for refused in refusals(end.snapshot, end.problem, goal, [vm for vm in goal.vms if vm not in staying]):
+    free = () if deadline.over else [vm for vm in goal.vms if vm not in staying]
+    for refused in refusals(end.snapshot, end.problem, goal, free):
         yield refused
         if deadline.over:
             break

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.lookups.index import share
 from ovirt_placement.model import Host, Snapshot, Vm
+from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.legality import filters_of, legal, vetoes
 from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
 from ovirt_placement.planning.ordering.dependencies import OrderedMove
@@ -135,19 +136,25 @@ class Certified(NamedTuple):
     steps: tuple[Step, ...]
     end: Snapshot
     refused: Step | None
+    #: Whether none was refused, and all were looked at.
+    whole: bool
 
 
-def certify(snapshot: Snapshot, problem: Problem, moves: Sequence[OrderedMove]) -> Certified:
-    """The steps of an order as far as all rules let them pass."""
+def certify(
+    snapshot: Snapshot, problem: Problem, moves: Sequence[OrderedMove], deadline: Deadline = NEVER
+) -> Certified:
+    """The steps of an order as far as all rules let them pass, and as there is time to ask them."""
     steps: list[Step] = []
     placement, state = ProblemPlacement(problem), Following(snapshot, problem.cluster)
     for ordered in moves:
+        if deadline.over:
+            return Certified(tuple(steps), state.state(), None, whole=False)
         bare = _step(placement, ordered)
         step = replace(bare, seconds=step_seconds((snapshot.vm_by_id[vm] for vm in bare.vms), Pace()))
         if not state.take(step):
-            return Certified(tuple(steps), state.state(), step)
+            return Certified(tuple(steps), state.state(), step, whole=False)
         steps.append(step)
-    return Certified(tuple(steps), state.state(), None)
+    return Certified(tuple(steps), state.state(), None, whole=True)
 
 
 def apply(snapshot: Snapshot, step: Step) -> Snapshot:

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.legality import legal
 from ovirt_placement.planning.planner import make_plan
@@ -20,15 +21,15 @@ from tests.speed import seconds_here
 PATIENCE_SECONDS = 30
 
 
-def drawn(seed: int, most_free_mb: int) -> Snapshot:
-    """40 hosts, 750 VMs and 100 groups, scattered without any regard to the rules."""
+def drawn(seed: int, most_free_mb: int, size: int = 40) -> Snapshot:
+    """40 hosts, 750 VMs and 100 groups (or more), scattered without any regard to the rules."""
     chance = random.Random(seed)
-    hosts = [f"h{number:02}" for number in range(40)]
-    vms = [f"v{number:03}" for number in range(750)]
+    hosts = [f"h{number:03}" for number in range(size)]
+    vms = [f"v{number:04}" for number in range(size * 75 // 4)]
     members = vms.copy()
     chance.shuffle(members)
     groups = []
-    for number in range(100):
+    for number in range(size * 5 // 2):
         size = chance.randint(2, 5)
         rule = APART if number % 2 else TOGETHER
         groups.append(group(f"g{number}", rule, " ".join(members[:size])))
@@ -57,3 +58,21 @@ def test_a_large_cluster_is_planned_step_by_step_within_seconds(seed: int, most_
         assert violated <= before
     assert violated == len(plan.remaining) <= 2
     assert plan.migrations <= max(1, plan.at_least) * 1.5
+
+
+@pytest.mark.system
+@pytest.mark.parametrize(("size", "seconds"), [(60, 1.0), (60, 4.0), (200, 0.5), (200, 1.0), (200, 4.0)])
+def test_the_time_that_is_given_is_kept_and_no_strategy_makes_worse_of_it_than_a_simpler_one(
+    size: int, seconds: float
+) -> None:
+    """Counted in the processor's time, so that it is the same on a busy machine."""
+    state = drawn(3, 8000, size)
+    reached = []
+    for name in (StrategyName.OPTIMAL, StrategyName.GREEDY):
+        chosen, began = strategy(name), time.process_time()
+        deadline = Deadline(lambda began=began: began + seconds - time.process_time())  # type: ignore[misc]
+        plan = make_plan(state, CLUSTER, strategy=chosen, deadline=deadline)
+        assert time.process_time() - began <= 1.1 * seconds + seconds_here(0.3)
+        reached.append((len(plan.remaining), plan.migrations))
+    optimal, greedy = reached
+    assert optimal[0] <= 1.1 * greedy[0] + 2

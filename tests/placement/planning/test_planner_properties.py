@@ -72,6 +72,20 @@ def test_no_plan_that_leaves_no_more_violated_has_fewer_migrations_than_are_said
 
 
 @settings(max_examples=examples(30), deadline=None)
+@given(tiny_clusters(), st.integers(0, 60), st.integers(0, 60))
+def test_the_optimal_plan_is_never_worse_than_the_greedy_one_nor_is_one_for_which_there_is_more_time(
+    cluster: Snapshot, questions: int, more: int
+) -> None:
+    def reached(strategy: Strategy | None, questions: int) -> tuple[Violations, int]:
+        deadline = Deadline(partial(next, count(questions, -1)))
+        return end_of(cluster, make_plan(cluster, CLUSTER, options=ALL, strategy=strategy, deadline=deadline))
+
+    optimal = reached(None, questions)
+    assert optimal <= reached(Greedy(), questions)
+    assert reached(None, questions + more) <= optimal
+
+
+@settings(max_examples=examples(30), deadline=None)
 @given(tiny_clusters(crowds=True))
 def test_what_cannot_hold_is_spread_as_far_as_it_can_be(cluster: Snapshot) -> None:
     plan = planned(cluster, PARTLY)

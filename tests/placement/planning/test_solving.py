@@ -9,7 +9,7 @@ from itertools import count
 
 import pytest
 
-from ovirt_placement.planning.assignment.choice import StrategyChoice
+from ovirt_placement.planning.assignment.choice import Strategy, StrategyChoice
 from ovirt_placement.planning.assignment.greedy import Greedy
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.lower_bound import bound
@@ -37,12 +37,14 @@ class Found:
     name = "found"
     goes_on = False
     seed: int | None = None
-    other = None
+    simple: Strategy | None = None
 
     def __init__(self, *ends: Mapping[str, str]) -> None:
         *self._others, self._best = ends
 
-    def choose(self, problem: Problem, deadline: Deadline) -> StrategyChoice:
+    def choose(
+        self, problem: Problem, deadline: Deadline, known: StrategyChoice | None = None
+    ) -> StrategyChoice:
         placement = ProblemPlacement(problem)
         for one, target in self._best.items():
             placement.move((one,), target)
@@ -93,7 +95,7 @@ class Improving(Found):
     """Begins with the first end, and knows a better one each time it is asked, which takes it a second."""
 
     goes_on = True
-    seed: int | None = None
+    simple = Found({})
 
     def __init__(self, clock: Clock, *ends: Mapping[str, str], migrations: int) -> None:
         """No end has fewer migrations than this many, as far as it knows."""
@@ -103,7 +105,9 @@ class Improving(Found):
         self._migrations = migrations
         self.asked = 0
 
-    def choose(self, problem: Problem, deadline: Deadline) -> StrategyChoice:
+    def choose(
+        self, problem: Problem, deadline: Deadline, known: StrategyChoice | None = None
+    ) -> StrategyChoice:
         choice = super().choose(problem, deadline)
         known = choice.bound._replace(migrations=self._migrations)
         return replace(choice, bound=known, further=self._further)

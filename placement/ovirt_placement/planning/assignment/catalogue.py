@@ -27,12 +27,14 @@ class Random:
 
     name = "random"
     goes_on = False
-    other: Strategy | None = None
+    simple: Strategy | None = None
 
     def __init__(self, seed: int | None = None) -> None:
         self.seed: int | None = secrets.randbelow(_SEEDS) if seed is None else seed
 
-    def choose(self, problem: Problem, deadline: Deadline) -> StrategyChoice:
+    def choose(
+        self, problem: Problem, deadline: Deadline, known: StrategyChoice | None = None
+    ) -> StrategyChoice:
         """An end with VMs of one rule elsewhere, each by a legal migration; the start, if there is none."""
         dice = random.Random(self.seed)  # noqa: S311 - dice, not secrets
         assignment = Assignment(problem)

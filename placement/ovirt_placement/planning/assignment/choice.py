@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 from ovirt_placement.planning.deadline import Deadline
@@ -31,6 +31,10 @@ class StrategyChoice:
     #: the start; what it has tried is not tried again. None where the strategy knows nothing more.
     further: Callable[[Mapping[str, str], Deadline], Mapping[str, str]] | None = None
 
+    def bounded(self, migrations: int) -> StrategyChoice:
+        """The same, where no end has fewer migrations than this many."""
+        return replace(self, bound=self.bound._replace(migrations=migrations))
+
 
 @dataclass(frozen=True, slots=True)
 class Route:
@@ -50,11 +54,13 @@ class Strategy(Protocol):
     goes_on: bool
     #: What its dice were cast with; None where it draws nothing.
     seed: int | None
-    #: Another one that is tried where this one proves nothing: its plan is never worse than that one's.
-    other: Strategy | None
+    #: One that plans first, if any does: no plan is worse than the one that it makes alone.
+    simple: Strategy | None
 
-    def choose(self, problem: Problem, deadline: Deadline) -> StrategyChoice:
-        """The best end found before the deadline; at worst the start itself."""
+    def choose(
+        self, problem: Problem, deadline: Deadline, known: StrategyChoice | None = None
+    ) -> StrategyChoice:
+        """The best end found before the deadline; at worst the start itself. `known` is a simpler choice."""
         ...
 
 

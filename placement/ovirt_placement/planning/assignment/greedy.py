@@ -197,8 +197,8 @@ class Renewing:
         """Each end that is cheaper than the one before: VMs that are elsewhere than at the start."""
         idle = 0
         for _ in range(_MOST):
-            seeds = self._seeds()
-            if not seeds or idle >= min(_MOST_IDLE, 8 * len(seeds)) or self._deadline.over:
+            seeds = [] if self._deadline.over else self._seeds()
+            if idle >= min(_MOST_IDLE, 8 * len(seeds)):
                 break
             if self._renew(self._dice.choice(seeds)):
                 idle = 0
@@ -347,9 +347,11 @@ class Greedy:
     name = "greedy"
     goes_on = True
     seed: int | None = None
-    other: Strategy | None = None
+    simple: Strategy | None = None
 
-    def choose(self, problem: Problem, deadline: Deadline) -> StrategyChoice:
+    def choose(
+        self, problem: Problem, deadline: Deadline, known: StrategyChoice | None = None
+    ) -> StrategyChoice:
         assignment = Assignment(problem)
         order = EmptiestFirst(assignment)
         repaired_one_by_one = _repaired_one_by_one(assignment, order, deadline.within(_REPAIRING_SHARE))

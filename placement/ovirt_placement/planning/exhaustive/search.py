@@ -190,11 +190,15 @@ def shortest(problem: Problem, bound: Sequence[int], deadline: Deadline) -> tupl
 
     `bound` is what no end can beat: hard, crowding, soft by level. Reaching it ends the search.
     """
-    space = Space(problem, CandidateHosts(problem, other=True))
+    candidates = CandidateHosts(problem, other=True)
     at_once = any(goal.binding and goal.gathers for goal in problem.goals)
     other = any(goal.collective or (goal.lenient and at_once) for goal in problem.goals)
-    if space.size > (_MOST_STATES_ASKED_ONE_BY_ONE if other else _MOST_STATES):
-        return None
+    size, most = 1, _MOST_STATES_ASKED_ONE_BY_ONE if other else _MOST_STATES
+    for vm in problem.memory_mb:
+        size *= len(candidates.of(vm))
+        if size > most:
+            return None
+    space = Space(problem, candidates)
     return _Search(space, tuple(bound)).run(deadline) if Values(space).fit else None
 
 

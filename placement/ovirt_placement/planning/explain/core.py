@@ -14,6 +14,8 @@ from ovirt_placement.rules.constraints import OfAll
 #: VMs that are looked at together with those of the goal.
 _MOST_VMS = 60
 _MOST_PLACES = 20_000
+#: Of these one question looks at as many in a second, at the least.
+_PLACES_A_SECOND = 5_000
 #: Units of work, not seconds, that one question may take.
 _WORK = 2.0
 
@@ -24,7 +26,9 @@ def core(problem: Problem, goal: Goal, deadline: Deadline) -> tuple[Element, ...
     All others are taken to stay where they are.
     """
     vms = concerned(problem, goal, _MOST_VMS)
-    if len(vms) * len(problem.hosts) > _MOST_PLACES or goal.form is None:
+    if len(vms) * len(problem.hosts) > min(_MOST_PLACES, _PLACES_A_SECOND * deadline.seconds_left()):
+        return None
+    if goal.form is None:
         return None
     question = _Question(problem, goal, vms)
     left = question.sufficient(sorted(elements(problem, goal, vms), key=lambda one: one.kind.value), deadline)

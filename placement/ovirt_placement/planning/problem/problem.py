@@ -230,6 +230,11 @@ class Problem:
         return {goal.number: known.setdefault(goal.vms, frozenset(goal.vms)) for goal in sums}
 
     @cached_property
+    def known_fixed(self) -> dict[int, bool]:
+        """Of goals that were asked about, by number, whether they are violated in every end."""
+        return {}
+
+    @cached_property
     def _counts(self) -> dict[int, Count | None]:
         """Those of `start_count` that were asked for."""
         return {}

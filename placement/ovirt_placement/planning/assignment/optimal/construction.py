@@ -280,7 +280,7 @@ def relaxed(construction: Construction, deadline: Deadline) -> Relaxed:
     easy = [built.bound for built in construction.built if built not in hard]
     together = [construction.untouched, *easy]
     bound = total([*together, *(built.bound for built in hard)], construction.problem)
-    offer = _Offer(construction, [built.part for built in hard])
+    offer = _Offer(construction, [] if deadline.over else [built.part for built in hard])
     if not offer.domains or deadline.over:
         return Relaxed(bound, {})
     start = ProblemPlacement(construction.problem)

@@ -281,11 +281,16 @@ class Optimal:
     name = "optimal"
     goes_on = True
     seed: int | None = None
-    other: Strategy | None = Greedy()
+    simple: Strategy | None = Greedy()
 
-    def choose(self, problem: Problem, deadline: Deadline) -> StrategyChoice:
+    def choose(
+        self, problem: Problem, deadline: Deadline, known: StrategyChoice | None = None
+    ) -> StrategyChoice:
         candidates = CandidateHosts(problem)
-        known = self._start(problem, candidates, deadline)
+        if sum(len(candidates.of(vm)) for vm in problem.memory_mb) <= _SMALL:
+            known = None  # as fast without, and the end is the same whatever was known
+        else:
+            known = known or Greedy().choose(problem, deadline.within(_GREEDY_SHARE))
         if known is not None and value_of(known.score) <= value_of(known.bound):
             return known
         construction = Construction(problem, candidates, {} if known is None else known.where)
@@ -303,13 +308,6 @@ class Optimal:
         free = (construction.in_any_order,) if construction.in_any_order else ()
         others = free if known is None else (*free, known.where, *known.others)[:MOST_OTHERS]
         return StrategyChoice(where, reached, least, others, improvement.run_from)
-
-    def _start(
-        self, problem: Problem, candidates: CandidateHosts, deadline: Deadline
-    ) -> StrategyChoice | None:
-        """What the greedy strategy chooses; None where the problem is small enough to do without."""
-        places = sum(len(candidates.of(vm)) for vm in problem.memory_mb)
-        return Greedy().choose(problem, deadline.within(_GREEDY_SHARE)) if places > _SMALL else None
 
     def route(
         self, problem: Problem, choice: StrategyChoice, worth: Value, deadline: Deadline
