@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.assignment import catalogue
-from ovirt_placement.planning.assignment.choice import Routing, Strategy, StrategyChoice
+from ovirt_placement.planning.assignment.choice import Strategy, StrategyChoice
 from ovirt_placement.planning.assignment.spread import spread
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.ha_repair import Asked, restored
@@ -33,11 +33,10 @@ from ovirt_placement.rules.doubts import held
 
 _Moves = tuple[Move, ...]
 
-#: Shares of the time that is left: for a choice, for a way to another end (or a shorter one to as good an
-#: end), for an order of moves, and for going on rule by rule.
+#: Shares of the time that is left: for a choice, for the shortest way of all, for an order of moves, and for
+#: going on rule by rule.
 _CHOOSING_SHARE = 0.6
-_ROUTING_SHARE = 0.35
-_SHORTENING_SHARE = 0.8
+_SHORTENING_SHARE = 0.6
 _ORDERING_SHARE = 0.2
 _STEPWISE_SHARE = 0.6
 #: The same for other ends, where no straight way leads to the one chosen.
@@ -133,12 +132,10 @@ def _found(problem: Problem, strategy: Strategy, simple: _Found | None, deadline
     moves = simple.moves if simple and chosen is known else _best_moves(problem, choice, deadline)
     worth = value(problem, moves)
     proven = worth <= bound
-    if not proven and isinstance(strategy, Routing) and not deadline.over:
-        share = _SHORTENING_SHARE if worth[:-1] <= bound[:-1] else _ROUTING_SHARE
-        route = strategy.route(problem, choice, worth, deadline.within(share))
-        if route is not None and (route.proven or value(problem, route.moves) < worth):
-            moves, worth = route.moves, value(problem, route.moves)
-            proven = route.proven or worth <= bound
+    if not proven and strategy.shortest is not None and not deadline.over:
+        shortest = strategy.shortest(problem, bound[:-1], deadline.within(_SHORTENING_SHARE))
+        if shortest is not None:
+            moves, worth, proven = shortest, value(problem, shortest), True
     return _Found(choice, moves, worth, proven)
 
 

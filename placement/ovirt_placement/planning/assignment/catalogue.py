@@ -9,7 +9,7 @@ from enum import StrEnum
 from importlib.util import find_spec
 
 from ovirt_placement.planning.assignment.assignment import Assignment, EmptiestFirst
-from ovirt_placement.planning.assignment.choice import Strategy, StrategyChoice
+from ovirt_placement.planning.assignment.choice import Shortest, Strategy, StrategyChoice
 from ovirt_placement.planning.assignment.greedy import Greedy
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.lower_bound import bound
@@ -28,6 +28,7 @@ class Random:
     name = "random"
     goes_on = False
     simple: Strategy | None = None
+    shortest: Shortest | None = None
 
     def __init__(self, seed: int | None = None) -> None:
         self.seed: int | None = secrets.randbelow(_SEEDS) if seed is None else seed

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.problem.problem import Move, Problem
-from ovirt_placement.planning.problem.score import Score, Value
+from ovirt_placement.planning.problem.score import Score
 
 #: Ends besides the best that are worth the time it takes to find ways to them.
 MOST_OTHERS = 8
@@ -36,13 +36,9 @@ class StrategyChoice:
         return replace(self, bound=self.bound._replace(migrations=migrations))
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
-    """Moves that are legal one after the other."""
-
-    moves: tuple[Move, ...]
-    #: No legal sequence leaves less violated, and none as little with fewer migrations.
-    proven: bool
+#: The fewest legal moves to the best that any reach, where a problem is so small that all can be tried; else
+#: None. The numbers are what no end is better than, but for migrations.
+Shortest = Callable[[Problem, Sequence[int], Deadline], tuple[Move, ...] | None]
 
 
 class Strategy(Protocol):
@@ -56,23 +52,11 @@ class Strategy(Protocol):
     seed: int | None
     #: One that plans first, if any does: no plan is worse than the one that it makes alone.
     simple: Strategy | None
+    #: None where it does not know how.
+    shortest: Shortest | None
 
     def choose(
         self, problem: Problem, deadline: Deadline, known: StrategyChoice | None = None
     ) -> StrategyChoice:
         """The best end found before the deadline; at worst the start itself. `known` is a simpler choice."""
-        ...
-
-
-@runtime_checkable
-class Routing(Protocol):
-    """A strategy that can also look for the way itself, where no way leads to the end that it chose."""
-
-    def route(
-        self, problem: Problem, choice: StrategyChoice, worth: Value, deadline: Deadline
-    ) -> Route | None:
-        """Legal migrations, one after the other, to the best that can be reached; None if none were found.
-
-        `worth` is that of those that are known.
-        """
         ...

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from ovirt_placement.planning.assignment.assignment import Assignment, Cost, EmptiestFirst, best_hosts
-from ovirt_placement.planning.assignment.choice import MOST_OTHERS, Strategy, StrategyChoice
+from ovirt_placement.planning.assignment.choice import MOST_OTHERS, Shortest, Strategy, StrategyChoice
 from ovirt_placement.planning.assignment.proposals import Proposal, Proposals
 from ovirt_placement.planning.assignment.spread import spread
 from ovirt_placement.planning.deadline import Deadline
@@ -348,6 +348,7 @@ class Greedy:
     goes_on = True
     seed: int | None = None
     simple: Strategy | None = None
+    shortest: Shortest | None = None
 
     def choose(
         self, problem: Problem, deadline: Deadline, known: StrategyChoice | None = None

@@ -135,7 +135,6 @@ _HIGHEST = 2**60
 _WATCH_SECONDS = 0.05
 
 
-NOTHING_ASKED: Mapping[str, cp_model.IntVar] = {}
 NO_HINT: Mapping[str, str] = {}
 
 
@@ -152,10 +151,6 @@ class Solved:
     """Where the VMs of a scope end. Values and bounds go by stage, in the order of `Score`."""
 
     where: Mapping[str, str]
-    #: Of the variables that were asked for besides.
-    asked: Mapping[str, int]
-    #: How many stages, from the first, are proven.
-    proven: int
     #: By stage, what was reached and what at least is needed; after one unproven, bounds are valid only with
     #: it.
     values: tuple[int, ...]
@@ -171,7 +166,6 @@ class Stages:
         *,
         workers: int,
         evenly: bool,
-        asked: Mapping[str, cp_model.IntVar] = NOTHING_ASKED,
         work: float | None = None,
     ) -> None:
         """`work` limits each run in the solver's own units, so that it ends alike on every machine.
@@ -180,7 +174,6 @@ class Stages:
         the fullest target.
         """
         self._model = model
-        self._asked = asked
         self._workers = workers
         self._work = work
         self._solver = cp_model.CpSolver()
@@ -227,58 +220,40 @@ class Stages:
         values = [0] * len(self._stages)
         bounds = [0] * len(self._stages)
         found = False
-        asked: dict[str, int] = {}
         first = len(least) - 1 if held else 0
         for number, stage in enumerate(self._stages[:first]):
             self._model.cp.add(sum(stage.terms) == least[number])
             values[number] = bounds[number] = least[number]
-        proven = first
         for group in self._merged(first):
             objective = self._objective(group)
             if isinstance(objective, int):
-                proven += len(group) if proven == group[0] else 0
                 continue
             known = group[-1] < len(least) and values[: group[0]] == list(least[: group[0]])
             if known:
                 self._model.cp.add(objective >= self._joined(group, least))
-            self._hint(where, asked)
+            self._hint(where)
             self._model.cp.minimize(objective)
             if known:
                 self._stop_at(self._joined(group, least))
-            status = self._run(deadline)
-            if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+            if self._run(deadline) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
                 break
             found = True
             reached = self._split(group, round(self._solver.objective_value))
             least = self._split(group, math.ceil(self._solver.best_objective_bound - 1e-6))
-            where, asked = self._read()
+            where = self._read()
             for number, value, bound in zip(group, reached, least, strict=True):
                 values[number], bounds[number] = value, bound
-            if status == cp_model.OPTIMAL and proven == group[0]:
-                proven += len(group)
             self._model.cp.add(objective <= round(self._solver.objective_value))
-        return Solved(where, asked, proven, tuple(values), tuple(bounds)) if found else None
-
-    def reach(self, values: Sequence[int], deadline: Deadline) -> Solved | None:
-        """Any end with just these values in the first stages; None if there is none, or none was found."""
-        for stage, value in zip(self._stages, values, strict=False):
-            self._model.cp.add(sum(stage.terms) == value)
-        where = {vm: self._model.scope.placement.where(vm) for vm in self._model.scope.domains}
-        self._hint(where, {})
-        self._search_at_once()
-        if self._run(deadline) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-            return None
-        return Solved(*self._read(), len(values), tuple(values), tuple(values))
+        return Solved(where, tuple(values), tuple(bounds)) if found else None
 
     def _search_at_once(self) -> None:
         """Without what takes longer than finding a solution, where any or a good one will do."""
         self._solver.parameters.symmetry_level = 0
         self._solver.parameters.cp_model_probing_level = 0
 
-    def _read(self) -> tuple[dict[str, str], dict[str, int]]:
-        """Where VMs are in the last solution, and what was asked for besides."""
-        where = dict(key for key, at in self._model.at.items() if self._solver.boolean_value(at))
-        return where, {name: self._solver.value(var) for name, var in self._asked.items()}
+    def _read(self) -> dict[str, str]:
+        """Where VMs are in the last solution."""
+        return dict(key for key, at in self._model.at.items() if self._solver.boolean_value(at))
 
     def _merged(self, first: int) -> Iterator[list[int]]:
         """Stages that are solved at once, from one on: of one, the next weighs less than any part."""
@@ -316,12 +291,10 @@ class Stages:
         objective = self._model.cp.proto.objective
         objective.domain.extend([least - round(objective.offset), _HIGHEST])
 
-    def _hint(self, where: Mapping[str, str], asked: Mapping[str, int]) -> None:
+    def _hint(self, where: Mapping[str, str]) -> None:
         self._model.cp.clear_hints()  # type: ignore[no-untyped-call]
         for (vm, host), var in self._model.at.items():
             self._model.cp.add_hint(var, where[vm] == host)
-        for name, value in asked.items():
-            self._model.cp.add_hint(self._asked[name], value)
 
     def _run(self, deadline: Deadline) -> cp_model.CpSolverStatus:
         left = deadline.seconds_left()

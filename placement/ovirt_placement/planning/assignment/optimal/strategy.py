@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 
-from ovirt_placement.planning.assignment.choice import MOST_OTHERS, Route, Strategy, StrategyChoice
+from ovirt_placement.planning.assignment.choice import MOST_OTHERS, Shortest, Strategy, StrategyChoice
 from ovirt_placement.planning.assignment.greedy import Greedy
 from ovirt_placement.planning.assignment.optimal.construction import Construction, relaxed
-from ovirt_placement.planning.assignment.optimal.joint import Joint
 from ovirt_placement.planning.assignment.optimal.model import reduced, roomiest
 from ovirt_placement.planning.assignment.optimal.stages import Value, length_of_value, put, solve, value_at
 from ovirt_placement.planning.assignment.spread import spread
@@ -282,6 +281,7 @@ class Optimal:
     goes_on = True
     seed: int | None = None
     simple: Strategy | None = Greedy()
+    shortest: Shortest | None = staticmethod(shortest)
 
     def choose(
         self, problem: Problem, deadline: Deadline, known: StrategyChoice | None = None
@@ -308,19 +308,6 @@ class Optimal:
         free = (construction.in_any_order,) if construction.in_any_order else ()
         others = free if known is None else (*free, known.where, *known.others)[:MOST_OTHERS]
         return StrategyChoice(where, reached, least, others, improvement.run_from)
-
-    def route(
-        self, problem: Problem, choice: StrategyChoice, worth: Value, deadline: Deadline
-    ) -> Route | None:
-        """For good where the problem is small; else straight to an end as good as the one chosen."""
-        moves = shortest(problem, value_of(choice.bound)[:-1], deadline)
-        if moves is not None:
-            return Route(moves, proven=True)
-        reached = worth <= value_of(choice.score)
-        if reached or any(goal.opaque for goal in problem.goals):
-            return None
-        moves = Joint(problem, choice.where).reach(deadline)
-        return None if moves is None else Route(moves, proven=False)
 
 
 def _least(value: Value, reached: Score) -> Score:
