@@ -38,6 +38,7 @@ class Found:
     goes_on = False
     seed: int | None = None
     simple: Strategy | None = None
+    shortest = None
 
     def __init__(self, *ends: Mapping[str, str]) -> None:
         *self._others, self._best = ends
