@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from heapq import heappop, heappush
 from itertools import count, islice
 from typing import Final, NamedTuple
@@ -13,20 +13,20 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.ordering.dependencies import OrderedMove, waits
 from ovirt_placement.planning.ordering.detours import closures
 from ovirt_placement.planning.ordering.schedule import ScheduleLimits, schedule
-from ovirt_placement.planning.plan import LostReservation, Plan, Reservation, Step
+from ovirt_placement.planning.plan import LostReservation, Plan, Reservation
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
-from ovirt_placement.planning.problem.placement import ProblemPlacement
+from ovirt_placement.planning.problem.placement import ProblemPlacement, placement_after
 from ovirt_placement.planning.problem.problem import Goal, Move, Problem
 from ovirt_placement.planning.problem.score import crowded
-from ovirt_placement.planning.verification import Certified, apply, certify, refusal
+from ovirt_placement.planning.verification import Certified, apply, certify, moves_of, refusal
 from ovirt_placement.rules.failover.check import DEFAULT_BUDGET
 from ovirt_placement.rules.failover.failures import judge_failures
 from ovirt_placement.rules.failover.outcomes import Loss, Proven
 from ovirt_placement.rules.failover.starts import Starts
 from ovirt_placement.rules.failover.units import Domain, whole_domains
+from ovirt_placement.rules.world import World
 
 #: Single failure domains are judged, as by the watch.
 _DOMAINS_AT_ONCE: Final = 1
@@ -70,16 +70,6 @@ def failing(snapshot: Snapshot, cluster: str, domains: Sequence[Domain]) -> Fail
     if units := whole_domains(domains, measure.hosts):
         proven.append(judge_failures(snapshot, measure, _DOMAINS_AT_ONCE, DEFAULT_BUDGET, units=units))
     return Failing(tuple(proven))
-
-
-def placed(snapshot: Snapshot, where: Mapping[str, str]) -> Snapshot:
-    """The snapshot as it is once these VMs are on these hosts."""
-    for vm, host in where.items():
-        source = snapshot.vm_by_id[vm].host
-        if source is not None:
-            step = Step(vms=(vm,), sources=(source,), target=host, groups=(), repairs=())
-            snapshot = apply(snapshot, step)
-    return snapshot
 
 
 #: A cluster with no more of these is searched as a whole.
@@ -265,7 +255,7 @@ class Search:
         judged = self._judged.get(places)
         if judged is None:
             self._states_left -= 1
-            there = placed(self._snapshot, dict(places))
+            there = World(self._snapshot).migrated(dict(places)).snapshot
             judged = self._judged[places] = failing(there, self._problem.cluster, self._domains)
         return judged
 
@@ -339,9 +329,7 @@ def restored(plan: Plan, asked: Asked, deadline: Deadline) -> Plan:
     snapshot, cluster = asked.snapshot, plan.cluster
     if not snapshot.cluster_by_id[cluster].ha_reservation:
         return plan
-    end = snapshot
-    for step in plan.steps:
-        end = apply(end, step)
+    end = reduce(apply, plan.steps, snapshot)
     start = failing(end, cluster, asked.options.domains)
     if not start.unplaced:
         return replace(plan, reservation=_reservation(start, proven=not start.unknown))
@@ -372,9 +360,8 @@ def _search(
 def _certify(plan: Plan, moves: Sequence[Move], asked: Asked) -> Certified:
     """All steps in one order, from the state of today: what can be done at once is."""
     problem = pose(asked.snapshot, plan.cluster, asked.frozen, options=asked.options)
-    every = [*(Move(step.vms, step.target) for step in plan.steps), *moves]
-    ordered = [OrderedMove(*pair) for pair in zip(every, waits(problem, every), strict=True)]
-    return certify(asked.snapshot, problem, ordered)
+    every = [*moves_of(plan.steps), *moves]
+    return certify(asked.snapshot, problem, every)
 
 
 def _extended(plan: Plan, found: Found, certified: Certified, asked: Asked, all_tried: bool) -> Plan:
@@ -390,14 +377,12 @@ def _extended(plan: Plan, found: Found, certified: Certified, asked: Asked, all_
         for goal in end.goals
         if not goal.satisfied
     }
-    placement = ProblemPlacement(pose(asked.snapshot, plan.cluster, asked.frozen, options=asked.options))
-    for step in steps:
-        placement.move(step.vms, step.target)
+    start = pose(asked.snapshot, plan.cluster, asked.frozen, options=asked.options)
     return replace(
         plan,
         steps=steps,
         remaining=tuple(one for one in plan.remaining if (one.family, one.groups, one.hard) in violated),
-        crowded=crowded(placement),
+        crowded=crowded(placement_after(start, moves_of(steps))),
         proven=plan.proven and proven and not plan.steps,
         at_least=sum(len(move.vms) for move in found.moves) if proven and not plan.steps else plan.at_least,
         seconds=schedule(steps, ScheduleLimits()).makespan,

@@ -10,7 +10,7 @@ from itertools import count
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.lower_bound import fixed
 from ovirt_placement.planning.ordering.detours import direct_moves
-from ovirt_placement.planning.problem.placement import ProblemPlacement, are_legal
+from ovirt_placement.planning.problem.placement import ProblemPlacement, are_legal, placement_after
 from ovirt_placement.planning.problem.problem import Goal, Move, Problem
 from ovirt_placement.planning.problem.score import Value, score, value, value_of
 from ovirt_placement.rules.constraints import AtMost
@@ -297,10 +297,7 @@ def shortened(problem: Problem, moves: tuple[Move, ...], deadline: Deadline) -> 
 
 def _straight(problem: Problem, moves: Sequence[Move]) -> tuple[Move, ...]:
     """Each VM to its last host at once, as far as it gets there."""
-    end = ProblemPlacement(problem)
-    for move in moves:
-        end.move(move.vms, move.host)
-    return tuple(direct_moves(ProblemPlacement(problem), end.moved))
+    return tuple(direct_moves(ProblemPlacement(problem), placement_after(problem, moves).moved))
 
 
 def _variants(moves: tuple[Move, ...]) -> Iterator[tuple[Move, ...]]:

@@ -10,7 +10,6 @@ from itertools import count, islice
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.legality import filters_of, request_for, vetoes
-from ovirt_placement.planning.ordering.dependencies import OrderedMove, waits
 from ovirt_placement.planning.ordering.detours import closures
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
@@ -157,8 +156,7 @@ def make_room(
     problem = pose(snapshot, cluster, frozen, options=PlanOptions(repair=frozenset()))
     search = _Search(snapshot, problem, vm)
     moves, host, proven = search.run(deadline, Budget(_MOST))
-    ordered = [OrderedMove(*pair) for pair in zip(moves, waits(problem, moves), strict=True)]
-    certified = certify(snapshot, problem, ordered)
+    certified = certify(snapshot, problem, moves)
     if host is None or certified.refused is not None:
         plan = Plan(cluster=cluster, strategy=_NAME, proven=proven and not problem.guessed)
         return RoomPlan(vm, None, plan, tuple(_refusals(snapshot, problem, vm)))
@@ -242,7 +240,7 @@ class _Search:
         """Of hosts that nothing more must leave, the first that all rules let the VM start on."""
         if not hosts:
             return None
-        certified = certify(self._snapshot, self._problem, [OrderedMove(move, ()) for move in moves])
+        certified = certify(self._snapshot, self._problem, moves)
         if certified.refused is not None:
             return None
         allowed = (

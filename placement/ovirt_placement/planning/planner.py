@@ -14,21 +14,19 @@ from ovirt_placement.planning.assignment.choice import Strategy, StrategyChoice
 from ovirt_placement.planning.assignment.spread import spread
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.ha_repair import Asked, restored
-from ovirt_placement.planning.legality import legal
 from ovirt_placement.planning.local_search import improved
 from ovirt_placement.planning.lower_bound import least_migrations
-from ovirt_placement.planning.ordering.dependencies import OrderedMove, waits
 from ovirt_placement.planning.ordering.schedule import ScheduleLimits, schedule
 from ovirt_placement.planning.ordering.sequence import sequence
 from ovirt_placement.planning.plan import LostReservation, Plan, RefusedStep, Step
 from ovirt_placement.planning.problem.build_problem import DEFAULT_OPTIONS, NOTHING_REFUSED, PlanOptions, pose
 from ovirt_placement.planning.problem.candidate_hosts import meeting_first
-from ovirt_placement.planning.problem.placement import ProblemPlacement, after
+from ovirt_placement.planning.problem.placement import after, placement_after
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.problem.score import Value, crowded, value, value_of
 from ovirt_placement.planning.reservation import Harm, avoidable_harm, harm, safe_part
 from ovirt_placement.planning.unrepaired import End, LeftOut, remains
-from ovirt_placement.planning.verification import Certified, apply, certify, refusal
+from ovirt_placement.planning.verification import Certified, certify, moves_of, refusal
 from ovirt_placement.rules.doubts import held
 
 _Moves = tuple[Move, ...]
@@ -58,7 +56,7 @@ _GOING_ON_SHARE = 0.2
 class Solution:
     """Moves in order, with what is known about their number."""
 
-    moves: tuple[OrderedMove, ...]
+    moves: _Moves
     #: No legal sequence leaves less violated, and none as little with fewer migrations.
     proven: bool
     #: Migrations that every legal sequence has that leaves no more violated.
@@ -117,7 +115,7 @@ def _solution(problem: Problem, found: Sequence[_Found]) -> Solution:
     proven = best.worth <= bound or any(one.proven for one in found if one.worth == best.worth)
     known = None if problem.guessed else bound
     at_least = best.worth[-1] if proven else least_migrations(problem, best.worth, known)
-    return Solution(tuple(map(OrderedMove, best.moves, waits(problem, best.moves))), proven, at_least)
+    return Solution(best.moves, proven, at_least)
 
 
 def _found(problem: Problem, strategy: Strategy, simple: _Found | None, deadline: Deadline) -> _Found:
@@ -157,20 +155,13 @@ def _to_better_ends(problem: Problem, moves: _Moves, choice: StrategyChoice, dea
     """The end that the moves lead to is made better, and a way is looked for to where that leads."""
     worth = value(problem, moves)
     while choice.further is not None and worth > value_of(choice.bound) and not deadline.over:
-        where = choice.further(_end(problem, moves), deadline.within(_IMPROVING_SHARE))
+        where = choice.further(placement_after(problem, moves).moved, deadline.within(_IMPROVING_SHARE))
         tried = _moves(problem, where, deadline)
         reached = value(problem, tried)
         if reached >= worth:
             break
         moves, worth = tried, reached
     return moves
-
-
-def _end(problem: Problem, moves: _Moves) -> Mapping[str, str]:
-    placement = ProblemPlacement(problem)
-    for move in moves:
-        placement.move(move.vms, move.host)
-    return dict(placement.moved)
 
 
 def _further(problem: Problem, moves: _Moves, bound: Value, strategy: Strategy, deadline: Deadline) -> _Moves:
@@ -267,7 +258,7 @@ class _Attempt:
 
     @cached_property
     def worth(self) -> Value:
-        return value(self.problem, [Move(step.vms, step.target) for step in self.certified.steps])
+        return value(self.problem, moves_of(self.certified.steps))
 
 
 def make_plan(
@@ -376,7 +367,7 @@ class _Asking(NamedTuple):
             steps=steps,
             remaining=remains(ended, deadline, explained=self.explained),
             refused=dropped,
-            crowded=_crowded(problem, steps),
+            crowded=crowded(placement_after(problem, moves_of(steps))),
             costs=(LostReservation(lost.hosts, (), lost.vms),) if lost else (),
             proven=proven,
             at_least=solution.at_least if whole and not dropped_any else _at_least(problem, steps),
@@ -384,31 +375,6 @@ class _Asking(NamedTuple):
         )
 
 
-def holds(
-    snapshot: Snapshot, plan: Plan, frozen: Frozen = (), options: PlanOptions = DEFAULT_OPTIONS
-) -> bool:
-    """Whether the steps of a plan are still legal, one after the other, and still lead to what it says."""
-    for step in plan.steps:
-        if any(vm in frozen for vm in step.vms) or not legal(snapshot, step):
-            return False
-        snapshot = apply(snapshot, step)
-    problem = pose(snapshot, plan.cluster, frozen, options=options)
-    left = {
-        (goal.constraint.family, goal.constraint.groups, goal.hard)
-        for goal in problem.goals
-        if not goal.satisfied
-    }
-    return left == {(one.family, one.groups, one.hard) for one in plan.remaining}
-
-
 def _at_least(problem: Problem, steps: Sequence[Step]) -> int:
     """Of a plan that was cut short, or made without what was only just refused."""
-    moves = [Move(step.vms, step.target) for step in steps]
-    return least_migrations(problem, value(problem, moves), None)
-
-
-def _crowded(problem: Problem, steps: Sequence[Step]) -> tuple[str, ...]:
-    placement = ProblemPlacement(problem)
-    for step in steps:
-        placement.move(step.vms, step.target)
-    return crowded(placement)
+    return least_migrations(problem, value(problem, moves_of(steps)), None)

@@ -10,27 +10,13 @@ from msgspec.structs import replace
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
-from ovirt_placement.planning.ordering.dependencies import Order, OrderedMove, waits
 from ovirt_placement.planning.ordering.sequence import sequence
 from ovirt_placement.planning.plan import Plan, Step, StepPurpose
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
-from ovirt_placement.planning.problem.problem import Problem
 from ovirt_placement.planning.unrepaired import End, remains
 from ovirt_placement.planning.verification import certify, refusal
 from ovirt_placement.rules.placement import why_immovable
 from ovirt_placement.rules.violations import Violation, find_violations
-
-
-def order(problem: Problem, where: Mapping[str, str], deadline: Deadline) -> Order:
-    """The moves that bring VMs to their hosts in `where`; all others stay, unless they must make room.
-
-    Those that made room stay where they went, if no rule minds and no headroom; else they come back. VMs
-    that get nowhere near their hosts are named, and all others are ordered.
-    """
-    found = sequence(problem, where, deadline)
-    ordered = map(OrderedMove, found.moves, waits(problem, found.moves))
-    return Order(tuple(ordered), found.stuck, found.proven)
-
 
 #: The word for it where a plan names its strategy.
 STRATEGY = "undo"
@@ -75,7 +61,7 @@ def plan_back(
     refused: frozenset[tuple[str, str]] = frozenset()
     while True:
         problem = pose(snapshot, cluster, frozen, refused)
-        found = order(problem, homes, deadline)
+        found = sequence(problem, homes, deadline)
         certified = certify(snapshot, problem, found.moves)
         if certified.refused is None:
             break

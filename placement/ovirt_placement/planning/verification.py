@@ -14,7 +14,7 @@ from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.legality import filters_of, legal, vetoes
 from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
-from ovirt_placement.planning.ordering.dependencies import OrderedMove
+from ovirt_placement.planning.ordering.dependencies import waits
 from ovirt_placement.planning.plan import Plan, RefusedStep, Step, StepPurpose
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move, Problem
@@ -141,20 +141,25 @@ class Certified(NamedTuple):
 
 
 def certify(
-    snapshot: Snapshot, problem: Problem, moves: Sequence[OrderedMove], deadline: Deadline = NEVER
+    snapshot: Snapshot, problem: Problem, moves: Sequence[Move], deadline: Deadline = NEVER
 ) -> Certified:
-    """The steps of an order as far as all rules let them pass, and as there is time to ask them."""
+    """Legal moves as steps, as far as all rules let them pass, and as there is time to ask them."""
     steps: list[Step] = []
     placement, state = ProblemPlacement(problem), Following(snapshot, problem.cluster)
-    for ordered in moves:
+    for move, after in zip(moves, waits(problem, moves), strict=True):
         if deadline.over:
             return Certified(tuple(steps), state.state(), None, whole=False)
-        bare = _step(placement, ordered)
+        bare = _step(placement, move, after)
         step = replace(bare, seconds=step_seconds((snapshot.vm_by_id[vm] for vm in bare.vms), Pace()))
         if not state.take(step):
             return Certified(tuple(steps), state.state(), step, whole=False)
         steps.append(step)
     return Certified(tuple(steps), state.state(), None, whole=True)
+
+
+def moves_of(steps: Iterable[Step]) -> list[Move]:
+    """The moves that steps are."""
+    return [Move(step.vms, step.target) for step in steps]
 
 
 def apply(snapshot: Snapshot, step: Step) -> Snapshot:
@@ -168,22 +173,21 @@ def refusal(snapshot: Snapshot, cluster: str, step: Step) -> dict[tuple[str, str
     return dict.fromkeys(((vm, step.target) for vm in step.vms), RefusedStep(step=step, vetoes=found))
 
 
-def _step(placement: ProblemPlacement, ordered: OrderedMove) -> Step:
-    """The move as a step; the placement goes along."""
-    move = ordered.move
+def _step(placement: ProblemPlacement, move: Move, after: tuple[int, ...]) -> Step:
+    """The move as a step that waits for others; the placement goes along."""
     vms = tuple(sorted(move.vms))  # in whatever order the engine listed them
     sources = tuple(placement.where(vm) for vm in vms)
     before = dict.fromkeys(_violated_ids(placement, move))
     purpose = _purpose(placement, move)
     placement.move(move.vms, move.host)
-    after = set(_violated_ids(placement, move))
+    left = set(_violated_ids(placement, move))
     return Step(
         vms=vms,
         sources=sources,
         target=move.host,
         groups=tuple(before),
-        repairs=tuple(group for group in before if group not in after),
-        after=ordered.after,
+        repairs=tuple(group for group in before if group not in left),
+        after=after,
         purpose=purpose,
     )
 

@@ -12,11 +12,11 @@ from ovirt_placement.planning.assignment.catalogue import StrategyName
 from ovirt_placement.planning.deadline import NEVER
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
-from ovirt_placement.planning.undoing import order
 from tests.builders import APART, CLUSTER, SOFT_APART, SOFT_TOGETHER, TOGETHER, group, host, snapshot, vm
 from tests.placement.planning.brute_force import BruteForce
 from tests.placement.planning.ordering.drawn import reachable_end
 from tests.placement.planning.ordering.oracle import Cluster, Request
+from tests.placement.planning.ordering.ordered import order
 from tests.placement.planning.test_planner_properties import end_of
 
 ALL = PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ovirt_placement.answers.plans.plan import reason
-from ovirt_placement.planning.ordering.dependencies import OrderedMove
 from ovirt_placement.planning.problem.build_problem import pose
 from ovirt_placement.planning.problem.problem import Move
 from ovirt_placement.planning.undoing import Moved, plan_back
@@ -17,7 +16,7 @@ def test_a_vm_makes_room_and_goes_back_or_on() -> None:
         group("on", vms="a", hosts_rule=TOGETHER, hosts="h2"),
     )  # fmt: skip
     moves = [("b", "h3"), ("c", "h3"), ("a", "h2"), ("b", "h2"), ("c", "h4")]
-    ordered = [OrderedMove(Move((one,), target), ()) for one, target in moves]
+    ordered = [Move((one,), target) for one, target in moves]
     steps = certify(state, pose(state, CLUSTER), ordered).steps
     assert [reason(step, state) for step in steps] == [
         "makes room for the next steps",

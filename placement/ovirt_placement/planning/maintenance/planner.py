@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace as with_fields
+from functools import reduce
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -85,8 +86,7 @@ def _taken(site: Site, reserve: Reserve, host: str, plan: Plan, state: Snapshot)
     """The state after a round of one host; None if it is not empty, or too little would be survived."""
     if host in site.by_engine or any(one.family == Leaving.family for one in plan.remaining):
         return None
-    for step in plan.steps:
-        state = apply(state, step)
+    state = reduce(apply, plan.steps, state)
     if reserve.worse(out(state, {host}, site.stopped_on(host))) is not None:
         return None
     return World(state).activated(frozenset({host})).snapshot if site.returns(host) else state
@@ -128,8 +128,7 @@ def blocked_host(site: Site, reserve: Reserve, host: str, plan: Plan | None, sta
 
 def _of_reserve(site: Site, reserve: Reserve, host: str, plan: Plan, state: Snapshot) -> Iterator[Obstacle]:
     """What fails less well while an empty host is out."""
-    for step in plan.steps:
-        state = apply(state, step)
+    state = reduce(apply, plan.steps, state)
     found = reserve.worse(out(state, {host}, site.stopped_on(host)))
     if found is None or reserve.start is None or not found.losses:
         yield Obstacle(ObstacleKind.NO_ROUND)

@@ -16,7 +16,6 @@ from ovirt_placement.planning.maintenance.data import Round, leaving
 from ovirt_placement.planning.maintenance.draining import Wave
 from ovirt_placement.planning.maintenance.site import Reserve, Site
 from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
-from ovirt_placement.planning.ordering.dependencies import OrderedMove, waits
 from ovirt_placement.planning.ordering.schedule import ScheduleLimits, schedule
 from ovirt_placement.planning.plan import Plan, Remaining, Step
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
@@ -58,8 +57,7 @@ def certified_moves(site: Site, state: Snapshot, moves: Sequence[Move], emptied:
     """Moves as steps that go on at once as far as they may, each held against all rules."""
     options = PlanOptions(closed=site.never, constraints=tuple(leaving(state, emptied)))
     problem = pose(state, site.cluster, site.options.frozen, site.refused, options)
-    ordered = map(OrderedMove, moves, waits(problem, moves))
-    return certify(state, problem, tuple(ordered))
+    return certify(state, problem, moves)
 
 
 def _moved_by_engine(site: Site, state: Snapshot, wave: Wave) -> Snapshot | tuple[str, str]:
@@ -106,9 +104,7 @@ def way_back(site: Site, reserve: Reserve, end: Snapshot, deadline: Deadline) ->
         case Return.ALL:
             moved = tuple(_moved(site, end))
     found = plan_back(end, site.cluster, moved, site.options.frozen, deadline)
-    home = end
-    for step in found.plan.steps:
-        home = apply(home, step)
+    home = reduce(apply, found.plan.steps, end)
     kept = tuple(found.kept.items())
     if found.plan.steps and reserve.worse(home) is not None:
         lost = Obstacle(ObstacleKind.NO_WAY_BACK)

@@ -16,26 +16,6 @@ from ovirt_placement.rules.constraints import AtMost
 
 
 @dataclass(frozen=True, slots=True)
-class OrderedMove:
-    move: Move
-    #: The places, in the order, of the moves that must have ended before this one begins; all are earlier.
-    after: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """Moves in a sequence that is legal one by one, and at once as far as `after` lets them."""
-
-    moves: tuple[OrderedMove, ...]
-    #: VMs of the choice that do not get to their host: no legal way was found, or they were to go only for
-    #: the sake of one that does not.
-    stuck: frozenset[str]
-    #: No legal way with fewer migrations leads all VMs to their hosts; where some are stuck, none leads there
-    #: at all, and none leaves less violated.
-    proven: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Trip:
     """One VM in one move."""
 
@@ -46,12 +26,8 @@ class Trip:
     target: str
 
 
-def trips(problem: Problem, moves: Sequence[Move]) -> list[tuple[Trip, ...]]:
-    """Of each move, those of its VMs."""
-    return list(_trips(problem, moves))
-
-
 def _trips(problem: Problem, moves: Sequence[Move]) -> Iterator[tuple[Trip, ...]]:
+    """Of each move, those of its VMs."""
     where: dict[str, str] = {}
     for at, move in enumerate(moves):
         yield tuple(Trip(at, vm, where.get(vm, problem.where[vm]), move.host) for vm in move.vms)
@@ -273,7 +249,7 @@ def waits(problem: Problem, moves: Sequence[Move]) -> tuple[tuple[int, ...], ...
 
     `moves` are legal one by one in this sequence.
     """
-    travelling = trips(problem, moves)
+    travelling = list(_trips(problem, moves))
     waiting = Waiting([sum(problem.memory_mb[vm] for vm in move.vms) for move in moves])
     for needed in (
         _own(travelling),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.ordering.detours import around, direct_moves, find_detours, whole
-from ovirt_placement.planning.problem.placement import ProblemPlacement, are_legal
+from ovirt_placement.planning.problem.placement import ProblemPlacement, are_legal, placement_after
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.problem.score import score
 from ovirt_placement.rules.assignment import Budget
@@ -94,7 +94,7 @@ def _least_stuck(problem: Problem, where: Mapping[str, str], deadline: Deadline)
     scope = whole(ProblemPlacement(problem))
     if scope is not None:
         found = find_detours(ProblemPlacement(problem), where, scope, deadline.within(0.5), Budget(_WHOLE))
-        stuck = _stuck(_end(problem, found.moves), where)
+        stuck = _stuck(placement_after(problem, found.moves), where)
         best = Sequence(found.moves, stuck, found.exhausted and not _guessed(problem, where))
         if found.exhausted:
             return best
@@ -206,7 +206,7 @@ def _better(problem: Problem, one: Sequence, other: Sequence) -> Sequence:
     """That which leaves less violated, then that which strands fewer VMs, then the shorter one."""
 
     def merit(tried: Sequence) -> tuple[object, ...]:
-        return *score(_end(problem, tried.moves))[:4], len(tried.stuck), tried.migrations
+        return *score(placement_after(problem, tried.moves))[:4], len(tried.stuck), tried.migrations
 
     return min(one, other, key=merit)
 
@@ -220,17 +220,13 @@ def _without_the_useless(problem: Problem, tried: Sequence, deadline: Deadline) 
         if deadline.over:
             break
         fewer = tuple(move for move in moves if move.vms[0] != vm)
-        if are_legal(problem, fewer) and score(_end(problem, fewer))[:4] <= score(_end(problem, moves))[:4]:
+        if (
+            are_legal(problem, fewer)
+            and score(placement_after(problem, fewer))[:4] <= score(placement_after(problem, moves))[:4]
+        ):
             moves = fewer
     dropped = {vm for move in tried.moves for vm in move.vms} - {vm for move in moves for vm in move.vms}
     return Sequence(moves, tried.stuck | dropped, tried.proven)
-
-
-def _end(problem: Problem, moves: Iterable[Move]) -> ProblemPlacement:
-    placement = ProblemPlacement(problem)
-    for move in moves:
-        placement.move(move.vms, move.host)
-    return placement
 
 
 def _stuck(placement: ProblemPlacement, where: Mapping[str, str]) -> frozenset[str]:

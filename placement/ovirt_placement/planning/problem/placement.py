@@ -299,6 +299,14 @@ def _no_worse(known: Count, vm: str, source: str, host: str) -> bool:
     return after <= before
 
 
+def placement_after(problem: Problem, moves: Iterable[Move]) -> ProblemPlacement:
+    """Where moves lead, legal or not."""
+    placement = ProblemPlacement(problem)
+    for move in moves:
+        placement.move(move.vms, move.host)
+    return placement
+
+
 def are_legal(problem: Problem, moves: Iterable[Move]) -> bool:
     """Whether each move is legal when its turn comes."""
     placement = ProblemPlacement(problem)
@@ -311,9 +319,7 @@ def are_legal(problem: Problem, moves: Iterable[Move]) -> bool:
 
 def after(problem: Problem, moves: Sequence[Move]) -> Problem:
     """The same problem with the end of these moves as its start."""
-    placement = ProblemPlacement(problem)
-    for move in moves:
-        placement.move(move.vms, move.host)
+    placement = placement_after(problem, moves)
     goals = tuple(_from(placement, goal) for goal in problem.goals)
     taken_mb = {host: problem.free_mb[host] - placement.free_mb(host) for host in problem.hosts}
     taken_cpu = dict.fromkeys(problem.hosts, 0.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ovirt_placement.planning.problem.placement import ProblemPlacement
+from ovirt_placement.planning.problem.placement import ProblemPlacement, placement_after
 from ovirt_placement.planning.problem.problem import Move, Problem
 
 
@@ -104,10 +104,8 @@ Value = tuple[int, ...]
 
 def value(problem: Problem, moves: Sequence[Move]) -> Value:
     """Of moves from the start."""
-    placement = ProblemPlacement(problem)
-    for move in moves:
-        placement.move(move.vms, move.host)
-    return (*value_of(score(placement))[:-1], sum(len(move.vms) for move in moves))
+    end = placement_after(problem, moves)
+    return (*value_of(score(end))[:-1], sum(len(move.vms) for move in moves))
 
 
 def value_of(one: Score) -> Value:

@@ -15,11 +15,11 @@ from ovirt_placement.planning.assignment.greedy import Greedy
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
 from ovirt_placement.planning.problem.problem import Problem
-from ovirt_placement.planning.undoing import order
 from tests.builders import APART, CLUSTER, SOFT_APART, TOGETHER, group, host, snapshot, vm
 from tests.examples import examples
 from tests.placement.planning.assignment.clusters import drawn
 from tests.placement.planning.assignment.ends import Ends
+from tests.placement.planning.ordering.ordered import order
 from tests.speed import seconds_here
 
 ALL = frozenset({Repair.HARD, Repair.SOFT})

@@ -13,13 +13,14 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.assignment.catalogue import Random, StrategyName, strategy
 from ovirt_placement.planning.assignment.choice import StrategyChoice
 from ovirt_placement.planning.deadline import NEVER, Deadline
-from ovirt_placement.planning.planner import holds, make_plan
+from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
-from ovirt_placement.planning.undoing import order
+from ovirt_placement.planning.verification import misfit
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.examples import examples
 from tests.placement.planning.assignment.clusters import drawn
 from tests.placement.planning.assignment.ends import Ends
+from tests.placement.planning.ordering.ordered import order
 
 OPTIONS = PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}))
 
@@ -98,7 +99,7 @@ def test_each_plan_draws_again_and_says_with_which_seed_it_is_repeated() -> None
     assert len({plan.seed for plan in plans}) > 30
     assert len({plan.id for plan in plans}) > 3
     for plan in plans:
-        assert holds(cluster, plan)
+        assert misfit(cluster, plan) is None
         again = make_plan(cluster, CLUSTER, strategy=strategy(StrategyName.RANDOM, plan.seed))
         assert (again.id, again.seed) == (plan.id, plan.seed)
         record = plan_record(plan, cluster)

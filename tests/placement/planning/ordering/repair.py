@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.ordering.dependencies import Order
 from ovirt_placement.planning.plan import Step
 from ovirt_placement.planning.verification import Pace, step_seconds
 from tests.builders import APART, group, host, snapshot, vm
+from tests.placement.planning.ordering.ordered import Order
 
 MOVES = 238
 #: Hosts that they leave.

@@ -6,10 +6,9 @@ import pytest
 
 from ovirt_placement.model import AffinityGroup, Host, Snapshot, Vm
 from ovirt_placement.planning.deadline import NEVER, Deadline
-from ovirt_placement.planning.ordering.dependencies import Order
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
-from ovirt_placement.planning.undoing import order
 from tests.builders import APART, CLUSTER, SOFT_APART, TOGETHER, group, host, snapshot, vm
+from tests.placement.planning.ordering.ordered import Order, order
 
 GIB = 1024
 

@@ -12,13 +12,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ovirt_placement.planning.deadline import NEVER
-from ovirt_placement.planning.ordering.dependencies import Order
 from ovirt_placement.planning.ordering.sequence import tied
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
-from ovirt_placement.planning.undoing import order
 from tests.builders import CLUSTER, host, snapshot, vm
 from tests.placement.planning.ordering.drawn import drawn, of_size, reachable_end, walked_end
 from tests.placement.planning.ordering.oracle import Cluster, Request
+from tests.placement.planning.ordering.ordered import Order, order
 from tests.placement.planning.ordering.repair import MOVES, repair
 from tests.speed import seconds_here
 

@@ -14,9 +14,9 @@ from ovirt_placement.planning.deadline import NEVER
 from ovirt_placement.planning.ordering.schedule import Schedule, ScheduleLimits, ready, schedule
 from ovirt_placement.planning.plan import Step
 from ovirt_placement.planning.problem.build_problem import pose
-from ovirt_placement.planning.undoing import order
 from ovirt_placement.planning.verification import Pace
 from tests.builders import CLUSTER
+from tests.placement.planning.ordering.ordered import order
 from tests.placement.planning.ordering.repair import MOVES, repair, steps_of
 
 
