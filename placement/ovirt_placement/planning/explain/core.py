@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
-from ovirt_placement.planning.cp_forms import ask
+from ovirt_placement.planning.cp_forms import At, Term, ask
 from ovirt_placement.planning.cp_sat import cp_model
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.explain.elements import Element, ElementKind, concerned, elements
@@ -49,25 +49,20 @@ class _Question:
     def __init__(self, problem: Problem, goal: Goal, vms: Sequence[str]) -> None:
         self._problem = problem
         self._goal = goal
-        self._vms = vms
+        self._hosts = {vm: tuple(dict.fromkeys((problem.where[vm], *problem.hosts))) for vm in vms}
 
     def sufficient(self, asked: Sequence[Element], deadline: Deadline) -> list[Element] | None:
         """Those of the elements that block the goal; None if they do not, or if that is not known."""
         cp = cp_model.CpModel()
-        at = {
-            (vm, host): cp.new_bool_var("")
-            for vm in self._vms
-            for host in dict.fromkeys((self._problem.where[vm], *self._problem.hosts))
-        }
-        for vm in self._vms:
-            cp.add_exactly_one(var for (one, _), var in at.items() if one == vm)
-        model = _Constraints(self._problem, cp, at, self._vms)
-        model.rule(self._goal, cp.new_constant(1))
+        at = {(vm, host): cp.new_bool_var("") for vm, hosts in self._hosts.items() for host in hosts}
+        for vm, hosts in self._hosts.items():
+            cp.add_exactly_one(at[vm, host] for host in hosts)
+        self._rule(cp, at, self._goal, cp.new_constant(1))
         by_index = {}
         for element in asked:
             literal = cp.new_bool_var("")
             by_index[literal.index] = element
-            model.add(element, literal)
+            self._add(cp, at, element, literal)
             cp.add_assumption(literal)
         solver = cp_model.CpSolver()
         solver.parameters.num_workers = 1
@@ -78,53 +73,33 @@ class _Question:
         named = set(solver.sufficient_assumptions_for_infeasibility())
         return [element for index, element in by_index.items() if index in named]
 
-
-class _Constraints:
-    """What an element or a goal asks, each under a literal."""
-
-    def __init__(
-        self,
-        problem: Problem,
-        cp: cp_model.CpModel,
-        at: dict[tuple[str, str], cp_model.IntVar],
-        vms: Collection[str],
-    ) -> None:
-        self._problem = problem
-        self._cp = cp
-        self._at = at
-        self._vms = vms
-
-    def add(self, element: Element, literal: cp_model.IntVar) -> None:
+    def _add(self, cp: cp_model.CpModel, at: At, element: Element, literal: cp_model.IntVar) -> None:
+        """What an element asks, under its literal."""
+        problem, first = self._problem, element.ids[0]
         if element.goal is not None:
-            self.rule(element.goal, literal)
-            return
-        first = element.ids[0]
-        if element.kind is ElementKind.STAYS:
-            self._cp.add_implication(literal, self._at[first, self._problem.where[first]])
+            self._rule(cp, at, element.goal, literal)
+        elif element.kind is ElementKind.STAYS:
+            cp.add_implication(literal, at[first, problem.where[first]])
         elif element.kind is ElementKind.TARGETS:
-            self._keep(literal, first, {*self._problem.targets[first], self._problem.where[first]})
+            for host in self._hosts[first]:
+                if host != problem.where[first] and host not in problem.targets[first]:
+                    cp.add_implication(literal, at[first, host].negated())
         else:
-            self._room(literal, first)
+            self._room(cp, at, literal, first)
 
-    def rule(self, goal: Goal, literal: cp_model.IntVar) -> None:
-        hosts = dict.fromkeys(host for _, host in self._at)
-        known = [vm for vm in goal.vms if vm in self._vms]
+    def _rule(self, cp: cp_model.CpModel, at: At, goal: Goal, literal: cp_model.IntVar) -> None:
+        known = {vm: self._hosts[vm] for vm in goal.vms if vm in self._hosts}
         if goal.form is not None and (len(known) == len(goal.vms) or not isinstance(goal.form, OfAll)):
-            places = {vm: tuple(host for host in hosts if (vm, host) in self._at) for vm in known}
-            ask(self._cp, goal.form, self._at, places, literal)
+            ask(cp, goal.form, at, known, literal)
 
-    def _keep(self, literal: cp_model.IntVar, vm: str, hosts: Collection[str]) -> None:
-        for (one, host), var in self._at.items():
-            if one == vm and host not in hosts:
-                self._cp.add_implication(literal, var.negated())
-
-    def _room(self, literal: cp_model.IntVar, host: str) -> None:
-        problem = self._problem
-        coming = [vm for vm in self._vms if problem.where[vm] != host]
-        leaving = [vm for vm in self._vms if problem.where[vm] == host]
-        arrives = self._cp.new_bool_var("")
-        for vm in coming:
-            self._cp.add_implication(self._at[vm, host], arrives)
-        taken = sum(problem.memory_mb[vm] * self._at[vm, host] for vm in coming)
-        freed = sum(problem.memory_mb[vm] * (1 - self._at[vm, host]) for vm in leaving)
-        self._cp.add(taken - freed <= problem.free_mb[host]).only_enforce_if(literal, arrives)
+    def _room(self, cp: cp_model.CpModel, at: At, literal: cp_model.IntVar, host: str) -> None:
+        where, memory_mb = self._problem.where, self._problem.memory_mb
+        arrives = cp.new_bool_var("")
+        taken: list[Term] = []
+        for vm in self._hosts:
+            if where[vm] == host:
+                taken.append(-memory_mb[vm] * (1 - at[vm, host]))
+            else:
+                cp.add_implication(at[vm, host], arrives)
+                taken.append(memory_mb[vm] * at[vm, host])
+        cp.add(sum(taken) <= self._problem.free_mb[host]).only_enforce_if(literal, arrives)

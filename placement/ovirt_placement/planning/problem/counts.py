@@ -6,9 +6,8 @@ A move costs as much as there are hosts or failure domains at most, however many
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Container, Iterable, Mapping, Set
+from collections.abc import Collection, Container, Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass
 from typing import Protocol, Self
 
 from ovirt_placement.rules.constraints import Allowed, AtLeast, AtMost, Even, Form, OnePlace, Same, Sum
@@ -113,20 +112,8 @@ class _Spread(Crowd):
         return self.crowd.get(host, 0) < self._most
 
     def full(self, vms: Collection[str], hosts: Iterable[str]) -> Container[str]:
-        return _Full(self.crowd, Counter(hosts), max(0, self._most - len(vms)))
-
-
-@dataclass(frozen=True, slots=True)
-class _Full:
-    """Hosts that keep more members than this many, once some have left."""
-
-    crowd: Mapping[str, int]
-    leaving: Mapping[str, int]
-    most: int
-
-    def __contains__(self, host: object) -> bool:
-        name = str(host)
-        return self.crowd.get(name, 0) - self.leaving.get(name, 0) > self.most
+        leaving, most = Counter(hosts), max(0, self._most - len(vms))
+        return {host for host, members in self.crowd.items() if members - leaving[host] > most}
 
 
 class _SetsApart(Crowd):
@@ -169,16 +156,7 @@ class _SetsApart(Crowd):
     def full(self, vms: Collection[str], hosts: Iterable[str]) -> Container[str]:
         limit, own = self._limit, self._limit.sets(vms)
         found = {place for place, sets in self._sets.items() if len(own.union(sets)) > limit.most}
-        return _FullPlaces(limit, found)
-
-
-@dataclass(frozen=True, slots=True)
-class _FullPlaces:
-    limit: AtMost
-    places: Set[str]
-
-    def __contains__(self, host: object) -> bool:
-        return self.limit.place(str(host)) in self.places
+        return found.union(host for host, place in limit.place_of.items() if place in found)
 
 
 class _OnAllowed(Crowd):
