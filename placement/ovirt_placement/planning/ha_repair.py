@@ -131,11 +131,8 @@ class Candidates:
         return list(dict.fromkeys((*by_size[-_LEAVING:], *by_size[:_LEAVING])))
 
     def _on(self, host: str, *, ha: bool) -> Iterator[str]:
-        placement, problem = self._placement, self._placement.problem
-        there = {*problem.on.get(host, ()), *(vm for vm, now in placement.moved.items() if now == host)}
-        for vm in sorted(there):
-            known = self._snapshot.vm_by_id[vm]
-            if vm in problem.memory_mb and placement.where(vm) == host and known.ha is ha:
+        for vm in sorted(self._placement.on(host)):
+            if vm in self._placement.problem.memory_mb and self._snapshot.vm_by_id[vm].ha is ha:
                 yield vm
 
     def _to(self, vm: str, hosts: Iterable[str], most: int | None = None) -> Iterator[Move]:

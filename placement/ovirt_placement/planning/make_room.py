@@ -62,12 +62,8 @@ class StartOptions:
 
     def movable_on(self, placement: ProblemPlacement, host: str) -> list[str]:
         """VMs that can leave a host, the largest first, and no rivals, which must."""
-        problem = self._problem
-        here = [vm for vm in problem.on.get(host, ()) if placement.where(vm) == host]
-        here += [vm for vm, present in placement.moved.items() if present == host]
-        able = (
-            vm for vm in here if vm not in self.rivals and vm in problem.memory_mb and problem.targets[vm]
-        )
+        problem, others = self._problem, (vm for vm in placement.on(host) if vm not in self.rivals)
+        able = (vm for vm in others if vm in problem.memory_mb and problem.targets[vm])
         return sorted(able, key=lambda vm: (-problem.memory_mb[vm], vm))
 
     def _distance(self, placement: ProblemPlacement, host: str) -> int | None:

@@ -146,10 +146,7 @@ def _bystanders(
     """VMs that may leave a full host: the smallest of those that make room alone, then the largest others."""
     problem = placement.problem
     needed_mb = min(problem.memory_mb[vm] for vm in coming) - placement.free_mb(host)
-    here = [vm for vm in problem.on.get(host, ()) if placement.where(vm) == host]
-    # Those that have arrived would have to come back.
-    here += [vm for vm, present in placement.moved.items() if present == host]
-    able = (vm for vm in here if needed_mb > 0 and vm not in known and vm in problem.memory_mb)
+    able = (vm for vm in placement.on(host) if needed_mb > 0 and vm not in known and vm in problem.memory_mb)
     found: list[str] = []
     for vm in sorted(able, key=lambda vm: (_use(problem.memory_mb[vm], needed_mb), vm)):
         if len(found) == _BYSTANDERS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -52,6 +52,11 @@ class ProblemPlacement(Indexed):
     def moved(self) -> Mapping[str, str]:
         """VMs that are elsewhere than at the start, with their hosts."""
         return self._moved
+
+    def on(self, host: str) -> list[str]:
+        """VMs on a host: first those that are there from the start, then those that came."""
+        stayed = (vm for vm in self.problem.on.get(host, ()) if vm not in self._moved)
+        return [*stayed, *(vm for vm, there in self._moved.items() if there == host)]
 
     def free_mb(self, host: str) -> int:
         """MiB that a host can still hand out; a host that is not up has none."""
@@ -297,6 +302,50 @@ def _no_worse(known: Count, vm: str, source: str, host: str) -> bool:
     after = known.faults
     known.move(vm, host, source)
     return after <= before
+
+
+class ReversiblePlacement:
+    """A placement that knows who is on each host, and how it came to be so."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.placement = ProblemPlacement(problem)
+        self._on: defaultdict[str, set[str]] = defaultdict(set)
+        for host, vms in problem.on.items():
+            self._on[host].update(vms)
+        self._log: list[tuple[Move, tuple[str, ...]]] = []
+
+    def on(self, host: str) -> Collection[str]:
+        """VMs that are on a host."""
+        return self._on[host]
+
+    @property
+    def mark(self) -> int:
+        """The point of now, for `back_to` and `since`."""
+        return len(self._log)
+
+    def since(self, mark: int) -> tuple[Move, ...]:
+        """The moves from a point on."""
+        return tuple(move for move, _ in self._log[mark:])
+
+    def move(self, move: Move) -> None:
+        """Put VMs on a host."""
+        sources = tuple(map(self.placement.where, move.vms))
+        self._log.append((move, sources))
+        self._put(move, sources)
+
+    def back_to(self, mark: int) -> None:
+        """Take back all moves since a point."""
+        while len(self._log) > mark:
+            move, sources = self._log.pop()
+            for vm, source in zip(move.vms, sources, strict=True):
+                self._put(Move((vm,), source), (move.host,))
+
+    def _put(self, move: Move, sources: tuple[str, ...]) -> None:
+        self.placement.move(move.vms, move.host)
+        for vm, source in zip(move.vms, sources, strict=True):
+            self._on[source].discard(vm)
+            self._on[move.host].add(vm)
 
 
 def placement_after(problem: Problem, moves: Iterable[Move]) -> ProblemPlacement:

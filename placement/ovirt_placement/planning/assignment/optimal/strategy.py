@@ -99,14 +99,10 @@ class Neighbourhood:
     def _bystanders(self) -> Iterator[str]:
         """VMs on these hosts that may leave them; first those that no goal is about."""
         problem, placement = self._problem, self._placement
-        arrived: dict[str, list[str]] = {}
-        for vm, host in placement.moved.items():
-            arrived.setdefault(host, []).append(vm)
         for host in sorted(self._hosts):
-            here = [vm for vm in problem.on.get(host, ()) if placement.where(vm) == host]
             able = [
                 vm
-                for vm in (*here, *arrived.get(host, ()))
+                for vm in placement.on(host)
                 if vm not in self._vms and vm in problem.memory_mb and len(self._candidates.of(vm)) > 1
             ]
             seen: Counter[int] = Counter()
