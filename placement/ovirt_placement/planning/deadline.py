@@ -63,3 +63,4 @@ class Deadline:
 
 
 NEVER = Deadline(lambda: math.inf)
+NO_TIME = Deadline(lambda: 0.0)

@@ -12,7 +12,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.assignment import catalogue
 from ovirt_placement.planning.assignment.choice import Strategy, StrategyChoice
 from ovirt_placement.planning.assignment.spread import spread
-from ovirt_placement.planning.deadline import NEVER, Deadline
+from ovirt_placement.planning.deadline import NEVER, NO_TIME, Deadline
 from ovirt_placement.planning.ha_repair import Asked, restored
 from ovirt_placement.planning.local_search import improved
 from ovirt_placement.planning.lower_bound import least_migrations
@@ -48,6 +48,7 @@ _SIMPLE_SECONDS = 3.0
 #: A problem with no more VMs times hosts is small; of one with so many more, the other one has not even begun
 #: after a second.
 _SMALL = 2_000
+_SMALL_SHARE = 0.1
 _PLACES_A_SECOND = 1_000_000
 _GOING_ON_SHARE = 0.2
 
@@ -77,27 +78,35 @@ class _Found:
         """No end is better."""
         return value_of(self.choice.bound)
 
+    def ordered(self, problem: Problem, deadline: Deadline) -> _Found:
+        """With moves to the end that it chose, in as much time."""
+        moves = _best_moves(problem, self.choice, deadline)
+        worth = value(problem, moves)
+        return replace(self, moves=moves, worth=worth, proven=worth <= self.bound)
+
 
 def solve(problem: Problem, strategy: Strategy, deadline: Deadline) -> Solution:
     """The best moves that are found before the deadline; what is found first is kept until there are better.
 
-    A simple strategy gets the same time whatever else there is: no plan is worse than the one that it makes
-    alone. It comes first, but where the problem is so small that the other one hardly needs it.
+    A simple strategy comes first, and gets the same time whatever comes after it: no plan is worse than the
+    one that it makes alone. Where the problem is small, it makes no detours before the other one had its turn.
     """
     simple = strategy.simple or strategy
     places = len(problem.memory_mb) * len(problem.hosts)
-    small = places <= _SMALL
+    small = strategy.simple is not None and places <= _SMALL
     left = max(_SIMPLE_SECONDS, deadline.seconds_left())
-    first = deadline.within(_SIMPLE_SHARE if small else max(_SIMPLE_SHARE, _SIMPLE_SECONDS / left))
+    first = deadline.within(_SMALL_SHARE if places <= _SMALL else max(_SIMPLE_SHARE, _SIMPLE_SECONDS / left))
+    found = [_found(problem, simple, None, first, NO_TIME if small else first)]
     better = None
-    if small and strategy.simple is not None:
-        better = _found(problem, strategy, None, _without(deadline, first))
-        if better.proven:
-            return _solution(problem, [better])
-    plain = _found(problem, simple, None, first)
-    found = [plain, _gone_on(problem, plain, simple, deadline.within(_GOING_ON_SHARE))]
+    if small:
+        until = _without(deadline, first)
+        better = _found(problem, strategy, None, until, until)
+        if better.proven or deadline.over:
+            return _solution(problem, [*found, better])
+        found.append(found[0].ordered(problem, deadline))
+    found.append(_gone_on(problem, found[-1], simple, deadline.within(_GOING_ON_SHARE)))
     if strategy.simple is not None and deadline.seconds_left() > places / _PLACES_A_SECOND:
-        better = better or _found(problem, strategy, found[-1], deadline)
+        better = better or _found(problem, strategy, found[-1], deadline, deadline)
         found.append(_gone_on(problem, better, strategy, deadline))
     return _solution(problem, found)
 
@@ -118,23 +127,25 @@ def _solution(problem: Problem, found: Sequence[_Found]) -> Solution:
     return Solution(best.moves, proven, at_least)
 
 
-def _found(problem: Problem, strategy: Strategy, simple: _Found | None, deadline: Deadline) -> _Found:
+def _found(
+    problem: Problem, strategy: Strategy, simple: _Found | None, deadline: Deadline, ordering: Deadline
+) -> _Found:
     """The end that a strategy chooses, given what a simple one has found, and a way there or further."""
     known = None if simple is None else simple.choice
     chosen = strategy.choose(problem, deadline.within(_CHOOSING_SHARE), known)
     if simple is not None and deadline.over:
         return replace(simple, choice=chosen)
     least = value_of(chosen.bound)
-    choice = chosen.bounded(least_migrations(problem, least, least))
-    bound = value_of(choice.bound)
-    moves = simple.moves if simple and chosen is known else _best_moves(problem, choice, deadline)
-    worth = value(problem, moves)
-    proven = worth <= bound
-    if not proven and strategy.shortest is not None and not deadline.over:
-        shortest = strategy.shortest(problem, bound[:-1], deadline.within(_SHORTENING_SHARE))
+    found = _Found(chosen.bounded(least_migrations(problem, least, least)), (), (), proven=False)
+    if simple is not None and chosen is known:
+        found = replace(found, moves=simple.moves, worth=simple.worth, proven=simple.proven)
+    else:
+        found = found.ordered(problem, ordering)
+    if not found.proven and strategy.shortest is not None and not deadline.over:
+        shortest = strategy.shortest(problem, found.bound[:-1], deadline.within(_SHORTENING_SHARE))
         if shortest is not None:
-            moves, worth, proven = shortest, value(problem, shortest), True
-    return _Found(choice, moves, worth, proven)
+            found = replace(found, moves=shortest, worth=value(problem, shortest), proven=True)
+    return found
 
 
 def _gone_on(problem: Problem, found: _Found, strategy: Strategy, deadline: Deadline) -> _Found:
