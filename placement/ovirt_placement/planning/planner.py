@@ -45,10 +45,10 @@ _IMPROVING_SHARE = 0.8
 #: Then for what it does after that, where it has not repaired all that some end might.
 _SIMPLE_SHARE = 0.3
 _SIMPLE_SECONDS = 3.0
-#: A problem with no more VMs times hosts is small; of one with so many more, the other one has not even begun
-#: after a second.
+#: A problem with no more VMs times hosts is small, and that share of its time is kept for detours of a simple
+#: strategy; of one with so many more, the other one has not even begun after a second.
 _SMALL = 2_000
-_SMALL_SHARE = 0.1
+_DETOURS_SHARE = 0.1
 _PLACES_A_SECOND = 1_000_000
 _GOING_ON_SHARE = 0.2
 
@@ -89,17 +89,17 @@ def solve(problem: Problem, strategy: Strategy, deadline: Deadline) -> Solution:
     """The best moves that are found before the deadline; what is found first is kept until there are better.
 
     A simple strategy comes first, and gets the same time whatever comes after it: no plan is worse than the
-    one that it makes alone. Where the problem is small, it makes no detours before the other one had its turn.
+    one that it makes alone. Where the problem is small, it makes detours only once the other had its turn.
     """
     simple = strategy.simple or strategy
     places = len(problem.memory_mb) * len(problem.hosts)
     small = strategy.simple is not None and places <= _SMALL
     left = max(_SIMPLE_SECONDS, deadline.seconds_left())
-    first = deadline.within(_SMALL_SHARE if places <= _SMALL else max(_SIMPLE_SHARE, _SIMPLE_SECONDS / left))
+    first = deadline.within(max(_SIMPLE_SHARE, _SIMPLE_SECONDS / left))
     found = [_found(problem, simple, None, first, NO_TIME if small else first)]
     better = None
     if small:
-        until = _without(deadline, first)
+        until = _without(deadline, deadline.within(_DETOURS_SHARE))
         better = _found(problem, strategy, None, until, until)
         if better.proven or deadline.over:
             return _solution(problem, [*found, better])

@@ -75,10 +75,11 @@ class _Question:
 
     def _add(self, cp: cp_model.CpModel, at: At, element: Element, literal: cp_model.IntVar) -> None:
         """What an element asks, under its literal."""
-        problem, first = self._problem, element.ids[0]
         if element.goal is not None:
             self._rule(cp, at, element.goal, literal)
-        elif element.kind is ElementKind.STAYS:
+            return
+        problem, first = self._problem, element.ids[0]
+        if element.kind is ElementKind.STAYS:
             cp.add_implication(literal, at[first, problem.where[first]])
         elif element.kind is ElementKind.TARGETS:
             for host in self._hosts[first]:
