@@ -187,71 +187,66 @@ def find_conflicts(groups: Sequence[Flat]) -> list[Conflict]:
     """Give the conflicts in the engine's order; each of the host kinds at most once, all merged."""
     host_groups = [group for group in groups if group.host_polarity is not None and group.hosts]
     unified = _unified(groups)
-    found = [
-        _opposite_hosts(host_groups, enforcing=True),
-        _opposite_hosts(host_groups, enforcing=False),
-        _hosts_against_positive(host_groups, unified),
-        _hosts_against_negative(groups),
-        _disjoint_positive_hosts(host_groups),
+    found: list[tuple[EventType, Iterator[_Part]]] = [
+        (
+            EventCode.VM_TO_HOST_CONFLICT_IN_ENFORCING_POSITIVE_AND_NEGATIVE_AFFINITY,
+            _opposite_hosts(host_groups, enforcing=True),
+        ),
+        (
+            EventCode.VM_TO_HOST_CONFLICT_IN_POSITIVE_AND_NEGATIVE_AFFINITY,
+            _opposite_hosts(host_groups, enforcing=False),
+        ),
+        (
+            EventCode.VM_TO_HOST_CONFLICTS_POSITIVE_VM_TO_VM_AFFINITY,
+            _hosts_against_positive(host_groups, unified),
+        ),
+        (EventCode.VM_TO_HOST_CONFLICTS_NEGATIVE_VM_TO_VM_AFFINITY, _hosts_against_negative(groups)),
+        (EventCode.NON_INTERSECTING_POSITIVE_HOSTS_AFFINITY_CONFLICTS, _disjoint_positive_hosts(host_groups)),
     ]
-    return [conflict for conflict in found if conflict is not None] + _vms_against_vms(groups, unified)
+    merged = [_merged(code, parts) for code, parts in found]
+    return [one for one in merged if one is not None] + _vms_against_vms(groups, unified)
 
 
-class _Merged:
-    """Collects all that takes part in one kind of conflict."""
-
-    def __init__(self, code: EventType) -> None:
-        self._code = code
-        self._groups: set[str] = set()
-        self._vms: set[str] = set()
-        self._hosts: set[str] = set()
-
-    def add(self, groups: Iterable[Flat], vms: Iterable[str], hosts: Iterable[str]) -> None:
-        self._groups.update(group.name for group in groups)
-        self._vms.update(vms)
-        self._hosts.update(hosts)
-
-    def conflict(self) -> Conflict | None:
-        if not self._groups:
-            return None
-        return Conflict(self._code, frozenset(self._groups), frozenset(self._vms), frozenset(self._hosts))
+#: Groups, VMs and hosts that take part in a conflict.
+_Part = tuple[Iterable[Flat], Iterable[str], Iterable[str]]
 
 
-def _opposite_hosts(groups: Sequence[Flat], *, enforcing: bool) -> Conflict | None:
+def _merged(code: EventType, parts: Iterable[_Part]) -> Conflict | None:
+    """All that takes part in one kind of conflict; None if nothing does."""
+    groups, vms, hosts = set[str](), set[str](), set[str]()
+    for of_groups, of_vms, of_hosts in parts:
+        groups.update(group.name for group in of_groups)
+        vms.update(of_vms)
+        hosts.update(of_hosts)
+    return Conflict(code, frozenset(groups), frozenset(vms), frozenset(hosts)) if groups else None
+
+
+def _opposite_hosts(groups: Sequence[Flat], *, enforcing: bool) -> Iterator[_Part]:
     """Find positive and negative host groups that share a VM and a host."""
-    merged = _Merged(
-        EventCode.VM_TO_HOST_CONFLICT_IN_ENFORCING_POSITIVE_AND_NEGATIVE_AFFINITY
-        if enforcing
-        else EventCode.VM_TO_HOST_CONFLICT_IN_POSITIVE_AND_NEGATIVE_AFFINITY
-    )
     for positive, negative in _positive_and_negative(groups):
         if enforcing and not (positive.hosts_enforcing and negative.hosts_enforcing):
             continue
         vms, hosts = positive.vms & negative.vms, positive.hosts & negative.hosts
         if vms and hosts:
-            merged.add((positive, negative), vms, hosts)
-    return merged.conflict()
+            yield (positive, negative), vms, hosts
 
 
-def _hosts_against_positive(groups: Sequence[Flat], unified: Sequence[frozenset[str]]) -> Conflict | None:
+def _hosts_against_positive(groups: Sequence[Flat], unified: Sequence[frozenset[str]]) -> Iterator[_Part]:
     """Find VMs that must be together, of which one is drawn to a host and another kept from it."""
-    merged = _Merged(EventCode.VM_TO_HOST_CONFLICTS_POSITIVE_VM_TO_VM_AFFINITY)
     for positive, negative in _positive_and_negative(groups):
         hosts = positive.hosts & negative.hosts
         for together in unified:
             drawn, kept = positive.vms & together, negative.vms & together
             if hosts and drawn and kept and len(drawn | kept) > 1:
-                merged.add((positive, negative), drawn | kept, hosts)
-    return merged.conflict()
+                yield (positive, negative), drawn | kept, hosts
 
 
-def _hosts_against_negative(groups: Sequence[Flat]) -> Conflict | None:
+def _hosts_against_negative(groups: Sequence[Flat]) -> Iterator[_Part]:
     """Find VMs that must be apart, but are drawn to a common host.
 
     What draws the second of a pair is groups that the first is not in. The engine tries each pair both ways,
     and names every positive host group that there is.
     """
-    merged = _Merged(EventCode.VM_TO_HOST_CONFLICTS_NEGATIVE_VM_TO_VM_AFFINITY)
     positive = [group for group in groups if group.host_polarity]
     for apart in groups:
         if apart.vm_polarity is not False:
@@ -261,18 +256,15 @@ def _hosts_against_negative(groups: Sequence[Flat]) -> Conflict | None:
             of_second = [group for group in positive if second in group.vms and first not in group.vms]
             hosts = _all_hosts(of_first) & _all_hosts(of_second)
             if hosts:
-                merged.add((apart, *positive), (first, second), hosts)
-    return merged.conflict()
+                yield (apart, *positive), (first, second), hosts
 
 
-def _disjoint_positive_hosts(groups: Sequence[Flat]) -> Conflict | None:
+def _disjoint_positive_hosts(groups: Sequence[Flat]) -> Iterator[_Part]:
     """Find VMs in two positive host groups whose hosts differ at all."""
-    merged = _Merged(EventCode.NON_INTERSECTING_POSITIVE_HOSTS_AFFINITY_CONFLICTS)
     for one, other in combinations([group for group in groups if group.host_polarity], 2):
         vms, hosts = one.vms & other.vms, one.hosts ^ other.hosts
         if vms and hosts:
-            merged.add((one, other), vms, hosts)
-    return merged.conflict()
+            yield (one, other), vms, hosts
 
 
 def _vms_against_vms(groups: Sequence[Flat], unified: Sequence[frozenset[str]]) -> list[Conflict]:

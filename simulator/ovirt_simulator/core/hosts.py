@@ -21,11 +21,7 @@ from .migrations import Migration, Migrations
 from .outages import Outages
 from .rejections import Rejected, existing
 
-#: Empty, though the engine's code has words for it.
-_REASON = ""
 _MOVABLE = {"up", "powering_up", "paused", "reboot_in_progress"}
-#: In the engine it is none of the batch: it leaves already.
-_LEAVING = "migrating"
 
 
 class Maintenance(Commands):
@@ -96,7 +92,8 @@ class Maintenance(Commands):
         with self._backend.lock:
             if not self._is_preparing(host_id):
                 return None
-            vms = [vm for vm in self._state.vms_on(host_id) if vm.status != _LEAVING]
+            # One that migrates leaves already.
+            vms = [vm for vm in self._state.vms_on(host_id) if vm.status != "migrating"]
             if not all(self._may_migrate(vm, forced=forced) for vm in vms):
                 return False
             possible = [vm for vm in vms if self._has_host(vm, host_id)]
@@ -140,7 +137,7 @@ class Maintenance(Commands):
                         target=target,
                         caller=caller,
                         job=None,
-                        reason=_REASON,
+                        reason="",  # though the engine's code has words for it
                         status_before=vm.status,
                     )
                 )
@@ -281,7 +278,7 @@ class HostCommands(Commands):
 
         Raises `NotFound`.
         """
-        self._known(host_id)
+        existing(self._state.hosts, host_id)
         self._outages.fail(host_id)
 
     @locked
@@ -290,7 +287,7 @@ class HostCommands(Commands):
 
         Raises `NotFound`.
         """
-        self._known(host_id)
+        existing(self._state.hosts, host_id)
         self._outages.recover(host_id)
 
     def _host(self, host_id: str, action: str) -> Host:
@@ -298,6 +295,3 @@ class HostCommands(Commands):
         if host is None:
             raise rejections.host_not_found(action)
         return host
-
-    def _known(self, host_id: str) -> None:
-        existing(self._state.hosts, host_id)

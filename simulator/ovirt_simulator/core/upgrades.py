@@ -24,7 +24,7 @@ class UpgradeCommands(Commands):
     @locked
     def start(self, cluster_id: str, *, caller: Caller = ADMIN) -> Job:
         """Mark the cluster, unless it is marked already."""
-        cluster = self._known(cluster_id)
+        cluster = existing(self._state.clusters, cluster_id)
         if cluster.upgrade_mode:
             self._log(EventCode.USER_START_CLUSTER_UPGRADE_FAILED, caller, cluster=cluster)
             raise rejections.bad_parameters(f"Failed to set upgrade running flag on cluster '{cluster_id}'.")
@@ -40,7 +40,7 @@ class UpgradeCommands(Commands):
     @locked
     def progress(self, cluster_id: str, percent: int, *, caller: Caller = ADMIN) -> Job:
         """Say how far it is; only who began it may, by the correlation id."""
-        cluster = self._known(cluster_id)
+        cluster = existing(self._state.clusters, cluster_id)
         if not cluster.upgrade_mode:
             raise rejections.bad_parameters("Cannot update progress, cluster upgrade has not been started.")
         if not 0 <= percent <= 100:
@@ -59,15 +59,12 @@ class UpgradeCommands(Commands):
     def finish(self, cluster_id: str, *, caller: Caller = ADMIN) -> Job:
         """Take the mark away, also one that another made; whose it was stays."""
         return self._change(
-            self._known(cluster_id),
+            existing(self._state.clusters, cluster_id),
             EventCode.USER_FINISH_CLUSTER_UPGRADE,
             caller,
             upgrade_mode=False,
             upgrade_percent=0,
         )
-
-    def _known(self, cluster_id: str) -> Cluster:
-        return existing(self._state.clusters, cluster_id)
 
     def _change(self, cluster: Cluster, code: EventType, caller: Caller, **changes: Any) -> Job:
         self._state.put(self._state.clusters, replace(cluster, **changes))

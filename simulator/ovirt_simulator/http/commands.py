@@ -31,9 +31,8 @@ from ovirt_simulator.http.bodies import (
     whole,
 )
 from ovirt_simulator.http.call import Call
-from ovirt_simulator.http.fields import Shape
 from ovirt_simulator.http.markup import fault
-from ovirt_simulator.http.resource import Action, Change, Given, Ids, Resource, Run
+from ovirt_simulator.http.resource import Action, Change, Given, Ids, Resource, Run, Shape
 from ovirt_simulator.http.sso import Permit
 
 

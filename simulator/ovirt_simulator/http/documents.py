@@ -12,7 +12,8 @@ from typing import Any
 from ovirt_simulator.core.entities import BLANK_TEMPLATE, Host, Reference, Statistic, Vm, stable_id, user_id
 from ovirt_simulator.core.roles import Permission
 from ovirt_simulator.http.call import Call, Links
-from ovirt_simulator.http.fields import (
+from ovirt_simulator.http.markup import API, attribute, element, entity, lines, path, text
+from ovirt_simulator.http.resource import (
     DESCRIPTION,
     NAME,
     Field,
@@ -29,7 +30,6 @@ from ovirt_simulator.http.fields import (
     version,
     when,
 )
-from ovirt_simulator.http.markup import API, attribute, element, entity, lines, path, text
 
 _MIB = 1 << 20
 

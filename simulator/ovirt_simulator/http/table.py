@@ -18,9 +18,8 @@ from ovirt_simulator.http import documents as shown
 from ovirt_simulator.http.bodies import boolean, element, id_of, integer, pairs, text
 from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.commands import acts, does
-from ovirt_simulator.http.fields import NAME, Shape, parent
 from ovirt_simulator.http.markup import absent
-from ovirt_simulator.http.resource import Action, Change, Ids, Resource
+from ovirt_simulator.http.resource import NAME, Action, Change, Ids, Resource, Shape, parent
 from ovirt_simulator.http.sso import Permit
 
 _VM_DEVICES = Permit.EDIT_VM_PROPERTIES

@@ -18,7 +18,7 @@ from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import Server, serve
 from tests.builders import APART, CLUSTER, cluster, group, host, snapshot, vm
 from tests.simulator.http.plain import request
-from tests.simulator.http.refusing_proxy import RefusingProxy
+from tests.simulator.scheduler.proxy import refusing_proxy
 
 WORLD = snapshot(
     cluster(),
@@ -195,7 +195,7 @@ def test_only_the_external_scheduler_refuses() -> None:
         WORLD,
         clusters=(cluster(scheduling_policy=SchedulingPolicy(filters=("NoHost",))), *WORLD.clusters[1:]),
     )
-    with RefusingProxy("NoHost") as proxy:
+    with refusing_proxy("NoHost") as proxy:
         engine = Engine.from_snapshot(
             constrained, clock=datetime(2026, 3, 1, 12, tzinfo=UTC), settings=PROMPT, proxy=proxy.url
         )
@@ -208,7 +208,8 @@ def test_only_the_external_scheduler_refuses() -> None:
             sdk.close()
             server.close()
     assert (caught.value.code, caught.value.fault.detail) == (400, "[]")
-    assert proxy.filtered == [("v1", ("h2",))], "asked once, for the hosts that the internal filters left"
+    asked = [(vm, hosts) for method, _, hosts, vm, _ in proxy.calls[1:]]
+    assert asked == [("v1", ["h2"])], "asked once, for the hosts that the internal filters left"
 
 
 def test_each_refusal_is_logged(sdk: Connection) -> None:

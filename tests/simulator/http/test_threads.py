@@ -26,41 +26,36 @@ from ovirt_simulator.http.server import Server, serve
 from ovirt_simulator.http.sso import Tokens, default_users
 from tests.builders import cluster, host, snapshot, vm
 from tests.simulator.http.plain import request
-from tests.simulator.http.refusing_proxy import RefusingProxy
+from tests.simulator.scheduler.proxy import refusing_proxy, reply
 
 LOG_IN = f"Authorization: Basic {b64encode(b'admin@internal:password').decode()}\r\n"
 #: So long it is seen that no answer comes, and so long one that is due is waited for.
 SHORT_SECONDS, LONG_SECONDS = 0.2, 30.0
 
 
-class Holding(RefusingProxy):
-    """A proxy that keeps its answers back until it is let go."""
-
-    def __init__(self) -> None:
-        super().__init__("NoHost")
-        self.asked, self.released = threading.Event(), threading.Event()
-
-    def _run_filters(self, names: list[str], hosts: list[str], vm: str, properties: Any) -> dict[str, Any]:
-        self.asked.set()
-        self.released.wait(LONG_SECONDS)
-        return super()._run_filters(names, hosts, vm, properties)
-
-
 @contextmanager
-def held_start(threads: int) -> Iterator[tuple[Server, Holding]]:
-    """An engine with this many threads, in which a start waits for the proxy."""
+def held_start(threads: int) -> Iterator[tuple[Server, threading.Event]]:
+    """An engine with this many threads, in which a start waits for the proxy until that is released."""
     policy = SchedulingPolicy(filters=("NoHost",))
     state = snapshot(cluster(scheduling_policy=policy), host("h1"), vm("idle"))
     with ExitStack() as stack:
-        proxy = stack.enter_context(Holding())
+        proxy = stack.enter_context(refusing_proxy("NoHost"))
+        asked, released = threading.Event(), threading.Event()
+
+        def held(*_: object) -> dict[str, Any]:
+            asked.set()
+            released.wait(LONG_SECONDS)
+            return reply([])
+
+        proxy.run_filters = held
         clock = datetime(2026, 3, 1, 12, tzinfo=UTC)
         engine = Engine.from_snapshot(state, clock=clock, settings=PROMPT, proxy=proxy.url)
         server = serve(engine, threads=threads)
         stack.callback(server.close)
-        stack.callback(proxy.released.set)
+        stack.callback(released.set)
         stack.enter_context(sent(server, "POST", "vms/idle/start", "<action/>"))
-        assert proxy.asked.wait(LONG_SECONDS)
-        yield server, proxy
+        assert asked.wait(LONG_SECONDS)
+        yield server, released
 
 
 def connected(server: Server) -> socket.socket:
@@ -83,25 +78,25 @@ def status(connection: socket.socket) -> bytes:
 
 
 def test_a_start_holds_its_thread_until_it_is_scheduled() -> None:
-    with held_start(threads=1) as (server, proxy), sent(server, "GET", "vms") as reader:
+    with held_start(threads=1) as (server, released), sent(server, "GET", "vms") as reader:
         reader.settimeout(SHORT_SECONDS)
         with pytest.raises(TimeoutError):
             status(reader)
-        proxy.released.set()
+        released.set()
         reader.settimeout(LONG_SECONDS)
         assert status(reader) == b"200"
 
 
 def test_another_thread_answers_meanwhile() -> None:
-    with held_start(threads=2) as (server, proxy), sent(server, "GET", "vms") as reader:
+    with held_start(threads=2) as (server, released), sent(server, "GET", "vms") as reader:
         assert status(reader) == b"200"
-        assert not proxy.released.is_set()
+        assert not released.is_set()
 
 
 def test_requests_that_wait_are_all_answered_however_many() -> None:
-    with held_start(threads=1) as (server, proxy), ExitStack() as stack:
+    with held_start(threads=1) as (server, released), ExitStack() as stack:
         waiting = [stack.enter_context(sent(server, "GET", "clusters")) for _ in range(300)]
-        proxy.released.set()
+        released.set()
         assert {status(connection) for connection in waiting} == {b"200"}
 
 
