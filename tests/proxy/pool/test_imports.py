@@ -50,13 +50,15 @@ def test_an_import_that_goes_wrong_in_each_worker_costs_its_own_units(tmp_path: 
 
 @pytest.mark.parametrize("death", DEATHS)
 def test_an_import_that_ends_or_holds_up_its_process_costs_its_own_units(tmp_path: Path, death: str) -> None:
-    broken = f"import ctypes, os\n{death}\nclass Broken:\n    def do_filter(self, hosts, vm, args): pass\n"
-    folder = write_plugins(tmp_path / "plugins", broken=broken, healthy=HEALTHY)
+    defective = (
+        f"import ctypes, os\n{death}\nclass Defective:\n    def do_filter(self, hosts, vm, args): pass\n"
+    )
+    folder = write_plugins(tmp_path / "plugins", defective=defective, healthy=HEALTHY)
     with running(folder, config=CONFIG) as proxy:
-        answer = proxy.filters(["Broken", "Healthy"], HOSTS)
+        answer = proxy.filters(["Defective", "Healthy"], HOSTS)
         assert answer["result"] == HOSTS[1:]
-        assert list(answer["plugin_errors"]) == ["Broken"]
-        eventually(lambda: "broken.py: cannot be loaded: its import" in proxy.log)
+        assert list(answer["plugin_errors"]) == ["Defective"]
+        eventually(lambda: "defective.py: cannot be loaded: its import" in proxy.log)
 
 
 def test_an_import_that_raises_what_has_no_text_costs_its_own_units(tmp_path: Path) -> None:
