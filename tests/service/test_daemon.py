@@ -1,4 +1,4 @@
-"""A daemon reports to systemd that it gets on, hangs when it does not, and ends at a signal whenever it comes."""
+"""A daemon reports to systemd that it gets on, hangs when it does not, and ends at a signal."""
 
 from __future__ import annotations
 
