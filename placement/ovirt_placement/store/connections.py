@@ -6,6 +6,7 @@ import contextlib
 import getpass
 import grp
 import os
+import sqlite3  # noqa: F401 - root loads it before it becomes a user who may not read where Python is
 import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
