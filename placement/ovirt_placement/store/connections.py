@@ -333,12 +333,13 @@ def of_file_system(path: Path) -> Fault | None:
 
 def _closed(path: Path) -> Fault | None:
     """Whether owner or mode keep this user from the file or its folder."""
-    folder, user = path.parent, getpass.getuser()
+    folder = path.parent
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK, effective_ids=True):
         try:
             group = grp.getgrgid(folder.stat().st_gid).gr_name
         except KeyError:
             group = "ovirt-placement"
+        user = getpass.getuser()
         remedy = f"usermod -aG {group} {user}, and log in again; or run this as root"
         return Fault(f"user {user} may not write in {folder}", remedy)
     files = (file for file in (*lying_at(path), marker_of(path)) if file.is_file() and not file.is_symlink())
