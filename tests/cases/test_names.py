@@ -68,8 +68,8 @@ def test_the_log_says_each_once_for_each_change(caplog: pytest.LogCaptureFixture
         assert gauge._value.get() == 3
         watch.observe(STATE)
     assert [record.getMessage().split(":")[0:2] for record in caplog.records] == [
-        ["[enforcer] exclude_vms", " there is no VM gone"],
         ["[enforcer] exclude_tag", " there is no tag no-such-tag"],
+        ["[enforcer] exclude_vms", " there is no VM gone"],
         ["[enforcer] exclude_vms", " there is no VM a"],
         ["[enforcer] exclude_vms", " a matches something again, or is not named any more"],
     ]

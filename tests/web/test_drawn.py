@@ -55,8 +55,8 @@ def test_a_map_of_a_later_state_is_as_if_it_were_the_first(state: Snapshot, data
     for cluster in state.clusters:
         before = cluster_map(state, cluster, violations(state, [cluster]), 1)
         violated = violations(later, [cluster])
-        anew = cluster_map(later, cluster, violated, 2)
-        assert cluster_map(later, cluster, violated, 2, last=Drawn(state, before)) == anew
+        whole = cluster_map(later, cluster, violated, 2)
+        assert cluster_map(later, cluster, violated, 2, last=Drawn(state, before)) == whole
 
 
 def _later(state: Snapshot, draw: Callable[[st.SearchStrategy[Any]], Any]) -> Snapshot:

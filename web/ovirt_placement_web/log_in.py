@@ -94,7 +94,7 @@ async def log_in_by_token(request: Request) -> Response:
 
 @contextmanager
 def refused_by_engine(away: str, refused: str) -> Iterator[None]:
-    """What a person or a program is told where the engine is away, or does not take what they came with."""
+    """What a person or a program reads where the engine is away, or does not take what they came with."""
     try:
         yield
     except EngineAway:

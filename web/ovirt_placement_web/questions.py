@@ -252,7 +252,7 @@ class Questions:
     def once(
         self, view: View, question: Hashable, make: Callable[[], _Answer], seconds: float = math.inf
     ) -> _Answer:
-        """What is made of a state once for all who ask, no longer ago than so many seconds."""
+        """What is made of a state once for all who ask, at most that many seconds ago."""
         return self._remembered.ask(view.number, question, make, seconds)
 
     def last_decisions(self, view: View, vm: Vm) -> LastDecisionsDocument:

@@ -16,7 +16,7 @@ _LISTS: Mapping[str, Callable[[Any], str]] = {
     **dict.fromkeys(("hosts", "vms", "affinity_groups", "affinity_labels"), attrgetter("id")),
     "frozen_keys": attrgetter("vm"),
 }
-#: So many records are encoded at a time: other threads decide meanwhile.
+#: Records that are encoded at a time: other threads decide meanwhile.
 _PART = 500
 
 _FIELDS = Snapshot.__struct_fields__

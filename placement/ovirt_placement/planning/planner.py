@@ -46,7 +46,7 @@ _IMPROVING_SHARE = 0.8
 _SIMPLE_SHARE = 0.3
 _SIMPLE_SECONDS = 3.0
 #: A problem with no more VMs times hosts is small, and that share of its time is kept for detours of a simple
-#: strategy; of one with so many more, the other one has not even begun after a second.
+#: strategy; of one with that many more, the other one has not even begun after a second.
 _SMALL = 2_000
 _DETOURS_SHARE = 0.1
 _PLACES_A_SECOND = 1_000_000

@@ -196,10 +196,10 @@ def differences(settings: Mapping[str, Any], word: str, others: Mapping[str, Any
     A setting that only one of them has is not set in the other.
     """
     pairs = ((name, settings.get(name), others.get(name)) for name in sorted({*settings, *others}))
-    return tuple(f"{name} {_told(a, b)}, {word} {_told(b, a)}" for name, a, b in pairs if a != b)
+    return tuple(f"{name} {_listed(a, b)}, {word} {_listed(b, a)}" for name, a, b in pairs if a != b)
 
 
-def _told(value: Any, other: Any) -> str:
+def _listed(value: Any, other: Any) -> str:
     """A setting; of a long list how many entries it has, with some of those that the other one lacks."""
     text = _text(value)
     if not isinstance(value, list) or len(text) <= _WHOLE:

@@ -72,14 +72,15 @@ def examine_permissions(
     """
     held = _permissions(connection, root)
     roles = parsing.roles(connection.get("/roles", follow="permits"))
-    if not any(permission.on is None and _REPORT in roles.get(permission.role, ()) for permission in held):
+    permits = {role: known.permits for role, known in roles.items()}
+    if not any(permission.on is None and _REPORT in permits.get(permission.role, ()) for permission in held):
         yield problem(
             "no_permit",
             f"{connection.settings.username} itself has no permit {_REPORT} on the system:"
             " ovirt-enforcer cannot report to the engine's administrators which groups a VM has lost",
             "give the user the role ExternalEventsCreator on the system",
         )
-    places = {permission.on for permission in held if _MIGRATE in roles.get(permission.role, ())}
+    places = {permission.on for permission in held if _MIGRATE in permits.get(permission.role, ())}
     if None in places:
         return
     for cluster in clusters:

@@ -198,7 +198,7 @@ class _Service:
         details = Reconciliation(config.inventory, ReconciliationScope.DETAILS)
         searches = Reconciliation(config.inventory, ReconciliationScope.SEARCHES)
         self._whole = _Lane(engine.bulk, Attempts(), whole)
-        self._beside = (
+        self._lanes = (
             _Lane(engine.slow, Attempts(), details),
             _Lane(engine.slow, Attempts(), searches, _SEARCH_PAUSE_SECONDS),
         )
@@ -219,7 +219,7 @@ class _Service:
         """
         server = await self._readers.listen(self._directory)
         following = self._keep_following(), self._keep_looking(), self._keep_seeking()
-        reading = map(self._keep_reading, (self._whole, *self._beside))
+        reading = map(self._keep_reading, (self._whole, *self._lanes))
         saving = self._publisher.keep_saved()
         loops = [asyncio.create_task(each) for each in (*following, *reading, saving)]
         stopped = asyncio.Event()
@@ -249,7 +249,7 @@ class _Service:
                 self._turning_since = began
                 state = await self._asking.attempt(self._following, self._turn)
                 self._turning_since = _NEVER
-            for lane in (self._whole, *self._beside):
+            for lane in (self._whole, *self._lanes):
                 if lane.due.require(self._follower.required_since):
                     lane.attempts.wanted.set()
             if state is not None:
@@ -307,7 +307,7 @@ class _Service:
 
     async def _publish(self) -> None:
         await in_thread(self._readers.look)
-        fails = any(lane.attempts.failures for lane in self._beside)
+        fails = any(lane.attempts.failures for lane in self._lanes)
         await self._publisher.publish(wait_for_details=not fails)
 
     def _counted(self, decide: Callable[[Decide], Decided]) -> Callable[[Decide], Decided]:
@@ -333,7 +333,7 @@ class _Service:
     def _need(self, needs: Needs) -> None:
         if needs != self._needs:
             self._needs = needs
-            for lane in (self._whole, *self._beside):
+            for lane in (self._whole, *self._lanes):
                 lane.attempts.wanted.set()
 
     def _want(self, question: Refresh) -> None:
