@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.assignment.catalogue import Random
-from ovirt_placement.planning.assignment.choice import Strategy
+from ovirt_placement.planning.assignment.choice import Shortest, Strategy
 from ovirt_placement.planning.assignment.greedy import Greedy
+from ovirt_placement.planning.assignment.optimal.strategy import Optimal
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.planner import make_plan
@@ -22,6 +23,7 @@ from ovirt_placement.planning.verification import apply, misfit
 from tests.builders import CLUSTER
 from tests.examples import examples
 from tests.placement.planning.brute_force import BruteForce, Violations
+from tests.placement.planning.tight_clusters import scrambled
 from tests.placement.planning.tiny_clusters import tiny_clusters
 
 ALL = PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}))
@@ -54,6 +56,29 @@ def test_no_plan_repairs_more_or_needs_fewer_migrations(cluster: Snapshot) -> No
     assert plan.proven
     assert end_of(cluster, plan) == BruteForce(cluster).best()
     assert plan.at_least == plan.migrations
+
+
+class Bounded(Optimal):
+    """Optimal without its search of all that can be reached: as in clusters too large for that."""
+
+    shortest: Shortest | None = None
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(tiny_clusters())
+def test_what_is_proven_by_a_bound_alone_is_true(cluster: Snapshot) -> None:
+    plan = make_plan(cluster, CLUSTER, options=ALL, strategy=Bounded(), explained=False)
+    if plan.proven:
+        assert end_of(cluster, plan) == BruteForce(cluster).best()
+
+
+@settings(max_examples=examples(30), deadline=None)
+@given(st.integers(0, 2_000))
+def test_what_is_proven_of_a_nearly_full_cluster_is_true(seed: int) -> None:
+    cluster = scrambled(seed, hosts=3 + seed % 2, vms=6, groups=4, tries=40)
+    plan = make_plan(cluster, CLUSTER, options=ALL, strategy=Bounded(), explained=False)
+    if plan.proven:
+        assert end_of(cluster, plan) == BruteForce(cluster).best()
 
 
 @settings(max_examples=examples(60), deadline=None)

@@ -10,6 +10,7 @@ from ovirt_placement.planning.assignment.greedy import Greedy
 from ovirt_placement.planning.assignment.optimal.construction import Construction, relaxed
 from ovirt_placement.planning.assignment.optimal.model import reduced, roomiest
 from ovirt_placement.planning.assignment.optimal.stages import Value, length_of_value, put, solve, value_at
+from ovirt_placement.planning.assignment.optimal.straight import straight_end
 from ovirt_placement.planning.assignment.spread import spread
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.exhaustive.search import shortest
@@ -268,6 +269,8 @@ _SMALL = 2_000
 _GREEDY_SHARE = 0.3
 #: The share of the time in which every part gets its first end.
 _FIRST_SHARE = 0.8
+#: The share of what is left then for an end to which VMs go straight, where the best is none.
+_STRAIGHT_SHARE = 0.5
 
 
 class Optimal:
@@ -302,6 +305,9 @@ class Optimal:
             others = (where, *known.others)[:MOST_OTHERS]
             return StrategyChoice(known.where, known.score, least, others, improvement.run_from)
         free = (construction.in_any_order,) if construction.in_any_order else ()
+        straight = straight_end(construction.placement, candidates, deadline.within(_STRAIGHT_SHARE))
+        if straight is not None:
+            free, where = (where, *free), straight
         others = free if known is None else (*free, known.where, *known.others)[:MOST_OTHERS]
         return StrategyChoice(where, reached, least, others, improvement.run_from)
 
