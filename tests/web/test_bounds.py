@@ -416,3 +416,27 @@ def test_few_addresses_with_many_guesses_keep_no_right_password_out(name: str) -
         await asyncio.gather(*guesses, return_exceptions=True)
 
     throttled(ask)
+
+
+def test_a_right_password_has_its_turn_among_300_guesses_from_the_same_place() -> None:
+    """Where many come from one address that stands for all of them."""
+
+    async def ask(at: Paused) -> None:
+        guesses = [asyncio.create_task(at.log_in("victim", "", f"{n}")) for n in range(300)]
+        await settle()
+        person = asyncio.create_task(at.log_in("victim", "", RIGHT))
+        await settle()
+        at.ends.set()
+        assert await person == "in"
+        assert {type(one) for one in await asyncio.gather(*guesses, return_exceptions=True)} == {Refused}
+
+    throttled(ask)
+
+
+def test_names_that_are_remembered_are_bounded() -> None:
+    async def ask(at: Paused) -> None:
+        for number in range(20_500):
+            at.throttle._add(("name", f"{number}"))
+        assert len(at.throttle._tries) == 20_000
+
+    throttled(ask)
