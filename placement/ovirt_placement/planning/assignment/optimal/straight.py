@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from ovirt_placement.planning.assignment.optimal.model import Model, ModelScope, goals_of, reduced, roomiest
-from ovirt_placement.planning.assignment.optimal.stages import Stages, Value, counted
+from ovirt_placement.planning.assignment.optimal.stages import Stages, Value, counted, put
 from ovirt_placement.planning.cp_sat import cp_model
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.ordering.detours import direct_moves
 from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts
-from ovirt_placement.planning.problem.placement import ProblemPlacement
-from ovirt_placement.planning.problem.problem import Goal
+from ovirt_placement.planning.problem.placement import ProblemPlacement, after
+from ovirt_placement.planning.problem.problem import Goal, Problem
 from ovirt_placement.planning.problem.score import score
 from ovirt_placement.rules.constraints import AtMost
 
@@ -24,6 +24,8 @@ from ovirt_placement.rules.constraints import AtMost
 _MOST_PLACES = 6_000
 #: Hosts that are offered beyond those that an end without regard to room can need.
 _MORE_HOSTS = 4
+#: Bystanders on hosts of VMs that block each other.
+_MOST_BYSTANDERS = 40
 #: The share of the time that is left for each choice of VMs.
 _SHARE = 0.5
 
@@ -33,37 +35,63 @@ def straight_end(
 ) -> Mapping[str, str] | None:
     """One that leaves no more violated than this placement; None if it is such itself, or none is found.
 
-    Of bystanders none moves at first; where an end has more migrations by that, they may.
+    Few VMs are decided again at first; more of them where an end has more migrations by that.
     """
     problem = placement.problem
-    if any(goal.opaque for goal in problem.goals) or is_straight(placement, placement.moved):
+    stuck = _stuck(problem, placement.moved)
+    if not stuck or any(goal.opaque for goal in problem.goals):
         return None
-    able = [vm for vm in problem.memory_mb if len(candidates.of(vm)) > 1]
-    few = [vm for vm in able if vm in placement.moved or problem.goals_of.get(vm)]
+    able = {vm for vm in problem.memory_mb if len(candidates.of(vm)) > 1}
+    ruled = {vm for vm in able if vm in placement.moved or problem.goals_of.get(vm)}
     best: Mapping[str, str] | None = None
-    for vms in (few, able) if len(few) < len(able) else (few,):
-        found = _solve(placement, candidates, vms, deadline.within(_SHARE))
-        if found is not None and (best is None or len(found) < len(best)) and is_straight(placement, found):
+    tried: list[Collection[str]] = []
+    for vms in sorted((ruled, able, _near(placement, stuck) & able), key=len):
+        if vms in tried or (best is not None and len(best) <= len(placement.moved)):
+            continue
+        tried.append(vms)
+        found = _solve(placement, vms, deadline.within(_SHARE))
+        if found is not None and (best is None or len(found) < len(best)) and not _stuck(problem, found):
             best = found
-        if best is not None and len(best) <= len(placement.moved):
-            break
     return best
 
 
-def is_straight(placement: ProblemPlacement, where: Mapping[str, str]) -> bool:
-    """Whether some order is seen in which all VMs go to their hosts at once, from where they start."""
-    start = ProblemPlacement(placement.problem)
+def _stuck(problem: Problem, where: Mapping[str, str]) -> set[str]:
+    """VMs for which no order is seen in which all go to their hosts at once, from where they start."""
+    start = ProblemPlacement(problem)
     direct_moves(start, where)
-    return all(start.where(vm) == host for vm, host in where.items())
+    return {vm for vm, host in where.items() if start.where(vm) != host}
 
 
-def _solve(
-    placement: ProblemPlacement, candidates: CandidateHosts, vms: Collection[str], deadline: Deadline
-) -> Mapping[str, str] | None:
-    domains = reduced(placement, candidates, vms, roomiest(placement), more=_MORE_HOSTS)
+def _near(placement: ProblemPlacement, stuck: Collection[str]) -> set[str]:
+    """VMs that share goals or hosts with those that are stuck."""
+    problem, moved = placement.problem, placement.moved
+    found = _tied(problem, stuck)
+    hosts = {host for vm in stuck for host in (moved[vm], problem.where[vm])}
+    found |= {vm for vm, host in moved.items() if hosts & {host, problem.where[vm]}}
+    found = _tied(problem, found)
+    others = [vm for host in sorted(hosts) for vm in problem.on.get(host, ()) if vm in problem.memory_mb]
+    others.sort(key=lambda vm: (bool(problem.goals_of.get(vm)), vm))
+    return found | set(others[:_MOST_BYSTANDERS])
+
+
+def _tied(problem: Problem, vms: Collection[str]) -> set[str]:
+    """VMs with those that share goals with them; a sum, which may be about all of them, ties none."""
+    goals = {goal for vm in vms for goal in problem.goals_of.get(vm, ()) if goal.sum is None}
+    return {*vms, *(peer for goal in goals for peer in goal.vms)}
+
+
+def _solve(placement: ProblemPlacement, vms: Collection[str], deadline: Deadline) -> Mapping[str, str] | None:
+    """The others that move go first, each to its host."""
+    others = {vm: host for vm, host in placement.moved.items() if vm not in vms}
+    if deadline.over or _stuck(placement.problem, others):
+        return None
+    problem = after(placement.problem, direct_moves(ProblemPlacement(placement.problem), others))
+    reached, candidates = ProblemPlacement(problem), CandidateHosts(problem)
+    put(reached, {vm: host for vm, host in placement.moved.items() if vm in vms})
+    domains = reduced(reached, candidates, vms, roomiest(reached), more=_MORE_HOSTS)
     if sum(map(len, domains.values())) > _MOST_PLACES:
         return None
-    model = Model(ModelScope(placement, candidates, domains), deadline)
+    model = Model(ModelScope(reached, candidates, domains), deadline)
     if not model.whole:
         return None
     for detour in model.detours:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 
 from ovirt_placement.planning.assignment.choice import MOST_OTHERS, Shortest, Strategy, StrategyChoice
 from ovirt_placement.planning.assignment.greedy import Greedy
@@ -16,6 +17,7 @@ from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.exhaustive.search import shortest
 from ovirt_placement.planning.lower_bound import bound
 from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts
+from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Goal, Problem
 from ovirt_placement.planning.problem.score import Score, crowded, score, value_of
 
@@ -269,8 +271,8 @@ _SMALL = 2_000
 _GREEDY_SHARE = 0.3
 #: The share of the time in which every part gets its first end.
 _FIRST_SHARE = 0.8
-#: The share of what is left then for an end to which VMs go straight, where the best is none.
-_STRAIGHT_SHARE = 0.5
+#: The share of the time for the best end; the rest is for another one, if VMs do not go straight there.
+_BEST_SHARE = 0.75
 
 
 class Optimal:
@@ -286,6 +288,19 @@ class Optimal:
         self, problem: Problem, deadline: Deadline, known: StrategyChoice | None = None
     ) -> StrategyChoice:
         candidates = CandidateHosts(problem)
+        choice = self._best(problem, candidates, deadline.within(_BEST_SHARE), known)
+        if choice is known:
+            return choice
+        placement = ProblemPlacement(problem)
+        put(placement, choice.where)
+        straight = straight_end(placement, candidates, deadline)
+        if straight is None:
+            return choice
+        return replace(choice, where=straight, others=(choice.where, *choice.others)[:MOST_OTHERS])
+
+    def _best(
+        self, problem: Problem, candidates: CandidateHosts, deadline: Deadline, known: StrategyChoice | None
+    ) -> StrategyChoice:
         if sum(len(candidates.of(vm)) for vm in problem.memory_mb) <= _SMALL:
             known = None  # as fast without, and the end is the same whatever was known
         else:
@@ -305,9 +320,6 @@ class Optimal:
             others = (where, *known.others)[:MOST_OTHERS]
             return StrategyChoice(known.where, known.score, least, others, improvement.run_from)
         free = (construction.in_any_order,) if construction.in_any_order else ()
-        straight = straight_end(construction.placement, candidates, deadline.within(_STRAIGHT_SHARE))
-        if straight is not None:
-            free, where = (where, *free), straight
         others = free if known is None else (*free, known.where, *known.others)[:MOST_OTHERS]
         return StrategyChoice(where, reached, least, others, improvement.run_from)
 
