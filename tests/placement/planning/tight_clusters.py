@@ -50,7 +50,7 @@ def _kept(name: str, where: Mapping[str, str], dice: random.Random) -> object:
     together = [one for one in sorted(where) if where[one] == where[first] and one != first]
     elsewhere = [one for one in sorted(where) if where[one] != where[first]]
     kind = dice.randrange(4)
-    if kind < 2:
+    if kind < 2 and elsewhere:
         return group(name, APART, f"{first} {dice.choice(elsewhere)}")
     if kind == 2 and together:
         return group(name, TOGETHER, f"{first} {dice.choice(together)}")
