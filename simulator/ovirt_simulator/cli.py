@@ -91,6 +91,11 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tls-key", type=Path, metavar="FILE", help="PEM key of the certificate")
     parser.add_argument("--seed", type=int, default=0, help="the dice of everything that varies (default: 0)")
     parser.add_argument(
+        "--affinity-enforcement",
+        action="store_true",
+        help="let the engine repair violated groups itself, one VM a minute",
+    )
+    parser.add_argument(
         "--load-balancing",
         action="store_true",
         help="let the engine call its policies' balance every minute",

@@ -8,7 +8,7 @@ import threading
 import time
 from datetime import UTC, datetime
 
-from msgspec.structs import replace
+import msgspec
 
 from ovirt_placement.model import state_file
 from ovirt_service.daemon import Stop
@@ -43,7 +43,11 @@ def _engine(args: argparse.Namespace) -> Engine:
         raise UserError(
             f"--proxy {args.proxy}: the engine's client takes a URL such as http://localhost:18781/"
         )
-    settings = replace(USUAL, load_balancing_seconds=60.0 if args.load_balancing else None)
+    settings = msgspec.structs.replace(
+        USUAL,
+        affinity_enforcement_seconds=60.0 if args.affinity_enforcement else None,
+        load_balancing_seconds=60.0 if args.load_balancing else None,
+    )
     return Engine.from_snapshot(
         state_file.load(args.state),
         clock=datetime.now(UTC),

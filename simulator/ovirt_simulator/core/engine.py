@@ -8,6 +8,7 @@ from datetime import datetime
 
 from ovirt_placement import model
 
+from ..scheduler.affinity_enforcement import AffinityEnforcement
 from ..scheduler.external import ExternalScheduler, ExternalUnits, LoadBalancing
 from ..scheduler.filters import HostLoad
 from ..scheduler.placing import Scheduler
@@ -96,7 +97,7 @@ class Engine:
         self.policies = PolicyCommands(backend)
         self.events = EventCommands(backend)
         resume(backend, running, migrations, maintenance)
-        self._start_loops(external)
+        self._start_loops(scheduler, external)
 
     @classmethod
     def from_snapshot(
@@ -121,12 +122,13 @@ class Engine:
         external.discover()
         return cls(backend, external)
 
-    def _start_loops(self, external: ExternalUnits) -> None:
+    def _start_loops(self, scheduler: Scheduler, external: ExternalUnits) -> None:
         backend, settings, migrate = self._backend, self._backend.settings, self.vms.migrate_by_system
         host_load = HostLoad(backend)
         host_load.cycle()
         for seconds, cycle in (
             (settings.statistics_seconds, host_load.cycle),
+            (settings.affinity_enforcement_seconds, AffinityEnforcement(backend, scheduler, migrate).cycle),
             (settings.load_balancing_seconds, LoadBalancing(backend, external, migrate).cycle),
         ):
             if seconds is not None:

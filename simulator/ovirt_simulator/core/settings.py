@@ -50,7 +50,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     #: How often the hosts report what VMs use, and how far the figures wobble around the state file's.
     statistics_seconds: float = 15.0
     statistics_wobble_percent: float = 5.0
-    #: How often the engine's load balancing runs; None switches it off.
+    #: How often the engine's own affinity enforcement and load balancing run; None switches them off.
+    affinity_enforcement_seconds: float | None = None
     load_balancing_seconds: float | None = None
 
 

@@ -14,6 +14,7 @@ from ovirt_simulator.core.affinity import find_conflicts, flat
 from ovirt_simulator.core.backend import Backend
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.scheduler import filters, weights
+from ovirt_simulator.scheduler.affinity_enforcement import candidates
 from ovirt_simulator.scheduler.external import ExternalUnits
 from ovirt_simulator.scheduler.filters import Filter, HostLoad, Request, cpu_overloaded
 from ovirt_simulator.scheduler.placing import Scheduler
@@ -48,9 +49,9 @@ OTHERS = {
     "rank-two-hosts-in-one-bin",
     "schedule-units-that-tie",
 }
-#: Of the engine's own balance and enforcement, which do nothing here.
+ENFORCEMENT = ["enforcement-ids-are-signed", "enforcement-unified-set"]
+#: Of the engine's own balance, which does nothing here.
 OF_THE_PRODUCT = {
-    *("enforcement-ids-are-signed", "enforcement-unified-set"),
     *("even-order-of-sources", "even-threads", "even-whole-percent"),
     *("ha-check-hosts-by-id", "ha-check-pending-twice"),
 }
@@ -65,8 +66,8 @@ def state(case: dict[str, Any]) -> Snapshot:
     return state_file.loads(json.dumps(whole).encode())
 
 
-def backend(case: dict[str, Any]) -> Backend:
-    found = Backend(clock=START, seed=0, settings=PROMPT, background=lambda action: action())
+def backend(case: dict[str, Any], seed: int = 0) -> Backend:
+    found = Backend(clock=START, seed=seed, settings=PROMPT, background=lambda action: action())
     loading.load(found.state, state(case), START)
     return found
 
@@ -82,7 +83,7 @@ def asked(case: dict[str, Any]) -> tuple[Snapshot, list[Vm], list[Host]]:
 
 def test_every_state_is_asked_about() -> None:
     names = {path.stem for path in FOLDER.glob("*.json")}
-    assert {*FILTERS, *WEIGHTS, *OTHERS, *OF_THE_PRODUCT} == names
+    assert {*FILTERS, *WEIGHTS, *ENFORCEMENT, *OTHERS, *OF_THE_PRODUCT} == names
 
 
 @pytest.mark.parametrize("name", FILTERS)
@@ -130,6 +131,18 @@ def test_conflicts() -> None:
         }
         for conflict in find_conflicts([flat(known, group) for group in known.groups.values()])
     ] == found["engine"]
+
+
+@pytest.mark.parametrize("name", ENFORCEMENT)
+def test_enforcement(name: str) -> None:
+    """All orders that the engine's lots gave come up, and no other."""
+    found = case(name)
+    orders = set()
+    for seed in range(50):
+        engine = backend(found, seed)
+        cluster = engine.state.clusters[found["request"]["cluster"]]
+        orders.add(tuple(vm.id for vm in candidates(engine.state, cluster, engine.random.shuffle)))
+    assert orders == set(map(tuple, found["engine"]))
 
 
 def test_scheduling() -> None:

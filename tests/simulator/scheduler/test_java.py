@@ -11,7 +11,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from ovirt_simulator.scheduler.java import HashMap
+from ovirt_simulator.scheduler.java import HashMap, guid_order
 from ovirt_simulator.scheduler.weights import Record, best_host
 from tests.java_order import IDS, IN_JAVA
 from tests.paths import DATA
@@ -109,6 +109,15 @@ def test_of_equals_the_first_is_chosen_that_a_jvm_found(asked: dict[str, Any]) -
     units = asked["units"]
     records = [Record(unit, host, weight) for unit in units for host, weight in units[unit].items()]
     assert best_host(asked["hosts"], records, dict.fromkeys(units, 0)) == asked["found"][0]
+
+
+@given(st.lists(st.uuids(), min_size=2, max_size=6))
+def test_ids_compare_by_signed_halves(ids: list[UUID]) -> None:
+    def halves(one: UUID) -> tuple[int, int]:
+        upper, lower = one.bytes[:8], one.bytes[8:]
+        return int.from_bytes(upper, signed=True), int.from_bytes(lower, signed=True)
+
+    assert sorted(map(str, ids), key=guid_order) == [str(one) for one in sorted(ids, key=halves)]
 
 
 HOSTS = st.lists(CLOSE, min_size=1, max_size=20, unique=True)

@@ -1,4 +1,4 @@
-"""The engine's own loop: load balancing that asks the proxy."""
+"""The engine's own loops: load balancing that asks the proxy, and affinity enforcement."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from msgspec.structs import replace
 from ovirt_placement.model import SchedulingPolicy
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
-from tests.builders import APART, Part, cluster, group, host, vm
+from tests.builders import APART, TOGETHER, Part, cluster, group, host, vm
 from tests.simulator.core import engines
 from tests.simulator.scheduler.proxy import Proxy, reply
 
 BALANCING = replace(PROMPT, load_balancing_seconds=60.0)
+ENFORCING = replace(PROMPT, affinity_enforcement_seconds=60.0)
 POLICY = SchedulingPolicy(balance="HaReservationBalance")
 
 
@@ -84,3 +85,38 @@ def test_no_loop_runs_unasked(proxy: Proxy) -> None:
     engine.advance(3600)
     assert [call[0] for call in proxy.calls] == ["discover"]
     assert engines.codes(engine) == []
+
+
+def test_enforcement_repairs_one_vm_a_minute() -> None:
+    engine = engines.engine(
+        host("h1"),
+        host("h2"),
+        host("h3"),
+        *(vm(name, "h1") for name in "abc"),
+        vm("x", "h1"),
+        vm("y", "h2"),
+        vm("z", "h2"),
+        group("apart", APART, "a b c"),
+        group("together", TOGETHER, "x y z"),
+        settings=ENFORCING,
+    )
+    broken = []
+    for _ in range(8):
+        engine.advance(60)
+        moves = sum(code == 67 for code in engines.codes(engine))
+        broken.append(
+            (moves, [engine.queries.is_broken(g) for g in engine.queries.affinity_groups("cluster1")])
+        )
+    assert [moves for moves, _ in broken] == [1, 2, 3, 3, 3, 3, 3, 3]
+    assert broken[-1][1] == [False, False]
+
+
+def test_enforcement_goes_on_in_a_cluster_that_is_being_upgraded() -> None:
+    engine = engines.engine(
+        host("h1"), host("h2"), vm("a", "h1"), vm("b", "h1"), group("apart", APART, "a b"), settings=ENFORCING
+    )
+    engine.policies.update_cluster("cluster1", policy_name="cluster_maintenance")
+    engine.upgrades.start("cluster1")
+    engine.advance(300)
+    assert engine.snapshot().clusters[0].upgrade_mode
+    assert 67 in engines.codes(engine)
