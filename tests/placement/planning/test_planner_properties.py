@@ -20,7 +20,7 @@ from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from ovirt_placement.planning.verification import apply, misfit
-from tests.builders import CLUSTER
+from tests.builders import CLUSTER, SOFT_TOGETHER, group, host, snapshot, vm
 from tests.examples import examples
 from tests.placement.planning.brute_force import BruteForce, Violations
 from tests.placement.planning.tight_clusters import scrambled
@@ -70,6 +70,20 @@ def test_what_is_proven_by_a_bound_alone_is_true(cluster: Snapshot) -> None:
     plan = make_plan(cluster, CLUSTER, options=ALL, strategy=Bounded(), explained=False)
     if plan.proven:
         assert end_of(cluster, plan) == BruteForce(cluster).best()
+
+
+def test_a_plan_with_a_detour_is_not_proven_by_a_bound_that_knows_of_no_order() -> None:
+    """Two VMs change places by way of a third host."""
+    state = snapshot(
+        host("h1", free_mb=0), host("h2", free_mb=0), host("h3", free_mb=2048),
+        vm("a", "h1", needs_mb=2048), vm("b", "h2", needs_mb=2048),
+        group("a", vms="a", hosts_rule=SOFT_TOGETHER, hosts="h2"),
+        group("b", vms="b", hosts_rule=SOFT_TOGETHER, hosts="h1"),
+    )  # fmt: skip
+    plan = make_plan(state, CLUSTER, options=ALL, strategy=Bounded())
+    assert (plan.migrations, plan.at_least, plan.proven) == (3, 2, False)
+    searched = planned(state)
+    assert (searched.migrations, searched.at_least, searched.proven) == (3, 3, True)
 
 
 @settings(max_examples=examples(30), deadline=None)
