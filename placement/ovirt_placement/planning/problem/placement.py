@@ -332,16 +332,16 @@ class ReversiblePlacement:
         """Put VMs on a host."""
         sources = tuple(map(self.placement.where, move.vms))
         self._log.append((move, sources))
-        self._put(move, sources)
+        self._relocate(move, sources)
 
     def back_to(self, mark: int) -> None:
         """Take back all moves since a point."""
         while len(self._log) > mark:
             move, sources = self._log.pop()
             for vm, source in zip(move.vms, sources, strict=True):
-                self._put(Move((vm,), source), (move.host,))
+                self._relocate(Move((vm,), source), (move.host,))
 
-    def _put(self, move: Move, sources: tuple[str, ...]) -> None:
+    def _relocate(self, move: Move, sources: tuple[str, ...]) -> None:
         self.placement.move(move.vms, move.host)
         for vm, source in zip(move.vms, sources, strict=True):
             self._on[source].discard(vm)
