@@ -126,6 +126,8 @@ class EventCode:
     HOST_UPGRADE_FINISHED_AND_WILL_BE_REBOOTED = EventType(
         888, "Upgrade was successful and host {host} will be rebooted.")
     # VMs: started, stopped, migrated and changed.
+    USER_ATTACH_DISK_TO_VM = EventType(
+        2016, "Disk {disk} was successfully attached to VM {vm} by {user}.")
     USER_DETACH_DISK_FROM_VM = EventType(
         2018, "Disk {disk} was successfully detached from VM {vm} by {user}.")
     USER_RUN_VM = EventType(32, "VM {vm} started on Host {host}")

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ovirt_placement.model import Nic, VnicProfile
+from ovirt_placement.model import Disk, Nic, VnicProfile
 
 from . import permissions, rejections
 from .backend import Commands, locked
@@ -172,6 +172,15 @@ class DeviceCommands(Commands):
         words = {"profile": name, "network": known.name if known else "", "data_center": data_center.name}
         self._backend.audit_log.log(EventCode.ADD_VNIC_PROFILE, ADMIN, words=words)
         return profile
+
+    @locked
+    def attach_disk(self, vm_id: str, disk: Disk, *, caller: Caller = ADMIN) -> None:
+        """Give a VM a disk that no VM has."""
+        vm = existing(self._state.vms, vm_id)
+        if any(disk.id == one.id for known in self._state.vms.values() for one in known.disks):
+            raise rejections.conflict("Cannot attach Virtual Disk. The disk is already attached to a VM.")
+        self._state.put_vm(replace(vm, disks=(*vm.disks, disk)))
+        self._log(EventCode.USER_ATTACH_DISK_TO_VM, caller, vm=vm, disk=disk.id)
 
     @locked
     def detach_disk(self, vm_id: str, disk_id: str, *, caller: Caller = ADMIN) -> None:
