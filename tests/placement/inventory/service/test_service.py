@@ -182,7 +182,7 @@ def test_after_a_restart_it_answers_at_once_by_what_it_saved_until_it_has_read(
         question = Decide("filter", "AffinityFilter", [host], before.snapshot.vms[0].id)
         decided = ask(config.inventory.directory, question, 30.0, Decided)
         assert (decided.failure, decided.hosts) == (None, [host])
-        assert decided.age_seconds > 0.2  # the engine was waited for, up to 0.3 s
+        assert decided.age_seconds > 0.0  # since it was saved
         hears.set()
         assert inventory.known(config=config, max_age=0, deadline=30).publication is not None
         log = ended(service)
