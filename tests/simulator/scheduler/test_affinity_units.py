@@ -81,6 +81,7 @@ def priority(group: AffinityGroup) -> int:
     return round(group.priority * 10**7)
 
 
+@pytest.mark.system
 def test_the_weight_of_vm_affinity() -> None:
     """It ranks by violated groups, then by peers that cannot leave, then by peers: those of the filter."""
 
@@ -148,6 +149,7 @@ def test_preferred_hosts_are_those_of_vms_that_are_down() -> None:
     )
 
 
+@pytest.mark.system
 def test_ha_vms_are_counted_by_the_cluster() -> None:
     def of_vm(state: Snapshot, vm: Vm, hosts: Sequence[Host]) -> dict[str, int]:
         cluster = state.cluster_by_id[hosts[0].cluster]
