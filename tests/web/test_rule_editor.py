@@ -11,7 +11,7 @@ import pytest
 
 from ovirt_placement.cli.main import main as placement
 from ovirt_placement.model import PlacementRule
-from ovirt_placement.store.placement_rules import RuleStore
+from ovirt_placement.store.placement_rules import RuleChange, RuleStore
 from tests.builders import cluster, host, snapshot, vm
 from tests.web.running import Page, check_preview, fields, paged, words
 
@@ -19,6 +19,7 @@ pytestmark = pytest.mark.system
 
 STATE = snapshot(
     cluster("c1"),
+    cluster("c2"),
     host("h1", cluster="c1", name="alpha"),
     host("h2", cluster="c1", name="beta"),
     vm("a", "h1", cluster="c1", name="db-1"),
@@ -79,6 +80,22 @@ def test_a_rule_is_foreseen_written_changed_and_removed(
     assert "Remove rule" in page.ask(ADDRESS, cookie=cookie, form=form).text
     assert page.ask(ADDRESS, cookie=cookie, form={**form, "do": "yes"}).status == 303
     assert standing(page) == ()
+
+
+def test_a_rule_is_changed_by_who_may_change_those_of_its_own_cluster(page: Page) -> None:
+    cookie, elsewhere = page.session(), "/cluster/c2/rule"
+    rule = PlacementRule("apart", "at_most_per_host", "c1", ("db-1", "db-2"), most=1)
+    with closing(RuleStore(f"sqlite:///{page.folder}/store.db", engine="default")) as store:
+        store.change(lambda _: RuleChange(put=(rule,)), changed_by="root")
+        form = fields(page, cookie, f"{ADDRESS}?rule=apart")
+        assert page.ask(f"{elsewhere}?rule=apart", cookie=cookie).status == 404
+        for more in ({"gone": "yes"}, {"most": "2"}):
+            answer = page.ask(elsewhere, cookie=cookie, form={**form, **more, "do": "yes"})
+            assert answer.status == 404
+            assert "Cluster c2 has no placement rule apart" in answer.text
+            assert json.loads(page.audit().splitlines()[-1])["outcome"].startswith("refused")
+        assert standing(page) == (rule,)
+        store.change(lambda _: RuleChange(remove=("apart",)), changed_by="root")
 
 
 @pytest.mark.parametrize(

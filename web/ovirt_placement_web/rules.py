@@ -11,7 +11,8 @@ from starlette.requests import Request
 
 from ovirt_placement.answers.preview import changed_rules
 from ovirt_placement.answers.rule_changes import Checking, read_engine, refuse_mistakes, rule_kinds
-from ovirt_placement.model import Cluster, PlacementRule, RuleDomain
+from ovirt_placement.lookups.called import called
+from ovirt_placement.model import Cluster, PlacementRule, RuleDomain, Snapshot
 from ovirt_placement.store.opening import opened
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore
 from ovirt_placement_web.acting import (
@@ -58,8 +59,8 @@ def rule_form(site: Site, request: Request, view: View) -> Shown:
     """The form of a rule of a cluster that stands, or of a new one."""
     cluster, name = found(request, "cluster", view.snapshot.clusters), request.query_params.get("rule", "")
     rule = _standing(site).get(name)
-    if name and rule is None:
-        raise Refusal(404, "There is no such placement rule.")
+    if name and (rule is None or not _is_about(rule, cluster, view.snapshot)):
+        raise Refusal(404, f"Cluster {cluster.name} has no placement rule {name}.")
     return _shown(cluster, _filled(rule), gone=False)
 
 
@@ -83,8 +84,12 @@ def change_rule(asked: Asked) -> Edit:
 
         def decide(rules: tuple[PlacementRule, ...]) -> RuleChange:
             standing = {one.name: one for one in rules}
-            if _state_of(standing.get(form["name"])) != form["was"]:
+            rule = standing.get(form["name"])
+            if _state_of(rule) != form["was"]:
                 raise Stale(_CHANGED, back=back)
+            if rule is not None and not _is_about(rule, cluster, engine):
+                # It takes the permit on the cluster of the rule, which is not the one that was asked about.
+                raise Refusal(404, f"Cluster {cluster.name} has no placement rule {rule.name}.")
             if wrong := checking.wrong(standing, meant):
                 raise Stale(f"{'; '.join(wrong[:5])}.", back=back)
             return meant
@@ -160,6 +165,10 @@ def _domain(line: str) -> RuleDomain:
 def _state_of(rule: PlacementRule | None) -> str:
     """Another text once anything of a rule has changed; empty of none."""
     return "" if rule is None else digest(rule)
+
+
+def _is_about(rule: PlacementRule, cluster: Cluster, snapshot: Snapshot) -> bool:
+    return [one.id for one in called(rule.cluster, snapshot.clusters)] == [cluster.id]
 
 
 def _standing(site: Site) -> dict[str, PlacementRule]:
