@@ -227,6 +227,7 @@ def _on_hosts(asked: Asked, *, gone: bool = False) -> _Meant:
     cluster = _cluster_of_form(asked.form, asked.snapshot)
     form = asked.fields("name", "values", "sticky")
     check_length("Name", form["name"])
+    check_length("Weight", form["sticky"])
 
     def decide(state: Snapshot) -> KeyChange:
         if gone:
