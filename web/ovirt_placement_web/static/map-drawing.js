@@ -106,6 +106,7 @@ function square(pen, colours, one, vms, place, scene, chosen) {
   const share = scene.mode === "keys" ? (scene.keys.hosts.get(one.id) ?? 1) : 1;
   pen.globalAlpha = faded * (0.2 + 0.8 * share);
   if (colour) { pen.fillStyle = colour; pen.fillRect(place.x, place.y, CELL.width, CELL.height); }
+  pen.globalAlpha = faded;
   pen.lineWidth = (chosen ? 3 : 1) / scene.camera.scale;
   pen.strokeStyle = chosen ? colours.link : colours.quiet;
   if (!colour || chosen) { pen.setLineDash(colour ? [] : [4 / scene.camera.scale, 3 / scene.camera.scale]); pen.strokeRect(place.x, place.y, CELL.width, CELL.height); pen.setLineDash([]); }
