@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated
 
@@ -62,6 +64,8 @@ class RulesJudged(Record, frozen=True):
 #: The last answer about each cluster, with what it hangs on: none of that is where VMs run now. A page that
 #: is looked at all day asks again whenever a VM has moved.
 _remembered: dict[str, tuple[Snapshot, RulesJudged]] = {}
+#: An answer may take half a minute: who asks about the same cluster meanwhile waits for it, and no other.
+_judging: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
 
 def judge_rules(snapshot: Snapshot, cluster: str) -> RulesJudged:
@@ -70,10 +74,11 @@ def judge_rules(snapshot: Snapshot, cluster: str) -> RulesJudged:
     Groups alone need no OR-Tools; with placement rules and placement keys they do.
     """
     standing = _standing(snapshot)
-    known = _remembered.get(cluster)
-    if known is None or known[0] != standing:
-        known = _remembered[cluster] = standing, _judged(standing, cluster)
-    return known[1]
+    with _judging[cluster]:
+        known = _remembered.get(cluster)
+        if known is None or known[0] != standing:
+            known = _remembered[cluster] = standing, _judged(standing, cluster)
+        return known[1]
 
 
 def _standing(snapshot: Snapshot) -> Snapshot:
