@@ -1,6 +1,6 @@
 """Threads that begin, or end the process; and its end when it has run out of memory or threads.
 
-Whatever such a process went on to do, it would do by half: a service is started again by systemd; one that
+Such a process would do by half all that it went on to do: a service is started again by systemd; one that
 hangs on a thread which never began is not, as Python waits for it for ever.
 """
 

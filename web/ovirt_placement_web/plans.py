@@ -47,7 +47,7 @@ def plan(site: Site, request: Request, view: View) -> Shown:
 
 @viewed()
 def plan_named(site: Site, request: Request, view: View) -> Shown:
-    """One plan, whatever has become of it."""
+    """One plan, also one that has ended or was refused."""
     return _shown(site, request, view, request.path_params["plan"])
 
 

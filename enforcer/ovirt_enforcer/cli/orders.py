@@ -356,7 +356,7 @@ def _list_pauses(args: argparse.Namespace, pauses: tuple[Pause, ...]) -> int:
 
 
 def _place(args: argparse.Namespace, pauses: tuple[Pause, ...]) -> Named:
-    """The cluster named, or all. A pause ends whatever has become of its cluster.
+    """The cluster named, or all. A pause of a cluster that is gone or renamed can be ended, too.
 
     Where the engine cannot say which clusters there are, a word is taken for one.
     """

@@ -88,8 +88,9 @@ class _Found:
 def solve(problem: Problem, strategy: Strategy, deadline: Deadline) -> Solution:
     """The best moves that are found before the deadline; what is found first is kept until there are better.
 
-    A simple strategy comes first, and gets the same time whatever comes after it: no plan is worse than the
-    one that it makes alone. Where the problem is small, it makes detours only once the other had its turn.
+    A simple strategy comes first, and gets the same time with another after it or none: no plan is worse
+    than the one that it makes alone. Where the problem is small, it makes detours only once the other had
+    its turn.
     """
     simple = strategy.simple or strategy
     places = len(problem.memory_mb) * len(problem.hosts)

@@ -285,7 +285,7 @@ def _let_use(
     return ClusterChange(cluster, replace(cluster, policy=policy.head.id, properties=kept), lost)
 
 
-# -- What is remembered of all that was before. It stands, whatever is interrupted.
+# -- What is remembered of all that was before. An interruption leaves it as it is.
 def _description(
     seen: Seen,
     policy: PolicyContent,

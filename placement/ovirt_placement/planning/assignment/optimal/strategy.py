@@ -302,7 +302,7 @@ class Optimal:
         self, problem: Problem, candidates: CandidateHosts, deadline: Deadline, known: StrategyChoice | None
     ) -> StrategyChoice:
         if sum(len(candidates.of(vm)) for vm in problem.memory_mb) <= _SMALL:
-            known = None  # as fast without, and the end is the same whatever was known
+            known = None  # as fast without, and another known end would change nothing
         else:
             known = known or Greedy().choose(problem, deadline.within(_GREEDY_SHARE))
         if known is not None and value_of(known.score) <= value_of(known.bound):
