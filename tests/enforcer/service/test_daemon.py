@@ -132,6 +132,7 @@ def test_what_is_left_alone_is_recorded_while_something_waits_for_it(refused: bo
     assert {one.vm for one in last.refusals} == ({"one-a", "one-b"} if refused else set())
 
 
+@pytest.mark.system
 def test_a_cluster_that_cannot_even_be_planned_does_not_stop_the_other(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

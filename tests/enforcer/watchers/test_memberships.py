@@ -261,6 +261,7 @@ def test_requests_on_both_sides_of_the_change_make_no_half_of_it(bench: Bench) -
     assert len(bench.events()) == 1
 
 
+@pytest.mark.system
 def test_the_engine_that_takes_no_events_hears_of_it_later_and_the_list_waits_for_nobody(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -122,6 +122,7 @@ def compare(found: Callable[..., dict[str, int]], expected: Callable[..., dict[s
     check()
 
 
+@pytest.mark.system
 def test_ranks_of_several_vms_by_their_hosts_add_up() -> None:
     def of_vm(state: Snapshot, vm: Vm, hosts: Sequence[Host]) -> dict[str, int]:
         soft = [g for g in groups(state, [vm]) if g.hosts_rule.enabled and not g.hosts_rule.enforcing]

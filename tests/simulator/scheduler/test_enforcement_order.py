@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from uuid import UUID
 
+import pytest
 from hypothesis import given, settings
 
 from ovirt_placement.model import Snapshot
@@ -90,6 +91,7 @@ def is_by_lot(state: Snapshot, cluster: str) -> bool:
     return len(set(sizes)) < len(sizes)
 
 
+@pytest.mark.system
 @settings(max_examples=examples(60))
 @given(states().filter(lambda state: bool(state.affinity_groups)))
 def test_candidates_come_in_the_order_of_the_definition(state: Snapshot) -> None:

@@ -74,6 +74,7 @@ def test_a_cluster_without_our_units_and_an_enforcer_that_observes_or_is_paused(
     assert paused.startswith("migrations are paused: root paused everything at ")
 
 
+@pytest.mark.system
 def test_an_enforcer_that_was_started_in_another_mode_than_the_file_says(
     starting: Starting, proxy: str
 ) -> None:

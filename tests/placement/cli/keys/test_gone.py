@@ -101,6 +101,7 @@ def test_prune_removes_them_and_what_their_vms_were_remembered_by(serving: Start
         assert live.run(0, "keys", "prune")[0] == "Nothing to change.\n"
 
 
+@pytest.mark.system
 def test_prune_says_what_it_does(serving: Starting, store: KeyStore) -> None:
     with serving(AFTER) as live:
         lines = live.run(0, "keys", "prune")[0].splitlines()

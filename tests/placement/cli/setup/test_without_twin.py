@@ -106,6 +106,7 @@ def test_a_policy_without_it_gets_it(live: LiveEngine) -> None:
     assert about_blue(live) == []
 
 
+@pytest.mark.system
 def test_keys_are_not_taken_to_be_outvoted_by_it(live: LiveEngine) -> None:
     """It is meant to count before all others; those are left to be outvoted."""
     live.run(0, "setup", "--cluster", "blue", "--placement-keys")

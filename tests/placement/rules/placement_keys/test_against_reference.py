@@ -9,6 +9,7 @@ from random import Random
 from typing import TypeVar
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import settings as limit
 from hypothesis import strategies as st
@@ -70,6 +71,7 @@ def test_strongest_level_wins_and_its_weight_travels(world: Snapshot) -> None:
         assert found == reference_keys.compiled(world, vm)
 
 
+@pytest.mark.system
 @given(worlds(), settings())
 def test_every_step_is_the_references(world: Snapshot, chosen: KeySettings) -> None:
     decision = decide_vm(world, new(world), HOSTS, chosen)
