@@ -7,8 +7,14 @@ writes nothing. All times are the database's.
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import quote
+
 import msgspec
-from sqlalchemy import ColumnElement, or_
+from sqlalchemy import ColumnElement, or_, select
+from sqlalchemy.dialects import sqlite
 
 from ovirt_placement.store.access import StoreAccess, lasts, now
 from ovirt_placement.store.schema import leases
@@ -68,6 +74,22 @@ class LeaseStore(StoreAccess):
         """Let the next one take the lease at once, unless another has taken it already."""
         with self._transaction() as rows:
             rows.change(leases, leases.c.epoch == epoch, expires=0.0)
+
+
+def last_owner(path: Path, engine: str) -> str | None:
+    """Return who held the lease of an engine when SQLite last put all into the one file of a store.
+
+    Reads without the files that SQLite makes for a reader, where no room is left for them. None if no
+    process is known to have held it.
+    """
+    query = select(leases.c.owner).where(leases.c.engine == engine)
+    words = str(query.compile(dialect=sqlite.dialect(), compile_kwargs={"literal_binds": True}))
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True)) as database:
+            row = database.execute(words).fetchone()
+    except sqlite3.Error:
+        return None
+    return None if row is None else str(row[0])
 
 
 def free() -> ColumnElement[bool]:

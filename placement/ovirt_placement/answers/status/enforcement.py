@@ -137,7 +137,7 @@ def enforcement(
     try:
         return answered_within(config, seconds, lambda: _read(config, snapshot, here))
     except UserError as error:
-        return msgspec.structs.replace(here, error=str(error))
+        return msgspec.structs.replace(here, error=str(error), **_unreadable(config))
 
 
 def not_led(config: Config) -> str | None:
@@ -209,6 +209,18 @@ def _read(config: Config, snapshot: Snapshot, here: EnforcementRecord) -> Enforc
     )
 
 
+def _unreadable(config: Config) -> dict[str, Any]:
+    """The fields that are known though the store cannot be read, since no room is left even for that."""
+    from ovirt_placement.store.connections import sqlite_path
+    from ovirt_placement.store.leases import last_owner
+
+    unwritable, path = _unwritable(config.store.url), sqlite_path(config.store.url)
+    if unwritable is None or path is None:
+        return {}
+    owner = last_owner(path, config.engine.name)
+    return {"unwritable": unwritable, "running_process": None if owner is None else _running_process(owner)}
+
+
 def _unwritable(url: str) -> str | None:
     from ovirt_placement.store.connections import of_file_system, sqlite_path
 
@@ -256,7 +268,8 @@ def _of_cycle(cycle: LastCycle | None, snapshot: Snapshot) -> dict[str, Any]:
 def enforcement_text(found: EnforcementRecord) -> Iterator[str]:
     """Mode and leader, what holds it back, and how migrations went."""
     if found.error is not None:
-        yield f"Enforcer: mode {found.mode}; nothing else is known: {found.error}."
+        known = f", {_who(found)}" if found.running_process is not None else ""
+        yield f"Enforcer: mode {found.mode}{known}; nothing else is known: {found.error}."
         return
     yield f"Enforcer: mode {found.mode}, {_who(found)}."
     if found.configured_mode not in {None, found.mode}:
