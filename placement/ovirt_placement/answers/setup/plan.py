@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+import msgspec
+
 from ovirt_placement.answers.setup.previous import (
     Former,
     FormerCluster,
@@ -59,7 +61,7 @@ class SetupPlan:
     notes: tuple[str, ...]
     #: The policy as they leave it; None if there is none then.
     after: PolicyContent | None = None
-    #: Clusters as they leave them, of those that they change and that have the policy afterwards.
+    #: Clusters as they leave them, of those that have the policy before or afterwards and that they change.
     users: tuple[PolicyUser, ...] = ()
     #: What the clusters have in force that use it, and the ids of these; None where units only go.
     policy: Policy | None = None
@@ -297,6 +299,10 @@ def _description(
     units = before.units
     if units is None and not is_own(policy):
         units = _former_units(seen.overview.units, policy, after)
+    if units is not None:
+        changed = _changed_factors(seen.overview.units, policy, after)
+        changed = {name: factor for name, factor in changed.items() if name in units.weights}
+        units = msgspec.structs.replace(units, factors={**changed, **units.factors})
     clusters = dict(before.clusters)
     for one in changes:
         cluster = one.before
@@ -316,10 +322,20 @@ def _former_units(units: Units, policy: PolicyContent, after: PolicyContent) -> 
     if attached(units, policy.units) and not balances and not lost:
         return None
     filters = {unit_name(units, unit) for unit in numbers(policy.filters)}
-    weights = {unit_name(units, unit): factor for unit, factor in numbers(policy.weights).items()}
+    weights = {unit_name(units, unit) for unit in numbers(policy.weights)}
     return FormerUnits(
         filters=tuple(sorted(filters & {*twins(UnitKind.FILTER).values()})),
-        weights={name: weights[name] for name in twins(UnitKind.WEIGHT).values() if name in weights},
+        weights=tuple(sorted(weights & {*twins(UnitKind.WEIGHT).values()})),
         balance=unit_name(units, balances[0]) if balances else None,
         properties=lost,
     )
+
+
+def _changed_factors(units: Units, policy: PolicyContent, after: PolicyContent) -> dict[str, int]:
+    """The factors by name that weights have before they change."""
+    factors = numbers(after.weights)
+    return {
+        unit_name(units, unit): factor
+        for unit, factor in numbers(policy.weights).items()
+        if factors.get(unit, factor) != factor
+    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
@@ -33,9 +33,11 @@ _LONGEST = 4000
 class FormerUnits(msgspec.Struct, frozen=True, omit_defaults=True):
     """What of another's policy may be otherwise after setup."""
 
-    #: Of the engine's units that ours stand next to, those that it had, by name; weights with their factors.
+    #: Of the engine's units that ours stand next to, those that it had, by name.
     filters: tuple[str, ...] = ()
-    weights: dict[str, int] = {}
+    weights: tuple[str, ...] = ()
+    #: Factors of these weights that setup has changed since.
+    factors: dict[str, int] = {}
     #: The name of the balance that ours took the place of.
     balance: str | None = None
     #: Those that no unit of it knows any more.
@@ -207,14 +209,18 @@ def read_seen(
 # -- Which policy each cluster had before setup gave it another, and the requests that give it back.
 def restore_policies(
     overview: Overview, head: PolicyHead, going: frozenset[str], *, all_users: bool
-) -> Iterator[PolicyRequest]:
-    """Give the clusters that use a policy what they had: all of them, or those that it remembers."""
+) -> Iterator[tuple[PolicyUser, PolicyRequest]]:
+    """Give the clusters that use a policy what they had: all of them, or those that it remembers.
+
+    Each with its policy as it is then.
+    """
     former = remembered(head.description).clusters
     for user in overview.users:
         if user.policy == head.id and (all_users or user.id in former):
             before = _before(overview, head, user.id, going)
             what = f"let the cluster {user.name} use the policy {before.name} again"
-            yield assign(user, before.id, former.get(user.id, FormerCluster()).properties, what)
+            request = assign(user, before.id, former.get(user.id, FormerCluster()).properties, what)
+            yield replace(user, policy=before.id), request
 
 
 def _before(overview: Overview, head: PolicyHead, cluster: str, going: frozenset[str]) -> PolicyHead:

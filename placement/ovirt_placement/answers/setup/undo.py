@@ -61,7 +61,7 @@ def undo(overview: Overview, policy: PolicyContent, going: frozenset[str] = froz
     head, units = policy.head, overview.units
     if origin_of(head.description) is not None:
         returned = restore_policies(overview, head, going | {head.id}, all_users=True)
-        return SetupPlan((*returned, remove(policy)), ())
+        return SetupPlan((*(request for _, request in returned), remove(policy)), ())
     former = remembered(head.description)
     own = attached(units, policy.units)
     if not own and former == NOTHING:
@@ -72,10 +72,11 @@ def undo(overview: Overview, policy: PolicyContent, going: frozenset[str] = froz
     meanwhile = head.description
     if away:
         meanwhile = with_former(meanwhile, msgspec.structs.replace(former, away={**former.away, **away}))
+    restored = tuple(restore_policies(overview, head, going, all_users=False))
     dropping = tuple(_dropping(overview, policy, after))
     description = forgotten(head.description)
     requests = (
-        *restore_policies(overview, head, going, all_users=False),
+        *(request for _, request in restored),
         *describe(policy, meanwhile, _REMEMBERING),
         *lead_to(units, policy, after),
         *(
@@ -89,9 +90,12 @@ def undo(overview: Overview, policy: PolicyContent, going: frozenset[str] = froz
         requests,
         (_UNKNOWN,) if own and former.units is None else (),
         after=replace(after, head=replace(after.head, description=description)),
-        users=tuple(
-            replace(user, properties={n: v for n, v in user.properties.items() if n not in names})
-            for user, names in dropping
+        users=(
+            *(user for user, _ in restored),
+            *(
+                replace(user, properties={n: v for n, v in user.properties.items() if n not in names})
+                for user, names in dropping
+            ),
         ),
     )
 
@@ -105,10 +109,10 @@ def _without_ours(
         for name in {*twins(UnitKind.FILTER).values()}.difference(former.filters):
             gone.add(unit_id(units, UnitKind.FILTER, name, internal=True) or "")
         for unit in weight_twins(units).values():
-            if units[unit].name in former.weights:
-                back[unit] = former.weights[units[unit].name]
-            else:
+            if units[unit].name not in former.weights:
                 gone.add(unit)
+            elif units[unit].name in former.factors:
+                back[unit] = former.factors[units[unit].name]
     before = former or FormerUnits()
     balances = policy.balances
     if own & set(numbers(balances)):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.entities import UnitType
 from tests.builders import cluster, snapshot
 from tests.placement.cli.live_engine import LiveEngine, Starting
 from tests.placement.cli.setup.policies import (
@@ -61,7 +62,9 @@ def test_a_policy_that_setup_made_goes_and_its_clusters_return(live: LiveEngine)
 def test_a_policy_of_the_site_is_as_it_was(starting: Starting) -> None:
     with starting(STATE, prepare=theirs) as live:
         live.run(0, "setup", "--policy", "theirs", "--cluster", "blue", "--factor", "SoftAffinityWeight=9")
-        shown = live.data(0, "setup", "--undo", "--policy", "theirs", "--dry-run")["policies"][0]
+        said = live.data(0, "setup", "--undo", "--policy", "theirs", "--dry-run")
+        assert (said["before"][0]["clusters"][0]["name"], said["after"][0]["clusters"]) == ("blue", [])
+        shown = said["policies"][0]
         live.changes.clear()
         out, _ = live.run(0, "setup", "--undo", "--policy", "theirs")
         assert live.changes == [f"{one['method']} {one['path']}" for one in shown["requests"]]
@@ -87,6 +90,26 @@ def test_the_engines_weights_get_the_factors_back_that_they_had(starting: Starti
         policy = policy_named(live.engine, "theirs")
         assert weights(live.engine, policy) == {"OptimalForHaReservation": 30}
         assert policy.description == "of the site"
+
+
+def test_what_an_administrator_changed_meanwhile_stays(starting: Starting) -> None:
+    near, on_hosts = "VmAffinityGroups", "VmToHostsAffinityGroups"
+
+    def more(engine: Engine) -> None:
+        theirs(engine)
+        policy = policy_named(engine, "theirs")
+        for name in (near, on_hosts):
+            engine.policies.add_weight(policy.id, unit_id(engine, name, UnitType.WEIGHT), factor=2)
+
+    with starting(STATE, prepare=more) as live:
+        live.run(0, "setup", "--policy", "theirs")
+        policy = policy_named(live.engine, "theirs")
+        for name in (near, on_hosts):
+            live.engine.policies.remove_unit(policy.id, unit_id(live.engine, name, UnitType.WEIGHT))
+        live.engine.policies.add_weight(policy.id, unit_id(live.engine, near, UnitType.WEIGHT), factor=7)
+        live.run(0, "setup", "--undo", "--policy", "theirs")
+        policy = policy_named(live.engine, "theirs")
+        assert weights(live.engine, policy) == {"OptimalForHaReservation": 30, near: 7}
 
 
 def test_where_nobody_remembers_all_that_stand_alongside_ours_stay_and_that_is_reported(
