@@ -72,9 +72,10 @@ def _named(snapshot: Snapshot, group: AffinityGroup) -> Iterator[Conflict]:
         alike: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
         for vm in one.negative_vms:
             alike[tuple(groups_of[vm])].append(vm)
-        for vms in alike.values():
+        kinds = [*alike.values()]
+        for number, vms in enumerate(kinds):
             chains = _chains_from(vms[0], groups_of, vms_of)
-            for others in alike.values():
+            for others in kinds[number:]:
                 pair = tuple(sorted({*vms, *others}))
                 if len(pair) > 1:
                     groups = (*one.groups, *chains[others[-1]])
