@@ -42,10 +42,13 @@ class _StormProcesses(OurProcesses):
 class Stage:
     """A running engine with our parts around it."""
 
-    def __init__(self, processes: _StormProcesses, url: str, commands: Mapping[str, str]) -> None:
+    def __init__(
+        self, processes: _StormProcesses, url: str, commands: Mapping[str, str], proxy_url: str
+    ) -> None:
         self._processes = processes
         self._commands = commands
         self.url = url
+        self.proxy_url = proxy_url
         self.token = log_in(url)
         self.folder = processes.folder
 
@@ -143,7 +146,7 @@ def with_ours(
             ENGINE: _simulator(folder, urlsplit(url).netloc, threads, time_scale, proxy),
             INVENTORY: inventory,
         }
-        yield Stage(processes, url, commands)
+        yield Stage(processes, url, commands, proxy)
 
 
 def _engine(processes: _StormProcesses, state: Snapshot, threads: int, time_scale: float, proxy: str) -> str:
