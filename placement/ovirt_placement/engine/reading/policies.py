@@ -13,7 +13,7 @@ from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.parsing import policies as parsing
 from ovirt_placement.engine.parsing.clusters import Clusters
 from ovirt_placement.engine.parsing.policies import Entry, PolicyUnit
-from ovirt_placement.engine.reading.requests import get_collection
+from ovirt_placement.engine.reading.requests import get_collection, get_entity
 from ovirt_placement.model import Cluster, SchedulingPolicy
 
 #: How long a policy is believed; an administrator who changed one waits no longer than this.
@@ -102,7 +102,8 @@ def _balance(unit: PolicyUnit | None) -> str | None:
 
 def _read(connection: EngineConnection, policy_id: str, units: Mapping[str, PolicyUnit]) -> Policy:
     filters, weights, balances = read_entries(connection, policy_id)
-    if not units or not (filters or weights or balances):
+    held = filters or weights or balances or get_entity(connection, "/schedulingpolicies", policy_id)
+    if not units or not held:  # none of this id, unlike one that is empty
         return Policy()
     factors = {entry.unit: entry.number for entry in weights}
     return policy_of(

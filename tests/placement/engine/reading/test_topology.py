@@ -15,7 +15,7 @@ from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection, EngineSetupError
 from ovirt_placement.engine.reading.policies import PolicyReader
 from ovirt_placement.engine.reading.topology import read_snapshot
-from ovirt_placement.model import state_file
+from ovirt_placement.model import SchedulingPolicy, state_file
 from ovirt_service.errors import UserError
 from tests.paths import DATA
 from tests.placement.engine_server import PASSWORD, RECORDING, EngineServer, serving
@@ -282,3 +282,22 @@ def test_a_user_who_is_no_administrator_is_reported() -> None:
     server = EngineServer(answer=lambda asked: (200, hidden) if asked == "/vms" else None)
     with serving(server), connected(server) as connection, pytest.raises(UserError, match="ReadOnlyAdmin"):
         read_snapshot(connection)
+
+
+def test_a_policy_without_units_is_known_and_one_that_is_gone_is_not() -> None:
+    answers = {
+        f"/schedulingpolicies/empty/{each}": f"<{each}/>" for each in ("filters", "weights", "balances")
+    }
+    answers["/schedulingpolicies/empty"] = '<scheduling_policy id="empty"/>'
+    answers["/schedulingpolicyunits"] = (
+        "<scheduling_policy_units><scheduling_policy_unit id='u'/></scheduling_policy_units>"
+    )
+
+    def answer(path: str) -> tuple[int, bytes]:
+        fault = "<fault><detail>none</detail><reason>Operation Failed</reason></fault>"
+        return (200, answers[path].encode()) if path in answers else (404, fault.encode())
+
+    with serving(EngineServer(answer=answer)) as server, connected(server) as connection:
+        found = PolicyReader().read(connection, {"empty", "gone"})
+    assert found["empty"].external == SchedulingPolicy()
+    assert found["gone"].external is None
