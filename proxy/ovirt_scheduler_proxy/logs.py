@@ -126,6 +126,8 @@ def _stderr_is_journal() -> bool:
 log = logging.getLogger(__name__)
 
 _DAY: Final = 24 * 3600
+#: A new file has the rights that the service's umask leaves of these: under systemd, its group may read.
+_MODE: Final = 0o660
 
 
 class RecordFile(RotatingFileHandler):
@@ -162,8 +164,8 @@ class RecordFile(RotatingFileHandler):
                 self._lost = 0
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Append a line, to a new file if the last one was moved away or deleted."""
-        if self.stream is not None and not os.path.exists(self.baseFilename):
+        """Append a line; to a new file if the last one was deleted, or moved away by another process."""
+        if self.stream is not None and not self._bears_name(self.stream):
             self._close_stream()
         super().emit(record)
 
@@ -184,11 +186,12 @@ class RecordFile(RotatingFileHandler):
         """
         super().doRollover()
         folder, name = os.path.split(self.baseFilename)
-        old = {file: file.stat().st_mtime for file in Path(folder).glob(f"{glob.escape(name)}.[0-9]*")}
-        newest = old.get(Path(f"{self.baseFilename}.1"), 0.0)
-        for file, written in old.items():
-            if written < min(time.time(), newest) - self._seconds:
-                file.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):  # another process may be at it
+            newest = os.stat(f"{self.baseFilename}.1").st_mtime
+            for file in Path(folder).glob(f"{glob.escape(name)}.*"):
+                since = min(time.time(), newest) - self._seconds
+                if file.suffix[1:].isdecimal() and file.stat().st_mtime < since:
+                    file.unlink()
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
         """Open the file again for the next line."""
@@ -207,14 +210,18 @@ class RecordFile(RotatingFileHandler):
             if stream is not None:
                 stream.close()
 
+    def _bears_name(self, stream: TextIOWrapper) -> bool:
+        try:
+            return os.path.samestat(os.fstat(stream.fileno()), os.stat(self.baseFilename))
+        except OSError:
+            return False
+
     def _open(self) -> TextIOWrapper:
-        """As the base; half a line, which a process that died may have left, gets an end."""
-        torn = False
-        with contextlib.suppress(OSError), open(self.baseFilename, "rb") as before:
-            before.seek(-1, os.SEEK_END)  # an error where it is empty
-            torn = before.read(1) != b"\n"
-        opened = super()._open()
-        if torn:
+        """As the base, for nobody else to read; half a line, of a process that died, gets an end."""
+        descriptor = os.open(self.baseFilename, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, _MODE)
+        opened = os.fdopen(descriptor, "a", encoding=self.encoding, errors=self.errors)
+        size = os.fstat(descriptor).st_size
+        if size and os.pread(descriptor, 1, size - 1) != b"\n":
             opened.write("\n")
         return opened
 

@@ -175,8 +175,29 @@ def test_a_file_that_was_moved_away_is_made_again(path: Path, clocks: Clocks) ->
     assert numbers(path) == [2]
 
 
-def test_its_group_may_read_it_and_nobody_else(path: Path, clocks: Clocks) -> None:
-    before = os.umask(0o027)  # that of the service
+def test_another_process_at_the_same_file_goes_on_in_the_new_one(path: Path, clocks: Clocks) -> None:
+    size = 3 * (len(line(clocks)) + 1) + 1
+    one, other = (opened(path, size, files=9, days=8) for _ in range(2))
+    for number in range(8):
+        (one if number % 3 else other).write(line(clocks, number))
+    assert numbers(path) == list(range(8))
+    assert all(file.stat().st_size <= size for file in path.parent.iterdir())
+
+
+def test_what_is_no_file_of_its_own_is_never_deleted(path: Path, clocks: Clocks) -> None:
+    packed = path.with_name("decisions.jsonl.1.gz")
+    packed.write_text("kept by hand")
+    os.utime(packed, (clocks.wall - 30 * DAY,) * 2)
+    record = opened(path, size=1 << 20, files=5, days=3)
+    for number in range(3):
+        written(record, path, clocks, number)
+        clocks.goes(DAY)
+    assert packed.exists()
+
+
+@pytest.mark.parametrize("umask", [0o027, 0o022], ids=["of the service", "by hand"])
+def test_its_group_may_read_it_and_nobody_else(path: Path, clocks: Clocks, umask: int) -> None:
+    before = os.umask(umask)
     try:
         opened(path, size=1 << 20, files=5, days=8).write(line(clocks))
     finally:
