@@ -16,6 +16,7 @@ from ovirt_scheduler_proxy.pool import Pool, start_zygote
 from ovirt_scheduler_proxy.scheduler import Plugins, Scheduler
 from ovirt_scheduler_proxy.settings import PluginFolder, Settings
 from ovirt_scheduler_proxy.units import Problem, Unit, UnitKind
+from ovirt_scheduler_proxy.worker import kernel
 from ovirt_service.errors import UserError
 
 #: The engine's table of policy units holds no longer names.
@@ -85,6 +86,7 @@ async def start_pool(settings: Settings, folder: PluginFolder) -> Pool:
 
 async def load_all(settings: Settings) -> Plugins:
     """Start every folder's pool. Raises `UserError`, after ending those that were started."""
+    kernel.adopt_orphans()
     started = await asyncio.gather(
         *(start_pool(settings, folder) for folder in settings.plugins), return_exceptions=True
     )

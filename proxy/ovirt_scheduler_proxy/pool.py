@@ -159,6 +159,7 @@ def start_zygote(folder: PluginFolder, workers: Workers) -> ZygoteProcess:
             zygote.modules = sorted([*zygote.modules, *known.values()], key=itemgetter("module"))
             return zygote
         zygote.close()
+        end_strays()  # what its imports had started, where it could not end that itself
         learned = {each["module"]: each for each in zygote.modules if not each["shareable"]}
         if not learned:
             break

@@ -22,7 +22,6 @@ from ovirt_scheduler_proxy.processes import end_all
 from ovirt_scheduler_proxy.reporting import Reporter
 from ovirt_scheduler_proxy.scheduler import Answer, Scheduler, check_count, read_question
 from ovirt_scheduler_proxy.settings import Settings
-from ovirt_scheduler_proxy.worker import kernel
 from ovirt_scheduler_proxy.xmlrpc import INTERNAL_ERROR, Fault, read_call
 from ovirt_service.daemon import Notifier
 from ovirt_service.http.connection import Respond
@@ -161,7 +160,6 @@ REASONS_ARE_RECORDED = {"OVIRT_SCHEDULER_PROXY_RECORDS": "reasons"}
 
 def run(settings: Settings, record: Path | None) -> None:
     """Serve until SIGTERM or SIGINT; decisions go into `record`. Raises `UserError` if that cannot begin."""
-    kernel.adopt_orphans()
     log_handler = logs.set_up(settings.log)
     context = tls_context(settings.server)
     decisions = None if record is None else DecisionLog(record, settings.decisions)

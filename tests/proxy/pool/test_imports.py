@@ -51,7 +51,9 @@ def test_an_import_that_goes_wrong_in_each_worker_costs_its_own_units(tmp_path: 
 @pytest.mark.parametrize("death", DEATHS)
 def test_an_import_that_ends_or_holds_up_its_process_costs_its_own_units(tmp_path: Path, death: str) -> None:
     defective = (
-        f"import ctypes, os\n{death}\nclass Defective:\n    def do_filter(self, hosts, vm, args): pass\n"
+        "import ctypes, os, signal, subprocess\nsignal.signal(signal.SIGUSR1, signal.SIG_IGN)\n"
+        "subprocess.Popen(['sleep', '600'])\n"
+        f"{death}\nclass Defective:\n    def do_filter(self, hosts, vm, args): pass\n"
     )
     folder = write_plugins(tmp_path / "plugins", defective=defective, healthy=HEALTHY)
     with running(folder, config=CONFIG) as proxy:
@@ -59,6 +61,7 @@ def test_an_import_that_ends_or_holds_up_its_process_costs_its_own_units(tmp_pat
         assert answer["result"] == HOSTS[1:]
         assert list(answer["plugin_errors"]) == ["Defective"]
         eventually(lambda: "defective.py: cannot be loaded: its import" in proxy.log)
+        assert not [left for left in proxy.descendants() if left.name() == "sleep"]
 
 
 def test_an_import_that_raises_what_has_no_text_costs_its_own_units(tmp_path: Path) -> None:
