@@ -78,7 +78,8 @@ def read_question(method: str, parameters: Sequence[Any]) -> Question:
     kind, names, types = _METHODS[method]
     check_count(method, parameters, names)
     try:
-        units, hosts, *vm, properties = msgspec.convert([*parameters[:-1], parameters[-1] or {}], types)
+        given = {} if parameters[-1] in (None, "") else parameters[-1]
+        units, hosts, *vm, properties = msgspec.convert([*parameters[:-1], given], types)
     except msgspec.ValidationError as error:
         what = _PLACE.sub(lambda found: names[int(found[1])], complaint(error, Question), count=1)
         raise Fault(INVALID_PARAMETERS, f"{method}: {what}") from None

@@ -49,7 +49,8 @@ _MOST_ATTRIBUTES = 10_000
 #: From this many elements on, a list is first tried as a list of plain texts.
 _LONG_LIST = 8
 
-_texts_bare = etree.XPath("value[not(*)]/text()", smart_strings=False)
+_nests = etree.XPath("boolean(*/*)")
+_texts_bare = etree.XPath("value/text()", smart_strings=False)
 _texts_tagged = etree.XPath("value[count(*)=1]/string[not(*)]/text()", smart_strings=False)
 _INTEGER = re.compile(r"[+-]?[0-9]{1,400}")
 
@@ -76,7 +77,8 @@ def read_call(body: bytes, most_elements: int) -> MethodCall:
     """
     if body.count(b"<") > 2 * most_elements:
         raise Fault(INVALID_REQUEST, f"the call has more than {most_elements} elements")
-    if body.count(b'="') + body.count(b"='") > _MOST_ATTRIBUTES:
+    # A single byte is counted much faster than two.
+    if body.count(b"=") > _MOST_ATTRIBUTES and body.count(b'="') + body.count(b"='") > _MOST_ATTRIBUTES:
         raise Fault(INVALID_REQUEST, f"the call has more than {_MOST_ATTRIBUTES} attributes")
     root = _root(body)
     if root.getroottree().docinfo.internalDTD is not None:
@@ -160,10 +162,9 @@ def _read_array(array: etree._Element, depth: int) -> list[Any]:
     data = array[0]
     if len(data) >= _LONG_LIST:
         # As many texts as values: so each value is one text, since the tree holds no comments.
-        for read_texts in (_texts_bare, _texts_tagged):
-            texts: Any = read_texts(data)
-            if len(texts) == len(data):
-                return list(texts)
+        texts: Any = (_texts_tagged if _nests(data) else _texts_bare)(data)
+        if len(texts) == len(data):
+            return list(texts)
     return [_read(value, depth + 1) for value in data]
 
 
