@@ -61,3 +61,8 @@ def test_what_happens_to_a_vms_devices_makes_it_be_read_again(code: int) -> None
 def test_what_happens_to_networks_makes_them_be_read_again(code: int) -> None:
     (reported,) = reported_by(event(5, code))
     assert reported.subject == Subject(SubjectKind.NETWORKS)
+
+
+@pytest.mark.parametrize("code", [9920, 10300, 10301, 10351, 10353, 10355, 10358, 10381, 10383, 10385, 10500])
+def test_what_somebody_found_or_failed_to_do_makes_nothing_be_read_again(code: int) -> None:
+    assert not list(reported_by(event(5, code, vm="v", host="h", cluster="c")))
