@@ -1,8 +1,9 @@
-"""Reads the engine itself where no service runs: few processes of a machine at once."""
+"""Reads the engine itself where no service runs: few processes of a user at once."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import tempfile
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from ovirt_placement.engine.reading.doubts import Doubts
     from ovirt_placement.engine.reading.policies import PolicyReader
 
-#: How many processes of a machine may read the engine at the same time.
+#: How many processes of a user may read the engine at the same time.
 READERS = 2
 #: One that is stopped in its turn must not stop the others for good.
 _PATIENCE_SECONDS = 30.0
@@ -67,9 +68,11 @@ def turn(files: Sequence[Path]) -> Iterator[None]:
 def _lock_one(files: Sequence[Path]) -> int:
     """One of the files, locked. Raises `OSError` if that cannot be, or takes too long."""
     until = time.monotonic() + _PATIENCE_SECONDS
+    for path in files:  # one that was made later, next to the service's files, would tell of a service
+        os.close(_open_ours(path))
     while True:
         for path in files:
-            file = os.open(path, _FLAGS, 0o600)
+            file = _open_ours(path)
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
@@ -79,6 +82,15 @@ def _lock_one(files: Sequence[Path]) -> int:
             else:
                 return file
         time.sleep(_PAUSE_SECONDS)
+
+
+def _open_ours(path: Path) -> int:
+    """Open it, made if need be. Raises `OSError` if it is another user's, who could lock it for ever."""
+    file = os.open(path, _FLAGS, 0o600)
+    if os.fstat(file).st_uid == os.getuid():
+        return file
+    os.close(file)
+    raise PermissionError(errno.EPERM, "is another user's", str(path))
 
 
 def turn_files(config: Config) -> tuple[Path, ...]:
@@ -91,7 +103,7 @@ def turn_files(config: Config) -> tuple[Path, ...]:
         return ()
     place, name = directory, "reader"
     if not os.access(directory, os.W_OK | os.X_OK):
-        memory = Path("/dev/shm")  # noqa: S108 - what is another user's there cannot be opened
+        memory = Path("/dev/shm")  # noqa: S108 - nothing there that is another user's is locked
         place = memory if os.access(memory, os.W_OK) else Path(tempfile.gettempdir())
         digest = digest_name(f"{config.engine.url} {directory}", _NAME_SIZE)
         name = f"ovirt-placement-{os.getuid()}-{digest}"
@@ -281,8 +293,11 @@ class EngineState:
         A process that asked the engine while another service was away would refuse a start by that.
         """
         read = self._reader.last()
+        if read is None:
+            return None
+        age = now() - read[1]  # first: whatever interrupts this makes both younger, not only what was written
         try:
             written = time.time() - self._config.inventory.directory.stat().st_mtime
         except OSError:
             return read
-        return None if read is None or now() - read[1] > written else read
+        return None if age > written else read

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import threading
 import time
@@ -13,7 +14,7 @@ import pytest
 
 from ovirt_placement.config import Config
 from ovirt_placement.inventory import direct
-from ovirt_placement.inventory.direct import READERS, DirectReader, turn
+from ovirt_placement.inventory.direct import READERS, DirectReader, turn, turn_files
 from ovirt_placement.model import Snapshot
 from tests.placement.engine_server import EngineServer
 
@@ -69,6 +70,31 @@ def test_what_stands_in_the_place_of_a_turn_stops_nobody(
         spoil(tmp_path / f"reader-{number}")
     with turn(files(tmp_path)), turn(files(tmp_path)), turn(files(tmp_path)), turn(()):
         pass
+
+
+def test_what_another_user_has_put_there_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They could hold it locked for ever, and let us open it."""
+    held = [os.open(path, os.O_RDWR | os.O_CREAT, 0o666) for path in files(tmp_path)]
+    for file in held:
+        fcntl.flock(file, fcntl.LOCK_EX)
+    monkeypatch.setattr(os, "getuid", lambda: os.geteuid() + 1)
+    began = time.monotonic()
+    with turn(files(tmp_path)):
+        assert time.monotonic() - began < direct._PATIENCE_SECONDS / 2
+    for file in held:
+        os.close(file)
+
+
+def test_a_turn_makes_nothing_where_others_have_read(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that reads while another one does would else have that one forget what it has read."""
+    directory = config.inventory.directory
+    directory.mkdir()
+    with turn(turn_files(config)):
+        made = directory.stat().st_mtime_ns
+        with turn(turn_files(config)):
+            assert directory.stat().st_mtime_ns == made
 
 
 def test_who_is_stopped_in_its_turn_does_not_stop_the_others(
