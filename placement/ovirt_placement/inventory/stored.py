@@ -67,32 +67,29 @@ class StoreReader(Generic[_Store, _Found]):
         self.found = nothing
         #: Why the last reading found nothing; empty if it did.
         self.error = "the store has not answered yet"
-        self._answered = self._hangs = False
+        #: Whether a reading has ended, in whatever way: where there is no store yet, none began.
+        self._answered = False
 
     def look(self, first_seconds: float = _FIRST_SECONDS, later_seconds: float = 0.0) -> bool:
         """Ask the store now, and wait for its answer; whether it came, be it an error.
 
-        It waits as long as is configured, or longer while it is not known to be in trouble: for the first
-        answer, and for later ones. A reading that began earlier is waited for, too, and goes on after that.
+        It waits as long as is configured, or longer if asked to: until there was a first answer, and for
+        later ones. A reading that began earlier is waited for, too, and goes on after that.
         """
         if not _loaded(self._settings.url):
             lost = f"store {self._settings.url}: is not there any more"
-            self.error, self._answered = "" if self.found == self._nothing else lost, True
+            self.error = "" if self.found == self._nothing else lost
             return True
-        patience = self._settings.patience_seconds
-        if not self._hangs:
-            patience = max(patience, later_seconds if self._answered else first_seconds)
+        longer = later_seconds if self._answered else first_seconds
+        patience = max(self._settings.patience_seconds, longer)
         until = time.monotonic() + patience
         with self._lock:
             earlier = self._reading
         if earlier is not None and not earlier.wait(patience):
-            self._hangs = True
             return False
         with self._lock:
             reading = self._reading or self._begin()
-        came = reading.wait(max(0.0, until - time.monotonic()))
-        self._hangs = not came or bool(self.error)
-        return came
+        return reading.wait(max(0.0, until - time.monotonic()))
 
     def close(self) -> None:
         """Close the store; a reading that is under way closes it at its end."""
@@ -294,7 +291,10 @@ class KeyWatch:
     """Looks at the placement keys of an engine in a store; looks follow one another."""
 
     def __init__(self, settings: StoreSettings, engine: str, *waited_seconds: float) -> None:
-        """So long it waits for the first answer and for later ones, if longer than is configured."""
+        """So long it waits for the first answer and for later ones, if longer than is configured.
+
+        Who says so looks all the time, and waits no longer than is configured while the store is in trouble.
+        """
 
         def opened() -> KeyStore:
             from ovirt_placement.store.keys import KeyStore
@@ -312,12 +312,16 @@ class KeyWatch:
 
     def look(self, began: float) -> WatchedKeys:
         """Ask the store at this moment or later; what it said last stands in for a store that is away."""
-        answered = self._reader.look(*self._waited_seconds)
+        is_in_trouble = self._last.read_at < self._last.asked_at
+        waited = (0.0, 0.0) if self._waited_seconds and is_in_trouble else self._waited_seconds
+        answered = self._reader.look(*waited)
         error = self._reader.error if answered else "the store does not answer"
         records = self._reader.found
         instead = "decisions are made without them" if records is None else "those read last count"
         self._complaint.say(f"{error}; {instead}" if error else "")
         if self._last.asked_at == _NEVER and not error and records is None:
             _log.info("there is no store yet, and so there are no placement keys")
-        self._last = WatchedKeys(records, began, self._last.read_at if error else began)
+        # That there was no store before says nothing about the keys of one that does not answer.
+        before = _NEVER if records is None else self._last.read_at
+        self._last = WatchedKeys(records, began, before if error else began)
         return self._last

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ from ovirt_placement.config import StoreSettings
 from ovirt_placement.engine.reading.owners import Detail
 from ovirt_placement.inventory.on_demand import Demands
 from ovirt_placement.inventory.publication import now
-from ovirt_placement.inventory.stored import KeyWatch, as_recorded, demands_of, with_keys
+from ovirt_placement.inventory.stored import KeyWatch, StoreReader, as_recorded, demands_of, with_keys
 from ovirt_placement.model import FrozenKeys, PlacementKey, Snapshot, StickyCopy
 from ovirt_placement.model.state_check import check
 from ovirt_placement.store.keys import KeyRecords, KeyStore, Run
@@ -118,6 +120,26 @@ def test_the_last_known_keys_outlive_a_store_that_is_away(
 def test_without_a_store_the_snapshot_keeps_its_own_keys(watch: KeyWatch) -> None:
     base = replace(engine(), placement_keys=KEPT)
     assert over(watch, base) is base
+
+
+def test_until_its_first_answer_a_store_is_waited_for_longer(tmp_path: Path) -> None:
+    """However often it was asked before: a decision would be made without its keys."""
+    release = threading.Event()
+    settings = StoreSettings(url=f"sqlite:///{tmp_path}/store.db", patience_seconds=0.001)
+    reader = StoreReader(settings, "", BytesIO, lambda *_: "keys" if release.wait(DEADLINE_SECONDS) else "")
+    assert reader.look()  # there is no store yet
+    (tmp_path / "store.db").touch()
+    assert not reader.look(0.0)
+    threading.Timer(0.1, release.set).start()
+    assert reader.look(DEADLINE_SECONDS)
+    assert reader.found == "keys"
+    reader.close()
+
+
+def test_keys_of_a_store_that_comes_and_cannot_be_read_are_unread(watch: KeyWatch, tmp_path: Path) -> None:
+    assert not watch.look(now()).is_unread
+    (tmp_path / "store.db").write_text("no database" * 100)
+    assert watch.look(now()).is_unread
 
 
 def test_a_store_without_keys_says_so_once(
