@@ -340,9 +340,11 @@ class _Service:
         """Have read soon what answers a reader, and what others will ask for after it."""
         asked = now()
         self._pace.asked(asked)
-        due, whole = self._whole.due, {ReconciliationScope.WHOLE: question.not_before}
+        due = self._whole.due
         due.asked(asked)
-        if due.next_reading(asked, self._needs) is not None or (question.whole and due.require(whole)):
+        if question.whole:
+            due.require({ReconciliationScope.WHOLE: question.not_before})
+        if due.next_reading(asked, self._needs) is not None:
             self._whole.attempts.wanted.set()
         if question.vm is not None and not self._knows(question):
             self._follower.unknown_vms.want(question.vm)

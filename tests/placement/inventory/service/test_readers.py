@@ -18,12 +18,14 @@ import psutil
 import pytest
 
 from ovirt_placement import inventory
-from ovirt_placement.config import Config
+from ovirt_placement.config import Config, InventorySettings
 from ovirt_placement.inventory.asking import SOCKET_NAME, address
+from ovirt_placement.inventory.on_demand import Needed, Needs
 from ovirt_placement.inventory.protocol import Decide, Decided, Refresh, ask
 from ovirt_placement.inventory.publication import Moments, Publication
 from ovirt_placement.inventory.service.follower import MOST_AT_ONCE, UnknownVms
-from ovirt_placement.inventory.service.service import _Service
+from ovirt_placement.inventory.service.larger_readings import Reconciliation, ReconciliationScope
+from ovirt_placement.inventory.service.service import _Lane, _Service
 from tests.builders import snapshot, vm
 from tests.paths import RECORDING
 from tests.placement.engine_server import EngineServer
@@ -185,6 +187,31 @@ def test_a_vm_that_is_read_and_not_published_yet_is_awaited() -> None:
     assert [_Service._knows(service, one) for one in asked] == [True, False]
     publisher.version = Publication(2, moments, read)
     assert [_Service._knows(service, one) for one in asked] == [True, True]
+
+
+def test_who_wants_all_read_is_not_put_off_by_a_smaller_reading_that_is_due() -> None:
+    needs = Needs(statistics=Needed(hosts=True, vms=True))
+    due = Reconciliation(
+        InventorySettings(),
+        ReconciliationScope.WHOLE,
+        ReconciliationScope.HOSTS,
+        ReconciliationScope.STATISTICS,
+    )
+    due.require({ReconciliationScope.WHOLE: 0.0})
+    due.done(ReconciliationScope.WHOLE, 1.0)
+    assert due.next_reading(1.0, needs) is ReconciliationScope.STATISTICS
+    ignored: Any = SimpleNamespace(asked=lambda at: None, want=lambda at: None)
+    attempts: Any = SimpleNamespace(wanted=threading.Event())
+    service: Any = SimpleNamespace(
+        _pace=ignored,
+        _following=ignored,
+        _looking=ignored,
+        _needs=needs,
+        _whole=_Lane(ignored, attempts, due),
+    )
+    _Service._want(service, Refresh(2.0, whole=True))
+    assert attempts.wanted.is_set()
+    assert due.next_reading(2.0, needs) is ReconciliationScope.WHOLE
 
 
 @pytest.mark.parametrize("name", ["", "..", "a b", "a or name=*", "a\nb", "x" * 65, "ä"])
