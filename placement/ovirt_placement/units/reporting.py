@@ -122,7 +122,9 @@ class Report:
     def complaints(self, rule: Rule) -> None:
         """Warn once of parameters that cannot be together."""
         parameters = self._question.parameters
-        if parameters and self._before.complained.is_news((rule.name, frozenset(parameters.items()))):
+        # Kept as a number: whoever may ask could send any, up to a mebibyte of them.
+        asked = (rule.name, hash(frozenset(parameters.items())))
+        if parameters and self._before.complained.is_news(asked):
             for complaint in rule.complaints(parameters):
                 self._warn(complaint)
 
