@@ -77,7 +77,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         build.group("strangers", build.APART, f"{PROBE} {OTHER}"),
     )
     with living(state, SETTINGS, BUSY, EVENTS_PER_SECOND) as engine:
-        file = write_configuration(folder, engine.server.api_url)
+        # A machine that is busy may take longer than a decision usually waits for the store.
+        file = write_configuration(folder, engine.server.api_url, store="patience_seconds = 10.0")
         environment = {**os.environ, "OVIRT_PLACEMENT_CONFIG": str(file)}
         with running(file), running_proxy(environment) as proxy:
             url = config.load(file, {}).store.url

@@ -101,12 +101,14 @@ class Decisions:
 
         `asked` is the VM that is decided about, if it is one; if it was `missing` before, the engine is asked
         for it, and who is not `patient` does not wait for that. Where nothing was read yet, there is
-        at most what a service had saved before it started again: it waits up to `first_seconds`.
+        at most what a service had saved before it started again: it waits up to `first_seconds`, if that
+        is longer.
 
         Raises `NoSnapshot` if nothing that is known is young enough.
         """
         began, as_of = time.monotonic(), self._source.as_of()
-        patience = first_seconds if as_of is None else self._settings.engine_wait_ms / _MS
+        usual = self._settings.engine_wait_ms / _MS
+        patience = max(usual, first_seconds) if as_of is None else usual
         unknown = asked if missing else None
         late_of, until, why = self._late
         if late_of == as_of and began < until:

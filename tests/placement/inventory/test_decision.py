@@ -47,8 +47,8 @@ class Source:
         return self.known
 
 
-def decisions(source: Source) -> Decisions:
-    return Decisions(source, InventorySettings(engine_wait_ms=300.0, longest_age_seconds=60.0))
+def decisions(source: Source, engine_wait_ms: float = 300.0) -> Decisions:
+    return Decisions(source, InventorySettings(engine_wait_ms=engine_wait_ms, longest_age_seconds=60.0))
 
 
 def about(asked: Decisions, vm: str | None = None, *, missing: bool = False) -> Decision:
@@ -107,11 +107,14 @@ def test_what_is_too_old_decides_nothing() -> None:
         about(decisions(Source(STATE, seconds_ago=61)))
 
 
-def test_the_first_state_is_waited_for_longer() -> None:
+@pytest.mark.parametrize(("engine_wait_ms", "seconds"), [(300.0, 7.0), (9000.0, 9.0)])
+def test_the_first_state_is_waited_for_longer_and_never_shorter(
+    engine_wait_ms: float, seconds: float
+) -> None:
     source = Source()
     with pytest.raises(NoSnapshot):
-        about(decisions(source))
-    assert 6.0 < source.waits[0] <= 7.0
+        about(decisions(source, engine_wait_ms))
+    assert seconds - 1.0 < source.waits[0] <= seconds
 
 
 def test_a_vm_that_is_not_shown_is_awaited() -> None:
