@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ovirt_enforcer.policy_simulation import SimulatedCluster, engine_candidates, engine_target
+from ovirt_enforcer.policy_actors import SimulatedCluster, engine_candidates, engine_target
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.affinity.conflicts import find_conflicts
 from ovirt_placement.rules.affinity.groups import unify

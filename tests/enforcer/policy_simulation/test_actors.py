@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_enforcer.policy_simulation import Actor, SimulatedCluster, balance_unit, best_host, simulate
+from ovirt_enforcer.policy_actors import Actor, SimulatedCluster, balance_unit, best_host
+from ovirt_enforcer.policy_simulation import simulate
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.engine.reading.topology import read_snapshot
 from ovirt_placement.model import SchedulingPolicy

@@ -10,15 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ovirt_enforcer.policy_simulation import (
-    Actor,
-    Actors,
-    ClusterSimulation,
-    SimulatedMigration,
-    SimulationOutcome,
-    run,
-    simulate,
-)
+from ovirt_enforcer.policy_actors import Actor, Actors, SimulatedMigration
+from ovirt_enforcer.policy_simulation import ClusterSimulation, SimulationOutcome, run, simulate
 from ovirt_placement.model import Cluster, SchedulingPolicy, Snapshot
 from ovirt_placement.model.names import NamedGroup
 from ovirt_placement.planning.deadline import NEVER, Deadline
