@@ -4,6 +4,8 @@ It adopts whatever the command starts, so that nothing outlives the command, its
 enforcer holds the other end of standard input, and writes until when it leads: one that stands still for
 longer leads no more, and another one goes on without its command. The end of the input is the order to end
 the command. What the command prints goes to standard output, and how it ended, as JSON, to standard error.
+It holds the other end of that output, too, and never reads it: a command that prints as it tidies up is not
+killed by that, though the enforcer is gone.
 """
 
 from __future__ import annotations
@@ -52,6 +54,7 @@ class CommandProcess:
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGTERM, lambda *_: self._stop())
         self._open = {0, self._signals}
+        os.open("/proc/self/fd/1", os.O_RDONLY | os.O_NONBLOCK)  # held until this ends, and never read
         self._command = subprocess.Popen(  # noqa: S603 - the command from the enforcer's configuration
             words,
             stdin=subprocess.DEVNULL,

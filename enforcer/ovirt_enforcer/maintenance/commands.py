@@ -158,6 +158,11 @@ class Commands:
         if intent is not None:
             self.intents.accept(intent.id)
 
+    def read(self) -> None:
+        """Read what they print, without waiting: who prints more than a pipe takes waits until it is read."""
+        for started in self._started.values():
+            started.status()
+
     def lead_until(self, moment: float) -> None:
         """Let all that runs go on until this moment of the boot clock; for any thread."""
         self._leads_until = moment

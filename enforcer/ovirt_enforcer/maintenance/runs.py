@@ -113,6 +113,7 @@ class MaintenanceRuns:
 
         Raises `StoreAway`, as do the others.
         """
+        self.commands.read()  # also while no run can be looked at, since the engine is away
         before, self._active = self._active, self._store.active()
         if {(run.id, run.state) for run in before} != {(run.id, run.state) for run in self._active}:
             self.due = self._clock()

@@ -258,6 +258,24 @@ def test_what_prints_without_end_mostly_waits(stage: Stage) -> None:
     assert sum(one.voluntary for one in switches) < 500
 
 
+def test_one_that_prints_as_it_tidies_up_does_so_though_the_enforcer_is_gone(
+    stage: Stage, tmp_path: Path
+) -> None:
+    begun, tidied = tmp_path / "begun", tmp_path / "tidied"
+    tidy = f"sleep 0.6; echo tidying; touch {tidied}; exit"
+    line = f"trap {shlex.quote(tidy)} TERM; touch {begun}; while :; do sleep 0.1; done"
+    commands = stage.runner(f"sh -c {shlex.quote(line)}")
+    commands.start(WORK, stage.run, stage.host)
+    eventually(begun.exists, _PATIENCE_SECONDS)
+    process = commands._started[WORK, "r", stage.host.host].process
+    assert process is not None
+    assert process.stdout is not None
+    commands.leave()
+    process.stdout.close()
+    assert stage.nothing_left()
+    assert tidied.exists()
+
+
 def test_what_it_leaves_behind_is_ended_with_it(stage: Stage) -> None:
     commands = stage.runner("sh -c 'setsid sleep 3600 & sleep 3600 & echo done'")
     commands.start(CHECK, stage.run, stage.host)

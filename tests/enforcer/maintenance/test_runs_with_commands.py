@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_placement.store.maintenance import RunState, Work
 from ovirt_placement.store.pauses import ALL_CLUSTERS, PauseStore
+from ovirt_simulator.http.disturbances import Disturbance
 from tests.enforcer.maintenance.stage import Killed, Killer, Stage, stage
 from tests.enforcer.maintenance.test_runs import LONG, STATE, dies, phases
 
@@ -103,6 +105,21 @@ def test_a_slow_check_is_run_once_and_named_and_lets_the_run_begin(tmp_path: Pat
         assert played.run.state is RunState.DONE
         assert any(one.startswith("blocked_by runs since 20") and one.endswith("counting") for one in waited)
     assert starts(log) == {"h1": 1}
+
+
+def test_a_command_that_prints_much_goes_on_while_the_engine_is_away(tmp_path: Path) -> None:
+    log, printed = tmp_path / "done", tmp_path / "printed"
+    with stage(tmp_path, STATE, logged(log, f"head -c 4000000 /dev/zero; touch {printed}")) as played:
+        played.request("h1", work=Work.COMMAND)
+
+        def no_engine_once_it_runs() -> bool:
+            if starts(log) and not played.server.disturbances.waiting:
+                played.server.disturbances.add(Disturbance(status=503, times=None))
+            time.sleep(0.01)  # the command takes real time
+            return printed.exists()
+
+        played.play(100 * LONG, reached=no_engine_once_it_runs)
+        assert printed.exists()
 
 
 def test_no_command_begins_while_all_is_paused(tmp_path: Path) -> None:
