@@ -14,7 +14,8 @@ from ovirt_enforcer.service.recording import SettingsLog
 from ovirt_enforcer.settings import EnforcerSettings, HaWatchSettings, MaintenanceSettings, Mode
 from ovirt_enforcer.watchers.engine_watch import UnitWatch
 from ovirt_placement.model import SchedulingPolicy, Snapshot
-from ovirt_placement.store.enforcer_records import EnforcerSettingsStore
+from ovirt_placement.store.access import LeaseLost
+from ovirt_placement.store.enforcer_records import Cycle, CycleStore, EnforcerSettingsStore
 from ovirt_placement.store.leases import LeaseStore
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
@@ -111,6 +112,23 @@ def test_an_open_breaker_and_what_the_engine_refused_are_reported(
         assert main(["resume", "--config", str(file)]) == 0
         eventually(lambda: not ask.enforcer()["breakers"])
         process.end()
+
+
+def test_a_process_that_leads_no_more_writes_no_cycle(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/store.db"
+    leases = LeaseStore(url, engine="default", patience_seconds=5)
+    assert leases.take("one", 600.0) == 1
+    former = CycleStore(url, engine="default", patience_seconds=5, epoch=lambda: 1)
+    former.record(Cycle(epoch=1, error=None))
+    leases.release(1)
+    assert leases.take("other", 600.0) == 2
+    with pytest.raises(LeaseLost):
+        former.record(Cycle(epoch=1, error="late"))
+    found = former.last()
+    assert found is not None
+    assert (found.epoch, found.error) == (1, None)
+    former.close()
+    leases.close()
 
 
 DIFFERS = "The configuration here says mode enforce: it takes effect when ovirt-enforcer is restarted.\n"
