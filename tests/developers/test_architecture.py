@@ -13,6 +13,7 @@ COMPONENTS = {
     "ovirt_placement": CHECKOUT / "placement" / "ovirt_placement",
     "ovirt_enforcer": CHECKOUT / "enforcer" / "ovirt_enforcer",
     "ovirt_scheduler_proxy": CHECKOUT / "proxy" / "ovirt_scheduler_proxy",
+    "ovirt_placement_web": CHECKOUT / "web" / "ovirt_placement_web",
 }
 #: Where a path of the page may begin.
 ROOTS = (CHECKOUT, *COMPONENTS.values())

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ovirt_placement.answers.violations import violations
 from ovirt_placement.cli.main import main as placement
 from ovirt_placement.model import Pending, Snapshot
-from ovirt_placement_web.map import Drawn, cluster_map
+from ovirt_placement_web.state.map import Drawn, cluster_map
 from tests import builders
 from tests.placement.rules.strategies import snapshots
 from tests.web.running import Page

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_placement_web import keeper as module
-from ovirt_placement_web.keeper import Keeper
+from ovirt_placement_web.state import keeper as module
+from ovirt_placement_web.state.keeper import Keeper
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve

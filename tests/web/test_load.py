@@ -18,8 +18,8 @@ import pytest
 from ovirt_placement.engine.reading.rights import Rights
 from ovirt_placement_web import events
 from ovirt_placement_web.bounds import WebMetrics, bounds
-from ovirt_placement_web.keeper import Keeper
 from ovirt_placement_web.sessions import Sessions
+from ovirt_placement_web.state.keeper import Keeper
 from tests.web.conftest import STATE
 from tests.web.running import COOKIE, PATIENCE_SECONDS, ROOT, Page, paged
 

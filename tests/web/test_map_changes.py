@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import Named
-from ovirt_placement_web.map import Drawn, LatestMaps, MapDocument, MapGroup, MapHost, MapVm, map_changes
+from ovirt_placement_web.state.map import (
+    Drawn,
+    LatestMaps,
+    MapDocument,
+    MapGroup,
+    MapHost,
+    MapVm,
+    map_changes,
+)
 from tests.examples import examples
 from tests.web.running import Page
 

@@ -18,12 +18,12 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 from starlette.routing import Route as Served
 
-import ovirt_placement_web
 from ovirt_placement.answers.question import Parameter, Question, Reads, Route, questions
+from ovirt_placement_web import state
 from ovirt_placement_web.bounds import Refusal
-from ovirt_placement_web.keeper import View
 from ovirt_placement_web.log_in import counted_address, refused_by_engine
 from ovirt_placement_web.site import NO_ADMIN, Site, check_query, site_of
+from ovirt_placement_web.state.keeper import View
 from ovirt_service.errors import UserError
 
 #: Nothing is wrong with what such a question reads: what it has to say against is about what is asked.
@@ -93,7 +93,7 @@ class Address(NamedTuple):
 
 def addresses() -> tuple[Address, ...]:
     """All that questions of the library and of the page declare."""
-    declared = ((one, route) for one in questions(ovirt_placement_web) for route in one.routes)
+    declared = ((one, route) for one in questions(state) for route in one.routes)
     return tuple(Address(one, route, _keys(one, route)) for one, route in declared)
 
 

@@ -24,14 +24,21 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.sso import UserTokens
-from ovirt_placement_web import (
-    api,
-    audit,
+from ovirt_placement_web import api, audit, log_in
+from ovirt_placement_web.bounds import Refusal, Throttle, WebMetrics, bounds, sentence
+from ovirt_placement_web.events import EventStream
+from ovirt_placement_web.sessions import Bearers, Sessions
+from ovirt_placement_web.settings import Listening, Place, WebSettings, engine_origin, origins, places
+from ovirt_placement_web.site import Site, environment, refused, site_of
+from ovirt_placement_web.state.keeper import Keeper
+from ovirt_placement_web.state.made_plans import MadePlans
+from ovirt_placement_web.state.past import Past
+from ovirt_placement_web.state.questions import Questions
+from ovirt_placement_web.views import (
     groups,
     history,
     keys,
     lists,
-    log_in,
     maintenance,
     overview,
     pages,
@@ -39,15 +46,6 @@ from ovirt_placement_web import (
     rules,
     vm_pages,
 )
-from ovirt_placement_web.bounds import Refusal, Throttle, WebMetrics, bounds, sentence
-from ovirt_placement_web.events import EventStream
-from ovirt_placement_web.keeper import Keeper
-from ovirt_placement_web.made_plans import MadePlans
-from ovirt_placement_web.past import Past
-from ovirt_placement_web.questions import Questions
-from ovirt_placement_web.sessions import Bearers, Sessions
-from ovirt_placement_web.settings import Listening, Place, WebSettings, engine_origin, origins, places
-from ovirt_placement_web.site import Site, environment, refused, site_of
 from ovirt_service.errors import UserError
 
 #: How often it is looked which sessions are over, or whose rights are to be read again.

@@ -13,9 +13,9 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
 from ovirt_placement_web.bounds import Refusal
-from ovirt_placement_web.keeper import View
 from ovirt_placement_web.sessions import Session
 from ovirt_placement_web.site import NO_ADMIN, Site, error_text
+from ovirt_placement_web.state.keeper import View
 
 #: Proxies and browsers close what is silent for half a minute.
 BEAT_SECONDS = 10.0

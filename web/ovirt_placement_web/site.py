@@ -22,12 +22,12 @@ from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.engine.connection.sso import Refused, UserTokens
 from ovirt_placement.engine.reading.rights import Rights, read_rights
 from ovirt_placement_web.bounds import Bounds, Refusal, Throttle
-from ovirt_placement_web.keeper import Keeper, View
-from ovirt_placement_web.made_plans import MadePlans
-from ovirt_placement_web.past import Past
-from ovirt_placement_web.questions import Questions
 from ovirt_placement_web.sessions import Bearers, Session, Sessions
 from ovirt_placement_web.settings import Place, WebSettings
+from ovirt_placement_web.state.keeper import Keeper, View
+from ovirt_placement_web.state.made_plans import MadePlans
+from ovirt_placement_web.state.past import Past
+from ovirt_placement_web.state.questions import Questions
 from ovirt_service.legible import escaped
 
 _COOKIE = "__Secure-ovirt-placement"

@@ -19,10 +19,10 @@ from ovirt_placement.answers.violations import violations
 from ovirt_placement.model import Cluster
 from ovirt_placement.model.amounts import counted
 from ovirt_placement_web.bounds import Bound, Bounds, Refusal
-from ovirt_placement_web.keeper import View
 from ovirt_placement_web.log_in import to_log_in
-from ovirt_placement_web.map import misplaced
 from ovirt_placement_web.site import Site, check_query, site_of
+from ovirt_placement_web.state.keeper import View
+from ovirt_placement_web.state.map import misplaced
 from ovirt_service.errors import UserError
 
 #: Of longer lists a page shows this many, and says how many there are.

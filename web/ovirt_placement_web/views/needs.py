@@ -20,9 +20,9 @@ from ovirt_placement.store.maintenance import ENDED, HostPhase, MaintenanceRun
 from ovirt_placement.store.pauses import Pause
 from ovirt_placement.store.user_actions import UserAction
 from ovirt_placement_web.bounds import sentence
-from ovirt_placement_web.keeper import View
-from ovirt_placement_web.plan_life import Life, life
 from ovirt_placement_web.site import Site, when
+from ovirt_placement_web.state.keeper import View
+from ovirt_placement_web.state.plan_life import Life, life
 from ovirt_service.errors import UserError
 from ovirt_service.legible import escaped
 

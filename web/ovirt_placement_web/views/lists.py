@@ -14,11 +14,11 @@ from ovirt_placement.answers.rules import RuleRecord, StateWithRules, asked, rul
 from ovirt_placement.answers.violations import violations
 from ovirt_placement.model import AffinityGroup, Cluster, Host, Vm
 from ovirt_placement_web.bounds import Refusal
-from ovirt_placement_web.keeper import View
-from ovirt_placement_web.map import misplaced
-from ovirt_placement_web.needs import ILL, present_plan, repairs
-from ovirt_placement_web.pages import Shown, cluster_frame, found, viewed
 from ovirt_placement_web.site import Site, number
+from ovirt_placement_web.state.keeper import View
+from ovirt_placement_web.state.map import misplaced
+from ovirt_placement_web.views.needs import ILL, present_plan, repairs
+from ovirt_placement_web.views.pages import Shown, cluster_frame, found, viewed
 
 #: Rows of a page of a list, and hits of a search.
 _ROWS = 50

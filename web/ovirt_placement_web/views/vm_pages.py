@@ -24,12 +24,12 @@ from ovirt_placement.answers.violations import violations
 from ovirt_placement.model import Host, Vm
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import NamedGroup
-from ovirt_placement_web.history import last_decisions, past_plans
-from ovirt_placement_web.keeper import View
-from ovirt_placement_web.needs import ILL, refusals, refuser, status_text
-from ovirt_placement_web.pages import Shown, found, viewed
-from ovirt_placement_web.past import DAY
 from ovirt_placement_web.site import Site
+from ovirt_placement_web.state.keeper import View
+from ovirt_placement_web.state.past import DAY
+from ovirt_placement_web.views.history import last_decisions, past_plans
+from ovirt_placement_web.views.needs import ILL, refusals, refuser, status_text
+from ovirt_placement_web.views.pages import Shown, found, viewed
 
 #: Of more hosts, alike ones are shown together.
 _MOST_COLUMNS = 8

@@ -25,12 +25,12 @@ from ovirt_placement.store.maintenance import (
     Work,
 )
 from ovirt_placement.store.opening import opened
-from ovirt_placement_web.acting import MIGRATE, Act, Asked, Stale, acted
 from ovirt_placement_web.bounds import Bound, Bounds, Refusal
-from ovirt_placement_web.keeper import View
-from ovirt_placement_web.pages import Shown, check_engine, cluster_frame, found, viewed
 from ovirt_placement_web.settings import ENGINE_SECONDS
 from ovirt_placement_web.site import Site, page_words
+from ovirt_placement_web.state.keeper import View
+from ovirt_placement_web.views.acting import MIGRATE, Act, Asked, Stale, acted
+from ovirt_placement_web.views.pages import Shown, check_engine, cluster_frame, found, viewed
 from ovirt_service.errors import UserError
 
 #: What the engine asks for of who takes hosts out of service.

@@ -25,11 +25,11 @@ from ovirt_placement.model.group_file import stored_priority, stored_text
 from ovirt_placement.store.opening import opened
 from ovirt_placement.store.user_actions import Act as Recorded
 from ovirt_placement.store.user_actions import UserActionKind, UserActionStore
-from ovirt_placement_web.acting import Act, Asked, Edit, Preview, Stale, digest, edited, words_of
 from ovirt_placement_web.bounds import Refusal
-from ovirt_placement_web.keeper import View
-from ovirt_placement_web.pages import Shown, found, viewed
 from ovirt_placement_web.site import Site
+from ovirt_placement_web.state.keeper import View
+from ovirt_placement_web.views.acting import Act, Asked, Edit, Preview, Stale, digest, edited, words_of
+from ovirt_placement_web.views.pages import Shown, found, viewed
 from ovirt_service.errors import OutcomeUnknown, UserError
 from ovirt_service.legible import escaped
 

@@ -25,9 +25,9 @@ from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement_web import audit
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.log_in import address_of, form_of
-from ovirt_placement_web.pages import Endpoint, Item, Shown, found
 from ovirt_placement_web.sessions import Session
 from ovirt_placement_web.site import NO_ADMIN, Site, check_query, site_of
+from ovirt_placement_web.views.pages import Endpoint, Item, Shown, found
 from ovirt_service.errors import OutcomeUnknown, UserError
 from ovirt_service.legible import unbroken
 

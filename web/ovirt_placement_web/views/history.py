@@ -20,11 +20,11 @@ from ovirt_placement.answers.decisions.at_time import (
 from ovirt_placement.answers.decisions.record import NoRecord
 from ovirt_placement.model import Vm
 from ovirt_placement_web.bounds import Refusal
-from ovirt_placement_web.keeper import View
-from ovirt_placement_web.pages import MOST_ROWS, Shown, cluster_frame, found, viewed
-from ovirt_placement_web.past import DAY
-from ovirt_placement_web.plan_life import life
 from ovirt_placement_web.site import Site, number
+from ovirt_placement_web.state.keeper import View
+from ovirt_placement_web.state.past import DAY
+from ovirt_placement_web.state.plan_life import life
+from ovirt_placement_web.views.pages import MOST_ROWS, Shown, cluster_frame, found, viewed
 from ovirt_service.errors import UserError
 
 #: Why the proxy's decisions are not shown; how to have them is in docs/web.md.

@@ -14,7 +14,7 @@ from ovirt_placement.store.approvals import WaitingPlan
 from ovirt_placement.store.history import PlanRecord
 from ovirt_placement.store.intents import IntentState
 from ovirt_placement.store.user_actions import UserAction, UserActionKind
-from ovirt_placement_web.past import is_open, runs
+from ovirt_placement_web.state.past import is_open, runs
 
 _AGREED = (UserActionKind.APPROVE, UserActionKind.APPLY, UserActionKind.UNDO)
 #: These gates hold the plan as a whole, not a step of it.

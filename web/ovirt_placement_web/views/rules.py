@@ -15,7 +15,11 @@ from ovirt_placement.lookups.called import called
 from ovirt_placement.model import Cluster, PlacementRule, RuleDomain, Snapshot
 from ovirt_placement.store.opening import opened
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore
-from ovirt_placement_web.acting import (
+from ovirt_placement_web.bounds import Refusal, sentence
+from ovirt_placement_web.settings import ENGINE_SECONDS
+from ovirt_placement_web.site import Site
+from ovirt_placement_web.state.keeper import View
+from ovirt_placement_web.views.acting import (
     Act,
     Asked,
     Edit,
@@ -26,11 +30,7 @@ from ovirt_placement_web.acting import (
     edited,
     words_of,
 )
-from ovirt_placement_web.bounds import Refusal, sentence
-from ovirt_placement_web.keeper import View
-from ovirt_placement_web.pages import Shown, found, viewed
-from ovirt_placement_web.settings import ENGINE_SECONDS
-from ovirt_placement_web.site import Site
+from ovirt_placement_web.views.pages import Shown, found, viewed
 from ovirt_service.errors import UserError
 from ovirt_service.legible import escaped
 

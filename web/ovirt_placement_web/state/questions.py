@@ -46,8 +46,8 @@ from ovirt_placement.model import Cluster, Host, Snapshot, Vm
 from ovirt_placement.model.record import Record
 from ovirt_placement.store.keys import KeyPlace, KeyStore
 from ovirt_placement_web.bounds import Refusal
-from ovirt_placement_web.keeper import View
-from ovirt_placement_web.map import (
+from ovirt_placement_web.state.keeper import View
+from ovirt_placement_web.state.map import (
     Drawn,
     LatestMaps,
     MapChangesDocument,
@@ -56,7 +56,7 @@ from ovirt_placement_web.map import (
     map_changes,
     whole,
 )
-from ovirt_placement_web.past import STORE_SECONDS, Past
+from ovirt_placement_web.state.past import STORE_SECONDS, Past
 from ovirt_service.errors import UserError
 
 #: What hangs on more than the state, the store and the proxy say, is asked again after so long.

@@ -38,7 +38,11 @@ from ovirt_placement.model.key_resources import clusters_of, find_place, find_re
 from ovirt_placement.model.placement_keys import NODE, SERVER, SETTABLE, check_text
 from ovirt_placement.store.keys import KeyChange, KeyPlace, KeyStore, SetKey
 from ovirt_placement.store.opening import opened
-from ovirt_placement_web.acting import (
+from ovirt_placement_web.bounds import Refusal, sentence
+from ovirt_placement_web.settings import ENGINE_SECONDS
+from ovirt_placement_web.site import Site, instant
+from ovirt_placement_web.state.keeper import View
+from ovirt_placement_web.views.acting import (
     Act,
     Asked,
     Edit,
@@ -49,11 +53,7 @@ from ovirt_placement_web.acting import (
     edited,
     words_of,
 )
-from ovirt_placement_web.bounds import Refusal, sentence
-from ovirt_placement_web.keeper import View
-from ovirt_placement_web.pages import Shown, found, viewed
-from ovirt_placement_web.settings import ENGINE_SECONDS
-from ovirt_placement_web.site import Site, instant
+from ovirt_placement_web.views.pages import Shown, found, viewed
 from ovirt_service.errors import UserError
 from ovirt_service.legible import escaped
 

@@ -16,13 +16,13 @@ from ovirt_placement.answers.violations import violations
 from ovirt_placement.model import Cluster, Host
 from ovirt_placement.model.amounts import counted
 from ovirt_placement_web.bounds import Refusal
-from ovirt_placement_web.keeper import View
 from ovirt_placement_web.log_in import to_log_in
-from ovirt_placement_web.map import MapDocument, MapHost, MapVm
-from ovirt_placement_web.needs import ILL, RESTS, repairs, standing_of, what_next
-from ovirt_placement_web.needs import needs as needs_of
-from ovirt_placement_web.pages import Shown, cluster_frame, condition, found, viewed
 from ovirt_placement_web.site import Site, check_query, number, site_of
+from ovirt_placement_web.state.keeper import View
+from ovirt_placement_web.state.map import MapDocument, MapHost, MapVm
+from ovirt_placement_web.views.needs import ILL, RESTS, repairs, standing_of, what_next
+from ovirt_placement_web.views.needs import needs as needs_of
+from ovirt_placement_web.views.pages import Shown, cluster_frame, condition, found, viewed
 from ovirt_service.errors import UserError
 
 #: Hosts on a page of the table.

@@ -1,0 +1,1 @@
+"""What is shown: the newest state of the engine, answers about it, plans and the past by the store."""

@@ -1,0 +1,1 @@
+"""What an address shows, and the acts that its forms ask for."""
