@@ -13,8 +13,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import msgspec
-from sqlalchemy import ColumnElement, or_, select
-from sqlalchemy.dialects import sqlite
+from sqlalchemy import ColumnElement, or_
 
 from ovirt_placement.store.access import StoreAccess, lasts, now
 from ovirt_placement.store.schema import leases
@@ -82,11 +81,9 @@ def last_owner(path: Path, engine: str) -> str | None:
     Reads without the files that SQLite makes for a reader, where no room is left for them. None if no
     process is known to have held it.
     """
-    query = select(leases.c.owner).where(leases.c.engine == engine)
-    words = str(query.compile(dialect=sqlite.dialect(), compile_kwargs={"literal_binds": True}))
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True)) as database:
-            row = database.execute(words).fetchone()
+            row = database.execute("SELECT owner FROM leases WHERE engine = ?", (engine,)).fetchone()
     except sqlite3.Error:
         return None
     return None if row is None else str(row[0])
