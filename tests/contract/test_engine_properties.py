@@ -36,7 +36,6 @@ def declared() -> Iterator[tuple[str, str]]:
     """Every unit and its parameters."""
     for path in sorted(PLUGINS.glob("*.py")):
         spec = importlib.util.spec_from_file_location(f"parameters_of_{path.stem}", path)
-        assert spec is not None
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)

@@ -48,8 +48,6 @@ class Engine:
 
     def ask(self, command: str) -> str:
         stdin, stdout = self._process.stdin, self._process.stdout
-        assert stdin is not None
-        assert stdout is not None
         stdin.write(f"{command}\n")
         stdin.flush()
         return stdout.readline().rstrip("\n")

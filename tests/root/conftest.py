@@ -50,8 +50,6 @@ class Root:
             "log": str(self.folder / "complaints"),
             "kill": kill,
         }
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
         print(json.dumps(asked), file=self.process.stdin, flush=True)
         self.child, status, self.said = json.loads(self.process.stdout.readline())
         return int(status)
@@ -72,7 +70,6 @@ def commands_of_root(folder: Path, *before: str) -> Iterator[Root]:
         env={"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1", "HOME": "/root"},
     )
     try:
-        assert process.stdout is not None
         process.stdout.readline()  # it has loaded everything
         yield Root(process, folder)
     finally:

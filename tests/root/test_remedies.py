@@ -140,7 +140,6 @@ def reading(scene: Scene) -> Iterator[None]:
         stdout=subprocess.PIPE,
         text=True,
     ) as process:
-        assert process.stdout is not None
         assert process.stdout.readline()
         give_back(scene)
         yield

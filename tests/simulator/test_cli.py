@@ -28,7 +28,6 @@ def running(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
         [*COMMAND, "run", "--listen", "127.0.0.1:0", *arguments], stdout=subprocess.PIPE, text=True
     ) as process:
         try:
-            assert process.stdout is not None
             ready = process.stdout.readline()
             assert ready.startswith("ovirt-simulator: listening on http://127.0.0.1:")
             yield process, ready.split()[-1]
@@ -57,7 +56,6 @@ def test_it_serves_its_state_and_ends_cleanly(state: Path) -> None:
             assert [vm["name"] for vm in served["vms"]] == [f"vm-{n:05}" for n in range(1, 9)]
             process.send_signal(number)
             assert process.wait(20) == 0
-            assert process.stdout is not None
             assert process.stdout.read() == ""
 
 

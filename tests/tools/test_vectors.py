@@ -26,7 +26,6 @@ def test_answer_agrees(vector: Vector) -> None:
 def test_summary_counts_every_vector(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(VECTORS)]) == 0
     summary = re.fullmatch(r"agree (\d+), differ 0, not yet (\d+)\n", capsys.readouterr().out)
-    assert summary is not None
     assert sum(map(int, summary.groups())) == len(list(VECTORS.rglob("*.json")))
 
 

@@ -116,7 +116,6 @@ def relaying(mail: MailServer, slack_file: Path) -> Iterator[str]:
         options[options.index(option) + 1] = value
     command = [sys.executable, str(FOLDER / "relay.py"), *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
-        assert process.stdout is not None
         try:
             yield process.stdout.readline().split()[-1]
         finally:

@@ -130,8 +130,6 @@ def machine(place: Path, packages: Path, python: Path) -> Iterator[Machine]:
         *passed,
     ]
     held = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert held.stdin is not None
-    assert held.stdout is not None
     try:
         assert held.stdout.readline() == "made\n", "no machine can be made here"
         (pid,) = Path(f"/proc/{held.pid}/task/{held.pid}/children").read_text().split()

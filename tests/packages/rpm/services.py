@@ -24,7 +24,6 @@ def simulated_engine(machine: Machine, *words: str) -> Iterator[None]:
     machine.write("/root/state.json", (CHECKOUT / "docs/first-look.json").read_text())
     command = ["ovirt-simulator", "run", "--state", "/root/state.json", "--listen", ADDRESS, *words]
     with running(machine.command(*command)) as simulator:
-        assert simulator.stdout is not None
         assert any("listening" in line for line in simulator.stdout), "no simulated engine"
         yield
 

@@ -7,11 +7,16 @@ from typing import Any
 
 import pytest
 
+from ovirt_placement.model import Snapshot
+from ovirt_simulator.core import loading
+from ovirt_simulator.core.affinity import find_conflicts, flat
+from ovirt_simulator.core.backend import Backend
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import Host, Job, Vm
 from ovirt_simulator.core.events import EventCode
 from ovirt_simulator.core.rejections import Rejected
 from ovirt_simulator.core.settings import PROMPT
+from ovirt_simulator.core.state import State
 from tests import builders
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
@@ -23,16 +28,31 @@ def engine(*parts: builders.Part, **options: Any) -> Engine:
     return Engine.from_snapshot(builders.snapshot(*parts), **{"clock": START, "settings": PROMPT, **options})
 
 
-def vm(engine: Engine, vm_id: str) -> Vm:
-    found = engine.queries.vm(vm_id)
-    assert found is not None
+def backend(snapshot: Snapshot, seed: int = 0) -> Backend:
+    """What stands behind an engine that holds a state and does nothing."""
+    found = Backend(clock=START, seed=seed, settings=PROMPT, background=lambda action: action())
+    loading.load(found.state, snapshot, START)
     return found
+
+
+def conflicts(state: State) -> list[dict[str, Any]]:
+    """All conflicts of affinity groups, with names of groups and ids of VMs and hosts."""
+    return [
+        {
+            "type": EVENT_NAMES[one.code],
+            "savable": one.savable,
+            **{name: sorted(getattr(one, name)) for name in ("groups", "vms", "hosts", "negative_vms")},
+        }
+        for one in find_conflicts([flat(state, group) for group in state.groups.values()])
+    ]
+
+
+def vm(engine: Engine, vm_id: str) -> Vm:
+    return engine.queries.state.vms[vm_id]
 
 
 def host(engine: Engine, host_id: str) -> Host:
-    found = engine.queries.host(host_id)
-    assert found is not None
-    return found
+    return engine.queries.state.hosts[host_id]
 
 
 def where(engine: Engine, vm_id: str) -> tuple[str, str | None]:

@@ -91,12 +91,6 @@ def test_origin_and_custom_id_are_unique() -> None:
     add(engine, origin="others")
 
 
-def test_an_event_of_the_engines_origin_is_refused() -> None:
-    engine = engines.engine(host("h1"))
-    assert engines.refused(add, engine, origin="OVIRT").http_status == 400
-    assert engine.queries.events() == ()
-
-
 def test_a_vm_that_is_not_there_is_no_reason_to_refuse_an_event() -> None:
     engine = engines.engine(host("h1"))
     event = add(engine, vm="nobody")

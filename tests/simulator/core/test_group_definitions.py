@@ -7,28 +7,18 @@ from itertools import permutations
 from hypothesis import given, settings
 
 from ovirt_placement.model import AffinityGroup, Snapshot
-from ovirt_simulator.core import affinity, loading
+from ovirt_simulator.core import affinity
 from ovirt_simulator.core.affinity import Conflict, find_conflicts, flat
-from ovirt_simulator.core.backend import Backend
 from ovirt_simulator.core.events import EventCode
-from ovirt_simulator.core.settings import PROMPT
-from ovirt_simulator.core.state import State
 from tests.builders import TOGETHER, group, host, vm
 from tests.examples import examples
 from tests.simulator.core import engines
-from tests.simulator.core.engines import START
 from tests.simulator.scheduler.clusters import states
-
-
-def loaded(snapshot: Snapshot) -> State:
-    backend = Backend(clock=START, seed=0, settings=PROMPT, background=lambda action: action())
-    loading.load(backend.state, snapshot, START)
-    return backend.state
 
 
 @given(states())
 def test_a_closure_is_of_the_groups_of_the_vms_cluster(snapshot: Snapshot) -> None:
-    state = loaded(snapshot)
+    state = engines.backend(snapshot).state
     for one in snapshot.vms:
         tied = {one.id}
         for _ in snapshot.vms:
@@ -71,7 +61,7 @@ def test_vms_apart_that_are_drawn_to_one_host_are_found_either_way_round(snapsho
                 names |= {apart.name, *(each.name for each in positive)}
                 vms |= {first, second}
                 hosts |= common
-    state = loaded(snapshot)
+    state = engines.backend(snapshot).state
     code = EventCode.VM_TO_HOST_CONFLICTS_NEGATIVE_VM_TO_VM_AFFINITY
     found = [
         one for one in find_conflicts([flat(state, g) for g in state.groups.values()]) if one.code is code

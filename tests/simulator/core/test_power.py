@@ -21,7 +21,6 @@ def test_ending_what_is_down_succeeds_and_does_nothing(command: str, reported: s
     (event,) = engine.queries.events()
     assert (event.code, event.severity, event.description) == (254, "normal", reported)
     done = engines.job(engine, job.id)
-    assert done is not None
     assert (done.status, engines.where(engine, "v")) == ("finished", ("down", None))
 
 

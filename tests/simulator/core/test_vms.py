@@ -24,7 +24,6 @@ def test_a_start_goes_through_its_statuses_and_events() -> None:
     assert events[1].host is not None
     assert events[1].host.name == "h1"
     done = engines.job(engine, job.id)
-    assert done is not None
     assert (done.status, done.correlation_id) == ("finished", "abc")
 
 

@@ -27,12 +27,6 @@ def test_a_labels_life(sdk: Connection) -> None:
     assert {each.name for each in labels.list()} == {"backend", "empty"}
 
 
-def test_names_are_unique(sdk: Connection) -> None:
-    with pytest.raises(Error) as caught:
-        sdk.system_service().affinity_labels_service().add(types.AffinityLabel(name="backend"))
-    assert caught.value.code == 409
-
-
 def test_added_with_members(sdk: Connection) -> None:
     labels = sdk.system_service().affinity_labels_service()
     label = labels.add(

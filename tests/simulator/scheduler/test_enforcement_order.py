@@ -9,12 +9,9 @@ import pytest
 from hypothesis import given, settings
 
 from ovirt_placement.model import Snapshot
-from ovirt_simulator.core import loading
-from ovirt_simulator.core.backend import Backend
-from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.scheduler.affinity_enforcement import candidates
 from tests.examples import examples
-from tests.simulator.core.engines import START
+from tests.simulator.core import engines
 from tests.simulator.scheduler.clusters import states
 from tests.simulator.scheduler.test_java import Table
 
@@ -95,8 +92,7 @@ def is_by_lot(state: Snapshot, cluster: str) -> bool:
 @settings(max_examples=examples(60))
 @given(states().filter(lambda state: bool(state.affinity_groups)))
 def test_candidates_come_in_the_order_of_the_definition(state: Snapshot) -> None:
-    backend = Backend(clock=START, seed=0, settings=PROMPT, background=lambda action: action())
-    loading.load(backend.state, state, START)
+    backend = engines.backend(state)
     for cluster in backend.state.clusters.values():
         if is_by_lot(state, cluster.id):
             continue

@@ -6,13 +6,10 @@ from typing import Any
 
 import pytest
 
-from ovirt_simulator.core import loading
-from ovirt_simulator.core.backend import Backend
-from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.scheduler.affinity_enforcement import AffinityEnforcement, candidates
 from ovirt_simulator.scheduler.external import ExternalUnits
 from ovirt_simulator.scheduler.placing import Scheduler
-from tests.simulator.core.engines import START
+from tests.simulator.core import engines
 from tests.simulator.scheduler.test_vectors import state, vectors
 
 #: The simulated engine leaves soft groups alone.
@@ -21,8 +18,7 @@ HARD = [param for param in vectors("enforcer_candidates") if "--soft-" not in st
 
 @pytest.mark.parametrize("vector", HARD)
 def test_candidates_come_in_the_engines_order(vector: dict[str, Any]) -> None:
-    backend = Backend(clock=START, seed=0, settings=PROMPT, background=lambda action: action())
-    loading.load(backend.state, state(vector), START)
+    backend = engines.backend(state(vector))
     enforcement = AffinityEnforcement(backend, Scheduler(backend, ExternalUnits(backend, None)), refuse)
     cluster = backend.state.clusters[vector["request"]["cluster"]]
     schedulable = vector["request"].get("schedulable")

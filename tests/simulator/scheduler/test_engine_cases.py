@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 
 from ovirt_placement.model import Host, Snapshot, Vm, state_file
-from ovirt_simulator.core import affinity, loading
-from ovirt_simulator.core.affinity import find_conflicts, flat
+from ovirt_simulator.core import affinity
 from ovirt_simulator.core.backend import Backend
-from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.scheduler import filters, weights
 from ovirt_simulator.scheduler.affinity_enforcement import candidates
 from ovirt_simulator.scheduler.external import ExternalUnits
@@ -20,7 +18,8 @@ from ovirt_simulator.scheduler.filters import Filter, HostLoad, Request, cpu_ove
 from ovirt_simulator.scheduler.placing import Scheduler
 from ovirt_simulator.scheduler.weights import Record, Weight, best_host
 from tests.paths import DATA
-from tests.simulator.core.engines import EVENT_NAMES, START
+from tests.simulator.core import engines
+from tests.simulator.core.engines import START
 
 FOLDER = DATA / "engine-cases"
 #: What stands next to the state: the question, and who answered what.
@@ -67,9 +66,7 @@ def state(case: dict[str, Any]) -> Snapshot:
 
 
 def backend(case: dict[str, Any], seed: int = 0) -> Backend:
-    found = Backend(clock=START, seed=seed, settings=PROMPT, background=lambda action: action())
-    loading.load(found.state, state(case), START)
-    return found
+    return engines.backend(state(case), seed)
 
 
 def asked(case: dict[str, Any]) -> tuple[Snapshot, list[Vm], list[Host]]:
@@ -120,17 +117,8 @@ def test_conflicts() -> None:
     found = case("conflict-pair-other-way-round")
     known = backend(found).state
     ids = {group.name: group.id for group in known.groups.values()}
-    assert [
-        {
-            "type": EVENT_NAMES[conflict.code],
-            "savable": conflict.savable,
-            "groups": sorted(ids[name] for name in conflict.groups),
-            "vms": sorted(conflict.vms),
-            "hosts": sorted(conflict.hosts),
-            "negative_vms": sorted(conflict.negative_vms),
-        }
-        for conflict in find_conflicts([flat(known, group) for group in known.groups.values()])
-    ] == found["engine"]
+    conflicts = engines.conflicts(known)
+    assert [one | {"groups": sorted(map(ids.get, one["groups"]))} for one in conflicts] == found["engine"]
 
 
 @pytest.mark.parametrize("name", ENFORCEMENT)

@@ -9,13 +9,9 @@ import msgspec
 import pytest
 
 from ovirt_placement.model import Snapshot
-from ovirt_simulator.core import loading
-from ovirt_simulator.core.affinity import find_conflicts, flat
-from ovirt_simulator.core.backend import Backend
-from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.scheduler import filters, weights
 from tests.paths import VECTORS
-from tests.simulator.core.engines import EVENT_NAMES, START
+from tests.simulator.core import engines
 
 
 def vectors(*kinds: str) -> list[Any]:
@@ -68,18 +64,5 @@ def test_rank_selector_prefers_the_hosts_that_the_engine_prefers(vector: dict[st
 
 @pytest.mark.parametrize("vector", vectors("conflicts"))
 def test_conflicts_are_those_that_the_engine_finds(vector: dict[str, Any]) -> None:
-    backend = Backend(clock=START, seed=0, settings=PROMPT, background=lambda action: action())
-    loading.load(backend.state, state(vector), START)
-    groups = [flat(backend.state, group) for group in backend.state.groups.values()]
-    found = [
-        {
-            "type": EVENT_NAMES[conflict.code],
-            "groups": sorted(conflict.groups),
-            "vms": sorted(conflict.vms),
-            "hosts": sorted(conflict.hosts),
-            "negative_vms": sorted(conflict.negative_vms),
-            "savable": conflict.savable,
-        }
-        for conflict in find_conflicts(groups)
-    ]
+    found = engines.conflicts(engines.backend(state(vector)).state)
     assert found == vector["expected"]["conflicts"]
