@@ -6,30 +6,16 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from demo.processes import Processes, address
-
-from ovirt_placement.model import Snapshot, state_file
 from tests.paths import DATA
 
 _PLAYBOOKS = DATA / "ansible"
 
 #: What a module returned, by the task's name.
 Results = dict[str, dict[str, Any]]
-
-
-@contextmanager
-def simulated_engine(snapshot: Snapshot, folder: Path) -> Iterator[str]:
-    """Run the simulator as a process, a hundred times as fast as life; gives the URL of its API."""
-    state = folder / "state.json"
-    state.write_bytes(state_file.dumps(snapshot))
-    with Processes(folder) as processes:
-        command = f"ovirt-simulator run --listen 127.0.0.1:0 --time-scale 100 --state {state}"
-        yield f"{address(processes.start('simulator', command.split()))}/ovirt-engine/api"
 
 
 def play(

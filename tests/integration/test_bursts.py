@@ -6,7 +6,6 @@ The proxy is a real one in a process of its own; the simulator's weights and fil
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -29,8 +28,7 @@ from tests.integration.bursts import (
     run_patiently,
 )
 from tests.integration.world import running
-from tests.plugins.proxy_process import proxy_url, running_proxy
-from tests.plugins.published import Publisher
+from tests.plugins.proxy_process import running_proxy
 
 pytestmark = pytest.mark.system
 
@@ -38,13 +36,6 @@ pytestmark = pytest.mark.system
 KEYS = {Kind.REPEL, Kind.ATTRACT}
 HARD = {Kind.HARD_APART, Kind.HARD_TOGETHER, Kind.CHAINS}
 SEEDS = [pytest.param(4, id="4 seeds"), pytest.param(30, id="30 seeds", marks=pytest.mark.nightly)]
-
-
-@pytest.fixture(scope="module")
-def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    publisher = Publisher(tmp_path_factory.mktemp("published"))
-    with proxy_url(publisher.environment) as url:
-        yield Scene(url, publisher)
 
 
 @pytest.mark.parametrize("seeds", SEEDS)

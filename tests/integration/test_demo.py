@@ -29,6 +29,7 @@ from tests.paths import CHECKOUT
 pytestmark = pytest.mark.timeout(300)
 SEEDS = [pytest.param(seed + 1, marks=pytest.mark.nightly) for seed in seeds(7)]
 MIGRATION_DONE = "63"
+COMMANDS = Path(sys.executable).parent
 
 
 @dataclass(frozen=True)
@@ -59,17 +60,35 @@ class Api:
         return sorted(event.findtext("vm/name") for event in done)
 
 
-@contextmanager
-def kept_demo(seed: int, folder: Path) -> Iterator[tuple[Api, psutil.Process, str]]:
-    """The demonstration at the end of its story, still running."""
-    demo = subprocess.Popen(
-        [sys.executable, "-m", "demo", "--seed", str(seed), "--keep"],
+def ran(*command: object, where: Path = CHECKOUT, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(word) for word in command],
+        cwd=where,
+        env={**os.environ, **environment},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def begun(folder: Path, *words: object) -> subprocess.Popen[str]:
+    """A demonstration that goes on until it is interrupted."""
+    return subprocess.Popen(
+        [sys.executable, "-m", *map(str, words)],
         cwd=CHECKOUT,
         env={**os.environ, "TMPDIR": str(folder)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
     )
+
+
+@contextmanager
+def kept_demo(seed: int, folder: Path) -> Iterator[tuple[Api, psutil.Process, str]]:
+    """The demonstration at the end of its story, still running."""
+    demo = begun(folder, "demo", "--seed", seed, "--keep")
     try:
         lines = []
         for line in demo.stdout:
@@ -92,8 +111,7 @@ def approve(line: str, before: list[str]) -> None:
     offered = re.match(r"  \.venv/bin/ovirt-enforcer (approve \S+)$", line)
     if offered:
         (config,) = re.findall(r"export (OVIRT_PLACEMENT_CONFIG)=(\S+)", before[-2])
-        command = [Path(sys.executable).parent / "ovirt-enforcer", *offered[1].split()]
-        subprocess.run(command, env={**os.environ, config[0]: config[1]}, check=True, capture_output=True)
+        assert ran(COMMANDS / "ovirt-enforcer", *offered[1].split(), **dict([config])).returncode == 0
 
 
 def logs_in(reported: str) -> bool:
@@ -150,16 +168,7 @@ def test_ends_with_every_rule_satisfied_and_no_needless_migration(seed: int, sho
 
 @pytest.mark.system
 def test_ends_by_itself_and_shows_the_story(short_path: Path) -> None:
-    completed = subprocess.run(
-        [sys.executable, "-m", "demo", "--seed", "3"],
-        cwd=CHECKOUT,
-        env={**os.environ, "TMPDIR": str(short_path)},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    completed = ran(sys.executable, "-m", "demo", "--seed", "3", TMPDIR=str(short_path))
     assert completed.returncode == 0, completed.stderr
     assert completed.stderr == ""
     before, after = completed.stdout.split("=== The enforcer")
@@ -201,18 +210,9 @@ def assert_offers_what_can_be_run(what_now: str, folder: Path) -> None:
     offered, on_an_engine = what_now.split("The same on a real engine")
     keep, generate, plan = (line.strip() for line in offered.splitlines() if line.startswith("  "))
     assert keep.split("#")[0].split() == ["make", "demo", "KEEP=1"]
-    ran = [
-        subprocess.run(
-            ["sh", "-c", line.replace(".venv/bin/", f"{Path(sys.executable).parent}/")],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-        for line in (generate, plan)
-    ]
-    assert [done.returncode for done in ran] == [0, 3], ran
+    lines = [line.replace(".venv/bin/", f"{COMMANDS}/") for line in (generate, plan)]
+    done = [ran("sh", "-c", line, where=folder) for line in lines]
+    assert [one.returncode for one in done] == [0, 3], done
     assert "OVIRT_URL=" in on_an_engine
     pages = re.findall(r"[\w/-]+\.md", on_an_engine)
     assert len(pages) >= 4
@@ -227,58 +227,26 @@ def test_what_it_offers_to_try_works(short_path: Path) -> None:
         commands = re.findall(r"^  \.venv/bin/(.*)$", farewell, re.MULTILINE)
         assert len(commands) == 5
         answers = [
-            subprocess.run(
-                [Path(sys.executable).parent / command.split()[0], *command.split()[1:]],
-                env={**os.environ, config[0]: config[1]},
-                capture_output=True,
-                text=True,
-                timeout=300,
-                check=False,
-            )
-            for command in commands
+            ran(COMMANDS / command.split()[0], *command.split()[1:], **dict([config])) for command in commands
         ]
     assert [answer.stderr for answer in answers if "Traceback" in answer.stderr] == []
     assert [answer.returncode for answer in answers] == [1, 3, 0, 0, 0], answers
     assert "app-stray" in answers[0].stdout
 
 
-def test_it_installs_what_runs_and_says_so() -> None:
-    """Neither Ansible nor mypy; pip is silent unless it fails, so the announcement is there."""
-    planned = subprocess.run(
-        ["make", "--dry-run", "--always-make", "demo"],
-        cwd=CHECKOUT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    (install,) = (line for line in planned.splitlines() if " pip install " in line)
-    assert "[" not in install
-    assert "--quiet" in install
+@pytest.mark.parametrize(("words", "installs"), [((), [""]), (("KEEP=1",), ["", "[web]"])])
+def test_it_installs_what_runs_and_says_so(words: tuple[str, ...], installs: list[str]) -> None:
+    """Neither Ansible nor mypy, and the page with a kept one; pip is silent unless it fails."""
+    planned = ran("make", "--dry-run", "--always-make", "demo", *words).stdout
+    lines = [line for line in planned.splitlines() if " pip install " in line]
+    assert ["".join(re.findall(r"\[.*?\]", line)) for line in lines] == installs
+    assert all("--quiet" in line for line in lines)
     assert "Installing what it needs" in planned
-
-
-def test_a_kept_one_installs_the_page_besides() -> None:
-    planned = subprocess.run(
-        ["make", "--dry-run", "--always-make", "demo", "KEEP=1"],
-        cwd=CHECKOUT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    installs = [line for line in planned.splitlines() if " pip install " in line]
-    assert [("'.[web]'" in line, "--quiet" in line) for line in installs] == [(False, True), (True, True)]
 
 
 @pytest.mark.system
 def test_the_page_of_a_large_cluster_says_where_it_is(short_path: Path) -> None:
-    page = subprocess.Popen(
-        [sys.executable, "-m", "demo.page", "--hosts", "20", "--vms", "200"],
-        cwd=CHECKOUT,
-        env={**os.environ, "TMPDIR": str(short_path)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    page = begun(short_path, "demo.page", "--hosts", 20, "--vms", 200)
     try:
         lines = [page.stdout.readline() for _ in range(4)]
         assert logs_in(lines[0])

@@ -104,7 +104,7 @@ def test_kills_refuse_no_start_and_disable_no_unit(kills: int, tmp_path: Path) -
             figures.violated += storm.violated(stage.hosts())
             policy = stage.state().clusters[0].scheduling_policy
             figures.disabled.update(policy.disabled if policy else ())
-            stage.kill(ENGINE)
+            stage.processes.kill(ENGINE)
             stage.restart_engine(state)
     print(figures)
     assert (figures.refused, figures.violated, figures.disabled) == ([], 0, set())
@@ -129,7 +129,7 @@ def kill(stage: Stage, dice: random.Random, figures: Figures) -> None:
     figures.killed = " and ".join(sorted(parts))
     for part in parts:
         if part != WORKER:
-            stage.kill(part)
+            stage.processes.kill(part)
         elif PROXY not in parts:
             kill_worker(dice)
         figures.kills[part] += 1

@@ -6,9 +6,7 @@ simulated, and is asked over its REST API by the SDK; it asks a real proxy.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
-from xmlrpc.client import ServerProxy
 
 import pytest
 from hypothesis import given, settings
@@ -35,30 +33,12 @@ from tests.integration.test_why_comes_true import (
 from tests.integration.worlds import whole_policies, worlds
 from tests.placement.rules.placement_rules.oracle import concerns, lets, running
 from tests.placement.rules.strategies import HOSTS, VMS
-from tests.plugins.proxy_process import proxy_url
-from tests.plugins.published import WITHOUT_PAST, Publisher
+from tests.plugins.published import Publisher
 
 #: This many worlds of each kind; in the slow suite more.
 QUICK, SLOW = 2, examples(40)
 MANY = [pytest.param(QUICK, id="few"), pytest.param(SLOW, id="many", marks=pytest.mark.nightly)]
 UNIT = "PlacementRuleFilter"
-
-
-@pytest.fixture(scope="module")
-def publisher(tmp_path_factory: pytest.TempPathFactory) -> Publisher:
-    return Publisher(tmp_path_factory.mktemp("published"), inventory=WITHOUT_PAST)
-
-
-@pytest.fixture(scope="module")
-def url(publisher: Publisher) -> Iterator[str]:
-    with proxy_url(publisher.environment) as url:
-        yield url
-
-
-@pytest.fixture(scope="module")
-def proxy(url: str) -> Iterator[Any]:
-    with ServerProxy(url) as client:
-        yield client
 
 
 def by_hand(state: Snapshot, one: Vm) -> set[str]:

@@ -7,14 +7,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from ovirt_placement.model import PlacementKey, state_file
+from ovirt_placement.model import PlacementKey
 from ovirt_placement.store.keys import KeyStore
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore
 from tests.builders import APART, CLUSTER, SOFT_TOGETHER, TOGETHER, cluster, group, host, rule, snapshot, vm
+from tests.integration.world import simulated_engine
 from tests.plugins.proxy_process import PLUGINS
 from tests.plugins.published import WITHOUT_PAST
 from tests.stored import put_keys
@@ -60,8 +60,6 @@ RULES = (
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """A running simulated engine, and what a process needs to reach it."""
     folder = tmp_path_factory.mktemp("engine")
-    state = folder / "state.json"
-    state.write_bytes(state_file.dumps(STATE))
     store = KeyStore(f"sqlite:///{folder}/store.db", engine="default", patience_seconds=30)
     put_keys(store, KEYS)
     store.close()
@@ -72,22 +70,14 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, 
     config.write_text(
         f'[inventory]\ndirectory = "{folder}"\n{WITHOUT_PAST}\n[store]\nurl = "sqlite:///{folder}/store.db"\n'
     )
-    simulator = Path(sys.executable).with_name("ovirt-simulator")
-    with subprocess.Popen(
-        [simulator, "run", "--state", state, "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            assert process.stdout is not None
-            url = process.stdout.readline().strip().rpartition(" ")[2]
-            yield {
-                **os.environ,
-                "OVIRT_PLACEMENT_CONFIG": str(config),
-                "OVIRT_URL": f"{url}/ovirt-engine/api",
-                "OVIRT_USERNAME": "admin@internal",
-                "OVIRT_PASSWORD": "password",
-            }
-        finally:
-            process.terminate()
+    with simulated_engine(STATE, folder) as url:
+        yield {
+            **os.environ,
+            "OVIRT_PLACEMENT_CONFIG": str(config),
+            "OVIRT_URL": url,
+            "OVIRT_USERNAME": "admin@internal",
+            "OVIRT_PASSWORD": "password",
+        }
 
 
 def run(environment: dict[str, str], call: str) -> subprocess.CompletedProcess[str]:

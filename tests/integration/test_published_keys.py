@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from demo.processes import Processes, address
 
 from ovirt_placement import config, inventory
 from ovirt_placement.inventory.asking import NoAnswer, NoService
 from ovirt_placement.inventory.protocol import ask_moments
-from ovirt_placement.model import PlacementKey, state_file
+from ovirt_placement.model import PlacementKey
 from ovirt_placement.model.placement_keys import CLUSTER, NODE, SERVER, SYSTEM
 from ovirt_placement.store.keys import KeyStore, Run
 from tests.builders import CLUSTER as THE_CLUSTER
 from tests.builders import host, snapshot, vm
 from tests.configuration import write_configuration
+from tests.integration.world import simulated_engine
 from tests.placement.inventory.running import ended, running
 from tests.plugins.proxy_process import PLUGINS, running_proxy
 from tests.stored import put_keys
@@ -56,15 +56,12 @@ KEYS = (
 @pytest.fixture
 def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
     """What a process needs to ask a service that started again after its engine and its store were lost."""
-    (tmp_path / "state.json").write_bytes(state_file.dumps(STATE))
     store = KeyStore(f"sqlite:///{tmp_path}/store.db", engine="default", patience_seconds=30)
     put_keys(store, KEYS)
     store.begin_runs([Run("web1", None, (("Repel1", 1.0),))])
     store.close()
-    simulator = f"ovirt-simulator run --listen 127.0.0.1:0 --state {tmp_path}/state.json"
-    with Processes(tmp_path) as processes:
-        url = address(processes.start("ovirt-simulator", simulator.split()))
-        file = write_configuration(tmp_path, f"{url}/ovirt-engine/api", inventory="max_age_seconds = 3600")
+    with simulated_engine(STATE, tmp_path) as url:
+        file = write_configuration(tmp_path, url, inventory="max_age_seconds = 3600")
         with running(file) as service:
             known = config.load(file, {})
             while inventory.snapshot(config=known).unread:  # what is not known yet refuses nothing

@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 import uuid
 from collections import Counter
-from collections.abc import Iterator
 from math import ceil
 from typing import Any
 
@@ -34,8 +33,6 @@ from tests.integration.bursts import (
     run_patiently,
 )
 from tests.placement.rules.placement_rules.oracle import satisfied
-from tests.plugins.proxy_process import proxy_url
-from tests.plugins.published import Publisher
 
 pytestmark = pytest.mark.system
 
@@ -45,13 +42,6 @@ MISSED = 0.03
 POLICY = SchedulingPolicy(
     filters=("PlacementRuleFilter",), weights={"PlacementRuleWeight": LEADING}, engine_filters=ENGINE_FILTERS
 )
-
-
-@pytest.fixture(scope="module")
-def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    publisher = Publisher(tmp_path_factory.mktemp("published"))
-    with proxy_url(publisher.environment) as url:
-        yield Scene(url, publisher)
 
 
 def draw(seed: int, kind: str, manner: Manner) -> Burst:

@@ -188,7 +188,6 @@ def test_a_second_run_finds_nothing_to_do(world: World, data: st.DataObject) -> 
     world.carry_out(lambda: world.plan(choice), data.draw(ENDS))
     assert world.plan(choice).requests == ()
     policy = world.reported(name)
-    assert policy is not None
     weights = {world.names[unit]: factor for unit, factor in policy.weights.items()}
     assert {*ALONGSIDE, *ALONGSIDE.values()} <= weights.keys()
     assert factors.items() <= weights.items()
@@ -200,7 +199,6 @@ def test_a_second_run_finds_nothing_to_do(world: World, data: st.DataObject) -> 
     assert {"VmAffinityGroups", *OURS.filters} <= {world.names[unit] for unit in policy.filters}
     assert policy.balance is not None
     used = world.engine.queries.state.policies.get(world.used_by_red())
-    assert used is not None
     assert used.name == name
 
 
@@ -245,8 +243,6 @@ def test_undo_takes_our_units_out_of_any_policy(world: World, data: st.DataObjec
         assert after is None
         assert world.used_by_red() == world.built_in[0]
         return
-    assert before is not None
-    assert after is not None
     assert world.ours.isdisjoint({*after.filters, *after.weights, after.balance})
     assert before.filters.keys() - world.ours == after.filters.keys()
     assert before.weights.keys() - world.ours <= after.weights.keys()

@@ -6,7 +6,6 @@ proxy; the policy has all filters, the engine's own and ours. The simulator's ru
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from types import TracebackType
@@ -27,8 +26,7 @@ from tests.builders import SOFT_TOGETHER, TOGETHER, Part, cluster, group, host, 
 from tests.configuration import PASSWORD
 from tests.integration.worlds import FILTERS, whole_policies, worlds
 from tests.placement.rules.strategies import FOREIGN, HOSTS, VMS
-from tests.plugins.proxy_process import proxy_url
-from tests.plugins.published import WITHOUT_PAST, Publisher
+from tests.plugins.published import Publisher
 
 pytestmark = pytest.mark.system
 
@@ -65,7 +63,6 @@ class Attempts(AbstractContextManager["Attempts"]):
         found = self._engine.queries.vm(vm_id)
         self._end()
         self._begin(self.state)
-        assert found is not None
         return found.host
 
     def moves(self, vm_id: str, host_id: str, going: list[Vm]) -> bool:
@@ -105,17 +102,6 @@ def _check(refusal: ovirtsdk4.Error) -> None:
         raise refusal
 
 
-@pytest.fixture(scope="module")
-def publisher(tmp_path_factory: pytest.TempPathFactory) -> Publisher:
-    return Publisher(tmp_path_factory.mktemp("published"), inventory=WITHOUT_PAST)
-
-
-@pytest.fixture(scope="module")
-def proxy(publisher: Publisher) -> Iterator[str]:
-    with proxy_url(publisher.environment) as url:
-        yield url
-
-
 def accepted(state: Snapshot, one: Vm, hosts: tuple[str, ...]) -> set[str]:
     answers = why(state, one, [state.host_by_id[each] for each in hosts]).hosts
     return {answer.host.id for answer in answers if answer.accepted}
@@ -145,9 +131,9 @@ def tied(state: Snapshot, vm_id: str) -> set[str]:
 @EXAMPLES
 @given(worlds(whole_policies(), MEMORY))
 def test_a_vm_that_is_down_starts_on_the_hosts_that_why_accepts(
-    publisher: Publisher, proxy: str, state: Snapshot
+    publisher: Publisher, url: str, state: Snapshot
 ) -> None:
-    with Attempts(stopped(state, VMS[:3]), proxy) as engine:
+    with Attempts(stopped(state, VMS[:3]), url) as engine:
         publisher.publish(engine.state)
         for one in [engine.state.vm_by_id[name] for name in VMS[:3]]:
             reported = accepted(engine.state, one, HOSTS)
@@ -160,9 +146,9 @@ def test_a_vm_that_is_down_starts_on_the_hosts_that_why_accepts(
 @EXAMPLES
 @given(worlds(whole_policies(), MEMORY))
 def test_a_vm_that_runs_goes_to_the_hosts_that_why_accepts(
-    publisher: Publisher, proxy: str, state: Snapshot
+    publisher: Publisher, url: str, state: Snapshot
 ) -> None:
-    with Attempts(freed(state), proxy) as engine:
+    with Attempts(freed(state), url) as engine:
         publisher.publish(engine.state)
         for one in [engine.state.vm_by_id[name] for name in VMS[:4]]:
             going = who_goes(engine.state, one)
@@ -212,11 +198,11 @@ POLICY = SchedulingPolicy(filters=FILTERS)
     ],
 )
 def test_a_start_that_the_engine_refuses_is_refused_and_reported_by_whom(
-    publisher: Publisher, proxy: str, ruled: dict[str, object], parts: tuple[Part, ...], by: str
+    publisher: Publisher, url: str, ruled: dict[str, object], parts: tuple[Part, ...], by: str
 ) -> None:
     hosts = (host("h1"), host("h2"))
     state = snapshot(cluster(scheduling_policy=POLICY, **ruled), *hosts, vm("a"), vm("b"), *parts)
-    with Attempts(state, proxy) as engine:
+    with Attempts(state, url) as engine:
         publisher.publish(engine.state)
         asked = engine.state.vm_by_id["a"]
         answer = why(engine.state, asked, engine.state.hosts_of_cluster[asked.cluster])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,13 +24,20 @@ _SIMULATOR, _PROXY, _ENFORCER = "ovirt-simulator", "ovirt-scheduler-proxy", "ovi
 
 
 class OurProcesses(Processes):
-    """The commands of this project; one may also die."""
+    """The commands of this project; one may also die, or be frozen, as by a host that stalls."""
 
     def kill(self, name: str) -> None:
         """End one process as a failing power supply does."""
         process = self._running.pop(name)
         process.kill()
         process.communicate()
+
+    def freeze(self, name: str) -> None:
+        """Let a process answer nobody, and keep all that it has."""
+        self._running[name].send_signal(signal.SIGSTOP)
+
+    def thaw(self, name: str) -> None:
+        self._running[name].send_signal(signal.SIGCONT)
 
 
 class World:
@@ -169,6 +177,16 @@ class World:
 
 
 @contextmanager
+def simulated_engine(snapshot: Snapshot, folder: Path, *, time_scale: float = 1) -> Iterator[str]:
+    """Run the simulator alone as a process; gives the URL of its API."""
+    state = folder / "state.json"
+    state.write_bytes(state_file.dumps(snapshot))
+    command = f"{_SIMULATOR} run --listen 127.0.0.1:0 --time-scale {time_scale} --state {state}"
+    with Processes(folder) as processes:
+        yield f"{address(processes.start('simulator', command.split()))}/ovirt-engine/api"
+
+
+@contextmanager
 def running(
     folder: Path,
     state: Snapshot,
@@ -186,14 +204,8 @@ def running(
     store_url = store_url or f"sqlite:///{folder}/store.db"
     (folder / "state.json").write_bytes(state_file.dumps(state))
     with OurProcesses(folder, {"OVIRT_PLACEMENT_CONFIG": str(folder / "placement.toml")}) as processes:
-        simulator = [
-            _SIMULATOR,
-            "run",
-            "--state",
-            str(folder / "state.json"),
-            "--time-scale",
-            str(time_scale),
-        ]
+        simulator = [_SIMULATOR, "run", "--state", str(folder / "state.json")]
+        simulator += ["--time-scale", str(time_scale)]
         if proxy:
             (folder / "ovirt-scheduler-proxy.toml").write_text(AT_ONCE)
             listening = [_PROXY, "run", "--listen", "127.0.0.1:0", "--plugins", str(PLUGINS)]

@@ -57,7 +57,7 @@ class Figures:
 def of(storm: Storm, burst: Burst, stage: Stage) -> Figures:
     """Take the figures at the end of a storm; this stops the proxy, whose record is whole then."""
     hosts, unreachable, failures = stage.hosts(), stage.events(_UNREACHABLE), stage.events(_UNIT_FAILED)
-    stage.stop(PROXY)
+    stage.processes.stop(PROXY)
     calls = calls_of(stage.decisions())
     return Figures(storm, burst, hosts, calls, len(unreachable), tuple(failures))
 
