@@ -9,7 +9,7 @@ import logging
 import textwrap
 import time
 import xmlrpc.client
-from collections.abc import Mapping
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -18,8 +18,7 @@ from ovirt_scheduler_proxy.plugins import load_all
 from ovirt_scheduler_proxy.scheduler import Plugins
 from ovirt_scheduler_proxy.service import TROUBLE_SHOOTING
 from ovirt_scheduler_proxy.settings import Settings
-from ovirt_scheduler_proxy.units import Unit
-from ovirt_scheduler_proxy.units import unchecked_properties as unchecked
+from ovirt_scheduler_proxy.units import ProblemFound, Unit
 from ovirt_scheduler_proxy.worker.answers import lines
 from ovirt_service.addresses import redacted, shown, split_address
 from ovirt_service.decoding import nearest
@@ -106,7 +105,7 @@ class CheckedUnit(msgspec.Struct, frozen=True):
     """A policy unit that a plugin offers."""
 
     unit: str
-    #: `filter`, `weight` or `balance`.
+    #: `filter`, `score` or `balance`.
     kind: str
     file: str
     #: Its parameters with the patterns of their values, as the engine gets them.
@@ -114,24 +113,11 @@ class CheckedUnit(msgspec.Struct, frozen=True):
     description: str
 
 
-class ProblemFound(msgspec.Struct, frozen=True):
-    """What is wrong with a plugin, or with what the configuration says of units."""
-
-    #: Empty: it is in the configuration.
-    file: str
-    #: Empty: it is not of one unit.
-    unit: str
-    #: As a sentence.
-    problem: str
-
-
 class ProxyCheck(msgspec.Struct, frozen=True):
     """The policy units of all plugin folders, and what is wrong."""
 
     units: tuple[CheckedUnit, ...]
     problems: tuple[ProblemFound, ...]
-    #: What only the engine can judge.
-    unchecked: tuple[ProblemFound, ...]
 
 
 def check(settings: Settings, as_json: bool, *, whole: bool) -> int:
@@ -142,19 +128,22 @@ def check(settings: Settings, as_json: bool, *, whole: bool) -> int:
     logging.disable()  # what is wrong is printed below
     workers = msgspec.structs.replace(settings.workers, warm=1)
     plugins = asyncio.run(_load(msgspec.structs.replace(settings, workers=workers)))
-    unknown = _unknown_units(settings, plugins)
-    print(_as_json(plugins, unknown) if as_json else _units_as_text(plugins, unknown, whole=whole))
-    return 1 if plugins.problems or unknown else 0
+    problems = (*plugins.problems, *_unknown_units(settings, plugins))
+    if as_json:
+        found = ProxyCheck(tuple(map(_checked, plugins.units)), problems)
+        print(json.dumps(msgspec.to_builtins(found), indent=2))
+    else:
+        print(_units_as_text(plugins.units, problems, whole=whole))
+    return 1 if problems else 0
 
 
-def _unknown_units(settings: Settings, plugins: Plugins) -> dict[str, str]:
-    """Units that the configuration speaks of and no plugin offers, each with what is wrong about it."""
+def _unknown_units(settings: Settings, plugins: Plugins) -> Iterator[ProblemFound]:
+    """Units that the configuration speaks of and no plugin offers."""
     known = {unit.name for unit in plugins.units}
-    return {
-        name: f"[units.{name}] in the configuration: no plugin has such a unit{nearest(name, known)}"
-        for name in settings.units
-        if name not in known
-    }
+    for name in settings.units:
+        if name not in known:
+            sentence = f"[units.{name}] in the configuration: no plugin has such a unit{nearest(name, known)}"
+            yield ProblemFound("", name, sentence)
 
 
 async def _load(settings: Settings) -> Plugins:
@@ -164,25 +153,13 @@ async def _load(settings: Settings) -> Plugins:
     return plugins
 
 
-def _units_as_text(plugins: Plugins, unknown: Mapping[str, str], *, whole: bool) -> str:
+def _units_as_text(units: Sequence[Unit], problems: Sequence[ProblemFound], *, whole: bool) -> str:
     headers = ("unit", "kind", "description", *(("file", "parameters") if whole else ()))
-    rows = [_row(unit, whole=whole) for unit in plugins.units]
+    rows = [_row(unit, whole=whole) for unit in units]
     parts = [table(rows, headers) if rows else "There is no unit."]
-    problems = [*map(str, plugins.problems), *unknown.values()]
     if problems:
         parts.append(lines("\n".join(["Problems:", *[f"  {problem}" for problem in problems]])))
-    if unchecked := [f"  {one.file}: {one.unit}: {one.problem}" for one in _unchecked(plugins)]:
-        parts.append(lines("\n".join(["Not checked:", *unchecked])))
     return "\n\n".join(parts)
-
-
-def _unchecked(plugins: Plugins) -> tuple[ProblemFound, ...]:
-    found = {(unit.file, unit.name): unchecked(unit.properties) for unit in plugins.units}
-    return tuple(
-        ProblemFound(str(file), name, sentence)
-        for (file, name), sentences in found.items()
-        for sentence in sentences
-    )
 
 
 def _row(unit: Unit, *, whole: bool) -> tuple[str, ...]:
@@ -191,12 +168,5 @@ def _row(unit: Unit, *, whole: bool) -> tuple[str, ...]:
     return unit.name, unit.kind.value, description, *more
 
 
-def _as_json(plugins: Plugins, unknown: Mapping[str, str]) -> str:
-    units = (
-        CheckedUnit(unit.name, unit.kind.value, str(unit.file), unit.properties, unit.description)
-        for unit in plugins.units
-    )
-    problems = [ProblemFound(str(one.file), one.unit, one.sentence) for one in plugins.problems]
-    problems += [ProblemFound("", name, sentence) for name, sentence in unknown.items()]
-    found = ProxyCheck(tuple(units), tuple(problems), _unchecked(plugins))
-    return json.dumps(msgspec.to_builtins(found), indent=2)
+def _checked(unit: Unit) -> CheckedUnit:
+    return CheckedUnit(unit.name, unit.kind.value, str(unit.file), unit.properties, unit.description)

@@ -15,7 +15,7 @@ from ovirt_scheduler_proxy import units as checks
 from ovirt_scheduler_proxy.pool import Pool, start_zygote
 from ovirt_scheduler_proxy.scheduler import Plugins, Scheduler
 from ovirt_scheduler_proxy.settings import PluginFolder, Settings
-from ovirt_scheduler_proxy.units import Problem, Unit, UnitKind
+from ovirt_scheduler_proxy.units import ProblemFound, Unit, UnitKind
 from ovirt_scheduler_proxy.worker import kernel
 from ovirt_service.errors import UserError
 
@@ -27,28 +27,28 @@ _NAME_RULE = f"it may have {LONGEST_NAME} characters, all of them printable and 
 def combine(pools: Sequence[Pool]) -> Plugins:
     """What the pools offer together, the first unit of a name winning; what is wrong goes to the log too."""
     units: list[Unit] = []
-    problems: list[Problem] = []
-    taken: dict[str, tuple[str, Path]] = {}
+    problems: list[ProblemFound] = []
+    taken: dict[str, tuple[str, str]] = {}
     for pool in pools:
         for module in pool.modules:
-            file = pool.folder / f"{module['module']}.py"
+            file = str(pool.folder / f"{module['module']}.py")
             if module["error"] is not None:
-                problems.append(Problem(file, f"cannot be loaded: {module['error']}"))
+                problems.append(ProblemFound(file, "", f"cannot be loaded: {module['error']}"))
             for described in module["units"]:
                 name = described["name"]
                 if len(name) > LONGEST_NAME or not name.isprintable() or not name.strip():
                     problems.append(
-                        Problem(file, f"the engine keeps no unit of this name: {_NAME_RULE}", name)
+                        ProblemFound(file, name, f"the engine keeps no unit of this name: {_NAME_RULE}")
                     )
                     continue
                 origin, first = taken.setdefault(name, (described["origin"], file))
                 if first == file:
                     units.extend(_units(pool.folder, module["module"], described))
-                    problems.extend(_problems(file, described))
+                    found = (*described["problems"], *checks.property_problems(described["properties"]))
+                    problems.extend(ProblemFound(file, name, sentence) for sentence in found)
                 elif origin != described["origin"]:
-                    problems.append(
-                        Problem(file, f"its name is taken by the unit in {first}, which is used", name)
-                    )
+                    taken_by = f"its name is taken by the unit in {first}, which is used"
+                    problems.append(ProblemFound(file, name, taken_by))
     for problem in problems:
         log.error("%s", problem)
     return Plugins(tuple(units), tuple(problems), {pool.folder: pool for pool in pools})
@@ -61,11 +61,6 @@ def _units(folder: Path, module: str, described: dict[str, Any]) -> list[Unit]:
         Unit(described["name"], UnitKind(kind), folder, module, description, offered)
         for kind, description in described["kinds"].items()
     ]
-
-
-def _problems(file: Path, described: dict[str, Any]) -> list[Problem]:
-    found = [*described["problems"], *checks.property_problems(described["properties"])]
-    return [Problem(file, sentence, described["name"]) for sentence in found]
 
 
 log = logging.getLogger(__name__)

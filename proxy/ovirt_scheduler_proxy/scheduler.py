@@ -17,7 +17,7 @@ from ovirt_scheduler_proxy import xmlrpc as writing
 from ovirt_scheduler_proxy.jobs import OPEN_SECONDS, Breakers, Job, run
 from ovirt_scheduler_proxy.pool import Pool
 from ovirt_scheduler_proxy.processes import Cause, Failure, Outcome, failed
-from ovirt_scheduler_proxy.units import Problem, Unit, UnitKind
+from ovirt_scheduler_proxy.units import ProblemFound, Unit, UnitKind
 from ovirt_scheduler_proxy.worker.answers import is_vm_id
 from ovirt_scheduler_proxy.worker.frames import pack
 from ovirt_scheduler_proxy.xmlrpc import INVALID_PARAMETERS, UNKNOWN_METHOD, Fault
@@ -258,7 +258,7 @@ class Plugins:
     """What can be asked at one moment, what is wrong with it, and the pool of each folder: replaced whole."""
 
     units: tuple[Unit, ...] = ()
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[ProblemFound, ...] = ()
     pools: Mapping[Path, Pool] = field(default_factory=dict)
 
     def of_kind(self, kind: UnitKind) -> Mapping[str, Unit]:

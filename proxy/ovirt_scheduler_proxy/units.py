@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+import msgspec
+
 from ovirt_scheduler_proxy.worker.answers import escaped, one_line
 
 
@@ -39,18 +41,21 @@ class Unit:
         return self.folder / f"{self.module}.py"
 
 
-@dataclass(frozen=True)
-class Problem:
-    """Something that an administrator should repair in a plugin file."""
+class ProblemFound(msgspec.Struct, frozen=True):
+    """What is wrong with a plugin, or with what the configuration says of units."""
 
-    file: Path
-    sentence: str
-    #: The unit that it is about, where it is about one.
-    unit: str = ""
+    #: Empty: it is in the configuration.
+    file: str
+    #: Empty: it is not of one unit.
+    unit: str
+    #: As a sentence.
+    problem: str
 
     def __str__(self) -> str:
+        if not self.file:
+            return self.problem
         subject = f"{one_line(self.unit)}: " if self.unit else ""
-        return f"{self.file}: {subject}{self.sentence}"
+        return f"{self.file}: {subject}{self.problem}"
 
 
 _ESCAPE = r"\\(?:[^0-9A-Za-z]|[tnrf]|x[0-9A-Fa-f]{2}|u(?![dD][89a-fA-F])[0-9A-Fa-f]{4})"
@@ -69,15 +74,13 @@ _COUNT = re.compile(r"\{[0-9]+(?:,[0-9]*)?\}")
 
 #: Deeper nesting is not judged: Python's parser recurses.
 _MOST_GROUPS = 100
-#: Of what is not judged, this much is shown.
-_SHOWN = 12
 
 _NO_COUNT = "a { that begins no repetition, as {2,3} does; a plain one is \\{"
 
 
 def regex_problem(regex: str) -> str:
     """Why Java surely does not compile the expression; empty if it does, or that is not known."""
-    if rest := _rest_unchecked(regex):
+    if rest := unchecked_rest(regex):
         return _NO_COUNT if rest[0] == "{" and _COUNT.match(rest) is None else ""
     try:
         re.compile(regex)
@@ -86,26 +89,20 @@ def regex_problem(regex: str) -> str:
     return ""
 
 
-def unchecked_regex(regex: str) -> str:
-    """Where what is not judged begins, to be shown; empty if the expression is judged whole."""
-    return _rest_unchecked(regex)[:_SHOWN]
-
-
-def _rest_unchecked(regex: str) -> str:
+def unchecked_rest(regex: str) -> str:
+    """From where what is not judged begins; empty if the expression is judged whole."""
     if regex.count("(") > _MOST_GROUPS:
         return regex
     at, before = 0, "start"
     while at < len(regex):
         found = _TOKEN.match(regex, at)
-        if found is None or (found.lastgroup == "repeat" and not _is_common(found[0], before)):
+        if found is None:
+            return regex[at:]
+        # Java also repeats places, and repetitions by a count.
+        if found.lastgroup == "repeat" and (before == "place" or (before != "atom" and found[0][0] == "{")):
             return regex[at:]
         at, before = found.end(), str(found.lastgroup)
     return ""
-
-
-def _is_common(repetition: str, before: str) -> bool:
-    """Whether both take or refuse it here: Java also repeats places, and repetitions by a count."""
-    return before == "atom" or (before != "place" and repetition[0] != "{")
 
 
 #: Of what is wrong, this much is reported.
@@ -139,17 +136,6 @@ def _problems(properties: str) -> list[str]:
     if not found and not _WHOLE.fullmatch(properties):
         found.append(f"{_shown(properties)} is not of the form key=regex;key2=regex2")
     return found
-
-
-def unchecked_properties(properties: str) -> list[str]:
-    """Expressions that are not judged whole, as sentences."""
-    pairs = (part.partition("=") for part in properties.split(";"))
-    return [
-        f"properties_validation: {_shown(regex)} of {one_line(key, 100)}: not checked whether Java compiles"
-        f" it, from {_shown(rest)} on"
-        for key, _, regex in pairs
-        if (rest := unchecked_regex(regex))
-    ]
 
 
 def _shown(text: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -128,36 +127,3 @@ def test_units_of_one_call_run_side_by_side(tmp_path: Path) -> None:
     with running(folder) as proxy:
         answer = proxy.filters(["MeetA", "MeetB", "MeetC"], ["h1"], {"meeting": str(meeting)})
     assert answer["result_code"] == 0
-
-
-def test_a_unit_holds_two_workers_at_most(tmp_path: Path) -> None:
-    folder = write_plugins(
-        tmp_path / "plugins",
-        crowd="""
-        import os, time
-        class Crowd:
-            def do_filter(self, hosts, vm, args):
-                path = os.path.join(args["crowd"], str(os.getpid()))
-                open(path, "w").close()
-                time.sleep(0.05)
-                present = len(os.listdir(args["crowd"]))
-                os.unlink(path)
-                return hosts[:present]
-        """,
-    )
-    crowd = tmp_path / "crowd"
-    crowd.mkdir()
-    hosts = [f"h{number}" for number in range(9)]
-    counts: list[int] = []
-    with running(folder) as proxy:
-
-        def ask() -> None:
-            counts.append(len(proxy.filters(["Crowd"], hosts, {"crowd": str(crowd)})["result"]))
-
-        clients = [threading.Thread(target=ask) for _ in range(8)]
-        for client in clients:
-            client.start()
-        for client in clients:
-            client.join()
-    assert len(counts) == 8
-    assert max(counts) == 2

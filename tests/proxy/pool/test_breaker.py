@@ -11,32 +11,6 @@ from ovirt_scheduler_proxy.processes import Cause
 from tests.clock import Clock
 
 
-@pytest.mark.parametrize(
-    ("cause", "times"),
-    [(Cause.OVERRAN, 3), (Cause.NOT_STARTED, 3), (Cause.CRASHED, 5), (Cause.EXITED, 5)],
-)
-def test_it_opens_after_this_many_failures_in_a_minute(cause: Cause, times: int) -> None:
-    clock = Clock(1000.0)
-    breakers = Breakers(clock)
-    for _ in range(times - 1):
-        breakers.record("u", cause)
-        clock.now += 10
-        assert breakers.admit("u")
-    breakers.record("u", cause)
-    assert not breakers.admit("u")
-    assert breakers.admit("another")
-    assert breakers.open_keys() == ["u"]
-
-
-def test_failures_long_ago_do_not_count() -> None:
-    clock = Clock(1000.0)
-    breakers = Breakers(clock)
-    for _ in range(10):
-        breakers.record("u", Cause.OVERRAN)
-        clock.now += 31
-        assert breakers.admit("u")
-
-
 @pytest.mark.parametrize("cause", [None, Cause.RAISED, Cause.NOTHING])
 def test_half_open_lets_one_through_and_closes_when_it_answers(cause: Cause | None) -> None:
     clock = Clock(1000.0)
@@ -48,26 +22,6 @@ def test_half_open_lets_one_through_and_closes_when_it_answers(cause: Cause | No
     breakers.record("u", cause)
     assert all(breakers.admit("u") for _ in range(3))
     assert breakers.open_keys() == []
-
-
-def test_half_open_opens_again_when_it_fails() -> None:
-    clock = Clock(1000.0)
-    breakers = _opened(clock)
-    clock.now += 31
-    assert breakers.admit("u")
-    breakers.record("u", Cause.OVERRAN)
-    assert not breakers.admit("u")
-    clock.now += 31
-    assert breakers.admit("u")
-
-
-def test_a_trial_that_never_reached_the_unit_is_repeated() -> None:
-    clock = Clock(1000.0)
-    breakers = _opened(clock)
-    clock.now += 31
-    assert breakers.admit("u")
-    breakers.record("u", Cause.NO_WORKER)
-    assert breakers.admit("u")
 
 
 def test_without_a_worker_nothing_is_tried() -> None:
@@ -86,7 +40,7 @@ def _opened(clock: Clock) -> Breakers:
     return breakers
 
 
-_FAILURES = st.sampled_from([Cause.OVERRAN, Cause.OVERRAN, Cause.NOT_STARTED, Cause.CRASHED, Cause.MEMORY])
+_FAILURES = st.sampled_from([Cause.OVERRAN, Cause.NOT_STARTED, Cause.CRASHED, Cause.EXITED, Cause.MEMORY])
 _STEPS = st.lists(
     st.tuples(
         st.sampled_from([0.0, 1.0, 14.0, 29.0, 30.0, 31.0, 59.0, 61.0]),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import random
-import signal
 import threading
 import time
 import xmlrpc.client
@@ -277,23 +276,3 @@ def test_no_call_is_lost_while_workers_are_killed(proxy: RunningProxy) -> None:
         stop.set()
         killer.join()
     assert len(killed) >= 20
-
-
-def test_a_killed_zygote_is_replaced(proxy: RunningProxy) -> None:
-    (zygote,) = psutil.Process(proxy.process.pid).children()
-    workers = proxy.workers()
-    zygote.send_signal(signal.SIGKILL)
-    assert proxy.filters(["Healthy"], HOSTS)["result"] == HOSTS[1:]
-    psutil.wait_procs(workers, timeout=30)
-    assert not any(worker.is_running() for worker in workers)
-
-
-def test_the_proxy_being_killed_leaves_nothing_behind(proxy: RunningProxy) -> None:
-    with ThreadPoolExecutor(1) as clients:
-        hanging = clients.submit(proxy.filters, ["LoopInC"], HOSTS)
-        eventually(lambda: any(worker.cpu_percent(0.01) > 50 for worker in proxy.workers()))
-        left = proxy.descendants()
-        proxy.kill()
-        assert isinstance(hanging.exception(), OSError)
-    _, alive = psutil.wait_procs(left, timeout=30)
-    assert not alive
