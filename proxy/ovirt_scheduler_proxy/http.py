@@ -181,7 +181,8 @@ class Gate:
         self._refused = Said(_QUIET_SECONDS)
         self._networks = [ipaddress.ip_network(client) for client in server.allowed_clients]
         host, _ = split_address(server.listen)
-        self._names = frozenset(name.lower() for name in self._host_names(host, server.allowed_hosts))
+        own = f"[{host}]" if ":" in host else host
+        self._names = frozenset(map(str.lower, (*_LOCAL_NAMES, own, *server.allowed_hosts)))
 
     def admit(
         self, answer: Answer, longest_body: int, accepted: socket.socket, address: str, room: Room
@@ -225,12 +226,6 @@ class Gate:
             )
         if "origin" in head.headers:
             raise HttpError(403, "requests of web pages are not answered")
-
-    @staticmethod
-    def _host_names(host: str, further: Iterable[str]) -> Iterable[str]:
-        yield from _LOCAL_NAMES
-        yield f"[{host}]" if ":" in host else host
-        yield from further
 
 
 def _plain(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:

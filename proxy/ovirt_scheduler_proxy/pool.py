@@ -14,7 +14,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from ovirt_scheduler_proxy.processes import Cause, Failure, Worker, ZygoteProcess, end_strays
+from ovirt_scheduler_proxy.processes import Cause, Failure, Worker, ZygoteProcess, end_children
 from ovirt_scheduler_proxy.settings import PluginFolder, Workers
 from ovirt_scheduler_proxy.worker.answers import one_line
 from ovirt_service.back_off import BackOff
@@ -159,7 +159,7 @@ def start_zygote(folder: PluginFolder, workers: Workers) -> ZygoteProcess:
             zygote.modules = sorted([*zygote.modules, *known.values()], key=itemgetter("module"))
             return zygote
         zygote.close()
-        end_strays()  # what its imports had started, where it could not end that itself
+        end_children()  # what its imports had started, where it could not end that itself
         learned = {each["module"]: each for each in zygote.modules if not each["shareable"]}
         if not learned:
             break
@@ -386,7 +386,7 @@ class Pool:
 
     async def _restart_zygote(self, old: ZygoteProcess) -> None:
         await asyncio.to_thread(old.close)
-        await asyncio.to_thread(end_strays)
+        await asyncio.to_thread(end_children)
         while self._zygote is old and not self._closing.is_set():
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._closing.wait(), self._next_try.remaining)

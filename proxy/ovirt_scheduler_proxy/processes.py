@@ -302,25 +302,18 @@ class ZygoteProcess:
             self.control.send(message)
 
 
-def end_strays() -> None:
-    """End what a dead zygote left: its workers, and what their units had started, have come to us."""
+def end_children(*, zygotes: bool = False) -> None:
+    """End what a dead zygote left: its workers, and what their units had started, have come to us.
+
+    With `zygotes`, everything that is left: one may have been loading when the proxy stopped.
+    """
     with _lock:
-        _end_children(spared=_zygotes)
-
-
-def end_all() -> None:
-    """End everything that is left, a zygote too that was still loading when the proxy stopped."""
-    with _lock:
-        _end_children(spared=set())
-
-
-def _end_children(spared: set[int]) -> None:
-    while children := set(kernel.children()) - spared:
-        for child in children:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(child, signal.SIGKILL)
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(child, 0)
+        while children := set(kernel.children()) - (set() if zygotes else _zygotes):
+            for child in children:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGKILL)
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(child, 0)
 
 
 def _start(command: list[str], control: int) -> subprocess.Popen[bytes]:

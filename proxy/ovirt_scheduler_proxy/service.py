@@ -18,7 +18,7 @@ from ovirt_scheduler_proxy import xmlrpc as writing
 from ovirt_scheduler_proxy.http import Gate, asks_for_metrics, check_content, open_socket, tls_context
 from ovirt_scheduler_proxy.logs import DecisionLog
 from ovirt_scheduler_proxy.plugins import Reloader, load_all
-from ovirt_scheduler_proxy.processes import end_all
+from ovirt_scheduler_proxy.processes import end_children
 from ovirt_scheduler_proxy.reporting import Reporter
 from ovirt_scheduler_proxy.scheduler import Answer, Scheduler, check_count, read_question
 from ovirt_scheduler_proxy.settings import Settings
@@ -168,7 +168,7 @@ def run(settings: Settings, record: Path | None) -> None:
     try:
         asyncio.run(_serve(settings, context, decisions))
     finally:
-        end_all()  # nothing that a plugin ever started may outlive the proxy
+        end_children(zygotes=True)  # nothing that a plugin ever started may outlive the proxy
         log.info("stopped")
         log_handler.close()
 

@@ -139,18 +139,21 @@ class Server:
         """
         if question.method != "GET":
             self._session.close()
-        exchange = _Exchange(self._session, question, seconds, self._limits)
+        carry_out = partial(_carry_out, self._session, question, seconds, self._limits)
         kept = self._adapter.connections
         self._adapter.begun, until = None, time.monotonic() + seconds
-        outcome = self._awaited(exchange, until)
+        outcome = self._awaited(carry_out, until) or too_late(seconds)
         if question.method == "GET" and kept and self._adapter.connections == kept and _is_broken(outcome):
-            outcome = self._awaited(exchange, until)
+            outcome = self._awaited(carry_out, until) or too_late(seconds)
         if isinstance(outcome, Answer):
             return outcome
-        error = _sorted(outcome, seconds)
-        if isinstance(error, Unanswered):
-            error.begun = self._adapter.begun
-        raise error from None
+        if isinstance(outcome, requests.RequestException):
+            outcome = of_requests(outcome, seconds)
+        elif isinstance(outcome, ValueError | http.client.HTTPException):
+            outcome = Unanswered(Cause.NO_ENGINE, f"the answer is not valid HTTP: {outcome}")
+        if isinstance(outcome, Unanswered):
+            outcome.begun = self._adapter.begun
+        raise outcome from None
 
     def close(self) -> None:
         """End the connection, with what is under way."""
@@ -158,8 +161,9 @@ class Server:
         self._session.close()
         self._end_thread()
 
-    def _awaited(self, exchange: _Exchange, until: float) -> Answer | Exception:
-        outcomes: _Outcomes = queue.SimpleQueue()
+    def _awaited(self, carry_out: _Exchange, until: float) -> _Outcome | None:
+        """What comes of it in the thread that asks; None where that takes too long."""
+        outcomes = queue.SimpleQueue[_Outcome]()
         if self._asking is None:
             self._asking = queue.SimpleQueue()
             weakref.finalize(self, self._asking.put, None)  # without a reference it is closed at once
@@ -167,8 +171,8 @@ class Server:
                 BackgroundThread(target=_carry_out_each, args=(self._asking,), name="requests").start()
             except RuntimeError:  # Python 3.12.0 and 3.12.1 begin none at the end of the process
                 self._end_thread()
-                return _carried_out(exchange)
-        self._asking.put((exchange, outcomes))
+                return carry_out()
+        self._asking.put((carry_out, outcomes))
         while True:
             try:
                 return outcomes.get(timeout=max(0.0, min(_CHECK_SECONDS, until - time.monotonic())))
@@ -177,7 +181,9 @@ class Server:
                 if ended or time.monotonic() >= until:
                     self._adapter.interrupt()
                     self._end_thread()  # it may look up a name still, as long as that takes
-                    return _not_awaited() if ended else too_late(exchange.seconds)
+                    if not ended:
+                        return None
+                    return Unanswered(Cause.INTERRUPTED, "its answer is not waited for any more")
 
     def _end_thread(self) -> None:
         """Let the thread that asks end after what it is at."""
@@ -186,85 +192,53 @@ class Server:
             self._asking = None
 
 
-def _not_awaited() -> Unanswered:
-    return Unanswered(Cause.INTERRUPTED, "its answer is not waited for any more")
-
-
-def _is_broken(outcome: Answer | Exception) -> bool:
+def _is_broken(outcome: _Outcome) -> bool:
     """Whether a connection was at its end before an answer came, as one is that was kept for too long."""
     return isinstance(outcome, requests.ConnectionError) and not isinstance(outcome, requests.Timeout)
 
 
-def _sorted(error: Exception, seconds: float) -> Exception:
-    if isinstance(error, requests.RequestException):
-        return of_requests(error, seconds)
-    if isinstance(error, ValueError | http.client.HTTPException):
-        return Unanswered(Cause.NO_ENGINE, f"the answer is not valid HTTP: {error}")
-    return error
-
-
-class _Exchange(NamedTuple):
-    """One request, which the thread of a server carries out."""
-
-    session: requests.Session
-    question: Question
-    seconds: float
-    limits: Limits
-
-    def carry_out(self) -> Answer:
-        """Raises what `requests` raises, and `Unanswered` for an answer that is too large."""
-        with self.session.send(
-            self._prepared(),
-            proxies=get_environ_proxies(self.question.url),
-            timeout=self.seconds,
-            stream=True,
-        ) as answer:
-            pieces, unpacked = [], 0
-            for piece in answer.iter_content(_PIECE):
-                pieces.append(piece)
-                unpacked += len(piece)
-                self._check(answer.raw.tell(), unpacked)
-            return Answer(answer.status_code, answer.headers.get("Content-Type", ""), b"".join(pieces))
-
-    def _prepared(self) -> requests.PreparedRequest:
-        """The request as the session would prepare it, which looks for what may be merged a long time."""
-        prepared = requests.PreparedRequest()
-        prepared.prepare(
-            method=self.question.method,
-            url=self.question.url,
-            headers={**self.session.headers, "Accept-Encoding": "gzip", **self.question.headers},
-            data=self.question.content,
-            cookies=self.session.cookies,
-        )
-        return prepared
-
-    def _check(self, received: int, unpacked: int) -> None:
-        for found, most, kind in (
-            (received, self.limits.received, ""),
-            (unpacked, self.limits.unpacked, " unpacked"),
-        ):
-            if found > most:
-                size = f"{most // _MIB} MiB" if most >= _MIB else f"{most} bytes"
-                raise Unanswered(Cause.INTERRUPTED, f"its answer is larger than {size}{kind}")
-
-
-_Outcomes = queue.SimpleQueue[Answer | Exception]
-_Handover = queue.SimpleQueue[tuple[_Exchange, _Outcomes] | None]
+_Outcome = Answer | Exception
+_Exchange = Callable[[], _Outcome]
+_Handover = queue.SimpleQueue[tuple[_Exchange, queue.SimpleQueue[_Outcome]] | None]
 
 
 def _carry_out_each(asking: _Handover) -> None:
     """What the thread of a server does: a thread for each request would cost a quarter of that."""
     while (given := asking.get()) is not None:
-        exchange, outcomes = given
-        outcomes.put(_carried_out(exchange))
-        del given, exchange, outcomes  # an answer may have 90 MiB
+        carry_out, outcomes = given
+        outcomes.put(carry_out())
+        del given, carry_out, outcomes  # an answer may have 90 MiB
 
 
-def _carried_out(exchange: _Exchange) -> Answer | Exception:
+def _carry_out(session: requests.Session, question: Question, seconds: float, limits: Limits) -> _Outcome:
+    """What is answered, or what is to be raised where that is awaited."""
+    # As the session would prepare it, which looks for what may be merged a long time.
+    prepared = requests.PreparedRequest()
     try:
-        return exchange.carry_out()
-    except Exception as error:  # it is raised where the answer is awaited
+        prepared.prepare(
+            method=question.method,
+            url=question.url,
+            headers={**session.headers, "Accept-Encoding": "gzip", **question.headers},
+            data=question.content,
+            cookies=session.cookies,
+        )
+        proxies = get_environ_proxies(question.url)
+        with session.send(prepared, proxies=proxies, timeout=seconds, stream=True) as answer:
+            pieces, unpacked = [], 0
+            for piece in answer.iter_content(_PIECE):
+                pieces.append(piece)
+                unpacked += len(piece)
+                _check_size(answer.raw.tell(), limits.received, "")
+                _check_size(unpacked, limits.unpacked, " unpacked")
+            return Answer(answer.status_code, answer.headers.get("Content-Type", ""), b"".join(pieces))
+    except Exception as error:
         return error
+
+
+def _check_size(found: int, most: int, kind: str) -> None:
+    if found > most:
+        size = f"{most // _MIB} MiB" if most >= _MIB else f"{most} bytes"
+        raise Unanswered(Cause.INTERRUPTED, f"its answer is larger than {size}{kind}")
 
 
 class _Session(requests.Session):
