@@ -8,8 +8,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from ovirt_placement.config import EngineSettings
+from ovirt_placement.engine.connection.client import EngineConnection
 from tests.paths import RECORDING
 
 API = "/ovirt-engine/api"
@@ -62,6 +65,20 @@ def serving(server: EngineServer, tls: ssl.SSLContext | None = None) -> Iterator
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def connected(server: EngineServer | str, **settings: Any) -> EngineConnection:
+    """A connection to what serves there, as the administrator that it knows."""
+    url = server if isinstance(server, str) else server.url
+    asked = EngineSettings(url=url, username="admin@internal", **settings)
+    return EngineConnection(asked, {"OVIRT_PASSWORD": PASSWORD})
+
+
+@contextmanager
+def answering(answer: Answer) -> Iterator[tuple[EngineServer, EngineConnection]]:
+    """One that answers so, else from the recording, and a connection to it."""
+    with serving(EngineServer(answer=answer)) as server, connected(server) as connection:
+        yield server, connection
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
-from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.reading.events import DONE, STARTED, find_migration_events
 from ovirt_placement.engine.reading.topology import read_snapshot
@@ -28,24 +25,9 @@ from ovirt_placement.model import (
     state_file,
 )
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.settings import PROMPT
-from ovirt_simulator.http.server import serve
 from tests import builders
+from tests.placement.engine.simulated import simulated
 from tests.placement.model.test_state_file import AROUND, VECTORS
-
-START = datetime(2026, 3, 1, 12, tzinfo=UTC)
-
-
-@contextmanager
-def simulated(state: Snapshot) -> Iterator[tuple[Engine, EngineConnection]]:
-    engine = Engine.from_snapshot(state, clock=START, settings=PROMPT)
-    server = serve(engine)
-    settings = EngineSettings(url=server.api_url, username="admin@internal")
-    try:
-        with EngineConnection(settings, {"OVIRT_PASSWORD": "password"}) as connection:
-            yield engine, connection
-    finally:
-        server.close()
 
 
 def vector(path: Path) -> Snapshot:
@@ -101,7 +83,7 @@ def shown_rule(rule: AffinityRule) -> AffinityRule:
 @pytest.mark.parametrize("path", VECTORS[::3], ids=lambda path: path.stem)
 def test_what_a_state_says_comes_back(path: Path) -> None:
     state = vector(path)
-    with simulated(state) as (_, connection):
+    with simulated(state) as (_, _, connection):
         read = read_snapshot(connection, statistics=True)
     assert shown(read) == shown(state)
     assert all(host.measured for host in read.hosts)
@@ -128,7 +110,7 @@ def test_devices_and_what_they_refer_to_come_back() -> None:
         networks=(Network(id="net", name="net"),),
         vnic_profiles=(VnicProfile(id="vp", name="vp", network="net"),),
     )
-    with simulated(state) as (_, connection):
+    with simulated(state) as (_, _, connection):
         found = read_snapshot(connection, statistics=True, devices=True)
     assert shown(found).vms == shown(state).vms
     assert found.vms[0].running_since is not None
@@ -146,7 +128,7 @@ def test_what_a_scheduling_policy_enables_comes_back() -> None:
         builders.cluster("one", policy={"vm_affinity_weight": 3}, scheduling_policy=external),
         builders.cluster("two"),
     )
-    with simulated(state) as (_, connection):
+    with simulated(state) as (_, _, connection):
         one, two = read_snapshot(connection).clusters
     assert one.scheduling_policy is not None
     assert replace(one.scheduling_policy, engine_filters=(), unit_ids={}) == external
@@ -162,8 +144,8 @@ def test_what_a_scheduling_policy_enables_comes_back() -> None:
 def pair() -> Iterator[tuple[Engine, EngineConnection]]:
     """Two hosts, and a VM on the first."""
     state = builders.snapshot(builders.host("h1"), builders.host("h2"), builders.vm("v", "h1"))
-    with simulated(state) as engine:
-        yield engine
+    with simulated(state) as (engine, _, connection):
+        yield engine, connection
 
 
 def followed(engine: Engine, connection: EngineConnection) -> list[Progress]:

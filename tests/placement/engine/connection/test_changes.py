@@ -2,39 +2,24 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import pytest
 
-from ovirt_placement.config import EngineSettings
-from ovirt_placement.engine.connection.client import EngineAway, EngineConnection
+from ovirt_placement.engine.connection.client import EngineAway
 from ovirt_placement.engine.writing.affinity_groups import GroupEdit, add_group
-from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.disturbances import Disturbance
-from ovirt_simulator.http.server import serve
 from tests.builders import cluster, snapshot
-
-START = datetime(2026, 3, 1, 12, tzinfo=UTC)
+from tests.placement.engine.simulated import simulated
 
 
 def test_a_change_whose_answer_is_lost_is_not_sent_again_behind_our_back() -> None:
     """Over a connection that served requests before, curl itself would send it a second time."""
-    engine = Engine.from_snapshot(snapshot(cluster("c")), clock=START, settings=PROMPT)
-    server = serve(engine)
-    settings = EngineSettings(url=server.api_url, username="admin@internal")
-    try:
-        with EngineConnection(settings, {"OVIRT_PASSWORD": "password"}) as connection:
-            connection.get("/clusters")
-            server.disturbances.add(
-                Disturbance(method="POST", path="/affinitygroups", drop="answer", times=2)
-            )
-            with pytest.raises(EngineAway) as away:
-                add_group(connection, "c", GroupEdit(name="g"))
-            assert away.value.request_sent
-            assert len(server.disturbances.waiting) == 1  # the second was not used up
-            assert server.disturbances.waiting[0].times == 1
-            assert [group.name for group in engine.queries.affinity_groups("c")] == ["g"]
-            connection.get("/clusters")
-    finally:
-        server.close()
+    with simulated(snapshot(cluster("c"))) as (engine, server, connection):
+        connection.get("/clusters")
+        server.disturbances.add(Disturbance(method="POST", path="/affinitygroups", drop="answer", times=2))
+        with pytest.raises(EngineAway) as away:
+            add_group(connection, "c", GroupEdit(name="g"))
+        assert away.value.request_sent
+        assert len(server.disturbances.waiting) == 1  # the second was not used up
+        assert server.disturbances.waiting[0].times == 1
+        assert [group.name for group in engine.queries.affinity_groups("c")] == ["g"]
+        connection.get("/clusters")

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from ovirt_placement.config import EngineSettings
-from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, EngineFault
-from tests.placement.engine_server import PASSWORD, EngineServer, serving
+from ovirt_placement.engine.connection.client import EngineAway, EngineFault
+from tests.placement.engine_server import EngineServer, connected, serving
 
 
 class Slow:
@@ -31,11 +30,6 @@ def slow() -> Iterator[Slow]:
     with serving(made.server):
         yield made
         made.released.set()
-
-
-def connected(server: EngineServer) -> EngineConnection:
-    settings = EngineSettings(url=server.url, username="admin@internal")
-    return EngineConnection(settings, {"OVIRT_PASSWORD": PASSWORD})
 
 
 def test_who_waits_for_a_slow_answer_holds_up_nobody(slow: Slow) -> None:

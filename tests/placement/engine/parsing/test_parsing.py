@@ -12,7 +12,7 @@ from ovirt_placement.engine.parsing.vms import video_mb
 from ovirt_placement.engine.reading.topology import read_snapshot
 from ovirt_placement.model import AffinityGroup, AffinityLabel, AffinityRule, Disk, Nic
 from tests.builders import cluster, host, snapshot
-from tests.placement.engine.test_simulated import simulated
+from tests.placement.engine.simulated import simulated
 
 GROUP = """
 <affinity_group href="/ovirt-engine/api/clusters/c/affinitygroups/g" id="g">
@@ -263,7 +263,7 @@ def test_failures_and_failover_hosts_are_read() -> None:
         host("h2", name="spare", cluster="c1"),
         host("h3", name="other", cluster="c2"),
     )
-    with simulated(state) as (_, connection):
+    with simulated(state) as (_, _, connection):
         read = read_snapshot(connection)
     assert {each.id: each.ha_failures for each in read.clusters} == {"c1": 2, "c2": 1}
     assert {each.name: each.failover for each in read.hosts} == {

@@ -8,13 +8,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection
 from ovirt_placement.engine.reading.events import read_events
 from ovirt_placement.engine.reading.policies import PolicyReader
 from ovirt_placement.engine.reading.topology import read_snapshot, reread_cluster, reread_hosts, reread_vms
 from ovirt_service.errors import UserError
-from tests.placement.engine_server import PASSWORD, EngineServer, serving
+from tests.placement import engine_server
 
 PAGE = b"<html><head><title>404 - Not Found</title></head></html>"
 COLLECTIONS = ["/clusters", "/hosts", "/vms", "/affinitylabels", "/datacenters"]
@@ -24,11 +23,8 @@ FAULT = b"<fault><detail>Not found</detail><reason>Operation Failed</reason></fa
 @contextmanager
 def answering(answers: dict[str, tuple[int, bytes]]) -> Iterator[EngineConnection]:
     """The recorded engine, but for these paths."""
-    server = EngineServer(answer=lambda path: answers.get(urlsplit(path).path))
-    with serving(server):
-        settings = EngineSettings(url=server.url, username="admin@internal")
-        with EngineConnection(settings, {"OVIRT_PASSWORD": PASSWORD}) as connection:
-            yield connection
+    with engine_server.answering(lambda path: answers.get(urlsplit(path).path)) as (_, connection):
+        yield connection
 
 
 @pytest.mark.parametrize("path", COLLECTIONS)

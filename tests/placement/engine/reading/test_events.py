@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-from ovirt_placement.config import EngineSettings
-from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.reading.events import (
     EngineEvent,
     LatestEvents,
@@ -16,7 +14,7 @@ from ovirt_placement.engine.reading.events import (
     find_start_events,
     read_events,
 )
-from tests.placement.engine_server import PASSWORD, EngineServer, serving
+from tests.placement.engine_server import answering
 
 
 def event(number: int, code: int, correlation_id: str, vm: str) -> str:
@@ -41,11 +39,8 @@ def found(answer_search: bool = True, **wanted: Any) -> tuple[list[int], list[st
         events = "" if "search" in path and not answer_search else "".join(EVENTS)
         return 200, f"<events>{events}</events>".encode()
 
-    settings = EngineSettings(username="admin@internal")
-    with serving(EngineServer(answer=answer)) as server:
-        there = EngineSettings(url=server.url, username=settings.username)
-        with EngineConnection(there, {"OVIRT_PASSWORD": PASSWORD}) as connection:
-            events = find_migration_events(connection, **wanted)
+    with answering(answer) as (server, connection):
+        events = find_migration_events(connection, **wanted)
         return [event.id for event in events], server.requests
 
 
@@ -70,10 +65,8 @@ def test_something_must_be_searched_for() -> None:
 
 
 def test_every_field_of_an_event_is_read() -> None:
-    with serving(EngineServer(answer=lambda path: (200, f"<events>{EVENTS[0]}</events>".encode()))) as server:
-        settings = EngineSettings(url=server.url, username="admin@internal")
-        with EngineConnection(settings, {"OVIRT_PASSWORD": PASSWORD}) as connection:
-            events = find_migration_events(connection, vm_id="v")
+    with answering(lambda path: (200, f"<events>{EVENTS[0]}</events>".encode())) as (_, connection):
+        events = find_migration_events(connection, vm_id="v")
     assert events == (
         EngineEvent(
             id=9,
@@ -91,10 +84,8 @@ def test_every_field_of_an_event_is_read() -> None:
 
 def test_events_that_are_known_are_left_out() -> None:
     content = f"<events>{''.join(EVENTS)}</events>".encode()
-    with serving(EngineServer(answer=lambda path: (200, content))) as server:
-        settings = EngineSettings(url=server.url, username="admin@internal")
-        with EngineConnection(settings, {"OVIRT_PASSWORD": PASSWORD}) as connection:
-            events = read_events(connection, at_most=10, but={9, 7, 1})
+    with answering(lambda path: (200, content)) as (_, connection):
+        events = read_events(connection, at_most=10, but={9, 7, 1})
     assert [event.id for event in events] == [5, 8]
 
 
@@ -107,10 +98,8 @@ def test_events_of_starts_come_oldest_first(understood: bool) -> None:
         assert search or "search" not in path
         return 200, f"<events>{''.join(events) if understood or not search else ''}</events>".encode()
 
-    with serving(EngineServer(answer=answer)) as server:
-        settings = EngineSettings(url=server.url, username="admin@internal")
-        with EngineConnection(settings, {"OVIRT_PASSWORD": PASSWORD}) as connection:
-            assert [event.id for event in find_start_events(connection)] == [7, 9]
+    with answering(answer) as (_, connection):
+        assert [event.id for event in find_start_events(connection)] == [7, 9]
 
 
 @pytest.mark.parametrize("understood", [True, False])
@@ -122,10 +111,8 @@ def test_refusals_that_are_more_than_are_read_are_known_since_the_oldest(underst
             silent = "search" in path and not understood
             return 200, f"<events>{'' if silent else ''.join(events)}</events>".encode()
 
-        with serving(EngineServer(answer=answer)) as server:
-            settings = EngineSettings(url=server.url, username="admin@internal")
-            with EngineConnection(settings, {"OVIRT_PASSWORD": PASSWORD}) as connection:
-                return find_refusals(connection)
+        with answering(answer) as (_, connection):
+            return find_refusals(connection)
 
     cut = found(*refused)
     assert (len(cut.events), cut.since) == (1000, cut.events[0].time)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime
 from urllib.request import urlopen
 
 import pytest
@@ -13,17 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ovirt_placement.config import EngineSettings
-from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.parsing.users import USER_ROLE, USER_VM_MANAGER, Grant
 from ovirt_placement.engine.reading.owners import ALL_DETAILS, Detail, owner
 from ovirt_placement.engine.reading.topology import detailed_vms, read_snapshot, reread_vms
 from ovirt_placement.model import Disk, Nic, Snapshot
-from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.disturbances import Disturbance
-from ovirt_simulator.http.server import Server, serve
+from ovirt_simulator.http.server import Server
 from tests import builders as build
+from tests.placement.engine.simulated import simulated
 
 
 def held(*holders: str, role: str = USER_VM_MANAGER) -> list[Grant]:
@@ -67,18 +61,6 @@ def owned(number: int, **fields: object) -> Snapshot:
         for at in range(number)
     )
     return build.snapshot(build.cluster(), build.cluster("other"), *vms)
-
-
-@contextmanager
-def simulated(state: Snapshot) -> Iterator[tuple[Engine, Server, EngineConnection]]:
-    engine = Engine.from_snapshot(state, clock=datetime(2026, 1, 1, tzinfo=UTC), settings=PROMPT)
-    server = serve(engine)
-    settings = EngineSettings(url=server.api_url, username="admin@internal")
-    try:
-        with EngineConnection(settings, {"OVIRT_PASSWORD": "password"}) as connection:
-            yield engine, server, connection
-    finally:
-        server.close()
 
 
 @pytest.mark.parametrize("number", [0, 1, 499, 500, 501, pytest.param(1203, marks=pytest.mark.system)])

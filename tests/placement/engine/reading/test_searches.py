@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
-from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
-from ovirt_placement.config import EngineSettings
-from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, EngineFault, connect
+from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, EngineFault
 from ovirt_placement.engine.reading.searches import UNPARSED, is_working, search_members, tagged_ids
-from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.disturbances import Disturbance
-from ovirt_simulator.http.server import Server, serve
+from ovirt_simulator.http.server import Server
 from tests.builders import cluster, host, snapshot, vm
-from tests.configuration import write_password
-from tests.placement.engine_server import PASSWORD, EngineServer, serving
+from tests.placement.engine.simulated import simulated
+from tests.placement.engine_server import answering, connected
 
 STATE = snapshot(
     cluster("c1", name="blue"),
@@ -30,16 +25,13 @@ STATE = snapshot(
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    with closing(serve(Engine.from_snapshot(STATE, clock=datetime(2026, 1, 1, tzinfo=UTC)))) as running:
+    with simulated(STATE) as (_, running, _):
         yield running
 
 
 @pytest.fixture
-def connection(server: Server, tmp_path: Path) -> Iterator[EngineConnection]:
-    settings = EngineSettings(
-        url=server.api_url, username="admin@internal", password_file=write_password(tmp_path)
-    )
-    with connect(settings) as made:
+def connection(server: Server) -> Iterator[EngineConnection]:
+    with connected(server.api_url) as made:
         yield made
 
 
@@ -88,14 +80,9 @@ def test_what_the_engine_refuses_is_a_problem_of_the_search(
         search_members(connection, "vms", "name=db*")
 
 
-def test_an_engine_without_vms_has_nobody_to_find(tmp_path: Path) -> None:
-    engine = Engine.from_snapshot(snapshot(host("h1")), clock=datetime(2026, 1, 1, tzinfo=UTC))
-    with closing(serve(engine)) as running:
-        settings = EngineSettings(
-            url=running.api_url, username="admin@internal", password_file=write_password(tmp_path)
-        )
-        with connect(settings) as made:
-            assert search_members(made, "vms", "name=db*").found == ()
+def test_an_engine_without_vms_has_nobody_to_find() -> None:
+    with simulated(snapshot(host("h1"))) as (_, _, connection):
+        assert search_members(connection, "vms", "name=db*").found == ()
 
 
 TAG = "ovirt-enforcer-exclude"
@@ -119,21 +106,14 @@ TAGGED = snapshot(
     ],
 )
 def test_what_bears_it_is_found_by_their_tag(tag: str, found: set[str]) -> None:
-    server = serve(Engine.from_snapshot(TAGGED, clock=datetime(2026, 1, 1, tzinfo=UTC)))
-    try:
-        settings = EngineSettings(url=server.api_url, username="admin@internal")
-        with EngineConnection(settings, {"OVIRT_PASSWORD": "password"}) as connection:
-            assert tagged_ids(connection, tag) == found
-    finally:
-        server.close()
+    with simulated(TAGGED) as (_, _, connection):
+        assert tagged_ids(connection, tag) == found
 
 
 def working(status: int, content: str) -> tuple[bool, list[str]]:
     """What is answered, and the requests that it took."""
-    with serving(EngineServer(answer=lambda path: (status, content.encode()))) as server:
-        there = EngineSettings(url=server.url, username="admin@internal")
-        with EngineConnection(there, {"OVIRT_PASSWORD": PASSWORD}) as connection:
-            return is_working(connection, "one"), server.requests
+    with answering(lambda path: (status, content.encode())) as (server, connection):
+        return is_working(connection, "one"), server.requests
 
 
 @pytest.mark.parametrize(("status", "works"), [("started", True), ("finished", False), ("failed", False)])

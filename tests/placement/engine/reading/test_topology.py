@@ -11,14 +11,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection, EngineSetupError
 from ovirt_placement.engine.reading.policies import PolicyReader
 from ovirt_placement.engine.reading.topology import read_snapshot
 from ovirt_placement.model import SchedulingPolicy, state_file
 from ovirt_service.errors import UserError
 from tests.paths import DATA
-from tests.placement.engine_server import PASSWORD, RECORDING, EngineServer, serving
+from tests.placement.engine_server import RECORDING, EngineServer, connected, serving
 
 MIB = 1024 * 1024
 
@@ -27,11 +26,6 @@ MIB = 1024 * 1024
 def connection(engine: EngineServer) -> Iterator[EngineConnection]:
     with connected(engine) as connection:
         yield connection
-
-
-def connected(server: EngineServer) -> EngineConnection:
-    settings = EngineSettings(url=server.url, username="admin@internal")
-    return EngineConnection(settings, {"OVIRT_PASSWORD": PASSWORD})
 
 
 def recorded(name: str) -> list[ET.Element]:
@@ -233,13 +227,6 @@ def test_the_topology_costs_four_requests_and_the_data_centers_one(
 def test_what_is_read_is_a_state_file(connection: EngineConnection) -> None:
     snapshot = read_snapshot(connection, statistics=True, devices=True)
     assert state_file.loads(state_file.dumps(snapshot)) == snapshot
-
-
-def test_a_token_that_expired_is_renewed(engine: EngineServer, connection: EngineConnection) -> None:
-    before = read_snapshot(connection)
-    engine.tokens.clear()
-    assert read_snapshot(connection) == before
-    assert engine.logins == 2
 
 
 @pytest.mark.parametrize(

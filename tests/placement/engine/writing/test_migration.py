@@ -2,33 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_placement.config import EngineSettings
-from ovirt_placement.engine.connection.client import EngineAway, EngineConnection
+from ovirt_placement.engine.connection.client import EngineAway
 from ovirt_placement.engine.writing import migration
 from ovirt_placement.engine.writing.migration import Progress, VmState
 from ovirt_service.errors import UserError
-from tests.placement.engine_server import API, PASSWORD, Answer, EngineServer, serving
+from tests.placement.engine_server import API, Answer, answering, connected
 from tests.placement.sockets import refusing_port, silent_port
-
-
-@contextmanager
-def connected(answer: Answer) -> Iterator[tuple[EngineServer, EngineConnection]]:
-    with serving(EngineServer(answer=answer)) as server, connection(server.url) as engine:
-        yield server, engine
-
-
-def connection(url: str, **settings: Any) -> EngineConnection:
-    return EngineConnection(
-        EngineSettings(url=url, username="admin@internal", **settings), {"OVIRT_PASSWORD": PASSWORD}
-    )
 
 
 def refused(detail: str) -> bytes:
@@ -71,7 +54,7 @@ def test_a_rejection_has_a_type_and_the_engines_sentences(
     status: int, detail: str, missing: str, kind: type[migration.Rejection], messages: int
 ) -> None:
     with (
-        connected(engine_that_answers(status, refused(detail), missing)) as (_, engine),
+        answering(engine_that_answers(status, refused(detail), missing)) as (_, engine),
         pytest.raises(kind) as rejection,
     ):
         migration.migrate(engine, "v", "h", "correlation")
@@ -80,14 +63,14 @@ def test_a_rejection_has_a_type_and_the_engines_sentences(
 
 def test_an_accepted_migration_carries_its_correlation_id() -> None:
     accepted = b'<action><status>complete</status><vm id="v"/></action>'
-    with connected(engine_that_answers(200, accepted)) as (server, engine):
+    with answering(engine_that_answers(200, accepted)) as (server, engine):
         migration.migrate(engine, "v", "h", "repair-1", closure=True)
     assert server.requests == ["/vms/v/migrate?correlation_id=repair-1"]
 
 
 def test_an_action_that_failed_with_200_is_a_rejection() -> None:
     with (
-        connected(engine_that_answers(200, refused("[Cannot migrate VM.]"))) as (_, engine),
+        answering(engine_that_answers(200, refused("[Cannot migrate VM.]"))) as (_, engine),
         pytest.raises(migration.Rejection, match="Cannot migrate VM"),
     ):
         migration.migrate(engine, "v", "h", "correlation")
@@ -96,7 +79,7 @@ def test_an_action_that_failed_with_200_is_a_rejection() -> None:
 @pytest.mark.parametrize("name", ["", "with space", "a" * 37, "ä"])
 def test_a_correlation_id_that_the_engine_would_change_is_a_bug_of_ours(name: str) -> None:
     with (
-        connected(engine_that_answers(200, b"<action/>")) as (server, engine),
+        answering(engine_that_answers(200, b"<action/>")) as (server, engine),
         pytest.raises(ValueError, match="correlation id"),
     ):
         migration.migrate(engine, "v", "h", name)
@@ -107,14 +90,14 @@ def test_a_correlation_id_that_the_engine_would_change_is_a_bug_of_ours(name: st
 def test_an_engine_away_says_whether_it_may_have_been_asked() -> None:
     with (
         refusing_port() as port,
-        connection(f"http://127.0.0.1:{port}{API}") as engine,
+        connected(f"http://127.0.0.1:{port}{API}") as engine,
         pytest.raises(EngineAway) as away,
     ):
         migration.migrate(engine, "v", "h", "correlation")
     assert not away.value.request_sent
     with (
         silent_port() as port,
-        connection(f"http://127.0.0.1:{port}{API}", timeout_seconds=1) as engine,
+        connected(f"http://127.0.0.1:{port}{API}", timeout_seconds=1) as engine,
         pytest.raises(EngineAway) as away,
     ):
         migration.migrate(engine, "v", "h", "correlation")
@@ -123,7 +106,7 @@ def test_an_engine_away_says_whether_it_may_have_been_asked() -> None:
 
 def test_an_answer_of_the_web_server_alone_leaves_the_outcome_open() -> None:
     with (
-        connected(engine_that_answers(503, b"<html>busy</html>")) as (_, engine),
+        answering(engine_that_answers(503, b"<html>busy</html>")) as (_, engine),
         pytest.raises(EngineAway) as away,
     ):
         migration.migrate(engine, "v", "h", "correlation")
@@ -139,27 +122,16 @@ def test_an_answer_of_the_web_server_alone_leaves_the_outcome_open() -> None:
     ],
 )
 def test_a_vm_is_read_where_it_is(body: bytes, state: VmState) -> None:
-    with connected(lambda path: (200, body)) as (_, engine):
+    with answering(lambda path: (200, body)) as (_, engine):
         assert migration.read_vm(engine, "v") == state
-
-
-def test_a_vm_that_is_not_there_is_none() -> None:
-    with connected(lambda path: (404, b"") if path == "/vms/v" else (200, b"<vms/>")) as (_, engine):
-        assert migration.read_vm(engine, "v") is None
 
 
 @pytest.mark.parametrize(
     "page", [(404, b"<html>Not Found</html>"), (200, b"<html/>"), (200, b"<vms/>"), (404, b"")]
 )
 def test_what_is_no_answer_about_a_vm_says_not_that_it_is_gone(page: tuple[int, bytes]) -> None:
-    with connected(lambda path: page) as (_, engine), pytest.raises(UserError):
+    with answering(lambda path: page) as (_, engine), pytest.raises(UserError):
         migration.read_vm(engine, "v")
-
-
-def test_a_vm_that_its_collection_lists_is_there_whatever_else_is_said() -> None:
-    listed = b'<vms><vm id="v"><status>up</status><host id="h"/></vm></vms>'
-    with connected(lambda path: (404, b"") if path == "/vms/v" else (200, listed)) as (_, engine):
-        assert migration.read_vm(engine, "v") == VmState("up", "h")
 
 
 ON_SOURCE, MIGRATING, HANDED_OVER = VmState("up", "a"), VmState("migrating", "a"), VmState("migrating", "b")

@@ -1,0 +1,27 @@
+"""A simulated engine, and a connection to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.model import Snapshot
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.settings import PROMPT
+from ovirt_simulator.http.server import Server, serve
+from tests.placement.engine_server import connected
+
+START = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+@contextmanager
+def simulated(state: Snapshot) -> Iterator[tuple[Engine, Server, EngineConnection]]:
+    engine = Engine.from_snapshot(state, clock=START, settings=PROMPT)
+    server = serve(engine)
+    try:
+        with connected(server.api_url) as connection:
+            yield engine, server, connection
+    finally:
+        server.close()
