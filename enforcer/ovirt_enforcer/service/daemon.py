@@ -200,7 +200,12 @@ class Daemon:
         )
 
     def cycle(self) -> float:
-        """Do what is due, and note how that ended; return the seconds until something will be."""
+        """Do what is due; return the seconds until something will be."""
+        with self._store.reads_together():
+            return self._seconds_until_due()
+
+    def _seconds_until_due(self) -> float:
+        """Cycle, and note how that ended."""
         with self._metrics.cycle_seconds.time():
             try:
                 pause = self._cycle()

@@ -302,6 +302,12 @@ class StoreAccess:
             yield EngineRows(connection, self._engine)
 
     @contextmanager
+    def reads_together(self) -> Iterator[None]:
+        """Let this thread's reads of all parts that were opened alike share a transaction: see `Database`."""
+        with self._opened().reads_together():
+            yield
+
+    @contextmanager
     def _reading(self) -> Iterator[EngineRows]:
         """Read, and write nothing."""
         with self._opened().reading() as connection:

@@ -18,6 +18,7 @@ from ovirt_placement.store.connections import (
     BRING_BACK,
     RESTORE,
     Fault,
+    SharedReads,
     StoreFile,
     code_of,
     is_damage,
@@ -112,6 +113,7 @@ class Database:
         #: The file that connections are open to.
         self._file: StoreFile = None
         self._lock = threading.Lock()
+        self._shared_reads = threading.local()
 
     @property
     def name(self) -> str:
@@ -128,11 +130,31 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Give a connection to read by."""
+        """Give a connection to read by, within the transaction that this thread's reads share, if they do."""
+        shared: SharedReads | None = getattr(self._shared_reads, "now", None)
         with self._failing():
             self._check_once()
-            with self._engine.connect() as connection:
+            with (
+                self._engine.connect() if shared is None else shared.connected(self._engine, self._file)
+            ) as connection:
                 yield connection
+
+    @contextmanager
+    def reads_together(self) -> Iterator[None]:
+        """Let all reads of this thread share a transaction until the end of the block.
+
+        Each still finds what was committed before it, and what is written is in transactions of its own.
+        One that rests is ended, and the next read begins another.
+        """
+        if getattr(self._shared_reads, "now", None) is not None:
+            yield
+            return
+        shared = self._shared_reads.now = SharedReads()
+        try:
+            yield
+        finally:
+            self._shared_reads.now = None
+            shared.end()
 
     @contextmanager
     def _begun(self, engine: Engine) -> Iterator[Connection]:
@@ -162,7 +184,7 @@ class Database:
     def leave_to_parent(self) -> None:
         """Go on with connections of one's own; what a thread of the parent held is held by none here."""
         self._engine.dispose(close=False)
-        self._lock = threading.Lock()
+        self._lock, self._shared_reads = threading.Lock(), threading.local()
 
     def close(self) -> None:
         """Close its connections, unless others have opened it as well."""
