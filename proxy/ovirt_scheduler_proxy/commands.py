@@ -9,7 +9,7 @@ import logging
 import textwrap
 import time
 import xmlrpc.client
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -18,7 +18,7 @@ from ovirt_scheduler_proxy.plugins import load_all
 from ovirt_scheduler_proxy.scheduler import Plugins
 from ovirt_scheduler_proxy.service import TROUBLE_SHOOTING
 from ovirt_scheduler_proxy.settings import Settings
-from ovirt_scheduler_proxy.units import ProblemFound, Unit
+from ovirt_scheduler_proxy.units import ProblemFound, Unit, unchecked_properties
 from ovirt_scheduler_proxy.worker.answers import lines
 from ovirt_service.addresses import redacted, shown, split_address
 from ovirt_service.decoding import nearest
@@ -118,6 +118,8 @@ class ProxyCheck(msgspec.Struct, frozen=True):
 
     units: tuple[CheckedUnit, ...]
     problems: tuple[ProblemFound, ...]
+    #: What only the engine can judge.
+    unchecked: tuple[ProblemFound, ...]
 
 
 def check(settings: Settings, as_json: bool, *, whole: bool) -> int:
@@ -129,11 +131,17 @@ def check(settings: Settings, as_json: bool, *, whole: bool) -> int:
     workers = msgspec.structs.replace(settings.workers, warm=1)
     plugins = asyncio.run(_load(msgspec.structs.replace(settings, workers=workers)))
     problems = (*plugins.problems, *_unknown_units(settings, plugins))
+    unchecked = tuple(
+        ProblemFound(str(unit.file), unit.name, sentence)
+        for unit in plugins.units
+        for sentence in unchecked_properties(unit.properties)
+    )
     if as_json:
-        found = ProxyCheck(tuple(map(_checked, plugins.units)), problems)
+        found = ProxyCheck(tuple(map(_checked, plugins.units)), problems, unchecked)
         print(json.dumps(msgspec.to_builtins(found), indent=2))
     else:
-        print(_units_as_text(plugins.units, problems, whole=whole))
+        shown = {"Problems": problems, "Not checked": unchecked}
+        print(_units_as_text(plugins.units, shown, whole=whole))
     return 1 if problems else 0
 
 
@@ -153,12 +161,13 @@ async def _load(settings: Settings) -> Plugins:
     return plugins
 
 
-def _units_as_text(units: Sequence[Unit], problems: Sequence[ProblemFound], *, whole: bool) -> str:
+def _units_as_text(units: Sequence[Unit], found: Mapping[str, Sequence[ProblemFound]], *, whole: bool) -> str:
     headers = ("unit", "kind", "description", *(("file", "parameters") if whole else ()))
     rows = [_row(unit, whole=whole) for unit in units]
     parts = [table(rows, headers) if rows else "There is no unit."]
-    if problems:
-        parts.append(lines("\n".join(["Problems:", *[f"  {problem}" for problem in problems]])))
+    for title, problems in found.items():
+        if problems:
+            parts.append(lines("\n".join([f"{title}:", *[f"  {problem}" for problem in problems]])))
     return "\n\n".join(parts)
 
 

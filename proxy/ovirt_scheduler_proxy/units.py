@@ -7,6 +7,7 @@ engine's CustomPropertiesUtils: `key=regex;key2=regex2` with an optional last se
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -74,6 +75,8 @@ _COUNT = re.compile(r"\{[0-9]+(?:,[0-9]*)?\}")
 
 #: Deeper nesting is not judged: Python's parser recurses.
 _MOST_GROUPS = 100
+#: Of what is not judged, this much is shown.
+_SHOWN = 12
 
 _NO_COUNT = "a { that begins no repetition, as {2,3} does; a plain one is \\{"
 
@@ -136,6 +139,14 @@ def _problems(properties: str) -> list[str]:
     if not found and not _WHOLE.fullmatch(properties):
         found.append(f"{_shown(properties)} is not of the form key=regex;key2=regex2")
     return found
+
+
+def unchecked_properties(properties: str) -> Iterator[str]:
+    """Expressions of which Java alone knows whether it compiles them, as sentences."""
+    for key, _, regex in (part.partition("=") for part in properties.split(";")):
+        if rest := unchecked_rest(regex):
+            of = f"properties_validation: {_shown(regex)} of {one_line(key, 100)}"
+            yield f"{of}: not checked whether Java compiles it, from {_shown(rest[:_SHOWN])} on"
 
 
 def _shown(text: str) -> str:
