@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from ovirt_placement.answers.conflicts import conflicts
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
-from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.legality import legal
 from ovirt_placement.planning.obstacles import ObstacleKind
 from ovirt_placement.planning.plan import Step
 from ovirt_placement.planning.planner import make_plan
 from tests.builders import APART, CLUSTER, TOGETHER, cluster, group, host, needed_mb, rule, snapshot, vm
 from tests.cases.asking import Ask
+from tests.placement.planning.clocks import of_processor
 from tests.placement.rules.placement_rules.drawn import placement_rules
 from tests.placement.rules.placement_rules.oracle import distance, running
 
@@ -73,7 +73,7 @@ def test_three_sets_on_each_of_three_hosts_are_separated(name: StrategyName) -> 
     ]
     vms = [vm(each, f"h{each[1]}") for one in sets for each in one.split()]
     state = snapshot(host("h0"), host("h1"), host("h2"), *vms, *rules)
-    plan = make_plan(state, CLUSTER, strategy=strategy(name), deadline=Deadline.after(20))
+    plan = make_plan(state, CLUSTER, strategy=strategy(name), deadline=of_processor(20))
     assert (plan.migrations, plan.remaining) == (6, ())
 
 

@@ -51,7 +51,10 @@ class Deadline:
         Where work is counted it is the share of that, and `lent` is how much of the rest by the clock it may
         use up, too; 0 where what comes after it must be done.
         """
-        rest = self.seconds_left() * (1.0 - share)
+        left = self.seconds_left()
+        if left == math.inf:
+            return self  # a share of no limit is none
+        rest = left * (1.0 - share)
         if self.work_left is None:
             return Deadline(lambda: self.seconds_left() - rest)
         work_left, unworked = self.work_left, self.work_left() * (1.0 - share)

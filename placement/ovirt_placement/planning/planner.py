@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -85,8 +85,8 @@ class _Found:
         return replace(self, moves=moves, worth=worth, proven=worth <= self.bound)
 
 
-def solve(problem: Problem, strategy: Strategy, deadline: Deadline) -> Solution:
-    """The best moves that are found before the deadline; what is found first is kept until there are better.
+def solve(problem: Problem, strategy: Strategy, deadline: Deadline) -> Iterator[Solution]:
+    """The best moves that are found before the deadline, each time that a strategy comes to its end.
 
     A simple strategy comes first, and gets the same time with another after it or none: no plan is worse
     than the one that it makes alone. Where the problem is small, it makes detours only once the other had
@@ -97,19 +97,23 @@ def solve(problem: Problem, strategy: Strategy, deadline: Deadline) -> Solution:
     small = strategy.simple is not None and places <= _SMALL
     left = max(_SIMPLE_SECONDS, deadline.seconds_left())
     first = deadline.within(max(_SIMPLE_SHARE, _SIMPLE_SECONDS / left))
-    found = [_found(problem, simple, None, first, NO_TIME if small else first)]
+    straight = _found(problem, simple, None, first, NO_TIME if small else first)
+    # A part of the way to an end may repair nothing: then no migration is better.
+    found = [replace(straight, moves=(), worth=value(problem, ()), proven=False), straight]
     better = None
     if small:
         until = _without(deadline, deadline.within(_DETOURS_SHARE))
         better = _found(problem, strategy, None, until, until)
         if better.proven or deadline.over:
-            return _solution(problem, [*found, better])
-        found.append(found[0].ordered(problem, deadline))
+            yield _solution(problem, [*found, better])
+            return
+        found.append(straight.ordered(problem, deadline))
     found.append(_gone_on(problem, found[-1], simple, deadline.within(_GOING_ON_SHARE)))
+    yield _solution(problem, found)
     if strategy.simple is not None and deadline.seconds_left() > places / _PLACES_A_SECOND:
         better = better or _found(problem, strategy, found[-1], deadline, deadline)
         found.append(_gone_on(problem, better, strategy, deadline))
-    return _solution(problem, found)
+        yield _solution(problem, found)
 
 
 def _without(deadline: Deadline, other: Deadline) -> Deadline:
@@ -347,12 +351,18 @@ class _Asking(NamedTuple):
         return pose(self.snapshot, self.cluster, self.frozen, {*self.refused, *refused}, self.options)
 
     def attempt(self, problem: Problem, deadline: Deadline) -> _Attempt:
+        """The best of what is found, as far as the rules let it pass; a later one must be as good."""
         left = max(_CHECKING_SECONDS, deadline.seconds_left())
         share = max(_LEAST_SOLVING_SHARE, min(_SOLVING_SHARE, 1.0 - _CHECKING_SECONDS / left))
         late = deadline.later(_LATE_SHARE * left + _LATE_SECONDS)
-        solution = solve(problem, self.strategy, deadline.within(share, lent=0.0))
-        certified = certify(self.snapshot, problem, solution.moves, late)
-        return _Attempt(self.snapshot, problem, solution, certified)
+        attempts: list[_Attempt] = []
+        for solution in solve(problem, self.strategy, deadline.within(share, lent=0.0)):
+            if attempts and solution.moves == attempts[-1].solution.moves:
+                attempts[-1] = replace(attempts[-1], solution=solution)
+            else:
+                certified = certify(self.snapshot, problem, solution.moves, late)
+                attempts.append(_Attempt(self.snapshot, problem, solution, certified))
+        return min(reversed(attempts), key=lambda one: one.worth)
 
     def plan(
         self, attempt: _Attempt, dropped: tuple[RefusedStep, ...], left_out: LeftOut, deadline: Deadline

@@ -140,6 +140,10 @@ class Certified(NamedTuple):
     whole: bool
 
 
+#: Moves that are checked however late it is, so that no short plan is lost.
+_FEW_MOVES = 32
+
+
 def certify(
     snapshot: Snapshot, problem: Problem, moves: Sequence[Move], deadline: Deadline = NEVER
 ) -> Certified:
@@ -147,7 +151,7 @@ def certify(
     steps: list[Step] = []
     placement, state = ProblemPlacement(problem), Following(snapshot, problem.cluster)
     for move, after in zip(moves, waits(problem, moves), strict=True):
-        if deadline.over:
+        if len(steps) >= _FEW_MOVES and deadline.over:
             return Certified(tuple(steps), state.state(), None, whole=False)
         bare = _step(placement, move, after)
         step = replace(bare, seconds=step_seconds((snapshot.vm_by_id[vm] for vm in bare.vms), Pace()))

@@ -1,13 +1,26 @@
-"""A clock, and the time in which a process has a CPU: both go on only when a test says so."""
+"""A clock that goes on only when a test says so, and deadlines that a slow machine keeps as others do."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
+
+from ovirt_placement.planning.deadline import Deadline
+from tests.speed import seconds_here
+
+
+def of_processor(seconds: float) -> Deadline:
+    """As much of the processor's time as a fast machine has in these seconds."""
+    until = time.process_time() + seconds_here(seconds)
+    return Deadline(lambda: until - time.process_time())
 
 
 @dataclass
 class Clock:
-    """`busy` is the share of the time that the process gets; above 1 where its threads work side by side."""
+    """A clock, and the time in which a process has a CPU.
+
+    `busy` is the share of the time that the process gets; above 1 where its threads work side by side.
+    """
 
     busy: float = 1.0
     now: float = 1000.0

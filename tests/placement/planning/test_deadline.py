@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from ovirt_placement.planning.deadline import NEVER, Deadline
@@ -68,4 +70,5 @@ def test_a_share_of_a_share_ends_within_it() -> None:
 
 
 def test_without_a_limit_a_share_has_none() -> None:
-    assert not NEVER.within(0.1).over
+    share = NEVER.within(0.1)
+    assert (share.over, share.seconds_left()) == (False, math.inf)

@@ -31,6 +31,7 @@ from tests.builders import (
     snapshot,
     vm,
 )
+from tests.placement.planning.clocks import of_processor
 from tests.speed import seconds_here
 
 ALL = PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}))
@@ -41,8 +42,7 @@ MORE_PATIENCE_SECONDS = 10
 
 
 def planned(state: Snapshot, options: PlanOptions = ALL, seconds: float = 20.0) -> Plan:
-    until = time.process_time() + seconds  # so that the plan is as good on a busy machine
-    plan = make_plan(state, CLUSTER, options=options, deadline=Deadline(lambda: until - time.process_time()))
+    plan = make_plan(state, CLUSTER, options=options, deadline=of_processor(seconds))
     for step in plan.steps:
         assert legal(state, step)
         state = apply(state, step)

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from ovirt_placement.model import RuleDomain, Snapshot
 from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
-from ovirt_placement.planning.deadline import NEVER, Deadline
+from ovirt_placement.planning.deadline import NEVER
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.rules.placement_rules.in_force import KINDS
 from tests.builders import CLUSTER, host, needed_mb, rule, snapshot, vm
 from tests.examples import examples
+from tests.placement.planning.clocks import of_processor
 from tests.placement.rules.placement_rules.drawn import placement_rules
 from tests.placement.rules.placement_rules.oracle import distance, lets_step, satisfied
 
@@ -174,6 +175,6 @@ def test_two_dozen_vms_in_one_rack_are_moved_in_the_fewest_migrations(
         *(vm(name, f"h0{number % 4}") for number, name in enumerate(names)),
         rule("r", kind, asked.pop("vms"), **asked),
     )
-    plan = make_plan(state, CLUSTER, strategy=strategy(StrategyName.OPTIMAL), deadline=Deadline.after(8))
+    plan = make_plan(state, CLUSTER, strategy=strategy(StrategyName.OPTIMAL), deadline=of_processor(8))
     assert plan.remaining == ()
     assert len(plan.steps) == fewest

@@ -11,7 +11,7 @@ import pytest
 
 from ovirt_placement.planning.assignment.choice import Strategy, StrategyChoice
 from ovirt_placement.planning.assignment.greedy import Greedy
-from ovirt_placement.planning.deadline import NEVER, Deadline
+from ovirt_placement.planning.deadline import NEVER, NO_TIME, Deadline
 from ovirt_placement.planning.lower_bound import bound
 from ovirt_placement.planning.planner import solve
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
@@ -55,7 +55,8 @@ class Found:
 
 
 def moves(*ends: Mapping[str, str]) -> list[Move]:
-    return list(solve(pose(STATE, CLUSTER), Found(*ends), NEVER).moves)
+    *_, found = solve(pose(STATE, CLUSTER), Found(*ends), NEVER)
+    return list(found.moves)
 
 
 def test_an_end_that_is_reached_by_a_detour_alone_gives_way_to_one_found_before_it() -> None:
@@ -68,6 +69,16 @@ def test_an_end_that_is_reached_straight_is_kept() -> None:
     assert moves({"b": "h3", "a": "h2"}, {"a": "h3", "b": "h1"}) == [Move(("a",), "h3"), Move(("b",), "h1")]
 
 
+def test_a_part_of_the_way_that_repairs_nothing_is_not_taken() -> None:
+    """There is no time to find out that no detour brings a VM to a full host, nor who moves for nothing."""
+    state = snapshot(
+        host("h1", free_mb=0), host("h2", free_mb=0), host("h3"), vm("a", "h1", needs_mb=2048), vm("b", "h1"),
+        vm("c", "h2"), group("a", vms="a", hosts_rule=TOGETHER, hosts="h2"),
+    )  # fmt: skip
+    *_, found = solve(pose(state, CLUSTER), Found({"a": "h2", "b": "h3"}), NO_TIME)
+    assert (found.moves, found.proven) == ((), False)
+
+
 @pytest.mark.system
 @pytest.mark.parametrize("seed", [6, 24])
 def test_more_time_makes_no_plan_of_the_greedy_strategy_worse(seed: int) -> None:
@@ -77,7 +88,7 @@ def test_more_time_makes_no_plan_of_the_greedy_strategy_worse(seed: int) -> None
     values = []
     for questions in (50, 150, 500, 1500):
         left = count(questions, -1)
-        solution = solve(problem, Greedy(), Deadline(partial(next, left)))
+        *_, solution = solve(problem, Greedy(), Deadline(partial(next, left)))
         values.append(value(problem, solution.moves))
     assert values == sorted(values, reverse=True)
 
@@ -136,7 +147,7 @@ def test_the_time_is_used_as_long_as_it_helps(
     clock = Clock(busy)
     strategy = Improving(clock, *ENDS, migrations=at_least)
     deadline = Deadline.after(seconds, lambda: clock.now, lambda: clock.worked)
-    solution = solve(pose(WRONG, CLUSTER), strategy, deadline)
+    *_, solution = solve(pose(WRONG, CLUSTER), strategy, deadline)
     assert strategy.asked == asked
     assert sum(len(one.vms) for one in solution.moves) == migrations
     assert solution.proven is (migrations == at_least)

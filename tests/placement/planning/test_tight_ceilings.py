@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import random
-import time
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import combinations, count
@@ -15,9 +14,9 @@ from itertools import combinations, count
 import pytest
 
 from ovirt_placement.model import Snapshot, Vm
-from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.planner import make_plan
 from tests.builders import APART, CLUSTER, group, host, rule, snapshot, vm
+from tests.placement.planning.clocks import of_processor
 
 #: What is counted of a VM: MiB, and CPUs.
 Size = tuple[int, int]
@@ -152,8 +151,7 @@ def test_a_thousand_vms_below_their_ceilings_by_the_fewest_migrations(
         there = [(one.memory_mb, one.vcpus) for one in state.vms if one.host == at]
         least += fewest(there, excess)
     assert least >= 13
-    until = time.process_time() + 20  # so that the plan is as good on a busy machine
-    plan = make_plan(state, CLUSTER, deadline=Deadline(lambda: until - time.process_time()))
+    plan = make_plan(state, CLUSTER, deadline=of_processor(20))
     for step in plan.steps:
         for name in step.vms:
             replay.go(name, step.target)

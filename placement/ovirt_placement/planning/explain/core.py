@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from ovirt_placement.planning.cp_forms import At, Term, ask
@@ -67,7 +68,8 @@ class _Question:
         solver = cp_model.CpSolver()
         solver.parameters.num_workers = 1
         solver.parameters.max_deterministic_time = _WORK
-        solver.parameters.max_time_in_seconds = max(0.01, min(5.0, deadline.seconds_left()))
+        if (left := deadline.seconds_left()) < math.inf:
+            solver.parameters.max_time_in_seconds = max(0.01, left)
         if solver.solve(cp) != cp_model.INFEASIBLE:
             return None
         named = set(solver.sufficient_assumptions_for_infeasibility())

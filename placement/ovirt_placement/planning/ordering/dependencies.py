@@ -214,11 +214,11 @@ class Room:
         return taken_mb
 
     def _lacking(self, host: str, needed_mb: int, waiting: Waiting) -> list[_Share]:
-        """What must be waited for: of what is left behind soonest, as few shares as will do."""
+        """What must be waited for: of what is left behind soonest, as few shares as will do; else all."""
         chosen: list[_Share] = []
         left = [share for share in self._shares.get(host, ()) if share.free_mb]
         offered = _soonest(left, needed_mb, waiting)
-        while needed_mb > 0:
+        while needed_mb > 0 and offered:
             enough = [share for share in offered if share.free_mb >= needed_mb]
             best = min(enough or offered, key=lambda share: share.free_mb if enough else -share.free_mb)
             needed_mb -= best.free_mb
@@ -247,7 +247,8 @@ def _taken(share: _Share, needed_mb: int) -> int:
 def waits(problem: Problem, moves: Sequence[Move]) -> tuple[tuple[int, ...], ...]:
     """Of each move the places of those that it waits for; those that these wait for are left out.
 
-    `moves` are legal one by one in this sequence.
+    `moves` are legal one by one in this sequence; one that is not, as it does not fit, waits for all that
+    leave its target before it.
     """
     travelling = list(_trips(problem, moves))
     waiting = Waiting([sum(problem.memory_mb[vm] for vm in move.vms) for move in moves])
