@@ -29,7 +29,8 @@ from ovirt_placement.planning.assignment.catalogue import OPTIMAL_IS_THERE
 from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.affinity.conflicts import ConflictType, find_conflicts
 from ovirt_placement.rules.affinity.feasibility import Feasibility, judge_groups
-from ovirt_placement.rules.asks import Ask, asks, parts_of
+from ovirt_placement.rules.affinity.groups import tied_parts
+from ovirt_placement.rules.asks import Ask, asks
 from ovirt_placement.rules.constraints import AtMost
 
 # -- Hard groups, placement rules and keys that cannot be satisfied together, as data and in a sentence.
@@ -103,7 +104,9 @@ def _standing(snapshot: Snapshot) -> Snapshot:
 def _judged(snapshot: Snapshot, cluster: str) -> RulesJudged:
     alone = judge_groups(snapshot, cluster)
     mixed = [
-        part for part in parts_of(asks(snapshot, cluster)) if any(one.of_rule or one.of_keys for one in part)
+        part
+        for part in tied_parts(asks(snapshot, cluster))
+        if any(one.of_rule or one.of_keys for one in part)
     ]
     if not mixed:
         return RulesJudged(tuple(_of_groups(snapshot, alone, ())), alone.unknown, ())

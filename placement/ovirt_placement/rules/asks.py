@@ -5,7 +5,7 @@ All hosts of the cluster count as up: the question is what can be satisfied at a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 
 from msgspec.structs import replace
 
@@ -84,22 +84,3 @@ def _of_keys(snapshot: Snapshot, cluster: str, vms: Collection[str]) -> Iterator
         accepted = enduring_hosts(snapshot, vm, settings)
         if accepted is not None and not accepted >= hosts:
             yield Ask(vm, (vm,), (Allowed(accepted & hosts),), of_keys=True)
-
-
-def parts_of(asks: Sequence[Ask]) -> Iterator[tuple[Ask, ...]]:
-    """Those that are tied through common VMs: what one part asks concerns no other."""
-    of_vm: dict[str, list[int]] = {}
-    for number, one in enumerate(asks):
-        for vm in one.vms:
-            of_vm.setdefault(vm, []).append(number)
-    left = dict.fromkeys(range(len(asks)))
-    while left:
-        waiting, found = [next(iter(left))], []
-        while waiting:
-            number = waiting.pop()
-            if number in left:
-                del left[number]
-                found.append(number)
-                for vm in asks[number].vms:
-                    waiting += of_vm.pop(vm, ())
-        yield tuple(asks[number] for number in sorted(found))

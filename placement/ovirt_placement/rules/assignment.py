@@ -1,13 +1,9 @@
 """VMs on hosts as one problem: blocks, their exact assignment, and the bound of the work on it.
 
-Assigns blocks to hosts under memory, CPU, restrictions and mutual exclusion, exactly.
-Greedy first, since it nearly always succeeds; then proofs that nothing can; then a search of
-everything that is left, within a budget.
+Blocks go to hosts under memory, CPU, restrictions and mutual exclusion. Greedy first, since that nearly
+always succeeds; then proofs that nothing can; then a search of everything that is left, within a budget.
 
 One host for each VM and none for two: whether all VMs can be served, and how many can.
-Hopcroft and Karp's way: each round serves as many VMs as shortest chains of exchanges can, side by side.
-Rounds are few (at most about twice the square root of the size), each looks at every choice twice at
-most, and nothing recurses: a thousand VMs that choose among a thousand hosts are quickly matched.
 """
 
 from __future__ import annotations
@@ -293,72 +289,25 @@ def can_all_differ(choices: Sequence[AbstractSet[str]]) -> bool:
 
 def most_served(choices: Sequence[AbstractSet[str]]) -> int:
     """From how many of the choices one can be taken so that no two are the same."""
-    matching = _Matching(choices)
-    while (depths := matching.depths()) is not None:
-        matching.grow(depths)
-    return matching.size
+    holders: dict[str, frozenset[str]] = {}
+    #: Who looked for a free place from here found none, and nobody else will.
+    closed: set[str] = set()
+    for own in sorted(map(frozenset, choices), key=len):
+        _serve(own, holders, closed)
+    return len(holders)
 
 
-class _Matching:
-    """Who, by number, holds which place; the narrowest choice has the first number."""
-
-    def __init__(self, choices: Sequence[AbstractSet[str]]) -> None:
-        self._choices = sorted(choices, key=len)
-        self._places: list[str | None] = [None] * len(choices)
-        self._holders: dict[str, int] = {}
-
-    @property
-    def size(self) -> int:
-        return len(self._holders)
-
-    def depths(self) -> dict[int, int] | None:
-        """How many exchanges lie between somebody unserved and each, no further than to a free place.
-
-        None if no free place can be reached: then nobody else can be served.
-        """
-        layer = dict.fromkeys(self._unserved(), 0)
-        depths: dict[int, int] = {}
-        while layer:
-            depths.update(layer)
-            further: dict[int, int] = {}
-            for number, depth in layer.items():
-                for place in self._choices[number]:
-                    holder = self._holders.get(place)
-                    if holder is None:
-                        return depths
-                    if holder not in depths:
-                        further[holder] = depth + 1
-            layer = further
-        return None
-
-    def grow(self, depths: dict[int, int]) -> None:
-        """Serve as many as such chains of exchanges allow: at least one."""
-        untried = [iter(choice) for choice in self._choices]
-        for number in self._unserved():
-            self._serve(number, depths, untried)
-
-    def _unserved(self) -> list[int]:
-        return [number for number, place in enumerate(self._places) if place is None]
-
-    def _serve(self, start: int, depths: dict[int, int], untried: Sequence[Iterator[str]]) -> None:
-        """Follow one chain after the other, each choice once in a round, to a free place if there is any."""
-        chain = [start]
-        while chain:
-            for place in untried[chain[-1]]:
-                holder = self._holders.get(place)
-                if holder is None:
-                    self._exchange(chain, place)
-                    return
-                if depths.get(holder) == len(chain):
-                    chain.append(holder)
-                    break
-            else:
-                chain.pop()
-
-    def _exchange(self, chain: Sequence[int], free: str) -> None:
-        """The last in the chain takes the free place, each before it the place of the next."""
-        place: str | None = free
-        for number in reversed(chain):
-            if place is not None:
-                self._holders[place] = number
-            place, self._places[number] = self._places[number], place
+def _serve(own: frozenset[str], holders: dict[str, frozenset[str]], closed: set[str]) -> None:
+    """Give one its place by a shortest chain of exchanges, in which each takes the place of the next."""
+    wanted_by: dict[str, tuple[frozenset[str], str | None]] = {}
+    waiting: list[tuple[frozenset[str], str | None]] = [(own, None)]
+    for choice, held in waiting:
+        new = choice.difference(closed).difference(wanted_by)
+        wanted_by |= dict.fromkeys(new, (choice, held))
+        free = next(iter(new.difference(holders)), None)
+        if free is not None:
+            while free is not None:
+                holders[free], free = wanted_by[free]
+            return
+        waiting += [(holders[place], place) for place in new]
+    closed.update(wanted_by)

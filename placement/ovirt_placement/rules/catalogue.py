@@ -30,13 +30,6 @@ def filters_in_force(cluster: Cluster, also: Collection[str] = NO_UNITS) -> tupl
     return (*in_force(cluster, UnitKind.FILTER, also), *ENGINES_OWN)
 
 
-def momentary_constraints(snapshot: Snapshot, cluster_id: str) -> Iterator[Constraint]:
-    """Invariants that hang on the present answers of filters, of the rules in force in a cluster."""
-    for rule in filters_in_force(snapshot.cluster_by_id[cluster_id]):
-        if rule.momentary is not None:
-            yield from rule.momentary(snapshot, cluster_id)
-
-
 def constraints(snapshot: Snapshot, cluster_id: str) -> Iterator[Constraint]:
     """All invariants of the rules of a cluster, hard and soft."""
     for rule in RULES:

@@ -1,12 +1,9 @@
-"""What a rule asks of where VMs run: an invariant that can be checked, and its form for those who compute.
+"""What a rule asks of where VMs run: an invariant that can be checked (BtrPlace calls it a constraint).
 
-What a constraint asks, in the few forms that every part of the planner can compute with.
-A rule says by `Constraint.form` which one it is; the planner knows forms and no rules. What fits none of
-them is planned by asking the constraint alone.
-
-What a rule asks of where VMs run, as something that can be checked (BtrPlace calls it a constraint).
 A rule's file states its invariant and says of any placement whether it is satisfied. Violations, the
-legality of planned migrations and the tests all ask this one checker.
+legality of planned migrations and the tests all ask this one checker. By `Constraint.form` it says which of
+the few forms it is that every part of the planner can compute with: the planner knows forms and no rules.
+What fits none of them is planned by asking the constraint alone.
 """
 
 from __future__ import annotations
@@ -141,7 +138,7 @@ class Constraint(Record, frozen=True, kw_only=True):
 
     def surplus(self, placement: Placement) -> int:
         """How many members must move at least to satisfy it, with room everywhere; 0 if it is."""
-        raise NotImplementedError
+        return len(self.offenders(placement))
 
     def excess(self, placement: Placement) -> int:
         """How far it is from being satisfied, in VMs unless it counts something else; 0 if it is."""

@@ -7,7 +7,7 @@ unit in the selector's table decides in which order it comes upon equal hosts.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.built_in.affinity import score_by_host_groups, score_by_vm_groups
@@ -16,8 +16,7 @@ from ovirt_placement.rules.load import score_by_cpu, score_by_memory
 from ovirt_placement.rules.verdict import Request
 
 
-@dataclass(frozen=True, kw_only=True)
-class EnginesWeight:
+class EnginesWeight(NamedTuple):
     """One of them."""
 
     #: By which a cluster's state knows its factor.
@@ -42,56 +41,16 @@ def _alike_to_each(snapshot: Snapshot, request: Request) -> dict[str, int]:
 
 #: Source: InternalPolicyUnits, InternalClusterPolicies.
 ENGINES_WEIGHTS = (
-    EnginesWeight(
-        name="even_cpu_weight",
-        unit="7db4ab05-81ab-42e8-868a-aee2df483edb",
-        factor=2,
-        scores=score_by_cpu,
-    ),
-    EnginesWeight(
-        name="even_memory_weight",
-        unit="4134247a-9c58-4b9a-8593-530bb9e37c59",
-        factor=1,
-        scores=score_by_memory,
-    ),
-    EnginesWeight(
-        name="preferred_hosts_weight",
-        unit="591cdb81-ba67-45b4-9642-e28f61a97d57",
-        factor=99,
-        scores=score_by_preference,
-    ),
-    EnginesWeight(
-        name="ha_weight",
-        unit="7f262d70-6cac-11e3-981f-0800200c9a66",
-        factor=1,
-        scores=score_by_ha_vms,
-    ),
-    EnginesWeight(
-        name="vm_affinity_weight",
-        unit="84e6ddee-ab0d-42dd-82f0-c297779db567",
-        factor=1,
-        scores=score_by_vm_groups,
-    ),
-    EnginesWeight(
-        name="vm_to_host_weight",
-        unit="427aed70-dae3-48ba-8fe9-a902a9d563c8",
-        factor=20,
-        scores=score_by_host_groups,
-    ),
+    EnginesWeight("even_cpu_weight", "7db4ab05-81ab-42e8-868a-aee2df483edb", 2, score_by_cpu),
+    EnginesWeight("even_memory_weight", "4134247a-9c58-4b9a-8593-530bb9e37c59", 1, score_by_memory),
+    EnginesWeight("preferred_hosts_weight", "591cdb81-ba67-45b4-9642-e28f61a97d57", 99, score_by_preference),
+    EnginesWeight("ha_weight", "7f262d70-6cac-11e3-981f-0800200c9a66", 1, score_by_ha_vms),
+    EnginesWeight("vm_affinity_weight", "84e6ddee-ab0d-42dd-82f0-c297779db567", 1, score_by_vm_groups),
+    EnginesWeight("vm_to_host_weight", "427aed70-dae3-48ba-8fe9-a902a9d563c8", 20, score_by_host_groups),
     # HostedEngineHAClusterWeightPolicyUnit: the scores of hosts, for the engine's own VM alone.
-    EnginesWeight(name="HA", unit="98e92667-6161-41fb-b3fa-34f820ccbc4b", factor=1, scores=_alike),
+    EnginesWeight("HA", "98e92667-6161-41fb-b3fa-34f820ccbc4b", 1, _alike),
     # HighPerformanceCpuPolicyUnit: sockets and cores, for VMs that are pinned or of high performance.
-    EnginesWeight(
-        name="CPU for high performance VMs",
-        unit="71931e14-f0e6-4f91-a7c8-d494a26e3a09",
-        factor=4,
-        scores=_alike_to_each,
-    ),
+    EnginesWeight("CPU for high performance VMs", "71931e14-f0e6-4f91-a7c8-d494a26e3a09", 4, _alike_to_each),
     # CpuAndNumaPinningWeightPolicyUnit: NUMA nodes, for VMs that are pinned to some.
-    EnginesWeight(
-        name="CPU and NUMA pinning compatibility",
-        unit="1b14ac11-20e9-4593-a149-2eb83c60a330",
-        factor=5,
-        scores=_alike,
-    ),
+    EnginesWeight("CPU and NUMA pinning compatibility", "1b14ac11-20e9-4593-a149-2eb83c60a330", 5, _alike),
 )

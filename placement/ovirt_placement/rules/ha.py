@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from fractions import Fraction
@@ -44,27 +43,8 @@ Place = tuple[str, str]
 PARAMETER = "ha_measure"
 
 
-@continued
-def ha_vms_of(snapshot: Snapshot, earlier: Earlier | None) -> Mapping[Place, Sequence[str]]:
-    """Ids of highly available VMs by cluster and host; one on its way counts where it is going (HA2)."""
-    if earlier is None:
-        found: defaultdict[Place, list[str]] = defaultdict(list)
-        for vm in snapshot.vms:
-            if vm.ha:
-                for place in places(snapshot, vm.id):
-                    found[place].append(vm.id)
-        return dict(found)
-    exchanged = dict(ha_vms_of(earlier.snapshot))
-    for name in sorted(earlier.differing(snapshot)):
-        for place in places(earlier.snapshot, name):
-            exchanged[place] = [one for one in exchanged[place] if one != name]
-        for place in places(snapshot, name):
-            exchanged[place] = [*exchanged.get(place, ()), name]
-    return exchanged
-
-
 def places(snapshot: Snapshot, name: str) -> Sequence[Place]:
-    """Cluster and host of a highly available VM; several hosts, if it is on its way to several."""
+    """Cluster and host of a highly available VM; one on its way counts where it is going (HA2)."""
     vm = snapshot.vm_by_id.get(name)
     if vm is None or not vm.ha:
         return ()
@@ -311,10 +291,9 @@ def _targets(snapshot: Snapshot, now: Spread, source: str, vm: Vm) -> tuple[str,
 
 def _movable(snapshot: Snapshot, cluster_id: str, source: str, measure: Measure) -> Iterator[Vm]:
     """The source's highly available VMs that may be migrated now: the largest first, then by id."""
-    vms = [snapshot.vm_by_id[vm] for vm in ha_vms_of(snapshot).get((cluster_id, source), ())]
-    for vm in sorted(vms, key=lambda vm: (-added(snapshot, vm, source, measure), vm.id)):
-        if vm.host == source and may_move(snapshot, vm):
-            yield vm
+    there = snapshot.vms_of_host.get(source, ())
+    vms = [vm for vm in there if vm.ha and vm.cluster == cluster_id and may_move(snapshot, vm)]
+    return iter(sorted(vms, key=lambda vm: (-added(snapshot, vm, source, measure), vm.id)))
 
 
 _FOR_EVER = float("inf")

@@ -36,7 +36,7 @@ def score_by_memory(snapshot: Snapshot, request: Request) -> dict[str, int]:
 
     The memory of VMs that are to be placed counts on every host but their own; huge pages make no difference.
     """
-    vms = [snapshot.vm_by_id[vm] for vm in request.vms if vm in snapshot.vm_by_id]
+    vms = request.known_vms(snapshot)
     hosts = [snapshot.host_by_id[host] for host in request.candidate_hosts if host in snapshot.host_by_id]
     most = max((host.free_mb for host in hosts), default=_NO_HOST)
     return {
@@ -70,7 +70,7 @@ def score_by_cpu(snapshot: Snapshot, request: Request) -> dict[str, int]:
     A host without statistics is as bad as the worst. The load of VMs that are to be placed counts on every
     host but their own.
     """
-    vms = [snapshot.vm_by_id[vm] for vm in request.vms if vm in snapshot.vm_by_id]
+    vms = request.known_vms(snapshot)
     hosts = [snapshot.host_by_id[host] for host in request.candidate_hosts if host in snapshot.host_by_id]
     ratio = decimal_number(request.parameters, _RATIO)
     raw = {host.id: _raw_score(snapshot, host, vms, ratio) for host in hosts if host.cpu_percent is not None}

@@ -104,8 +104,6 @@ class Rule:
     balance: Balance | None = None
     #: Its invariants in a cluster, by the cluster's id.
     constraints: Callable[[Snapshot, str], Iterable[Constraint]] | None = None
-    #: Those that hold for the moment only, since they hang on the filter's answers as things stand.
-    momentary: Callable[[Snapshot, str], Iterable[Constraint]] | None = None
 
     def enabled_in(self, cluster: Cluster) -> bool:
         """Whether the cluster's policy is known to enable our unit; a weight with factor 0 weighs nothing.

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from math import isfinite
 
-from ovirt_placement.model import Snapshot
+from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.names import group_name, host_name, vm_name
 from ovirt_placement.model.record import Record
-from ovirt_placement.model.snapshot import (
-    HOST_STATISTICS,
-    HOST_TAGS,
-    STORED,
-    VM_DETAILS,
-    VM_STATISTICS,
-    Part,
-)
+from ovirt_placement.model.snapshot import HOST_STATISTICS, HOST_TAGS, STORED, VM_DETAILS, VM_STATISTICS, Part
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -111,6 +104,10 @@ class Request(Record, frozen=True):
     #: veto nothing. The engine knows; its own filters have judged by it.
     unconfirmed: frozenset[str] = frozenset()
 
+    def known_vms(self, snapshot: Snapshot) -> list[Vm]:
+        """The VMs that are in the snapshot."""
+        return [snapshot.vm_by_id[vm] for vm in self.vms if vm in snapshot.vm_by_id]
+
 
 class Verdict(Record, frozen=True):
     """Whether a rule admits a host, and why; an accepted host carries notes only."""
@@ -125,6 +122,17 @@ class Verdict(Record, frozen=True):
     def of(cls, host: str, reasons: tuple[Reason, ...], details: object = None) -> Verdict:
         """Accept the host unless one of the reasons is a veto."""
         return cls(host, not any(reason.kind.veto for reason in reasons), reasons, details)
+
+
+def judge_known(
+    snapshot: Snapshot, request: Request, reasons: Callable[[Host], Iterable[Reason]]
+) -> tuple[Verdict, ...]:
+    """Judge each candidate host by itself; of one that is not known nothing is said."""
+    known = snapshot.host_by_id
+    return tuple(
+        Verdict.of(host, tuple(reasons(known[host])) if host in known else ())
+        for host in request.candidate_hosts
+    )
 
 
 class Weight(Record, frozen=True):

@@ -13,7 +13,7 @@ from itertools import combinations_with_replacement
 
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.affinity.groups import UnifiedGroup, hosts, members, unify
+from ovirt_placement.rules.affinity.groups import UnifiedGroup, hosts, members, numbers_by_vm, unify
 from ovirt_placement.rules.assignment import can_all_differ
 
 
@@ -134,8 +134,8 @@ def _opposite_hosts(on_hosts: Sequence[_Flat], *, hard_only: bool) -> Iterator[C
 def _hosts_against_together(on_hosts: Sequence[_Flat], unified: Sequence[UnifiedGroup]) -> Iterator[Conflict]:
     """VMs to run together, of which one is wanted on a host and another off it."""
     positives, negatives = _by_polarity(on_hosts)
-    unified_of = _numbers_by_vm(one.vms for one in unified)
-    negatives_of = _numbers_by_vm(one.vms for one in negatives)
+    unified_of = numbers_by_vm(one.vms for one in unified)
+    negatives_of = numbers_by_vm(one.vms for one in negatives)
     negatives_of_unified = [_near(one.vms, negatives_of) for one in unified]
     for positive in positives:
         near = ((other, at) for at in _near(positive.vms, unified_of) for other in negatives_of_unified[at])
@@ -197,7 +197,7 @@ def _together_against_apart(
     One for each negative group and unified positive group; it blocks saving if the negative group and
     one that holds together are hard (C1).
     """
-    unified_of = _numbers_by_vm(one.vms for one in unified)
+    unified_of = numbers_by_vm(one.vms for one in unified)
     for apart in flat:
         if not apart.group.vms_rule.enabled or apart.group.vms_rule.positive:
             continue
@@ -218,7 +218,7 @@ def _together_against_apart(
 def _opposites_of_a_vm(on_hosts: Sequence[_Flat]) -> Iterator[tuple[_Flat, _Flat]]:
     """Positive and negative groups that have a VM in common."""
     positives, negatives = _by_polarity(on_hosts)
-    negatives_of = _numbers_by_vm(one.vms for one in negatives)
+    negatives_of = numbers_by_vm(one.vms for one in negatives)
     for positive in positives:
         for at in sorted(_near(positive.vms, negatives_of)):
             yield positive, negatives[at]
@@ -228,15 +228,6 @@ def _by_polarity(on_hosts: Sequence[_Flat]) -> tuple[list[_Flat], list[_Flat]]:
     """The positive host groups, and the negative ones."""
     positives = [one for one in on_hosts if one.group.hosts_rule.positive]
     return positives, [one for one in on_hosts if not one.group.hosts_rule.positive]
-
-
-def _numbers_by_vm(groups: Iterable[Iterable[str]]) -> dict[str, list[int]]:
-    """Of each VM the numbers of its groups: few have any in common, and only these need be compared."""
-    found: dict[str, list[int]] = {}
-    for at, vms in enumerate(groups):
-        for vm in vms:
-            found.setdefault(vm, []).append(at)
-    return found
 
 
 def _near(vms: Iterable[str], numbers: Mapping[str, Sequence[int]]) -> set[int]:

@@ -34,9 +34,6 @@ class Together(Constraint, frozen=True, kw_only=True):
         gathering = min(crowds, key=lambda host: (-crowds[host], host))
         return tuple(vm for vm, host in self.running(placement) if host != gathering)
 
-    def surplus(self, placement: Placement) -> int:
-        return len(self.offenders(placement))
-
     def admits(self, vm: str, host: str, placement: Placement) -> bool:
         """Where nobody else runs, or to a host that another member is on or on its way to (F2, F3)."""
         peers = {there for peer in self.vms if peer != vm for there in placement.destinations(peer)}

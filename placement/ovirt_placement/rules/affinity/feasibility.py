@@ -14,7 +14,7 @@ from collections.abc import Set as AbstractSet
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.blocks import Binding, bindings, block_of, by_vm, gather
-from ovirt_placement.rules.affinity.groups import unify
+from ovirt_placement.rules.affinity.groups import numbers_by_vm, tied_parts, unify
 from ovirt_placement.rules.assignment import (
     NOTHING,
     Block,
@@ -137,7 +137,7 @@ def judge_groups(snapshot: Snapshot, cluster_id: str, steps: int = DEFAULT_BUDGE
     budget = Budget(steps)
     contradictions: list[Contradiction] = []
     unknown: list[tuple[str, ...]] = []
-    for part in problem.parts():
+    for part in tied_parts([one for one in bindings(snapshot) if one.group.cluster == cluster_id]):
         try:
             if not problem.holds(part, budget):
                 contradictions.append(problem.smallest(part, budget))
@@ -153,22 +153,6 @@ class _Problem:
             host.id: Resources(memory=host.memory_mb)
             for host in snapshot.hosts_of_cluster.get(cluster_id, ())
         }
-        self._bindings = [one for one in bindings(snapshot) if one.group.cluster == cluster_id]
-
-    def parts(self) -> Iterator[list[Binding]]:
-        """Groups that are tied through common VMs: what one part asks concerns no other."""
-        left = dict.fromkeys(range(len(self._bindings)))
-        of_vm = _numbers_of_vms(self._bindings)
-        while left:
-            waiting = [next(iter(left))]
-            found = []
-            while waiting:
-                number = waiting.pop()
-                if number in left:
-                    del left[number]
-                    found.append(number)
-                    waiting += [near for vm in self._bindings[number].vms for near in of_vm[vm]]
-            yield [self._bindings[number] for number in sorted(found)]
 
     def holds(self, groups: Sequence[Binding], budget: Budget) -> bool:
         """Whether the groups can be satisfied together. Raises `BudgetSpentError`."""
@@ -219,7 +203,7 @@ def _contradiction(groups: Sequence[Binding], *, smallest: bool) -> Contradictio
 
 def _connected(groups: Sequence[Binding], size: int, budget: Budget) -> Iterator[list[Binding]]:
     """All sets of this many groups that hang together: a minimal contradiction always does."""
-    of_vm = _numbers_of_vms(groups)
+    of_vm = numbers_by_vm(one.vms for one in groups)
     near = [{other for vm in group.vms for other in of_vm[vm]} for group in groups]
     seen: set[frozenset[int]] = set()
     waiting = [frozenset({number}) for number in reversed(range(len(groups)))]
@@ -234,12 +218,3 @@ def _connected(groups: Sequence[Binding], size: int, budget: Budget) -> Iterator
             if larger not in seen:
                 seen.add(larger)
                 waiting.append(larger)
-
-
-def _numbers_of_vms(groups: Sequence[Binding]) -> dict[str, list[int]]:
-    """Which of the groups, by number, have a VM."""
-    found: dict[str, list[int]] = {}
-    for number, one in enumerate(groups):
-        for vm in one.vms:
-            found.setdefault(vm, []).append(number)
-    return found

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import floor
 from operator import attrgetter
+from typing import Protocol, TypeVar
 
 from ovirt_placement.lookups.index import once_for_members
 from ovirt_placement.model import AffinityGroup, Cluster, Snapshot, Vm
@@ -141,6 +142,34 @@ def connected(sets: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
     return [tuple(members_of_one) for members_of_one in found.values()]
 
 
+class Tied(Protocol):
+    """What is about some VMs, one at least."""
+
+    @property
+    def vms(self) -> tuple[str, ...]: ...
+
+
+_Tied = TypeVar("_Tied", bound=Tied)
+
+
+def tied_parts(some: Sequence[_Tied]) -> list[tuple[_Tied, ...]]:
+    """Those that are tied through common VMs: what one part asks concerns no other."""
+    part_of = {vm: at for at, vms in enumerate(connected(one.vms for one in some)) for vm in vms}
+    parts: dict[int, list[_Tied]] = {}
+    for one in some:
+        parts.setdefault(part_of[one.vms[0]], []).append(one)
+    return list(map(tuple, parts.values()))
+
+
+def numbers_by_vm(groups: Iterable[Iterable[str]]) -> dict[str, list[int]]:
+    """Of each VM the numbers of its groups: few have any in common, and only these need be compared."""
+    found: dict[str, list[int]] = {}
+    for at, vms in enumerate(groups):
+        for vm in vms:
+            found.setdefault(vm, []).append(at)
+    return found
+
+
 def chained_peers(snapshot: Snapshot, vm: str) -> tuple[str, ...]:
     """The others of a VM's unified hard positive group; none if all of them are in its own groups."""
     unified = hard_positive_group_of(snapshot).get(vm)
@@ -187,3 +216,8 @@ def fixed_point(priority: float) -> int:
     """
     steps = priority * _STEPS_PER_UNIT
     return floor(steps) + (steps - floor(steps) >= _HALF)
+
+
+def worst_first(violated: Iterable[AffinityGroup]) -> tuple[int, ...]:
+    """The priorities of violated groups from the highest down, as the engine compares hosts by them."""
+    return tuple(sorted((fixed_point(group.priority) for group in violated), reverse=True))

@@ -119,9 +119,6 @@ class OnHosts(Constraint, frozen=True, kw_only=True):
         allowed = self.form
         return tuple(vm for vm, host in self.running(placement) if not allowed.right(host))
 
-    def surplus(self, placement: Placement) -> int:
-        return len(self.offenders(placement))
-
     def admits(self, vm: str, host: str, placement: Placement) -> bool:
         return self.form.right(host)
 

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ovirt_placement.model import AffinityGroup, Snapshot
-from ovirt_placement.rules.affinity.groups import GROUP_VIOLATED_HERE, asked_by_groups, fixed_point, groups_of
+from ovirt_placement.rules.affinity.groups import GROUP_VIOLATED_HERE, asked_by_groups, groups_of, worst_first
 from ovirt_placement.rules.affinity.host_groups import OnHosts, listed_hosts, on_and_off_hosts
-from ovirt_placement.rules.ranks import ranked
+from ovirt_placement.rules.ranks import competition_ranks, ranked
 from ovirt_placement.rules.rule import Rule, UnitKind
 from ovirt_placement.rules.verdict import Reason, Request, Weight
 
@@ -26,7 +26,7 @@ def rank_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
         rules = [group for group in groups_of(snapshot).get(vm, ()) if group.hosts_rule.soft]
         if rules:
             violated = {host: tuple(_violated(snapshot, rules, host)) for host in request.candidate_hosts}
-            sums.update(_better_hosts(violated))
+            sums.update(competition_ranks({host: worst_first(groups) for host, groups in violated.items()}))
             for host, groups in violated.items():
                 reasons[host] += tuple(
                     Reason(GROUP_VIOLATED_HERE, group.id, number=group.priority) for group in groups
@@ -38,21 +38,6 @@ def _violated(snapshot: Snapshot, rules: list[AffinityGroup], host: str) -> Iter
     for group in rules:
         if (host in listed_hosts(snapshot, group)) is not group.hosts_rule.positive:
             yield group
-
-
-def _better_hosts(violated: dict[str, tuple[AffinityGroup, ...]]) -> dict[str, int]:
-    """How many hosts are strictly better than each."""
-    priorities = {
-        host: tuple(sorted((fixed_point(group.priority) for group in groups), reverse=True))
-        for host, groups in violated.items()
-    }
-    crowd = Counter(priorities.values())
-    better = {}
-    ahead = 0
-    for burden in sorted(crowd):
-        better[burden] = ahead
-        ahead += crowd[burden]
-    return {host: better[burden] for host, burden in priorities.items()}
 
 
 def soft_constraints(snapshot: Snapshot, cluster_id: str) -> Iterator[OnHosts]:

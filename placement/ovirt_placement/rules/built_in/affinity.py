@@ -30,7 +30,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from ovirt_placement.model import AffinityGroup, Snapshot
-from ovirt_placement.rules.affinity.groups import fixed_point
+from ovirt_placement.rules.affinity.groups import worst_first
 from ovirt_placement.rules.affinity.host_groups import hard_host_groups_of, legacy_groups, refusals
 from ovirt_placement.rules.built_in.weights import summed
 from ovirt_placement.rules.placement import destinations
@@ -119,22 +119,19 @@ def _peers(
 
     Of positive groups, the first on each host is enough: large ones are asked about again and again.
     """
-    found: defaultdict[str, list[Reason]] = defaultdict(list)
-    first = snapshot.vm_by_id.get(vms[0]) if vms else None
-    cluster = first.cluster if first is not None else None
+    found: dict[str, list[Reason]] = {}
     for group in groups:
-        if group.vms_rule.positive is positive:
-            for peer in snapshot.group_vms[group.id]:
-                for host in seen_on(snapshot, peer, cluster) if peer not in vms else ():
-                    if positive and host in found:
-                        continue
-                    kind = _wish(snapshot, vms[0], peer) if positive else ENGINE_WANTS_APART
-                    found[host].append(Reason(kind, group.id, peer, host))
-    return dict(found)
-
-
-def _wish(snapshot: Snapshot, vm: str, peer: str) -> ReasonKind:
-    return ENGINE_WANTS_FOREIGN_PEER if _foreign(snapshot, vm, peer) else ENGINE_WANTS_PEER
+        if group.vms_rule.positive is not positive:
+            continue
+        for host, peers in peers_by_host(snapshot, group, vms).items():
+            if not positive:
+                reasons = [Reason(ENGINE_WANTS_APART, group.id, peer, host) for peer in peers]
+                found.setdefault(host, []).extend(reasons)
+            elif host not in found:
+                is_foreign = _foreign(snapshot, vms[0], peers[0])
+                kind = ENGINE_WANTS_FOREIGN_PEER if is_foreign else ENGINE_WANTS_PEER
+                found[host] = [Reason(kind, group.id, peers[0], host)]
+    return found
 
 
 def _foreign(snapshot: Snapshot, vm: str, peer: str) -> bool:
@@ -232,14 +229,10 @@ def _burden(
     snapshot: Snapshot, groups: dict[str, AffinityGroup], here: Mapping[str, Sequence[str]]
 ) -> Burden:
     """The burden of a host with these peers of each group."""
-    violated = [
-        fixed_point(group.priority)
-        for name, group in groups.items()
-        if (name in here) is not group.vms_rule.positive
-    ]
+    violated = (group for name, group in groups.items() if (name in here) is not group.vms_rule.positive)
     joined = {vm for name, peers in here.items() if groups[name].vms_rule.positive for vm in peers}
     fixed = sum(vm not in snapshot.pending_hosts and not snapshot.vm_by_id[vm].movable for vm in joined)
-    return tuple(sorted(violated, reverse=True)), -fixed, -len(joined)
+    return worst_first(violated), -fixed, -len(joined)
 
 
 def score_by_host_groups(snapshot: Snapshot, request: Request) -> dict[str, int]:
@@ -249,18 +242,13 @@ def score_by_host_groups(snapshot: Snapshot, request: Request) -> dict[str, int]
 
 def ranks_for(snapshot: Snapshot, vm: str, hosts: Sequence[str]) -> dict[str, int]:
     """For one VM, the best first: 1, and how many hosts violate soft groups of less priority or fewer."""
-    listed = [
-        (snapshot.group_hosts[group.id], group.hosts_rule.positive, fixed_point(group.priority))
-        for group in snapshot.groups_of_vm.get(vm, ())
-        if group.hosts_rule.soft
-    ]
+    soft = [group for group in snapshot.groups_of_vm.get(vm, ()) if group.hosts_rule.soft]
     return competition_ranks(
         {
-            host: tuple(
-                sorted(
-                    (priority for its, positive, priority in listed if (host in its) is not positive),
-                    reverse=True,
-                )
+            host: worst_first(
+                group
+                for group in soft
+                if (host in snapshot.group_hosts[group.id]) is not group.hosts_rule.positive
             )
             for host in hosts
         }

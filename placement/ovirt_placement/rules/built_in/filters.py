@@ -45,6 +45,7 @@ from ovirt_placement.rules.verdict import (
     ReasonKind,
     Request,
     Verdict,
+    judge_known,
     unread,
     whole_number,
 )
@@ -53,13 +54,10 @@ HOST_NOT_UP = ReasonKind("host_not_up", "is not up", veto=True)
 
 
 def filter_by_status(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
-    """Refuse hosts that are not up; of one that is not known nothing is said here."""
-
-    def reasons(host: str) -> tuple[Reason, ...]:
-        known = snapshot.host_by_id.get(host)
-        return () if known is None or known.up else (Reason(HOST_NOT_UP, host=host),)
-
-    return tuple(Verdict.of(host, reasons(host)) for host in request.candidate_hosts)
+    """Refuse hosts that are not up."""
+    return judge_known(
+        snapshot, request, lambda host: () if host.up else (Reason(HOST_NOT_UP, host=host.id),)
+    )
 
 
 STATUS_FILTER = Rule(
@@ -92,9 +90,8 @@ def filter_by_memory(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...
 
     Source: MemoryPolicyUnit.
     """
-    vms = [snapshot.vm_by_id[vm] for vm in request.vms if vm in snapshot.vm_by_id]
+    vms = request.known_vms(snapshot)
     asking = [vm for vm in vms if vm.status != "paused"]
-
     late = tuple(Reason(NOT_KNOWN_YET, status=why) for why in unread(snapshot, HOST_STATISTICS))
 
     def reasons(host_id: str) -> tuple[Reason, ...]:
@@ -139,15 +136,8 @@ OTHERS_OWN_CPUS = ReasonKind(
 
 def filter_by_cpus(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     """Refuse hosts with fewer CPUs to share than any of the requested VMs has, or any VM there."""
-    vms = [snapshot.vm_by_id[vm] for vm in request.vms if vm in snapshot.vm_by_id]
-
-    def reasons(host_id: str) -> tuple[Reason, ...]:
-        host = snapshot.host_by_id.get(host_id)
-        if host is None or not vms:
-            return ()
-        return tuple(_reasons(snapshot, host, vms))
-
-    return tuple(Verdict.of(host, reasons(host)) for host in request.candidate_hosts)
+    vms = request.known_vms(snapshot)
+    return judge_known(snapshot, request, lambda host: _reasons(snapshot, host, vms) if vms else ())
 
 
 def _reasons(snapshot: Snapshot, host: Host, vms: Sequence[Vm]) -> Iterator[Reason]:
@@ -173,22 +163,20 @@ def _reasons(snapshot: Snapshot, host: Host, vms: Sequence[Vm]) -> Iterator[Reas
 
 def filter_by_pinning(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     """Refuse hosts that cannot give requested VMs CPUs of their own, or that give some away already."""
-    vms = [snapshot.vm_by_id[vm] for vm in request.vms if vm in snapshot.vm_by_id]
+    vms = request.known_vms(snapshot)
     resized = next((vm.id for vm in vms if vm.cpu_pinning == RESIZED), None)
     exclusive = next((vm.id for vm in vms if is_exclusive(vm)), None)
 
-    def reasons(host_id: str) -> tuple[Reason, ...]:
-        host = snapshot.host_by_id.get(host_id)
-        if host is None or (resized is None and exclusive is None):
-            return ()
+    def reasons(host: Host) -> Iterator[Reason]:
+        if resized is None and exclusive is None:
+            return
         cpus = given_away(snapshot, host, vms)
         if cpus is None:
-            return (Reason(NO_CPUS_OF_ITS_OWN, vm=exclusive, host=host_id),)
-        if resized is not None and cpus.taken(threads=True):
-            return (Reason(OTHERS_OWN_CPUS, vm=resized, host=host_id),)
-        return ()
+            yield Reason(NO_CPUS_OF_ITS_OWN, vm=exclusive, host=host.id)
+        elif resized is not None and cpus.taken(threads=True):
+            yield Reason(OTHERS_OWN_CPUS, vm=resized, host=host.id)
 
-    return tuple(Verdict.of(host, reasons(host)) for host in request.candidate_hosts)
+    return judge_known(snapshot, request, reasons)
 
 
 def _cores(vm: Vm) -> int:
@@ -292,15 +280,13 @@ PINNED_ELSEWHERE = ReasonKind(
 
 def filter_by_pins(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     """Refuse hosts that a requested VM is not bound to."""
-    vms = [snapshot.vm_by_id[vm] for vm in request.vms if vm in snapshot.vm_by_id]
+    vms = request.known_vms(snapshot)
     bound = [(vm.id, hosts) for vm in vms if (hosts := vm.bound_to) is not None]
 
-    def reasons(host: str) -> tuple[Reason, ...]:
-        if host not in snapshot.host_by_id:
-            return ()
-        return tuple(Reason(PINNED_ELSEWHERE, vm=vm) for vm, hosts in bound if host not in hosts)
+    def reasons(host: Host) -> Iterator[Reason]:
+        return (Reason(PINNED_ELSEWHERE, vm=vm) for vm, hosts in bound if host.id not in hosts)
 
-    return tuple(Verdict.of(host, reasons(host)) for host in request.candidate_hosts)
+    return judge_known(snapshot, request, reasons)
 
 
 def _bound_to(snapshot: Snapshot, vm: str) -> frozenset[str] | None:
@@ -325,8 +311,7 @@ FLAGS_NOT_READ = ReasonKind(
 
 def note_flags(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     """Say of each other host what is not known of a VM that runs with its host's own CPU."""
-    known = (snapshot.vm_by_id[vm] for vm in request.vms if vm in snapshot.vm_by_id)
-    moving = [vm for vm in known if vm.host_passthrough and vm.host is not None]
+    moving = [vm for vm in request.known_vms(snapshot) if vm.host_passthrough and vm.host is not None]
 
     def notes(host: str) -> tuple[Reason, ...]:
         return tuple(Reason(FLAGS_NOT_READ, vm=vm.id, host=host) for vm in moving if vm.host != host)

@@ -37,8 +37,7 @@ _NOT_PREFERRED = 10_000
 
 def score_by_preference(snapshot: Snapshot, request: Request) -> dict[str, int]:
     """The engine's weight of each candidate host: the smaller, the better; none if no VM is down."""
-    vms = (snapshot.vm_by_id[vm] for vm in request.vms if vm in snapshot.vm_by_id)
-    return summed(of_vm(vm, request.candidate_hosts) for vm in vms)
+    return summed(of_vm(vm, request.candidate_hosts) for vm in request.known_vms(snapshot))
 
 
 def of_vm(vm: Vm, hosts: Sequence[str]) -> dict[str, int]:
@@ -57,7 +56,7 @@ _SCALE_DOWN = "ScaleDown"
 def score_by_ha_vms(snapshot: Snapshot, request: Request) -> dict[str, int]:
     """The engine's weight of each candidate host: the smaller, the better."""
     scale_down = max(1, whole_number(request.parameters, _SCALE_DOWN, 1))
-    vms = (snapshot.vm_by_id[vm] for vm in request.vms if vm in snapshot.vm_by_id)
+    vms = request.known_vms(snapshot)
     return summed(_of_vm(snapshot, vm, request.candidate_hosts, scale_down) for vm in vms)
 
 

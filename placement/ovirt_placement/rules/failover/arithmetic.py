@@ -19,13 +19,7 @@ from ovirt_placement.rules.assignment import (
 )
 from ovirt_placement.rules.cpus import cores_of
 from ovirt_placement.rules.failover.blocks import Combining, blocks_of
-from ovirt_placement.rules.failover.outcomes import (
-    Loss,
-    Outcome,
-    Survival,
-    Unknown,
-    protected,
-)
+from ovirt_placement.rules.failover.outcomes import Loss, Outcome, Survival, Unknown, protected
 
 #: Steps for the search of one set, so that one hard set does not leave all others unjudged.
 SEARCH_BUDGET = 400_000

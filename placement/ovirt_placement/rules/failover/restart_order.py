@@ -7,10 +7,10 @@ the priorities it cannot be: the engine goes by these.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from heapq import heapify, heappop, heappush
+from graphlib import TopologicalSorter
+from heapq import heappop, heappush
 from itertools import groupby
 
 from ovirt_placement.lookups.index import once_whatever_is_pending
@@ -92,23 +92,17 @@ class RestartOrder:
         """VMs of one priority, the first that may restart always next."""
         if not any(vm in self._after for vm in vms):
             return vms
-        own = frozenset(vms)
-        waits = {vm: set(self._before(vm, own)) for vm in vms}
-        behind: defaultdict[str, list[str]] = defaultdict(list)
-        for vm, others in waits.items():
-            for one in others:
-                behind[one].append(vm)
-        place = {vm: number for number, vm in enumerate(vms)}
-        free = [number for vm, number in place.items() if not waits[vm]]
-        heapify(free)
+        own, place = frozenset(vms), {vm: number for number, vm in enumerate(vms)}
+        waiting = TopologicalSorter({vm: self._before(vm, own) for vm in vms})
+        waiting.prepare()
+        free: list[int] = []
         found = []
-        while free:
+        while waiting.is_active():
+            for vm in waiting.get_ready():
+                heappush(free, place[vm])
             vm = vms[heappop(free)]
             found.append(vm)
-            for one in behind[vm]:
-                waits[one].discard(vm)
-                if not waits[one]:
-                    heappush(free, place[one])
+            waiting.done(vm)
         return found
 
     def _before(self, vm: str, vms: AbstractSet[str]) -> frozenset[str]:

@@ -30,7 +30,12 @@ class OnAcceptedHosts(OnHosts, frozen=True, kw_only=True):
 
 
 def on_accepted_hosts(snapshot: Snapshot, cluster: str) -> Iterator[OnAcceptedHosts]:
-    """One for each VM that may be migrated and would not be let in again where it runs."""
+    """One for each VM that may be migrated and would not be let in again where it runs.
+
+    None where the cluster's policy has no filter by keys.
+    """
+    if not KEY_FILTER.enabled_in(snapshot.cluster_by_id[cluster]):
+        return
     hosts = tuple(host.id for host in snapshot.hosts_of_cluster.get(cluster, ()) if host.up)
     parameters = snapshot.cluster_by_id[cluster].scheduling_properties
     for vm in snapshot.vms:
@@ -76,7 +81,6 @@ KEY_FILTER = Rule(
     reads=frozenset((HOST_STATISTICS,)),
     filter=filter_by_keys,
     depends_on=Dependence(scope=Scope.HOST, only_narrows=_only_narrows),
-    momentary=on_accepted_hosts,
 )
 
 

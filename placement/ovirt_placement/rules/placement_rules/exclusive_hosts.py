@@ -38,9 +38,6 @@ class ExclusiveHosts(PlacementConstraint, frozen=True, kw_only=True):
     def offenders(self, placement: Placement) -> tuple[str, ...]:
         return tuple(vm for vm, host in self.running(placement) if host in self.hosts)
 
-    def surplus(self, placement: Placement) -> int:
-        return len(self.offenders(placement))
-
     def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NOBODY) -> Judge:
         return lambda host: Against(HOST_IS_EXCLUSIVE) if host in self.hosts else None
 

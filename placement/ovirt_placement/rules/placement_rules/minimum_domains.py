@@ -14,13 +14,7 @@ from ovirt_placement.model.amounts import counted
 from ovirt_placement.rules.constraints import AtLeast
 from ovirt_placement.rules.placement import Placement
 from ovirt_placement.rules.placement_rules.domains import InDomains, count_others
-from ovirt_placement.rules.placement_rules.kind import (
-    NOBODY,
-    Against,
-    Judge,
-    PlacementKind,
-    common,
-)
+from ovirt_placement.rules.placement_rules.kind import NOBODY, Against, Judge, PlacementKind, common
 from ovirt_placement.rules.placement_rules.members import Resolved
 from ovirt_placement.rules.verdict import ReasonKind
 

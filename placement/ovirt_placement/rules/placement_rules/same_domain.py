@@ -12,13 +12,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.constraints import OnePlace
 from ovirt_placement.rules.placement import Placement
 from ovirt_placement.rules.placement_rules.domains import HOST_IN_NO_DOMAIN, InDomains
-from ovirt_placement.rules.placement_rules.kind import (
-    NOBODY,
-    Against,
-    Judge,
-    PlacementKind,
-    common,
-)
+from ovirt_placement.rules.placement_rules.kind import NOBODY, Against, Judge, PlacementKind, common
 from ovirt_placement.rules.placement_rules.members import Resolved
 from ovirt_placement.rules.verdict import ReasonKind
 
@@ -47,9 +41,6 @@ class SameDomain(InDomains, frozen=True, kw_only=True):
             for vm, host in self.running(placement)
             if gathering is None or self.domain_of.get(host) != gathering
         )
-
-    def surplus(self, placement: Placement) -> int:
-        return len(self.offenders(placement))
 
     def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NOBODY) -> Judge:
         """Against domains without another member, where one is in any; within its own a member may move."""

@@ -22,13 +22,7 @@ from ovirt_placement.rules.placement_rules.domains import (
     count_others,
     eligible_domains,
 )
-from ovirt_placement.rules.placement_rules.kind import (
-    NOBODY,
-    Against,
-    Judge,
-    PlacementKind,
-    common,
-)
+from ovirt_placement.rules.placement_rules.kind import NOBODY, Against, Judge, PlacementKind, common
 from ovirt_placement.rules.placement_rules.members import Resolved
 from ovirt_placement.rules.verdict import ReasonKind
 

@@ -18,7 +18,8 @@ from ovirt_placement.model import (
     Snapshot,
 )
 from ovirt_placement.planning.explain.contradictions import Contradiction, Judgement, Question, Work, judge
-from ovirt_placement.rules.asks import asks, parts_of
+from ovirt_placement.rules.affinity.groups import tied_parts
+from ovirt_placement.rules.asks import asks
 from ovirt_placement.rules.placement_rules.in_force import KINDS
 from tests.builders import APART, CLUSTER, DISABLED, TOGETHER, cluster, group, host, rule, snapshot, vm
 from tests.examples import examples
@@ -36,7 +37,7 @@ Piece = AffinityGroup | PlacementRule | str
 
 
 def judged(state: Snapshot, work: float = 100.0) -> Judgement:
-    return judge(state, CLUSTER, parts_of(asks(state, CLUSTER)), work)
+    return judge(state, CLUSTER, tied_parts(asks(state, CLUSTER)), work)
 
 
 def names(one: Contradiction) -> list[str]:
