@@ -25,8 +25,7 @@ from ovirt_placement.rules.placement_rules.in_force import (
 )
 from ovirt_placement.rules.placement_rules.kind import RESTART_AFTER
 from ovirt_placement.rules.placement_rules.members import Resolved, resolved_rules
-from ovirt_placement.rules.placement_rules.restart_order import not_waiting, why_circular
-from ovirt_placement.rules.placement_rules.validation import rule_problems
+from ovirt_placement.rules.placement_rules.restart_order import not_waiting, rule_problems, why_circular
 
 if TYPE_CHECKING:
     from ovirt_placement.store.placement_rules import RuleChange, SetRule

@@ -1,17 +1,15 @@
 """CPUs of hosts: how busy they are, and those that VMs have for themselves, as the engine counts them.
 
-How busy the CPUs of hosts are, as the engine counts it: in percent of one CPU, and in whole numbers.
-A CPU is a core, or a thread where the cluster counts threads as cores. What each single CPU of a host does is
-not known here: the engine, which may know, takes the use of the whole host where it does not.
+How busy they are is in percent of one CPU, and in whole numbers. A CPU is a core, or a thread where the
+cluster counts threads as cores. What each single CPU of a host does is not known here: the engine, which may
+know, takes the use of the whole host where it does not.
 
-Source: the engine's HostCpuLoadHelper.
+CPUs that VMs have for themselves the engine hands out socket by socket, the freest first: a virtual core goes
+onto threads of one core, and virtual sockets are kept whole. Which CPUs running VMs were given is not shown
+with them: they are handed out here again, in the order of ids, as the engine would.
 
-CPUs that VMs have for themselves: how many of a host's are left, and whether more can be given away.
-The engine hands them out socket by socket, the freest first: a virtual core goes onto threads of one core,
-and virtual sockets are kept whole. Which CPUs running VMs were given is not shown with them: they are handed
-out here again, in the order of ids, as the engine would.
-
-Source: VdsCpuUnitPinningHelper and VdsCpuUnit; CPUPolicyUnit and CpuPinningPolicyUnit count by them.
+Source: HostCpuLoadHelper; VdsCpuUnitPinningHelper and VdsCpuUnit, by which CPUPolicyUnit and
+CpuPinningPolicyUnit count.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""The engine's own enforcer: which VMs it would migrate, in its order, and where a move is a gain.
+"""The engine's own enforcer: which VMs it would migrate, who before whom, and where a move is a gain.
 
-The VMs that the engine's own enforcer would migrate, in its order: who is tried before whom.
 Families come before priorities: hard host rules, hard VM rules, soft host rules, soft VM rules. Where the
 engine errs it is not followed: a pinned member keeps only its own place in a negative group, and of two
 families the one that the policy weighs more decides whether a soft move is a gain (docs/enforcer.md).

@@ -1,27 +1,15 @@
-"""The engine's own filters and weights of affinity groups, which stand next to our units.
+"""The engine's own filters and weights of affinity groups.
 
-Where the engine's own units for groups of VMs see the other members of a group.
-Source: VmAffinityFilterPolicyUnit and VmAffinityWeightPolicyUnit: of running VMs they ask for those of the
-cluster of the VM that is scheduled (`getAllRunningByCluster`); pending ones stand in their place, and have no
-cluster.
+Its filters stand next to ours: what is planned must pass both. VmAffinityGroups sees no chains: only VMs that
+share a group count, a VM on its way only where it is going, and none that runs in another cluster. For
+VmToHostsAffinityGroups a positive group without hosts shuts out every host; for ours it is not configured.
 
-The engine's own filter VmAffinityGroups, which stands next to our `AffinityFilter` and sees no chains.
-Only VMs that share a group count, and a VM on its way counts only where it is going. One that runs in another
-cluster is not seen. What is planned must pass this filter as well as ours.
+In place of its weights ours stand. VmAffinityGroups counts all enabled groups, hard and soft alike, whatever
+their cluster, and takes pending members to be movable; the weights of several VMs are added.
 
-Source: VmAffinityFilterPolicyUnit.
-
-The engine's own filter VmToHostsAffinityGroups: a positive group without hosts shuts out every host.
-It stands next to our `HostAffinityFilter`, for which such a group is not configured. What is planned must
-pass this filter as well as ours.
-
-The engine's own weight VmAffinityGroups, in whose place our `SoftAffinityWeight` stands.
-Source: VmAffinityWeightPolicyUnit. All enabled groups count, hard and soft alike, whatever their cluster; of
-their members those that run in the cluster of the VM, and pending ones, which the engine takes to be
-movable.
-
-The engine's own weight VmToHostsAffinityGroups, in whose place our `HostAffinityWeight` stands.
-Source: VmToHostAffinityWeightPolicyUnit. The weights of several VMs are added.
+Source: VmAffinityFilterPolicyUnit, VmAffinityWeightPolicyUnit (of running VMs they ask for those of the
+cluster of the VM that is scheduled, by `getAllRunningByCluster`; pending ones stand in their place, and have
+no cluster), VmToHostAffinityWeightPolicyUnit.
 """
 
 from __future__ import annotations

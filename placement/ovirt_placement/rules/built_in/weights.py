@@ -1,13 +1,10 @@
 """Weights of the engine for a VM's own hosts and for HA reservation; how weights add up.
 
-How weights that the engine asks for VM by VM become one: they are added, host by host.
-Source: PolicyUnitImpl.score of a group of VMs. The sums come in the order of a HashMap.
+PreferredHosts: a VM that starts goes to a host of its own list, if there is one, whether or not it may be
+migrated. OptimalForHaReservation, in whose place our `HaReservationWeight` stands: the VM itself counts where
+it runs, and pending VMs do not count.
 
-The engine's weight PreferredHosts: a VM that starts goes to a host of its own list, if there is one.
-Source: PreferredHostsWeightPolicyUnit. Whether the VM may be migrated makes no difference.
-
-The engine's own weight OptimalForHaReservation, in whose place our `HaReservationWeight` stands.
-Source: HaReservationWeightPolicyUnit. The VM itself counts where it runs, and pending VMs do not count.
+Source: PreferredHostsWeightPolicyUnit, HaReservationWeightPolicyUnit.
 """
 
 from __future__ import annotations
@@ -23,7 +20,10 @@ from ovirt_placement.rules.verdict import Request, whole_number
 
 
 def summed(weights: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """The sum of the weights of several VMs, in the order in which the engine goes on with them."""
+    """The sum of the weights of several VMs by host, in the order in which the engine goes on with them.
+
+    Source: PolicyUnitImpl.score of a group of VMs, which sums in a HashMap.
+    """
     order, sums = KeyOrder(), Counter[str]()
     for of_one in weights:
         for host, weight in of_one.items():

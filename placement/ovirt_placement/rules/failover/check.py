@@ -1,6 +1,5 @@
-"""Whether the highly available VMs of a cluster survive the failure of any few hosts.
+"""Whether the highly available VMs of a cluster survive the failure of any few hosts, exactly.
 
-Whether the highly available VMs of a cluster survive the failure of any few hosts, exactly.
 "Safe" means that starts are let through: for every failure there is an order of starts of which each passes
 every filter. "Unsafe" means that there is none. What the engine's own check would say, were it exact, is
 another question.

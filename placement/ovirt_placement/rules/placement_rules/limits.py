@@ -1,13 +1,10 @@
 """Limits of how many VMs, or sets of them, share a host or a failure domain.
 
-At most k per host. Invariant: no host runs more than `most` members.
-Source: Nova's `max_server_per_host`.
+At most k per host, or per failure domain: none runs more than `most` members. A host that is in no domain is
+one by itself. Source: Nova's `max_server_per_host`.
 
-At most k per failure domain. Invariant: no domain runs more than `most` members.
-A host that is in no domain is one by itself.
-
-Set against set. Invariant: no host runs members of both sets; members of one set may share hosts.
-A VM that is in both sets counts for the first. Source: BtrPlace's Split.
+Set against set: no host runs members of both sets; members of one set may share hosts. A VM that is in both
+sets counts for the first. Source: BtrPlace's Split.
 """
 
 from __future__ import annotations

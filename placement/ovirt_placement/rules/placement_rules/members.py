@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 from ovirt_placement.lookups.called import WILDCARD, UnmatchedName, begins, called, fits, unmatched
@@ -84,12 +85,12 @@ def _resolved(names: _Names, rule: PlacementRule) -> Resolved:
         faults.refuse("cluster", rule.cluster, clusters, (one.name for one in names.snapshot.clusters))
         return Resolved(rule, None, unmatched=tuple(faults.unmatched), unclear=tuple(faults.unclear))
     cluster = clusters[0].id
-    hosts = frozenset(names.hosts(rule.hosts, cluster, faults))
+    hosts = frozenset(names.meant(names.hosts, rule.hosts, cluster, faults))
     return Resolved(
         rule,
         cluster,
-        tuple(names.vms(rule.vms, cluster, faults)),
-        tuple(names.vms(rule.other_vms, cluster, faults)),
+        tuple(names.meant(names.vms, rule.vms, cluster, faults)),
+        tuple(names.meant(names.vms, rule.other_vms, cluster, faults)),
         hosts,
         names.domains(rule, cluster, faults),
         tuple(faults.unmatched),
@@ -118,56 +119,61 @@ class _Faults:
             self.miss(kind, word, known)
 
 
+@dataclass(frozen=True, eq=False)
+class _Kind:
+    """VMs or hosts: what they are called, and where they are looked up."""
+
+    noun: str
+    of: SearchOf
+    #: What says whether their tags have been read.
+    tags: Part
+    known: Mapping[str, Vm] | Mapping[str, Host]
+    of_group: Mapping[str, tuple[str, ...]]
+
+
 class _Names:
     """What words mean in a snapshot."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
+        self.vms = _Kind("VM", "vms", VM_DETAILS, snapshot.vm_by_id, snapshot.group_vms)
+        self.hosts = _Kind("host", "hosts", HOST_TAGS, snapshot.host_by_id, snapshot.group_hosts)
+        self._by_tag: dict[_Kind, Mapping[str, Sequence[str]]] = {}
 
-    def vms(self, words: Iterable[str], cluster: str, faults: _Faults) -> Iterable[str]:
-        """Ids of VMs of the cluster, each once, in the order of the words; what is wrong is noted."""
+    def meant(self, kind: _Kind, words: Iterable[str], cluster: str, faults: _Faults) -> Iterable[str]:
+        """Ids of those of the cluster, each once, in the order of the words; what is wrong is noted."""
         found: dict[str, None] = {}
         for word in words:
             if word.startswith(_SEVERAL):
-                meant = self._several_vms(word, cluster, faults)
+                meant = self._several(kind, word, cluster, faults)
             else:
-                here = self._vms_called.get((cluster, word)) or self._fitting_vms(cluster, word)
+                here, others = self._called(kind, word, cluster)
                 if len(here) != 1 and WILDCARD not in word:
-                    faults.refuse("VM", word, here, (vm.name for vm in self._vms_of[cluster]))
+                    faults.refuse(kind.noun, word, here, (one.name for one in others))
                     here = ()
                 elif not here:
-                    faults.miss("VM", word)
-                meant = [vm.id for vm in here]
-            own = [vm for vm in meant if self.snapshot.vm_by_id[vm].cluster == cluster]
+                    faults.miss(kind.noun, word)
+                meant = [one.id for one in here]
+            own = [one for one in meant if kind.known[one].cluster == cluster]
             if meant and not own:
-                faults.miss(f"VM of cluster {self._cluster(cluster)}", word)
+                faults.miss(f"{kind.noun} of cluster {self._cluster(cluster)}", word)
             found.update(dict.fromkeys(own))
         return found
 
-    def hosts(self, words: Iterable[str], cluster: str, faults: _Faults) -> Iterable[str]:
-        """The same of hosts."""
-        found: dict[str, None] = {}
-        for word in words:
-            if word.startswith(_SEVERAL):
-                meant = self._several_hosts(word, cluster, faults)
-            else:
-                here = called(word, self.snapshot.hosts)
-                if len(here) != 1 and WILDCARD not in word:
-                    faults.refuse("host", word, here, (host.name for host in self.snapshot.hosts))
-                    here = []
-                elif not here:
-                    faults.miss("host", word)
-                meant = [host.id for host in here]
-            own = [host for host in meant if self.snapshot.host_by_id[host].cluster == cluster]
-            if meant and not own:
-                faults.miss(f"host of cluster {self._cluster(cluster)}", word)
-            found.update(dict.fromkeys(own))
-        return found
+    def _called(
+        self, kind: _Kind, word: str, cluster: str
+    ) -> tuple[Sequence[Vm | Host], Iterable[Vm | Host]]:
+        """Those of an id, a name or a pattern, VMs in the cluster alone; and whom a word could have meant."""
+        if kind is self.hosts:
+            return called(word, self.snapshot.hosts), self.snapshot.hosts
+        others = self._vms_of[cluster]
+        fitting = [vm for vm in others if fits(word, vm.name)] if WILDCARD in word else ()
+        return self._vms_called.get((cluster, word)) or fitting, others
 
     def domains(self, rule: PlacementRule, cluster: str, faults: _Faults) -> Mapping[str, str]:
         """The domain of each host of the cluster: those that are listed, then those that tags name."""
-        listed = [(one.name, self.hosts(one.hosts, cluster, faults)) for one in rule.domains]
-        tagged = self._tagged(cluster)
+        listed = [(one.name, self.meant(self.hosts, one.hosts, cluster, faults)) for one in rule.domains]
+        tagged = self._hosts_by_tag(cluster)
         found: dict[str, str] = {}
         for prefix in rule.domain_tags:
             if HOST_TAGS not in self.snapshot.unread and not any(begins(prefix, tag) for tag in tagged):
@@ -194,51 +200,36 @@ class _Names:
             lacking.append("a search has not been answered yet")
         return lacking
 
-    def _tagged(self, cluster: str) -> Mapping[str, list[str]]:
+    def _hosts_by_tag(self, cluster: str) -> Mapping[str, list[str]]:
         by_tag: defaultdict[str, list[str]] = defaultdict(list)
         for host in self.snapshot.hosts:
             for tag in host.tags if host.cluster == cluster else ():
                 by_tag[tag].append(host.id)
         return dict(sorted(by_tag.items()))
 
-    def _several_vms(self, word: str, cluster: str, faults: _Faults) -> Sequence[str]:
-        known = self.snapshot.vm_by_id
-        kind, name = _parted(word)
-        found: Iterable[str]
-        if kind == SEARCH:
-            found = self._searched("vms", name, faults)
-        elif kind == TAG:
-            found = [vm for tag, vms in self._vms_tagged.items() if fits(name, tag) for vm in vms]
-        elif kind == GROUP:
-            found = [vm for group in self._groups(name, cluster) for vm in self.snapshot.group_vms[group]]
+    def _several(self, kind: _Kind, word: str, cluster: str, faults: _Faults) -> Sequence[str]:
+        prefix, _, name = word.partition(":")
+        prefix = f"{prefix}:"
+        found: list[str] = []
+        if prefix == SEARCH:
+            found += self._searched(kind.of, name, faults)
+        elif prefix == TAG:
+            found += [one for tag, ids in self._tagged(kind).items() if fits(name, tag) for one in ids]
+        elif prefix == GROUP:
+            found += [one for group in self._groups(name, cluster) for one in kind.of_group[group]]
         else:
-            found = [vm for label in called(name, self.snapshot.affinity_labels) for vm in label.vms]
-        found = [vm for vm in dict.fromkeys(found) if vm in known]
-        if not found and not self._is_late("vms", VM_DETAILS, kind, name):
-            faults.miss("VM", word)
+            labels = called(name, self.snapshot.affinity_labels)
+            found += [one for label in labels for one in (label.vms if kind is self.vms else label.hosts)]
+        found = [one for one in dict.fromkeys(found) if one in kind.known]
+        if not found and not self._is_late(kind, prefix, name):
+            faults.miss(kind.noun, word)
         return found
 
-    def _several_hosts(self, word: str, cluster: str, faults: _Faults) -> Sequence[str]:
-        kind, name = _parted(word)
-        found: Iterable[str]
-        if kind == SEARCH:
-            found = self._searched("hosts", name, faults)
-        elif kind == TAG:
-            found = [host.id for host in self.snapshot.hosts if any(fits(name, tag) for tag in host.tags)]
-        elif kind == GROUP:
-            found = [one for group in self._groups(name, cluster) for one in self.snapshot.group_hosts[group]]
-        else:
-            found = [one for label in called(name, self.snapshot.affinity_labels) for one in label.hosts]
-        found = [host for host in dict.fromkeys(found) if host in self.snapshot.host_by_id]
-        if not found and not self._is_late("hosts", HOST_TAGS, kind, name):
-            faults.miss("host", word)
-        return found
-
-    def _is_late(self, of: SearchOf, tags: Part, kind: str, name: str) -> bool:
+    def _is_late(self, kind: _Kind, prefix: str, name: str) -> bool:
         """Whether what a word finds is not known yet."""
-        if kind == SEARCH:
-            return self.found_by(of, name) is None
-        return kind == TAG and tags in self.snapshot.unread
+        if prefix == SEARCH:
+            return self.found_by(kind.of, name) is None
+        return prefix == TAG and kind.tags in self.snapshot.unread
 
     def _groups(self, name: str, cluster: str) -> list[str]:
         """The one affinity group of this id or name, that of the cluster first; of a pattern, all."""
@@ -257,9 +248,6 @@ class _Names:
         if problem:
             faults.unclear.append(f"{SEARCH}{text}: {problem}")
         return self.found_by(of, text) or ()
-
-    def _fitting_vms(self, cluster: str, word: str) -> Sequence[Vm]:
-        return [vm for vm in self._vms_of[cluster] if fits(word, vm.name)] if WILDCARD in word else ()
 
     def _cluster(self, cluster: str) -> str:
         return self.snapshot.cluster_by_id[cluster].name
@@ -284,15 +272,11 @@ class _Names:
         ids: dict[tuple[str, str], list[Vm]] = {(vm.cluster, vm.id): [vm] for vm in self.snapshot.vms}
         return {**found, **ids}
 
-    @cached_property
-    def _vms_tagged(self) -> Mapping[str, Sequence[str]]:
-        found: defaultdict[str, list[str]] = defaultdict(list)
-        for vm in sorted(self.snapshot.vm_by_id):
-            for tag in self.snapshot.vm_by_id[vm].tags:
-                found[tag].append(vm)
-        return found
-
-
-def _parted(word: str) -> tuple[str, str]:
-    kind, _, name = word.partition(":")
-    return f"{kind}:", name
+    def _tagged(self, kind: _Kind) -> Mapping[str, Sequence[str]]:
+        if kind not in self._by_tag:
+            found: defaultdict[str, list[str]] = defaultdict(list)
+            for one in sorted(kind.known):
+                for tag in kind.known[one].tags:
+                    found[tag].append(one)
+            self._by_tag[kind] = found
+        return self._by_tag[kind]

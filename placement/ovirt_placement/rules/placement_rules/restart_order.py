@@ -2,6 +2,8 @@
 
 Where rules go in a circle, nothing is asked of the VMs of the circle among one another: no order has it. The
 rules stay in force for all others.
+
+At last all that is wrong with a placement rule in a state, but for what it lacks itself.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from ovirt_placement.lookups.index import Earlier, continued
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.placement_rules.in_force import is_in_force
+from ovirt_placement.rules.placement_rules.in_force import KINDS, is_in_force, mistakes
 from ovirt_placement.rules.placement_rules.kind import RESTART_AFTER
 from ovirt_placement.rules.placement_rules.members import Resolved, resolved_rules
 
@@ -194,3 +196,21 @@ def _circles(
             vms = way[1::2]
             asked = (*way[2::2], way[0])
             yield Circle(vms, asked)
+
+
+def why_impossible(snapshot: Snapshot, found: Resolved) -> Iterator[str]:
+    """In a sentence, why a rule cannot be satisfied; nothing where it can, or where it is not in force."""
+    if found.cluster is None or not found.rule.enabled or next(mistakes(found.rule), None) is not None:
+        return
+    kind = KINDS.get(found.rule.kind)
+    if kind is not None:
+        hosts = frozenset(host.id for host in snapshot.hosts_of_cluster.get(found.cluster, ()))
+        yield from kind.impossible(found, hosts)
+
+
+def rule_problems(snapshot: Snapshot, found: Resolved) -> Iterator[str]:
+    """In a sentence each: words that name nothing, numbers that cannot be, orders in a circle."""
+    yield from found.problems
+    yield from why_impossible(snapshot, found)
+    yield from why_circular(snapshot, found.rule.id)
+    yield from why_without_effect(snapshot, found)
