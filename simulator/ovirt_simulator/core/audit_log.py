@@ -16,7 +16,7 @@ from .entities import BLANK_TEMPLATE, Caller, Cluster, DataCenter, Event, Host, 
 from .events import EventType
 from .settings import Settings
 
-Action = Callable[[], None]
+Action = Callable[[], object]
 
 
 class Timeline:

@@ -100,10 +100,7 @@ class Backend:
     def unlocked(self, seconds: float, action: Action) -> None:
         """Run the action without the lock when its time has come: it asks the external scheduler."""
         with self.lock:
-            self.timeline.after(seconds, lambda: self._in_background(action))
-
-    def _in_background(self, action: Action) -> None:
-        self._background(action)
+            self.timeline.after(seconds, lambda: self._background(action))
 
 
 class Commands:

@@ -17,7 +17,7 @@ from .affinity_commands import AffinityCommands
 from .audit_log import Action
 from .backend import Backend
 from .entities import SYSTEM
-from .external_events import EventCommands, JobCommands
+from .external_events import EventCommands
 from .faults import Faults
 from .hosts import HostCommands, Maintenance
 from .labels import DeviceCommands, LabelCommands, TagCommands
@@ -62,10 +62,6 @@ def _launch_soon(backend: Backend, running: Running, vm_id: str, host_id: str) -
     backend.after(backend.settings.launch_seconds, launch)
 
 
-def _at_once(action: Action) -> None:
-    action()
-
-
 class Engine:
     """One engine: a state machine without a clock of its own, safe to use from many threads.
 
@@ -86,7 +82,6 @@ class Engine:
         self.vms = VmCommands(backend, running, migrations, restarts, scheduler)
         self.devices = DeviceCommands(backend)
         self.upgrades = UpgradeCommands(backend)
-        self.jobs = JobCommands(backend)
         self.access = AccessCommands(backend)
         self.tags = TagCommands(backend)
         maintenance = Maintenance(backend, migrations, scheduler, outages)
@@ -108,7 +103,7 @@ class Engine:
         seed: int = 0,
         settings: Settings = USUAL,
         proxy: str | None = None,
-        background: Callable[[Action], object] = _at_once,
+        background: Callable[[Action], object] = lambda action: action(),
     ) -> Engine:
         """Start an engine that holds what the snapshot says.
 

@@ -83,8 +83,6 @@ class Vm(model.Vm, frozen=True):
     status_detail: str | None = None
     #: While migrating: the source has given it away (the engine's MigratingTo, else MigratingFrom).
     handed_over: bool = False
-    #: Percent of the migration under way, as last reported.
-    migration_progress: int = 0
 
     @property
     def sockets(self) -> int:
@@ -223,7 +221,6 @@ class Job(Record, frozen=True):
     started: datetime
     ended: datetime | None = None
     correlation_id: str | None = None
-    external: bool = False
 
 
 class Statistic(msgspec.Struct, frozen=True):

@@ -1,21 +1,17 @@
-"""What clients add to the log: events, and jobs.
+"""Events that clients add to the log.
 
-Source: the engine's AddExternalEventCommand, ExternalEventCommandBase, AddExternalJobCommand and
-EndExternalJobCommand.
+Source: the engine's AddExternalEventCommand and ExternalEventCommandBase.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from msgspec.structs import replace
-
 from . import rejections
 from .audit_log import reference, template_of
 from .backend import Commands, locked
-from .entities import ADMIN, Caller, Event, Job, Reference
+from .entities import ADMIN, Caller, Event, Reference
 from .events import EventCode
-from .rejections import existing
 
 #: The engine's MaxAuditLogMessageLength.
 LONGEST_DESCRIPTION = 10000
@@ -93,21 +89,3 @@ class EventCommands(Commands):
             raise rejections.bad_parameters(
                 "=Cannot add External Event. External Event with this custom id already exists."
             )
-
-
-class JobCommands(Commands):
-    """Commands on external jobs."""
-
-    @locked
-    def add(self, description: str, *, caller: Caller = ADMIN) -> Job:
-        """Open a job."""
-        jobs = self._backend.jobs
-        job = replace(jobs.start(description, caller), external=True)
-        jobs.by_id[job.id] = job
-        return job
-
-    @locked
-    def end(self, job_id: str, *, success: bool) -> None:
-        """Close a job; raises `NotFound`."""
-        jobs = self._backend.jobs
-        jobs.end(existing(jobs.by_id, job_id), "finished" if success else "failed")

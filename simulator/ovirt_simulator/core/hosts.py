@@ -243,7 +243,7 @@ class HostCommands(Commands):
 
     def check_deactivation(self, host_id: str, *, internal: bool) -> Host:
         """Give the host if it may go into maintenance; `internal` is an order of the engine's own."""
-        host = self._host(host_id, "maintenance")
+        host = self.known(host_id, "maintenance")
         vms = self._state.vms_on(host_id)
         if host.status not in _CAN_LEAVE:
             raise rejections.conflict(
@@ -263,7 +263,7 @@ class HostCommands(Commands):
     @locked
     def activate(self, host_id: str, *, caller: Caller = ADMIN) -> Job:
         """Bring the host up from maintenance or trouble."""
-        host = self._host(host_id, "activate")
+        host = self.known(host_id, "activate")
         if host.status not in _CAN_COME:
             raise rejections.conflict(f"Cannot activate Host. Host in {host.status.capitalize()} status.")
         self._log(EventCode.VDS_ACTIVATE, caller, host=host)
@@ -290,7 +290,8 @@ class HostCommands(Commands):
         existing(self._state.hosts, host_id)
         self._outages.recover(host_id)
 
-    def _host(self, host_id: str, action: str) -> Host:
+    def known(self, host_id: str, action: str) -> Host:
+        """Give the host that an action is asked of."""
         host = self._state.hosts.get(host_id)
         if host is None:
             raise rejections.host_not_found(action)

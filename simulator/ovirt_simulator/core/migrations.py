@@ -70,9 +70,7 @@ class Migrations(Commands):
         migration.began = self._backend.now
         self._under_way[vm.id] = migration
         self._lock(migration)
-        self._change_vm(
-            vm.id, status="migrating", migrating_to=migration.target, handed_over=False, migration_progress=0
-        )
+        self._change_vm(vm.id, status="migrating", migrating_to=migration.target, handed_over=False)
         self._log_begin(migration)
         self._schedule(migration, fault)
 
@@ -186,23 +184,10 @@ class Migrations(Commands):
         settings, vm = self._backend.settings, self._state.vms[migration.vm_id]
         seconds = settings.migration_seconds + vm.memory_mb / settings.migration_mib_per_second
         seconds *= fault.slow
-        self._report(migration, seconds)
         if fault.hang:
             return
         end = self._fail_by_fault if fault.fail else self._hand_over
         self._running.later(migration.vm_id, migration.course, seconds, lambda: end(migration))
-
-    def _report(self, migration: Migration, seconds: float) -> None:
-        """Let the host report, every now and then, how far the migration is."""
-        vm = self._state.vms[migration.vm_id]
-        passed = (self._backend.now - (migration.began or self._backend.now)).total_seconds()
-        self._change_vm(vm.id, migration_progress=min(int(passed / seconds * 100), 99))
-        self._running.later(
-            vm.id,
-            migration.course,
-            self._backend.settings.refresh_seconds,
-            lambda: self._report(migration, seconds),
-        )
 
     def _fail_by_fault(self, migration: Migration) -> None:
         self.fail(migration, " due to an Error: Fatal error during migration")
@@ -211,7 +196,7 @@ class Migrations(Commands):
         """Give the VM to the target; one that has crashed takes nothing, until the engine notices."""
         if migration.target in self._backend.failed_hosts:
             return
-        self._change_vm(migration.vm_id, host=migration.target, handed_over=True, migration_progress=100)
+        self._change_vm(migration.vm_id, host=migration.target, handed_over=True)
         self._await_up(migration)
 
     def _await_up(self, migration: Migration) -> None:
@@ -240,14 +225,11 @@ class Migrations(Commands):
     def _return(self, migration: Migration, job_status: str) -> None:
         """Let the VM run on where it is now: the target after the hand-over, else the source."""
         status = "paused" if migration.status_before == "paused" else "up"
-        self._change_vm(
-            migration.vm_id, status=status, migrating_to=None, handed_over=False, migration_progress=0
-        )
+        self._change_vm(migration.vm_id, status=status, migrating_to=None, handed_over=False)
         self.forget(migration, job_status)
 
     def _run_again(self, migration: Migration) -> None:
-        status = migration.status_before
-        self._change_vm(migration.vm_id, status=status, migrating_to=None, migration_progress=0)
+        self._change_vm(migration.vm_id, status=migration.status_before, migrating_to=None)
         self._backend.unlocked(0.0, lambda: self.try_again(migration))
 
     def _log_begin(self, migration: Migration) -> None:

@@ -6,24 +6,17 @@ system, too. The tag of an owner is this project's (docs/placement-keys.md).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from msgspec.structs import replace
 
 from ovirt_placement import model
 
 from . import rejections
 from .backend import Commands, locked
-from .entities import ADMIN, Caller, Vm, stable_id
+from .entities import ADMIN, Caller, Cluster, Vm, stable_id
 from .events import EventCode, EventType
 from .rejections import existing
 from .roles import USER_ROLE, USER_VM_MANAGER, Permission
-from .state import Named, State
-
-#: How events call what permissions are on, by the field of a permission that has its id.
-_KINDS = {"vm": "VM", "cluster": "Cluster"}
-#: The kind and the name of what a permission without any object is on.
-_SYSTEM = ("System", "System")
+from .state import State
 
 
 class AccessCommands(Commands):
@@ -73,15 +66,16 @@ class AccessCommands(Commands):
 
     def _object(self, permission: Permission) -> tuple[str, str]:
         """Give the kind and the name of what the permission is on."""
-        state = self._state
-        tables: dict[str, Mapping[str, Named]] = {"vm": state.vms, "cluster": state.clusters}
-        for field, table in tables.items():
-            identity = getattr(permission, field)
-            if identity is not None:
-                if identity not in table:
-                    raise rejections.bad_parameters("Cannot add permission, invalid object ID or type")
-                return _KINDS[field], table[identity].name
-        return _SYSTEM
+        found: Vm | Cluster | None
+        if permission.vm is not None:
+            kind, found = "VM", self._state.vms.get(permission.vm)
+        elif permission.cluster is not None:
+            kind, found = "Cluster", self._state.clusters.get(permission.cluster)
+        else:
+            return "System", "System"
+        if found is None:
+            raise rejections.bad_parameters("Cannot add permission, invalid object ID or type")
+        return kind, found.name
 
 
 #: What stands after it in the name of a VM's tag is the owner, whatever the permissions.

@@ -118,7 +118,6 @@ def _vm_statistics(backend: Backend, vm: Vm) -> tuple[Statistic, ...]:
         Statistic("cpu.current.guest", cpu * 0.9),
         Statistic("cpu.current.hypervisor", cpu * 0.1),
         Statistic("cpu.current.total", cpu),
-        Statistic("migration.progress", float(vm.migration_progress)),
     )
 
 

@@ -145,13 +145,6 @@ class Identified(Protocol):
     def id(self) -> str: ...
 
 
-class Named(Identified, Protocol):
-    """A record with an id and a name."""
-
-    @property
-    def name(self) -> str: ...
-
-
 Kept = TypeVar("Kept", bound=Identified)
 
 
@@ -195,7 +188,8 @@ class State:
         self.put(self.clusters, cluster)
         percent = cluster.memory_overcommit_percent - before.memory_overcommit_percent
         for host in self.hosts_of(cluster.id) if percent else ():
-            self._lend(host, percent)
+            self._occupancy.lend(host, percent)
+            self._measure({host.id})
 
     def put(self, table: dict[str, Kept], record: Kept) -> None:
         """Add or change a record of any table but hosts' figures and VMs, which have methods of their own."""
@@ -260,10 +254,6 @@ class State:
             affinity_labels=tuple(self.labels.values()),
             pending=tuple(self.pending.values()),
         )
-
-    def _lend(self, host: Host, percent: int) -> None:
-        self._occupancy.lend(host, percent)
-        self._measure({host.id})
 
     def _measure(self, host_ids: set[str]) -> None:
         for host_id in host_ids:

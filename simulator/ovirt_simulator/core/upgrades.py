@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from . import rejections
 from .backend import Backend, Commands, locked
-from .entities import ADMIN, SYSTEM, Caller, Cluster, Host, Job, Record
+from .entities import ADMIN, SYSTEM, Caller, Cluster, Job, Record
 from .events import EventCode, EventType
 from .hosts import HostCommands, Maintenance
 from .rejections import Rejected, existing
@@ -104,7 +104,7 @@ class HostUpgrades(Commands):
     @locked
     def check(self, host_id: str, *, caller: Caller = ADMIN) -> Job:
         """Look for updates: an event reports, some time later, whether there are any."""
-        host = self._host(host_id, "check for upgrade of")
+        host = self._hosts.known(host_id, "check for upgrade of")
         if host.status not in _WORKING:
             raise rejections.conflict(
                 "Cannot check for upgrade Host. Valid Host statuses for upgrade check are Up or"
@@ -119,7 +119,7 @@ class HostUpgrades(Commands):
     @locked
     def upgrade(self, host_id: str, *, reboot: bool = True, caller: Caller = ADMIN) -> Job:
         """Install what there is: the host is drained first, and comes back as it was."""
-        host = self._host(host_id, "upgrade")
+        host = self._hosts.known(host_id, "upgrade")
         if host.status not in _WORKING:
             raise rejections.conflict(
                 "Cannot upgrade Host. Valid Host statuses for upgrade are Up, Maintenance, and"
@@ -222,9 +222,3 @@ class HostUpgrades(Commands):
         self._backend.jobs.end(job, "failed")
         if host_id in self._state.hosts:
             self._log(EventCode.HOST_UPGRADE_FAILED, caller, host=host_id)
-
-    def _host(self, host_id: str, action: str) -> Host:
-        host = self._state.hosts.get(host_id)
-        if host is None:
-            raise rejections.host_not_found(action)
-        return host

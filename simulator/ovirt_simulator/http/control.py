@@ -1,19 +1,6 @@
 """The simulator's own addresses under /simulator: time, accidents, disturbances. JSON, no login.
 
-GET    /state                  the present state, as a state file
-POST   /advance                {"seconds": 5}
-POST   /hosts/ID/fail          the host crashes
-POST   /hosts/ID/recover       ... and comes back
-POST   /hosts/ID/updates       there are updates for the host
-POST   /vms/ID/crash           the VM dies
-POST   /migrations/faults      {"fail": true} or hang, refuse, slow; with "count" and "vm": the next ones
-DELETE /migrations/faults      migrations and upgrades go well again
-POST   /upgrades/faults        {"fail": true} or stay_away; with "count" and "host": the next upgrades
-GET    /disturbances           what waits to happen to requests
-POST   /disturbances           {"method": "POST", "path": "/migrate", "drop": "answer"}; see Disturbance
-DELETE /disturbances           nothing goes wrong any more
-POST   /tokens/expire          every client must log in again
-GET    /requests               how many requests each user has made to the API
+`_ANSWERS` lists them; docs/simulator.md says what each does.
 """
 
 from __future__ import annotations

@@ -298,7 +298,7 @@ JOB = Shape(
         DESCRIPTION,
         fixed("auto_cleared", True),
         value("end_time", "ended"),
-        value("external"),
+        fixed("external", False),
         value("last_updated", lambda job: job.ended or job.started),
         value("start_time", "started"),
         value("status"),

@@ -49,7 +49,7 @@ def small(*more: Any) -> Engine:
     ],
 )
 def test_whole_groups_are_checked(edit: dict[str, Any], text: str) -> None:
-    """What a real engine was seen to refuse: `tests/simulator/http/test_real_engine.py`."""
+    """What a real engine refuses too: `tests/simulator/http/test_real_engine.py`."""
     engine = small()
     refusal = engines.refused(engine.affinity_groups.add, CLUSTER, AffinityGroupEdit(**{"name": "g", **edit}))
     assert refusal.http_status == 400

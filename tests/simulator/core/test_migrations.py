@@ -68,18 +68,6 @@ def test_a_command_lets_go_of_no_vm_that_another_holds_by_then(monkeypatch: pyte
     assert locks["v"] is other
 
 
-def test_progress_grows_while_migrating() -> None:
-    engine = engines.engine(host("h1"), host("h2"), vm("v", "h1", memory_mb=20 * 1024))
-    engine.vms.migrate("v")
-    progress = []
-    for _ in range(7):
-        engine.advance(3)
-        progress.append(engines.vm(engine, "v").migration_progress)
-    assert progress == sorted(set(progress))
-    engine.advance(10)
-    assert engines.vm(engine, "v").migration_progress == 0
-
-
 def test_a_vm_that_migrates_is_locked() -> None:
     engine = engines.engine(host("h1"), host("h2"), host("h3"), vm("v", "h1"))
     engine.vms.migrate("v")
