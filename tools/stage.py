@@ -99,12 +99,6 @@ class Stage(NamedTuple):
         found = etree.fromstring(self._read("/ovirt-engine/api/events?max=1"))
         return max((int(event.get("id", "0")) for event in found), default=0)
 
-    def workers(self) -> list[psutil.Process]:
-        """Give the proxy's workers that have our plugins: those that have the library loaded."""
-        zygotes = self.process("ovirt-scheduler-proxy").children()
-        ours = [zygote for zygote in zygotes if str(PLUGINS) in _command(zygote) + zygote.cwd()]
-        return [worker for zygote in ours for worker in zygote.children()]
-
     def process(self, word: str) -> psutil.Process:
         """Give the process that was started with a command that has this in it."""
         return next(process for process in psutil.Process().children() if word in _command(process))

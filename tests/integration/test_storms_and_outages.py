@@ -32,7 +32,7 @@ def start(stage: Stage, vms: Sequence[str], answered: Answered | None = None) ->
 
 @contextmanager
 def hanging(stage: Stage, part: str) -> Iterator[tuple[Answered, threading.Event]]:
-    """Hang a part as soon as starts are answered; the event tells that it is about to go on."""
+    """Hang a part as soon as starts are answered; the event is set when it is about to go on."""
     going_on = threading.Event()
 
     def hang() -> None:

@@ -6,15 +6,7 @@ import argparse
 import importlib
 
 #: The benchmark modules of this package. Each has a `main()` that prints what it measured.
-BENCHMARKS = (
-    "proxy",
-    "placement",
-    "placement_keys",
-    "inventory",
-    "ha",
-    "enforcer",
-    "web",
-)  # fmt: skip
+BENCHMARKS = ("proxy", "placement", "inventory", "ha", "enforcer", "web")
 
 
 def main() -> None:

@@ -1,4 +1,7 @@
-"""Decisions on a large cluster that never rests, against the proxy's trivial unit; memory."""
+"""Decisions on a large cluster that never rests, against the proxy's trivial unit.
+
+What workers hold, and what it costs that they are killed, the soak shows (`tools.soak`).
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ CALLS = (
 )
 Call = tuple[str, tuple[str, ...]]
 
-#: Long enough for p99; one worker is killed in the middle of it.
+#: Long enough for p99.
 WINDOW_SECONDS = 20.0
 #: A decision every so often, as an engine makes them: a version of the inventory may come in between.
 PACE_SECONDS = 0.05
@@ -53,14 +56,6 @@ def main() -> None:
         _warm_up(stage)
         _decisions("one after another", stage, pause=0.0)
         _decisions(f"one every {PACE_SECONDS * 1e3:.0f} ms", stage, pause=PACE_SECONDS)
-        workers, inventory = stage.workers(), stage.process("inventory run")
-        row = {
-            "workers": len(workers),
-            "of its own, the largest": max(one.memory_full_info().uss >> 20 for one in workers),
-            "resident, the largest": max(one.memory_info().rss >> 20 for one in workers),
-            "the inventory": inventory.memory_info().rss >> 20,
-        }
-        print(f"\nmemory, MiB\n{of_records([row])}")
 
 
 def _warm_up(stage: Stage) -> None:
@@ -75,20 +70,17 @@ def _warm_up(stage: Stage) -> None:
 
 
 def _decisions(title: str, stage: Stage, pause: float) -> None:
-    """Make all calls in turns, about VMs with groups, while the engine is busy and one worker dies."""
+    """Make all calls in turns, about VMs with groups, while the engine is busy."""
     dice = random.Random(2)
     vms = dice.sample(list(chain.from_iterable(stage.snapshot.group_vms.values())), VMS)
     requests = {call: [asked(*call, stage.hosts, vm) for vm in vms] for call in CALLS}
     before, events, seen = stage.requests(), stage.last_event(), _Seen(stage)
     samples: list[Sample] = []
-    client, began, killed = Client(stage.port), time.monotonic(), False
+    client, began = Client(stage.port), time.monotonic()
     for turn in cycle(range(VMS)):
         passed = time.monotonic() - began
         if passed > WINDOW_SECONDS:
             break
-        if not killed and passed > WINDOW_SECONDS / 2:
-            dice.choice(stage.workers()).kill()
-            killed = True
         for call in CALLS:
             fresh = seen.look()
             samples.append(Sample(call, client.call(requests[call][turn]), fresh))

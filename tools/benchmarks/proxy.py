@@ -1,8 +1,7 @@
-"""Speed of the proxy with a trivial unit, against a server that only echoes; and while workers are killed."""
+"""Speed of the proxy with a trivial unit, against a server that only echoes."""
 
 from __future__ import annotations
 
-import random
 import socket
 import subprocess
 import sys
@@ -10,23 +9,19 @@ import tempfile
 import time
 import xmlrpc.client
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from socketserver import ThreadingMixIn
 from typing import Any
 from xmlrpc.server import SimpleXMLRPCRequestHandler, SimpleXMLRPCServer
 
-import psutil
-
 from ovirt_service.tables import table
-from tests.proxy.running import RunningProxy, running, write_plugins
-from tests.repeating import repeating
+from tests.proxy.running import running, write_plugins
 from tools.stage import TRIVIAL, quantiles
 
 #: Hosts in a call, and how many calls of each size are made of each server.
 CALLS = {2: 1500, 100: 1000, 500: 500, 1000: 300, 5000: 80}
 ROUNDS = 10
-KILLING_SECONDS = 5.0
 HEADERS = ("method", "hosts", "p50", "p99", "echo p50", "echo p99", "p50/echo", "p99/echo")
 
 
@@ -68,7 +63,6 @@ def main() -> None:
         folder = write_plugins(Path(name) / "plugins", units=TRIVIAL)
         with running(folder, shell="true") as ours, _echoing() as echo:
             _latency(ours.port, echo)
-            _killing(ours)
 
 
 def _request(method: str, count: int) -> bytes:
@@ -102,24 +96,6 @@ def _in_turns(ports: tuple[int, ...], made: bytes, calls: int) -> list[tuple[flo
     for client in clients:
         client.close()
     return [quantiles(its) for its in times]
-
-
-def _killing(ours: RunningProxy) -> None:
-    """Latency while one worker is killed every second."""
-
-    def kill() -> None:
-        with suppress(psutil.NoSuchProcess):
-            random.choice(ours.workers()).kill()
-
-    client, made, times = Client(ours.port), _request("runFilters", 2), []
-    with repeating(kill, every=1.0):
-        expires = time.monotonic() + KILLING_SECONDS
-        while time.monotonic() < expires:
-            times.append(client.call(made))
-    client.close()
-    print("\nrunFilters with 2 hosts while one worker is killed every second, ms")
-    row = [*(f"{each:.3f}" for each in (*quantiles(times), max(times) * 1e3)), len(times)]
-    print(table([row], ["p50", "p99", "longest", "calls"]))
 
 
 class _KeepAlive(SimpleXMLRPCRequestHandler):

@@ -122,7 +122,7 @@ class Report:
     def complaints(self, rule: Rule) -> None:
         """Warn once of parameters that cannot be together."""
         parameters = self._question.parameters
-        # Kept as a number: whoever may ask could send any, up to a mebibyte of them.
+        # Kept as a number: any client that may ask could send any, up to a mebibyte of them.
         asked = (rule.name, hash(frozenset(parameters.items())))
         if parameters and self._before.complained.is_news(asked):
             for complaint in rule.complaints(parameters):
