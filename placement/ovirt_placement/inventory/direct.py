@@ -68,7 +68,7 @@ def turn(files: Sequence[Path]) -> Iterator[None]:
 def _lock_one(files: Sequence[Path]) -> int:
     """One of the files, locked. Raises `OSError` if that cannot be, or takes too long."""
     until = time.monotonic() + _PATIENCE_SECONDS
-    for path in files:  # one that was made later, next to the service's files, would be of a service
+    for path in files:  # one that was made later, next to the service's files, would look like a service's
         os.close(_open_ours(path))
     while True:
         for path in files:
