@@ -12,17 +12,12 @@ import pytest
 from ovirt_enforcer.cli import maintenance
 from ovirt_enforcer.cli.main import main
 from ovirt_placement.model import Snapshot, state_file
-from ovirt_placement.store.maintenance import (
-    HostPhase,
-    HostProgress,
-    MaintenanceRequest,
-    MaintenanceRun,
-    RunState,
-)
+from ovirt_placement.store.maintenance import HostPhase, MaintenanceRun, RunState
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import serve
 from tests.builders import cluster, host, snapshot, vm
 from tests.configuration import write_configuration
+from tests.enforcer.maintenance.runs import host_of_run, run_of
 from tests.placement.cli.documents import defined
 
 GIB = 1024
@@ -125,24 +120,8 @@ def test_following_a_run_prints_what_changes_and_not_each_second(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def run(state: RunState, phase: HostPhase, seconds: float, message: str = "") -> MaintenanceRun:
-        return MaintenanceRun(
-            id="r1",
-            cluster="c",
-            cluster_name="blue",
-            state=state,
-            request=MaintenanceRequest(),
-            requested_by="root",
-            created=0.0,
-            updated=0.0,
-            age_seconds=0.0,
-            message="",
-            violated=(),
-            hosts=(
-                HostProgress(
-                    host="h1", name="alpha", position=0, phase=phase, seconds=seconds, message=message
-                ),
-            ),
-        )
+        host = host_of_run(phase, seconds, name="alpha", message=message)
+        return run_of(host, id="r1", cluster_name="blue", state=state, requested_by="root")
 
     going = [
         run(RunState.RUNNING, HostPhase.DRAINING, seconds, "0 of 2 VMs have left") for seconds in (1, 3, 5)

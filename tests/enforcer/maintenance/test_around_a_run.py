@@ -16,18 +16,13 @@ from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.model.maintenance import Return
 from ovirt_placement.store.intents import IntentState
-from ovirt_placement.store.maintenance import (
-    HostPhase,
-    HostProgress,
-    MaintenanceRequest,
-    MaintenanceRun,
-    RunState,
-)
+from ovirt_placement.store.maintenance import HostPhase, MaintenanceRequest, MaintenanceRun
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import Caller
 from ovirt_simulator.http.server import serve
 from tests.builders import CLUSTER, host, snapshot, vm
 from tests.enforcer.gates.judging import intent
+from tests.enforcer.maintenance.runs import host_of_run, run_of
 from tests.kit.notices import KeptNotices
 from tests.scenarios.stage import START
 
@@ -36,26 +31,15 @@ HOSTS = ("h1", "h2", "h3")
 DONE, FAILED = IntentState.DONE, IntentState.FAILED
 
 
-def run_of(*vms_of_hosts: Sequence[str], phase: HostPhase = HostPhase.DONE, **fields: Any) -> MaintenanceRun:
+def run_emptied(
+    *vms_of_hosts: Sequence[str], phase: HostPhase = HostPhase.DONE, **fields: Any
+) -> MaintenanceRun:
     """A run of the first hosts, each with the VMs that it was emptied of."""
-    defaults: dict[str, Any] = {
-        "id": "r",
-        "cluster": CLUSTER,
-        "cluster_name": CLUSTER,
-        "state": RunState.RUNNING,
-        "request": MaintenanceRequest(back=Return.ALL),
-        "requested_by": "ada",
-        "created": 0.0,
-        "updated": 0.0,
-        "age_seconds": 9.0,
-        "message": "",
-        "violated": (),
-    }
-    hosts = tuple(
-        HostProgress(host=name, name=name, position=at, phase=phase, seconds=1.0, vms=tuple(vms))
+    hosts = (
+        host_of_run(phase, host=name, name=name, position=at, vms=tuple(vms))
         for at, (name, vms) in enumerate(zip(HOSTS, vms_of_hosts, strict=False))
     )
-    return MaintenanceRun(hosts=hosts, **{**defaults, **fields})
+    return run_of(*hosts, **{"request": MaintenanceRequest(back=Return.ALL), **fields})
 
 
 class Look(NamedTuple):
@@ -130,7 +114,7 @@ def test_who_goes_home_where_to_and_who_no_more(
     world = snapshot(*map(host, HOSTS), *(vm(name, at) for name, at in now.items()))
     home = {name: at for at, vms in reversed([*zip(HOSTS, emptied, strict=False)]) for name in vms}
     going = {name: at for name, at in home.items() if now[name] != at and not tries[name, at][1]}
-    way = way_home(run_of(*emptied), world, migrations)
+    way = way_home(run_emptied(*emptied), world, migrations)
     assert way is not None
     assert {one.vm: one.source for one in way.moved} == going
     assert set(way.given_up) == {name for name, at in going.items() if tries[name, at][0] >= 3}
@@ -143,7 +127,7 @@ def test_another_programs_upgrade_is_left_alone_and_ours_is_shown_after_it(
     engine = Engine.from_snapshot(snapshot(host("h1")), clock=START)
     server = serve(engine)
     settings = EngineSettings(url=server.api_url, username="admin@internal")
-    run = run_of("a", phase=phase)
+    run = run_emptied("a", phase=phase)
 
     def shown() -> tuple[bool, str | None, int]:
         (found,) = engine.queries.clusters()

@@ -23,15 +23,9 @@ from ovirt_enforcer.service.leader import boot_clock
 from ovirt_enforcer.settings import MaintenanceSettings
 from ovirt_placement.store.access import LeaseLost
 from ovirt_placement.store.intents import Store
-from ovirt_placement.store.maintenance import (
-    HostPhase,
-    HostProgress,
-    MaintenanceRequest,
-    MaintenanceRun,
-    RunState,
-    Work,
-)
+from ovirt_placement.store.maintenance import HostPhase, MaintenanceRequest, Work
 from ovirt_service.errors import UserError
+from tests.enforcer.maintenance.runs import host_of_run, run_of
 from tests.proxy.running import eventually
 
 #: More than a busy machine needs to start a process.
@@ -46,24 +40,8 @@ class Stage:
 
     def __init__(self, folder: Path) -> None:
         self.url = f"sqlite:///{folder / 'store.db'}"
-        host = uuid.uuid4().hex
-        self.host = HostProgress(
-            host=host, name="h1", position=0, phase=HostPhase.WORKING, seconds=1.0, draining=True
-        )
-        self.run = MaintenanceRun(
-            id="r",
-            cluster="c",
-            cluster_name="c",
-            state=RunState.RUNNING,
-            request=MaintenanceRequest(work=Work.COMMAND),
-            requested_by="ada",
-            created=0.0,
-            updated=0.0,
-            age_seconds=1e6,
-            message="",
-            violated=(),
-            hosts=(self.host,),
-        )
+        self.host = host_of_run(HostPhase.WORKING, host=uuid.uuid4().hex, draining=True)
+        self.run = run_of(self.host, request=MaintenanceRequest(work=Work.COMMAND), age_seconds=1e6)
         self.runners: list[Commands] = []
 
     def runner(self, command: str, seconds: float = 3600.0) -> Commands:

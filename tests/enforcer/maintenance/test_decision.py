@@ -20,15 +20,9 @@ from ovirt_enforcer.maintenance.decision import (
 )
 from ovirt_enforcer.settings import MaintenanceSettings
 from ovirt_placement.store.intents import IntentKind, IntentState
-from ovirt_placement.store.maintenance import (
-    HostPhase,
-    HostProgress,
-    MaintenanceRequest,
-    MaintenanceRun,
-    RunState,
-    Work,
-)
+from ovirt_placement.store.maintenance import HostPhase, MaintenanceRequest, RunState, Work
 from tests.enforcer.gates.judging import intent
+from tests.enforcer.maintenance.runs import host_of_run, run_of
 
 UP: dict[str, Any] = {"status": "up", "update_available": True}
 AWAY: dict[str, Any] = {"status": "maintenance", "update_available": True}
@@ -42,23 +36,8 @@ def scene(
     request: MaintenanceRequest = MaintenanceRequest(),  # noqa: B008 - immutable
     **known: Any,
 ) -> Scene:
-    host = HostProgress(
-        host="h1", name="h1", position=0, phase=phase, seconds=seconds, draining=True, vms=("a", "b", "c")
-    )
-    run = MaintenanceRun(
-        id="r",
-        cluster="c",
-        cluster_name="c",
-        state=state,
-        request=request,
-        requested_by="ada",
-        created=0.0,
-        updated=0.0,
-        age_seconds=9.0,
-        message="",
-        violated=(),
-        hosts=(host,),
-    )
+    host = host_of_run(phase, seconds, draining=True, vms=("a", "b", "c"))
+    run = run_of(host, state=state, request=request)
     defaults: dict[str, Any] = {"settings": MaintenanceSettings(), "vms": {}, **UP}
     return Scene(run=run, host=host, **{**defaults, **known})
 
