@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from ovirt_enforcer.actions.executor import Executor, MigrationTask
 from ovirt_enforcer.service.daemon import Daemon
@@ -51,9 +52,13 @@ class Bench:
             yield connection
 
     @contextmanager
-    def enforcing(self) -> Iterator[Daemon]:
-        with self.connected() as connection, daemon_of(self.config, connection, self.clock) as daemon:
+    def enforcing(self, **how: Any) -> Iterator[Daemon]:
+        with self.connected() as connection, daemon_of(self.config, connection, self.clock, **how) as daemon:
             yield daemon
+
+    def cycle(self, daemon: Daemon, times: int = 1) -> None:
+        for _ in range(times):
+            self.pass_time(max(1.0, daemon.cycle()))
 
     def run(self, daemon: Daemon, until: float) -> None:
         while self.now < until:
@@ -83,11 +88,14 @@ class Bench:
         events = sorted(self.engine.queries.events(), key=lambda event: event.id)
         return [event.vm.name for event in events if event.code == 62 and event.vm is not None]
 
+    def close(self) -> None:
+        self.store.close()
+        self.server.close()
+
 
 @contextmanager
 def bench(folder: Path, state: Snapshot = STATE, settings: Settings = ENFORCE) -> Iterator[Bench]:
     made = Bench(folder, state, settings)
     with simulated_time(lambda: made.now - made.set_back):
         yield made
-    made.store.close()
-    made.server.close()
+    made.close()

@@ -11,7 +11,6 @@ import pytest
 from ovirt_enforcer.actions.executor import Executor, Stale
 from ovirt_enforcer.gates.admission import Admitted, Gates
 from ovirt_enforcer.service.daemon import Daemon, Pace
-from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.engine.connection.sso import SingleSignOn
 from ovirt_placement.engine.writing.migration import migrate
 from ovirt_placement.model import Snapshot
@@ -22,15 +21,11 @@ from ovirt_placement.store.intents import Intent, IntentState, Store
 from ovirt_placement.store.pauses import ALL_CLUSTERS, Paused, PauseStore
 from ovirt_service.errors import UserError
 from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
-from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.faults import MigrationFault
-from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.disturbances import Disturbance
-from ovirt_simulator.http.server import serve
 from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.enforcer.actions import bench as benches
 from tests.enforcer.actions.bench import STATE, Bench
-from tests.scenarios.stage import START, configured, daemon_of
 from tests.stored import prepared
 
 
@@ -105,6 +100,7 @@ def test_nothing_is_sent_after_a_pause_that_came_during_a_log_in(
     assert bench.begun() == []
 
 
+@pytest.mark.system
 def test_nothing_begins_after_a_pause_that_came_since_the_gates_were_asked(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,25 +164,16 @@ MUST_GO = snapshot(
 
 @pytest.mark.system
 def test_what_went_is_followed_to_its_end_and_what_did_not_is_a_refusal(tmp_path: Path) -> None:
-    engine = Engine.from_snapshot(MUST_GO, clock=START, settings=PROMPT)
-    engine.faults.next_migrations(MigrationFault(refuse=True), vm_id="b")
-    server = serve(engine)
-    config = configured(tmp_path, server.api_url, {"mode": "enforce", "interval_seconds": 30})
-    now = 0.0
-    with connect(config.engine) as connection, daemon_of(config, connection, lambda: now) as daemon:
-        while now < 600.0:
-            seconds = max(1.0, daemon.cycle())
-            engine.advance(seconds)
-            now += seconds
-    server.close()
-    store = Store(config.store.url, engine="default", patience_seconds=5)
-    ended = store.history(within_seconds=1e6)
-    assert store.open_intents() == ()
-    store.close()
+    settings = {"mode": "enforce", "interval_seconds": 30}
+    with benches.bench(tmp_path, MUST_GO, settings) as made, made.enforcing() as daemon:
+        made.engine.faults.next_migrations(MigrationFault(refuse=True), vm_id="b")
+        made.run(daemon, 600.0)
+        ended = made.intents()
+        assert made.engine.snapshot().vm_by_id["a"].host == "h0"
+    assert not any(intent.open for intent in ended)
     assert [intent.state for intent in ended if intent.vm == "a"] == [IntentState.DONE]
     first_of_b = next(intent for intent in ended if intent.vm == "b")
     assert first_of_b.cause is Cause.TARGET_REFUSED
-    assert engine.snapshot().vm_by_id["a"].host == "h0"
 
 
 HOUR = 3600.0

@@ -25,6 +25,7 @@ from tests.builders import CLUSTER
 from tests.clock import Clock
 from tests.enforcer.actions import bench as benches
 from tests.enforcer.actions.bench import Bench
+from tests.enforcer.gates.judging import intent
 from tests.examples import examples
 from tests.stored import prepared
 
@@ -47,10 +48,7 @@ class Shelf:
     """A store of one intent."""
 
     def __init__(self, state: IntentState) -> None:
-        self.intent = Intent(
-            vm="a", cluster=CLUSTER, source="h1", target="h2", correlation_id="asked", id=1,
-            state=state, created=0.0, updated=0.0, age_seconds=0.0, error=None,
-        )  # fmt: skip
+        self.intent = intent(state, 0.0, error=None, correlation_id="asked")
 
     def accept(self, number: int) -> Intent:
         return self._set(IntentState.ACCEPTED)

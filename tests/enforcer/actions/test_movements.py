@@ -25,6 +25,7 @@ from tests.builders import (
     snapshot,
     vm,
 )
+from tests.enforcer.gates import judging
 
 SECONDS = 900.0
 #: It is asked about migrations of ours that others undid: there are none.
@@ -46,20 +47,7 @@ class Watched:
 
 
 def intent(target: str, state: IntentState, age_seconds: float = 0.0) -> Intent:
-    facts: dict[str, Any] = dict.fromkeys(("memory_mb", "error", "fingerprint", "plan", "step"), None)
-    return Intent(
-        **facts,
-        id=1,
-        vm="v",
-        cluster=CLUSTER,
-        source="h1",
-        target=target,
-        correlation_id="c",
-        state=state,
-        created=0.0,
-        updated=0.0,
-        age_seconds=age_seconds,
-    )
+    return judging.intent(state, age_seconds, "v", None, target=target)
 
 
 @pytest.mark.parametrize(

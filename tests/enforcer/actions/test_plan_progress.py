@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import combinations, count
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -19,8 +18,9 @@ from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
 from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
-from ovirt_placement.store.intents import Intent, IntentState
+from ovirt_placement.store.intents import IntentState
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
+from tests.enforcer.gates.judging import intent
 from tests.examples import examples
 from tests.placement.planning.assignment.clusters import drawn
 
@@ -163,24 +163,8 @@ PLAN = Plan(
 
 
 def end(under_way: UnderWay, place: int, state: IntentState = IntentState.DONE) -> None:
-    facts: dict[str, Any] = dict.fromkeys(("source", "memory_mb", "error", "fingerprint"), None)
-    ended = under_way.plan.steps[place]
-    under_way.end(
-        Intent(
-            **facts,
-            id=1,
-            vm=ended.vms[0],
-            cluster=CLUSTER,
-            target=ended.target,
-            correlation_id="c",
-            state=state,
-            created=0.0,
-            updated=0.0,
-            age_seconds=0.0,
-            plan=under_way.plan.id,
-            step=place + 1,
-        )
-    )
+    ended, about = under_way.plan.steps[place], {"plan": under_way.plan.id, "step": place + 1}
+    under_way.end(intent(state, 0.0, ended.vms[0], None, target=ended.target, **about))
 
 
 def at(**places: str) -> Snapshot:

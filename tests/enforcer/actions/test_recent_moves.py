@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,18 +16,16 @@ from ovirt_enforcer.actions.recent_moves import Backoff, digest
 from ovirt_enforcer.service.daemon import Daemon
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.config import Config
-from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.engine.writing.migration import Conflict, PermissionDenied, Refused, Vetoed
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.causes import Cause
-from ovirt_placement.store.intents import Intent, IntentState, Store
+from ovirt_placement.store.intents import Intent, IntentState
 from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
-from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.settings import PROMPT
-from ovirt_simulator.http.server import serve
 from ovirt_simulator.scheduler.external import ExternalUnits
 from tests.builders import APART, SOFT_APART, group, host, snapshot, vm
-from tests.scenarios.stage import START, configured, daemon_of, simulated_time
+from tests.enforcer.actions.bench import Bench
+from tests.enforcer.gates.judging import intent
+from tests.scenarios.stage import simulated_time
 
 #: The first choice is h2, which has most room, and the next best is h3.
 TOO_CLOSE = snapshot(
@@ -41,43 +38,19 @@ TOO_CLOSE = snapshot(
 )
 
 
-class World:
+class World(Bench):
     """An engine whose third-party filter refuses a host, and daemons that come and go on one store."""
 
-    def __init__(self, engine: Engine, config: Config) -> None:
-        self.engine = engine
-        self.config = config
-        self.now = 0.0
-        self.asked: list[tuple[str, ...]] = []
+    def __init__(self, folder: Path, state: Snapshot) -> None:
+        super().__init__(folder, state, {"mode": "enforce", "memory_headroom_percent": 0})
         self.refused_hosts = {"h2"}
-
-    @contextmanager
-    def enforcing(self) -> Iterator[Daemon]:
-        with (
-            connect(self.config.engine) as connection,
-            daemon_of(self.config, connection, lambda: self.now) as daemon,
-        ):
-            yield daemon
-
-    def cycle(self, daemon: Daemon, times: int = 1) -> None:
-        for _ in range(times):
-            seconds = max(1.0, daemon.cycle())
-            self.engine.advance(seconds)
-            self.now += seconds
 
     @property
     def place(self) -> str | None:
         return self.engine.snapshot().vm_by_id["a"].host
 
-    def filter(self, request: Any, cluster: Any, hosts: tuple[Any, ...]) -> tuple[Any, ...]:
-        self.asked.append(tuple(one.id for one in hosts))
+    def filter(self, _: ExternalUnits, request: Any, cluster: Any, hosts: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(one for one in hosts if one.id not in self.refused_hosts)
-
-    def intents(self) -> list[Intent]:
-        store = Store(self.config.store.url, engine="default", patience_seconds=5)
-        found = [*store.history(within_seconds=1e6), *store.open_intents()]
-        store.close()
-        return found
 
 
 #: `a` fits on h2 at once, and on h3 only once the three there have left for h4; `b` cannot leave.
@@ -96,16 +69,10 @@ CROWDED = snapshot(
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[World]:
-    state: Snapshot = getattr(request, "param", TOO_CLOSE)
-    engine = Engine.from_snapshot(state, clock=START, settings=PROMPT)
-    server = serve(engine)
-    settings = {"mode": "enforce", "memory_headroom_percent": 0}
-    found = World(engine, configured(tmp_path, server.api_url, settings))
-    monkeypatch.setattr(
-        ExternalUnits, "filter", lambda _, request, cluster, hosts: found.filter(request, cluster, hosts)
-    )
+    found = World(tmp_path, getattr(request, "param", TOO_CLOSE))
+    monkeypatch.setattr(ExternalUnits, "filter", lambda *about: found.filter(*about))
     yield found
-    server.close()
+    found.close()
 
 
 @pytest.mark.system
@@ -140,7 +107,7 @@ def test_a_refusal_that_passes_is_waited_for_where_the_next_best_takes_four_migr
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "ovirt_enforcer")
-    with simulated_time(lambda: world.now), world.enforcing() as daemon:
+    with simulated_time(world.clock), world.enforcing() as daemon:
         world.cycle(daemon, 4)
         world.refused_hosts = set()
         assert [intent.target for intent in world.intents()] == ["h2"]
@@ -182,22 +149,10 @@ def test_a_refused_host_is_asked_for_again_once_the_rules_have_changed(world: Wo
     assert world.place in {"h2", "h3"}
 
 
-def refusal(target: str, cause: Cause, age: float, state: Snapshot = TOO_CLOSE) -> Intent:
-    return Intent(
-        id=1,
-        vm="a",
-        cluster="cluster1",
-        source="h1",
-        target=target,
-        memory_mb=1024,
-        correlation_id="c",
-        state=IntentState.FAILED,
-        created=0.0,
-        updated=0.0,
-        age_seconds=age,
-        error=FILTERED,
-        cause=cause,
-        fingerprint=digest(state, "a", ("h1", target)),
+def refusal(target: str, cause: Cause, age: float) -> Intent:
+    fingerprint = digest(TOO_CLOSE, "a", ("h1", target))
+    return intent(
+        IntentState.FAILED, age, error=FILTERED, target=target, cause=cause, fingerprint=fingerprint
     )
 
 
@@ -228,15 +183,15 @@ def backoff(state: Snapshot, history: Sequence[Intent]) -> Backoff:
 def test_a_refusal_is_of_the_target_or_of_any(
     rejection: Vetoed | Refused | Conflict | PermissionDenied, leaves_out: bool, waits: bool
 ) -> None:
-    intent = refusal("h2", cause_of(rejection, "h2"), age=1.0)
-    assert bool(backoff(TOO_CLOSE, [intent]).refused_targets) is leaves_out
-    assert bool(backoff(TOO_CLOSE, [intent]).refused_vms) is waits
+    refused = refusal("h2", cause_of(rejection, "h2"), age=1.0)
+    assert bool(backoff(TOO_CLOSE, [refused]).refused_targets) is leaves_out
+    assert bool(backoff(TOO_CLOSE, [refused]).refused_vms) is waits
 
 
 def test_where_the_engine_was_to_choose_the_vm_waits() -> None:
-    intent = refusal("h2", cause_of(Vetoed(), None), age=1.0)
-    assert backoff(TOO_CLOSE, [intent]).refused_targets == {}
-    assert backoff(TOO_CLOSE, [intent]).refused_vms.keys() == {"a"}
+    refused = refusal("h2", cause_of(Vetoed(), None), age=1.0)
+    assert backoff(TOO_CLOSE, [refused]).refused_targets == {}
+    assert backoff(TOO_CLOSE, [refused]).refused_vms.keys() == {"a"}
 
 
 @pytest.mark.parametrize(
@@ -289,23 +244,8 @@ def at(place: str, state: Snapshot = STATE) -> Snapshot:
     return replace(state, vms=tuple(replace(one, host=place) if one.id == "a" else one for one in state.vms))
 
 
-def done(age: float, **fields: Any) -> Intent:
-    facts: dict[str, Any] = {
-        "id": 1,
-        "vm": "a",
-        "cluster": "cluster1",
-        "source": "h1",
-        "target": "h2",
-        "memory_mb": 1024,
-        "correlation_id": "c",
-        "state": IntentState.DONE,
-        "created": 0.0,
-        "updated": 0.0,
-        "age_seconds": age,
-        "error": None,
-        "fingerprint": digest(STATE, "a", ("h1", "h2")),
-    }
-    return Intent(**{**facts, **fields})
+def done(age: float) -> Intent:
+    return intent(IntentState.DONE, age, error=None, fingerprint=digest(STATE, "a", ("h1", "h2")))
 
 
 def test_a_vm_that_somebody_moved_back_is_left_alone_for_a_while() -> None:
@@ -339,19 +279,14 @@ def test_a_vm_is_not_sent_back_to_where_it_was_taken_from() -> None:
     assert backoff(at("h2"), [done(901.0)]).left_behind == {}
 
 
-class Circling:
+class Circling(Bench):
     """An engine and a daemon, and a user who moves VM a back to h1 whenever it has left."""
 
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
-        self.now = 0.0
-        self.moved_back = 0
-        self.arrived = 0.0
+    moved_back = 0
+    arrived = 0.0
 
-    def cycle(self, daemon: Any) -> None:
-        seconds = max(1.0, daemon.cycle())
-        self.engine.advance(seconds)
-        self.now += seconds
+    def cycle(self, daemon: Daemon, times: int = 1) -> None:
+        super().cycle(daemon, times)
         found = self.engine.snapshot().vm_by_id["a"]
         if found.host != "h2" or found.status != "up":
             self.arrived = self.now
@@ -360,30 +295,22 @@ class Circling:
             self.engine.vms.migrate("a", host_id="h1")
 
 
-@pytest.fixture
-def circling() -> Iterator[Circling]:
-    return Circling(Engine.from_snapshot(STATE, clock=START, settings=PROMPT))
-
-
 @pytest.mark.system
 def test_who_moves_it_back_each_time_is_named_once_and_tried_ever_more_seldom(
-    circling: Circling, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    server = serve(circling.engine)
-    config = configured(
-        tmp_path,
-        server.api_url,
-        {"mode": "enforce", "repair": ["soft"], "cooldown_after_success_seconds": 0, "interval_seconds": 300},
-    )
+    settings = {
+        "mode": "enforce",
+        "repair": ["soft"],
+        "cooldown_after_success_seconds": 0,
+        "interval_seconds": 300,
+    }
     caplog.set_level(logging.WARNING)
-    with (
-        connect(config.engine) as connection,
-        simulated_time(lambda: circling.now),
-        daemon_of(config, connection, lambda: circling.now) as daemon,
-    ):
+    circling = Circling(tmp_path, STATE, settings)
+    with simulated_time(circling.clock), circling.enforcing() as daemon:
         while circling.now < 3.5 * 3600:
             circling.cycle(daemon)
-    server.close()
+    circling.close()
     # Again after 15 minutes, then after 30, 60 and (not yet) 120.
     assert circling.moved_back == 4
     warnings = [one.getMessage() for one in caplog.records if "by the engine or a user" in one.getMessage()]

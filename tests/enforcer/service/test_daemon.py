@@ -14,10 +14,9 @@ from msgspec.structs import replace
 
 from ovirt_enforcer.orders import order
 from ovirt_enforcer.planners import PlanQuestion, plan_of
-from ovirt_enforcer.service.daemon import Watcher
+from ovirt_enforcer.service.daemon import Daemon, Watcher
 from ovirt_placement.answers.plans.plan import plan_record
-from ovirt_placement.config import Config
-from ovirt_placement.engine.connection.client import EngineConnection, connect
+from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.reading.topology import read_snapshot
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan
@@ -26,17 +25,13 @@ from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.rule import Rule, UnitKind
 from ovirt_placement.rules.verdict import Reason, ReasonKind, Request, Verdict
 from ovirt_placement.store.enforcer_records import CycleStore
-from ovirt_placement.store.intents import IntentState, Store
+from ovirt_placement.store.intents import IntentState
 from ovirt_placement.store.schema import intents
-from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.faults import MigrationFault
-from ovirt_simulator.core.settings import PROMPT
-from ovirt_simulator.http.server import serve
 from tests.builders import CLUSTER, TOGETHER, cluster, group, host, snapshot, vm
+from tests.enforcer.actions import bench as violated_pair
 from tests.enforcer.actions.bench import ENFORCE
-from tests.enforcer.actions.bench import bench as violated_pair
 from tests.enforcer.planners_here import PlannersHere
-from tests.scenarios.stage import START, configured, daemon_of
 
 MONTH = 30 * 24 * 3600.0
 
@@ -53,44 +48,22 @@ def half(name: str) -> tuple[object, ...]:
     )
 
 
-class Bench:
+class Bench(violated_pair.Bench):
     """A daemon on a simulated engine with two violated clusters, `one` and `two`."""
 
-    def __init__(
-        self, engine: Engine, config: Config, connection: EngineConnection, watchers: Sequence[Watcher]
-    ) -> None:
-        self.engine = engine
-        self.connection = connection
-        self.now = 0.0
-        self.stopping = False
-        self.store_url = config.store.url
-        self.store = Store(config.store.url, engine="default", patience_seconds=5)
-        self._building = daemon_of(
-            config,
-            connection,
-            lambda: self.now,
-            lambda: self.read(),
-            lambda: not self.stopping,
-            watchers,
-        )
-        self.daemon = self._building.__enter__()
-
-    def close(self) -> None:
-        self._building.__exit__(None, None, None)
-        self.store.close()
+    connection: EngineConnection
+    daemon: Daemon
+    stopping = False
 
     def read(self) -> Snapshot:
         return read_snapshot(self.connection)
 
-    def cycle(self) -> None:
-        seconds = max(1.0, self.daemon.cycle())
-        self.engine.advance(seconds)
-        self.now += seconds
+    def cycles(self, number: int = 1) -> None:
+        self.cycle(self.daemon, number)
 
     def migrated(self) -> set[str]:
-        with self.connection.session() as sdk:
-            events = sdk.system_service().events_service().list()
-        return {event.vm.name for event in events if event.code == 62}
+        """The clusters in which VMs were migrated."""
+        return {vm.partition("-")[0] for vm in self.begun()}
 
 
 @pytest.fixture
@@ -101,34 +74,29 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 @contextmanager
 def built(folder: Path, watchers: Sequence[Watcher] = ()) -> Iterator[Bench]:
-    engine = Engine.from_snapshot(snapshot(*half("one"), *half("two")), clock=START, settings=PROMPT)
-    server = serve(engine)
-    config = configured(folder, server.api_url, {"mode": "enforce"})
-    with connect(config.engine) as connection:
-        found = Bench(engine, config, connection, watchers)
+    found = Bench(folder, snapshot(*half("one"), *half("two")))
+    parts = {"read": lambda: found.read(), "goes_on": lambda: not found.stopping, "watchers": watchers}
+    with found.connected() as found.connection, found.enforcing(**parts) as found.daemon:
         yield found
-        found.close()
-    server.close()
+    found.close()
 
 
 def test_two_clusters_are_repaired_side_by_side(bench: Bench) -> None:
-    bench.cycle()
-    assert {vm.partition("-")[0] for vm in bench.migrated()} == {"one", "two"}
+    bench.cycles()
+    assert bench.migrated() == {"one", "two"}
 
 
-@pytest.mark.system
 @pytest.mark.system
 @pytest.mark.parametrize("refused", [False, True])
 def test_what_is_left_alone_is_recorded_while_something_waits_for_it(refused: bool, bench: Bench) -> None:
     if refused:
         for name in ("one-a", "one-b"):
             bench.engine.faults.next_migrations(MigrationFault(refuse=True), count=9, vm_id=name)
-    for _ in range(12):
-        bench.cycle()
-    with closing(CycleStore(bench.store_url, engine="default", create=False)) as cycles:
+    bench.cycles(12)
+    with closing(CycleStore(bench.config.store.url, engine="default", create=False)) as cycles:
         last = cycles.last()
     assert last is not None
-    assert len(bench.migrated()) == (1 if refused else 2)
+    assert bench.migrated() == ({"two"} if refused else {"one", "two"})
     assert {one.vm for one in last.refusals} == ({"one-a", "one-b"} if refused else set())
 
 
@@ -146,17 +114,15 @@ def test_a_cluster_that_cannot_even_be_planned_does_not_stop_the_other(
 
     monkeypatch.setattr(bench, "read", spoilt)
     caplog.set_level(logging.INFO)
-    for _ in range(4):
-        bench.cycle()
-    assert {vm.partition("-")[0] for vm in bench.migrated()} == {"two"}
+    bench.cycles(4)
+    assert bench.migrated() == {"two"}
     failures = [record for record in caplog.records if record.exc_info]
     assert len(failures) == 1
     assert failures[0].getMessage().startswith("cluster one: ")
 
     monkeypatch.setattr(bench, "read", read)
-    for _ in range(10):
-        bench.cycle()
-    assert {vm.partition("-")[0] for vm in bench.migrated()} == {"one", "two"}
+    bench.cycles(10)
+    assert bench.migrated() == {"one", "two"}
     assert "cluster one: works again" in caplog.text
 
 
@@ -187,10 +153,9 @@ def test_a_step_that_a_rule_refuses_is_logged_once_and_dropped_and_the_others_go
     rule = Rule(name="ThirdParty", kind=UnitKind.FILTER, ours=False, filter=judge)
     monkeypatch.setattr(catalogue, "RULES", (*catalogue.RULES, rule))
     caplog.set_level(logging.WARNING)
-    for _ in range(25):
-        bench.cycle()
+    bench.cycles(25)
     assert asked
-    assert {vm.partition("-")[0] for vm in bench.migrated()} == {"two"}
+    assert bench.migrated() == {"two"}
     dropped = [
         record.getMessage() for record in caplog.records if "dropped from the plan" in record.getMessage()
     ]
@@ -202,13 +167,12 @@ def test_a_step_that_a_rule_refuses_is_logged_once_and_dropped_and_the_others_go
 
 def test_what_ended_long_ago_is_forgotten_in_time(bench: Bench) -> None:
     """After a month it is not asked for, and the store must not grow for ever."""
-    for _ in range(12):
-        bench.cycle()
-    assert len(bench.store.history(within_seconds=2 * MONTH)) == 2
+    while len(bench.store.history(within_seconds=2 * MONTH)) < 2:
+        bench.cycles()
     with bench.store._transaction() as rows:
         rows.change(intents, updated=intents.c.updated - 1.1 * MONTH)
     bench.now += 3600.0
-    bench.cycle()
+    bench.cycles()
     assert bench.store.history(within_seconds=2 * MONTH) == ()
 
 
@@ -234,8 +198,8 @@ def test_a_plan_that_counted_on_a_migration_which_failed_does_not_report_every_r
 ) -> None:
     caplog.set_level(logging.INFO)
     bench.engine.faults.next_migrations(MigrationFault(fail=True), count=2)
-    bench.cycle()
-    assert len(bench.migrated()) == 2
+    bench.cycles()
+    assert bench.migrated() == {"one", "two"}
     late: list[Late] = []
 
     def start(_: PlannersHere, state: Snapshot, question: PlanQuestion) -> Late:
@@ -244,15 +208,14 @@ def test_a_plan_that_counted_on_a_migration_which_failed_does_not_report_every_r
 
     monkeypatch.setattr(PlannersHere, "start", start)
     bench.daemon.wake_all()
-    bench.cycle()
+    bench.cycles()
     assert late
     assert not any(one.plan.steps or one.plan.remaining for one in late)
     while bench.store.open_intents():
-        bench.cycle()
+        bench.cycles()
     for one in late:
         one.held = False
-    for _ in range(3):
-        bench.cycle()
+    bench.cycles(3)
     assert "every rule is satisfied" not in caplog.text
 
 
@@ -267,9 +230,8 @@ def test_a_watcher_that_fails_keeps_no_cluster_from_being_repaired(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with built(tmp_path, watchers=[FailingWatcher()]) as bench:
-        for _ in range(3):
-            bench.cycle()
-        assert {vm.partition("-")[0] for vm in bench.migrated()} == {"one", "two"}
+        bench.cycles(3)
+        assert bench.migrated() == {"one", "two"}
     assert len([record for record in caplog.records if record.exc_info]) == 1
 
 
@@ -283,7 +245,7 @@ def test_what_was_applied_goes_on_after_a_restart_in_the_middle_of_a_step(
     caplog.set_level(logging.INFO)
     settings = {**ENFORCE, "cluster_migrations_at_once": 1}
     state = snapshot(*hosts, *vms, *pairs)
-    with violated_pair(tmp_path, state, settings) as played:
+    with violated_pair.bench(tmp_path, state, settings) as played:
         found = make_plan(state, CLUSTER)
         assert len(found.steps) == 2
         order(played.config, [to_builtins(plan_record(found, state))], set_by="ann")

@@ -17,20 +17,18 @@ from ovirt_enforcer.service.daemon import Cycles
 from ovirt_enforcer.service.leader import Leader
 from ovirt_enforcer.service.metrics import EnforcerMetrics, Health, Sampler
 from ovirt_enforcer.watchers.verdict import ReservationState, ReservationVerdict
-from ovirt_placement.engine.connection.client import EngineAway, connect
+from ovirt_placement.engine.connection.client import EngineAway
 from ovirt_placement.inventory import NoSnapshot
 from ovirt_placement.store.leases import LeaseStore
 from ovirt_placement.store.samples import Sample, SampleStore
 from ovirt_service import metrics
 from ovirt_service.daemon import Progress
 from ovirt_service.errors import UserError
-from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.settings import PROMPT
-from ovirt_simulator.http.server import serve
 from tests.builders import APART, CLUSTER, group, host, snapshot, vm
 from tests.clock import Clock
+from tests.enforcer.actions.bench import bench
 from tests.pages import page_named_in, samples
-from tests.scenarios.stage import START, configured, daemon_of, simulated_time
+from tests.scenarios.stage import simulated_time
 
 
 def ask(url: str) -> tuple[int, dict[str, Any]]:
@@ -100,20 +98,15 @@ def verdict(state: ReservationState, survived: int, lost: int) -> ReservationVer
 
 
 @pytest.mark.system
-def test_hours_of_an_enforcer_are_a_row_each(tmp_path: Path, sampling_clock: Clock) -> None:
+def test_hours_of_an_enforcer_are_a_row_each(tmp_path: Path) -> None:
     """In the first hour two VMs stand together that must be apart; once it enforces, they do not."""
-    engine = Engine.from_snapshot(TOO_CLOSE, clock=START, settings=PROMPT)
-    server = serve(engine)
-    config = configured(tmp_path, server.api_url, {"mode": "enforce", "interval_seconds": 1800})
-    with connect(config.engine) as connection, daemon_of(config, connection, sampling_clock) as daemon:
-        while sampling_clock.now < 6 * HOUR:
-            pause = min(max(1.0, daemon.cycle()), 900.0)
-            engine.advance(pause)
-            sampling_clock.now += pause
-    server.close()
-    store = SampleStore(config.store.url, engine="default", patience_seconds=5)
-    found = store.samples(since_seconds=7 * HOUR).samples
-    store.close()
+    settings = {"mode": "enforce", "interval_seconds": 1800}
+    with bench(tmp_path, TOO_CLOSE, settings) as made, made.enforcing() as daemon:
+        while made.now < 6 * HOUR:
+            made.pass_time(min(max(1.0, daemon.cycle()), 900.0))
+        store = SampleStore(made.config.store.url, engine="default", patience_seconds=5)
+        found = store.samples(since_seconds=7 * HOUR).samples
+        store.close()
     first, *later = found
     assert (first.hard, first.plans, first.done, first.failed) == (1, 1, 1, 0)
     assert [one.hour for one in later] == list(range(first.hour + 1, first.hour + 6))

@@ -12,9 +12,7 @@ from pathlib import Path
 import pytest
 
 from ovirt_enforcer.cli.main import main
-from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.model import AffinityRule
-from ovirt_placement.store.intents import Store
 from ovirt_placement.store.pauses import ALL_CLUSTERS, PauseStore
 from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
 from ovirt_simulator.core.engine import Engine
@@ -22,11 +20,12 @@ from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import Server, serve
 from tests.builders import APART, group, host, snapshot, vm
 from tests.configuration import write_configuration
+from tests.enforcer.actions.bench import bench
 from tests.enforcer.service.test_process import running
 from tests.placement.inventory.running import running as inventory_running
 from tests.processes import completed
 from tests.proxy.running import eventually
-from tests.scenarios.stage import START, configured, daemon_of
+from tests.scenarios.stage import START
 
 #: These assertions depend on real time.
 
@@ -35,6 +34,7 @@ PATIENT = '[enforcer]\nmode = "enforce"\nstrategy = "greedy"\ninterval_seconds =
 #: How long a new rule waits for the first migration at the most, on a machine that is busy with tests.
 PROMPT_SECONDS = 5.0
 STATE = snapshot(host("h1"), host("h2"), vm("a", "h1"), vm("b", "h1"))
+TOO_CLOSE = snapshot(host("h1"), host("h2"), vm("a", "h1"), vm("b", "h1"), group("apart", APART, "a b"))
 
 
 @pytest.fixture
@@ -82,8 +82,7 @@ def enforcer(*arguments: str, file: Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.system
 def test_a_plan_that_was_looked_at_is_applied_unless_the_cluster_has_changed(tmp_path: Path) -> None:
     """The plan of a person, who knows better than the enforcer which one is to go."""
-    state = snapshot(host("h1"), host("h2"), vm("a", "h1"), vm("b", "h1"), group("apart", APART, "a b"))
-    engine = Engine.from_snapshot(state, clock=START, settings=PROMPT)
+    engine = Engine.from_snapshot(TOO_CLOSE, clock=START, settings=PROMPT)
     server = serve(engine)
     more = PATIENT.replace('"enforce"', '"approve"').replace("3600", "0.5")
     file = write_configuration(tmp_path, server.api_url, more=more)
@@ -112,33 +111,14 @@ def test_a_plan_that_was_looked_at_is_applied_unless_the_cluster_has_changed(tmp
     server.close()
 
 
-TOO_CLOSE = snapshot(host("h1"), host("h2"), vm("a", "h1"), vm("b", "h1"), group("apart", APART, "a b"))
-HOUR_SECONDS = 3600
-
-
 def test_the_end_of_a_pause_is_heard_long_before_the_next_look(tmp_path: Path) -> None:
-    engine = Engine.from_snapshot(TOO_CLOSE, clock=START, settings=PROMPT)
-    server = serve(engine)
-    config = configured(tmp_path, server.api_url, {"mode": "enforce", "interval_seconds": HOUR_SECONDS})
-    pauses = PauseStore(config.store.url, engine="default", patience_seconds=5)
-    store = Store(config.store.url, engine="default", patience_seconds=5)
-    pauses.pause(ALL_CLUSTERS, cluster_name="", reason="", set_by="somebody", seconds=None)
-    now = 0.0
-    with connect(config.engine) as connection, daemon_of(config, connection, lambda: now) as daemon:
-
-        def cycle_for(seconds: float) -> None:
-            nonlocal now
-            until = now + seconds
-            while now < until:
-                step = min(max(1.0, daemon.cycle()), until - now)
-                engine.advance(step)
-                now += step
-
-        cycle_for(60.0)
-        assert store.open_intents() == store.history(within_seconds=HOUR_SECONDS) == ()
+    settings = {"mode": "enforce", "interval_seconds": 3600}
+    with bench(tmp_path, TOO_CLOSE, settings) as made, made.enforcing() as daemon:
+        pauses = PauseStore(made.config.store.url, engine="default", patience_seconds=5)
+        pauses.pause(ALL_CLUSTERS, cluster_name="", reason="", set_by="somebody", seconds=None)
+        made.run(daemon, 60.0)
+        assert made.intents() == []
         pauses.resume(ALL_CLUSTERS, set_by="somebody")
-        cycle_for(60.0)
-    server.close()
-    assert [intent.vm for intent in store.history(within_seconds=HOUR_SECONDS)] == ["a"]
-    for part in (pauses, store):
-        part.close()
+        pauses.close()
+        made.run(daemon, 120.0)
+        assert [intent.vm for intent in made.intents()] == ["a"]

@@ -12,25 +12,19 @@ import pytest
 from msgspec.structs import replace
 from ovirtsdk4 import types
 
-from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_enforcer.service.daemon import Daemon
 from ovirt_enforcer.watchers.engine_watch import MembershipRecorder
 from ovirt_placement.answers.groups.change import losses
-from ovirt_placement.config import Config, EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.reading.topology import read_snapshot
 from ovirt_placement.engine.writing.events import add_event
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.memberships import MembershipStore
 from ovirt_simulator.core.affinity_commands import AffinityGroupEdit, Members
-from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.disturbances import Disturbance
-from ovirt_simulator.http.server import Server, serve
 from tests.builders import APART, SOFT_TOGETHER, cluster, group, host, label, snapshot, vm
-from tests.scenarios.stage import START, daemon_of
+from tests.enforcer.actions import bench as benches
 
-#: It only observes.
-SETTINGS = EnforcerSettings()
 STATE = snapshot(
     cluster("c1", name="blue"),
     cluster("c2", name="red"),
@@ -48,44 +42,33 @@ STATE = snapshot(
 ALL = {"web": ({"near", "off"}, {"ours"})}
 
 
-class Bench:
-    """An enforcer's daemon on a simulated engine, both on a simulated clock."""
+class Bench(benches.Bench):
+    """An enforcer that only observes, and restarts on one store."""
 
-    def __init__(self, engine: Engine, server: Server, connection: EngineConnection, url: str) -> None:
-        self.engine = engine
-        self.server = server
-        self.connection = connection
-        self.url = url
-        self.now = 0.0
+    connection: EngineConnection
+    kept: MembershipStore
+    daemon: Daemon
+
+    def __init__(self, folder: Path, state: Snapshot) -> None:
+        super().__init__(folder, state, {})
         self.parts = ExitStack()
         #: What is read next, in place of what the engine holds then.
         self.readings: list[Snapshot] = []
-        self.restart()
 
     def restart(self) -> None:
         """A new process: it knows what the store holds, and nothing else."""
         self.parts.close()
-        self.store = MembershipStore(self.url, engine="default", patience_seconds=5)
-        self.parts.callback(self.store.close)
-        keeper = MembershipRecorder(
-            self.store, partial(add_event, self.connection), self.clock, SETTINGS.interval_seconds
-        )
-        sections = {"engine": {"url": self.server.api_url}, "store": {"url": self.url}}
-        config = Config(sections, "the test")
-        whole = daemon_of(config, self.connection, self.clock, self.read, watchers=(keeper,))
-        self.daemon = self.parts.enter_context(whole)
-
-    def clock(self) -> float:
-        return self.now
+        self.kept = MembershipStore(self.config.store.url, engine="default", patience_seconds=5)
+        self.parts.callback(self.kept.close)
+        recorder = MembershipRecorder(self.kept, partial(add_event, self.connection), self.clock, 60.0)
+        enforcing = self.enforcing(read=self.read, watchers=(recorder,))
+        self.daemon = self.parts.enter_context(enforcing)
 
     def read(self) -> Snapshot:
         return self.readings.pop(0) if self.readings else read_snapshot(self.connection)
 
     def cycles(self, number: int = 2) -> None:
-        for _ in range(number):
-            seconds = max(1.0, self.daemon.cycle())
-            self.engine.advance(seconds)
-            self.now += seconds
+        self.cycle(self.daemon, number)
 
     def put(self, vm_id: str, cluster_id: str) -> None:
         """Change a VM's cluster as an administrator does."""
@@ -97,7 +80,7 @@ class Bench:
         """The names of lost groups and labels, by the VM's name."""
         return {
             one.vm.name: ({each.name for each in one.groups}, {each.name for each in one.labels})
-            for one in losses(self.store.lost())
+            for one in losses(self.kept.lost())
         }
 
     def events(self) -> list[types.Event]:
@@ -108,24 +91,19 @@ class Bench:
 
 
 @contextmanager
-def opened(state: Snapshot, url: str) -> Iterator[Bench]:
+def opened(folder: Path, state: Snapshot) -> Iterator[Bench]:
     """Serve a state of the engine, besides a store that may be filled already."""
-    engine = Engine.from_snapshot(state, clock=START, settings=PROMPT)
-    server = serve(engine)
-    settings = EngineSettings(url=server.api_url, username="admin@internal")
-    try:
-        with EngineConnection(settings, {"OVIRT_PASSWORD": "password"}) as connection:
-            bench = Bench(engine, server, connection, url)
-            with bench.parts:
-                yield bench
-    finally:
-        server.close()
+    bench = Bench(folder, state)
+    with bench.connected() as bench.connection, bench.parts:
+        bench.restart()
+        yield bench
+    bench.close()
 
 
 @pytest.fixture
 def bench(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Iterator[Bench]:
     caplog.set_level(logging.INFO)
-    with opened(STATE, f"sqlite:///{tmp_path}/store.db") as running:
+    with opened(tmp_path, STATE) as running:
         yield running
 
 
@@ -149,7 +127,7 @@ def test_a_loss_is_written_down_logged_and_reported_once(
     (event,) = bench.events()
     assert (event.description, event.severity) == (text, types.LogSeverity.WARNING)
     assert (event.vm.id, event.cluster.id) == ("v1", "c2")
-    (first, *_) = losses(bench.store.lost())
+    (first, *_) = losses(bench.kept.lost())
     assert (first.vm.id, first.cluster.id, first.groups[0].id, first.labels[0].id) == (
         "v1",
         "c1",
@@ -158,7 +136,9 @@ def test_a_loss_is_written_down_logged_and_reported_once(
     )
 
 
-@pytest.mark.parametrize("cycles", [0, 1, 2])
+@pytest.mark.parametrize(
+    "cycles", [1, *(pytest.param(cycles, marks=pytest.mark.system) for cycles in (0, 2))]
+)
 def test_a_restart_neither_misses_nor_repeats_it(
     bench: Bench, caplog: pytest.LogCaptureFixture, cycles: int
 ) -> None:
@@ -184,6 +164,7 @@ def test_it_is_found_though_the_vm_has_gone_on_or_back(bench: Bench) -> None:
     assert len(bench.events()) == 1
 
 
+@pytest.mark.system
 def test_what_somebody_wanted_is_no_loss(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     bench.cycles()
     bench.engine.affinity_groups.remove_member("g1", Members.VMS, "v1")  # within its cluster
@@ -206,7 +187,7 @@ def test_a_group_that_was_removed_with_the_cluster_still_there_is_no_loss(bench:
     assert bench.lost() == {"web": ({"off"}, {"ours"})}
 
 
-def test_a_group_that_went_with_its_cluster_is_lost(bench: Bench) -> None:
+def test_a_group_that_went_with_its_cluster_is_lost(bench: Bench, tmp_path: Path) -> None:
     """Who empties a cluster to remove it is who needs the list."""
     bench.cycles()
     rest = snapshot(
@@ -215,7 +196,7 @@ def test_a_group_that_went_with_its_cluster_is_lost(bench: Bench) -> None:
         *(replace(one, cluster="c2") for one in STATE.vms),
         label("ours"),
     )
-    with opened(rest, bench.url) as later:
+    with opened(tmp_path, rest) as later:
         later.cycles(3)
         assert later.lost() == {**ALL, "db": ({"near", "off"}, set())}
         assert len(later.events()) == 2
@@ -282,4 +263,4 @@ def test_an_event_whose_answer_was_lost_is_not_added_twice(bench: Bench) -> None
     bench.put("v1", "c2")
     bench.cycles(8)
     assert len(bench.events()) == 1
-    assert all(entry.reported for entry in bench.store.lost())
+    assert all(entry.reported for entry in bench.kept.lost())
