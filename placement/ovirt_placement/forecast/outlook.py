@@ -16,7 +16,6 @@ from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.constraints import Constraint
 from ovirt_placement.rules.placement import SnapshotPlacement
-from ovirt_placement.rules.placement_keys.units import on_accepted_hosts
 from ovirt_placement.rules.scheduling import judge
 from ovirt_placement.rules.violations import find_violations
 
@@ -103,7 +102,7 @@ def _violated(snapshot: Snapshot, cluster: str) -> dict[_Key, Violated]:
         one = violation.constraint
         found[one.family, one.groups, one.hard] = Violated(one, violation.offenders)
     placement = SnapshotPlacement(snapshot)
-    for refused in on_accepted_hosts(snapshot, cluster):
+    for refused in catalogue.momentary_constraints(snapshot, cluster):
         found[refused.family, refused.vms, refused.hard] = Violated(refused, refused.offenders(placement))
     return found
 

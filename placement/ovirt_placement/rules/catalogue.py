@@ -8,6 +8,7 @@ from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.rules.admission import units as admission
 from ovirt_placement.rules.constraints import Constraint
 from ovirt_placement.rules.listed import ENGINES_OWN, LISTED, NO_UNITS, those_in_force
+from ovirt_placement.rules.placement_keys.units import on_accepted_hosts
 from ovirt_placement.rules.rule import Rule, UnitKind
 
 #: In the order in which they are asked and listed.
@@ -28,6 +29,11 @@ def in_force(cluster: Cluster, kind: UnitKind, also: Collection[str] = NO_UNITS)
 def filters_in_force(cluster: Cluster, also: Collection[str] = NO_UNITS) -> tuple[Rule, ...]:
     """All filters that a VM must pass in a cluster: the engine's own affinity filters stand next to ours."""
     return (*in_force(cluster, UnitKind.FILTER, also), *ENGINES_OWN)
+
+
+def momentary_constraints(snapshot: Snapshot, cluster_id: str) -> Iterator[Constraint]:
+    """Invariants that hang on the present answers of filters: what placement keys ask of VMs that run."""
+    return on_accepted_hosts(snapshot, cluster_id)
 
 
 def constraints(snapshot: Snapshot, cluster_id: str) -> Iterator[Constraint]:

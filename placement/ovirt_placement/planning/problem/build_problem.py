@@ -19,7 +19,6 @@ from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.failover.units import Domain
 from ovirt_placement.rules.memory import required_mb
 from ovirt_placement.rules.placement import SnapshotPlacement, why_immovable
-from ovirt_placement.rules.placement_keys.units import on_accepted_hosts
 from ovirt_placement.rules.rule import Rule
 
 
@@ -140,7 +139,7 @@ def _goals(snapshot: Snapshot, cluster: str, options: PlanOptions) -> Iterator[G
     rules = (*catalogue.constraints(snapshot, cluster), *options.constraints)
     trimmed = list(_trimmed(rules, placement))
     if options.keys:
-        trimmed.extend(on_accepted_hosts(snapshot, cluster))
+        trimmed.extend(catalogue.momentary_constraints(snapshot, cluster))
     priorities = sorted({one.priority for one in trimmed if not one.hard}, reverse=True)
     for number, constraint in enumerate(trimmed):
         form, satisfied = constraint.form, constraint.keeps(placement)
