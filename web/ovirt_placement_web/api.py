@@ -27,7 +27,7 @@ from ovirt_placement_web.state.keeper import View
 from ovirt_service.errors import UserError
 
 #: Nothing is wrong with what such a question reads: what it has to say against is about what is asked.
-_OF_STATE_ALONE = (Reads.STATE, Reads.DOMAINS, Reads.PAST)
+_OF_STATE_ALONE = (Reads.STATE, Reads.CONFIGURED)
 #: Of the numbers that a query has.
 _MOST_DIGITS = 16
 _NUMBER = {"type": "integer", "minimum": 0, "maximum": 10**_MOST_DIGITS - 1}

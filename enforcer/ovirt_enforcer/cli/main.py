@@ -47,7 +47,7 @@ RUN_EXAMPLES = """\
 """
 
 STATUS_EXAMPLES = """\
-  ovirt-enforcer status --watch 10
+  ovirt-enforcer status --cluster blue
 """
 
 

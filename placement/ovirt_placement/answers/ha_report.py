@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from typing import Annotated, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Annotated
 
 from ovirt_placement.answers.document import listed, safe_word
 from ovirt_placement.answers.ha_check import (
@@ -24,6 +24,7 @@ from ovirt_placement.answers.ha_check_workers import spreading
 from ovirt_placement.answers.question import (
     CLUSTERS,
     SOME_HOSTS,
+    ConfiguredState,
     Folded,
     Parameter,
     Reads,
@@ -31,8 +32,7 @@ from ovirt_placement.answers.question import (
     Table,
     question,
 )
-from ovirt_placement.config import HaSettings
-from ovirt_placement.model import Cluster, Host, Snapshot
+from ovirt_placement.model import Cluster, Host
 from ovirt_placement.model.amounts import be, counted
 from ovirt_placement.rules.failover.outcomes import Size
 from ovirt_placement.rules.failover.units import Domain
@@ -49,13 +49,6 @@ _FEW_HOSTS = 4
 PAGE_STEPS = 20_000
 
 
-class StateWithDomains(NamedTuple):
-    """A state, and the settings with its failure domains, which are read where they are asked for."""
-
-    snapshot: Snapshot
-    settings: Callable[[], HaSettings]
-
-
 @question(
     "ha-check",
     "whether highly available VMs survive failing hosts",
@@ -70,12 +63,12 @@ The exit status is 1 unless all are safe.
 """,
     text=lambda answer, _: _text(answer),
     status=lambda answer, _: int(not answer.safe),
-    reads=Reads.DOMAINS,
+    reads=Reads.CONFIGURED,
     routes=(Route("/ha-check", required=("cluster",), fixed={"steps": PAGE_STEPS}, dear=True),),
     ansible="say whether highly available VMs would restart",
 )
 def check_ha(
-    state: StateWithDomains,
+    state: ConfiguredState,
     *,
     cluster: Annotated[
         Cluster | None,
@@ -129,14 +122,14 @@ def check_ha(
     ] = None,
 ) -> HaCheckDocument:
     """Check the clusters that have HA reservation, or the one named. Raises `UserError`."""
-    snapshot, settings = state
+    snapshot = state.snapshot
     failing: Domains | None = None
     if hosts:
         if failures is not None:
             raise UserError("--hosts names all that fails: it takes no --failures")
         failing = (Domain(None, frozenset(host.id for host in hosts)),)
     elif domain is not None or domains:
-        failing = asked_domains(snapshot, settings(), domain)
+        failing = asked_domains(snapshot, state.config().ha, domain)
     with spreading(processes, scheduler) as spread:
         return ha_check(
             snapshot,

@@ -25,6 +25,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.model.record import Record
 
 if TYPE_CHECKING:
+    from ovirt_placement.config import Config
     from ovirt_placement.forecast.changes import Condition
     from ovirt_placement.planning.problem.build_problem import Repair
 
@@ -38,20 +39,35 @@ class Reads(Enum):
     STATE = auto()
     #: One with the affinity groups of this moment.
     GROUPS = auto()
-    #: A `KeyState`, with the placement keys that the store has at this moment.
+    #: An `AuthoredState`, with the placement keys that the store has at this moment.
     KEYS = auto()
-    #: A `RuleState`, with the placement rules that the store has at this moment.
+    #: An `AuthoredState`, with the placement rules that the store has at this moment.
     RULES = auto()
-    #: A `StateWithDomains`, with the failure domains of the configuration.
-    DOMAINS = auto()
+    #: A `ConfiguredState`.
+    CONFIGURED = auto()
     #: A `HealthState`: also what configuration, store and proxy of this machine say.
     HEALTH = auto()
-    #: A `StateWithPast`, with the proxy's record and the engine's events.
-    PAST = auto()
     #: The configuration alone: it looks by itself.
     CONFIGURATION = auto()
     #: What the distribution that declares the question gives it.
     OWN = auto()
+
+
+class ConfiguredState(NamedTuple):
+    """A state, and the configuration, which is read where it is asked for."""
+
+    snapshot: Snapshot
+    config: Callable[[], Config]
+    #: Whether it is an engine's, which has events; else a state file's.
+    live: bool = True
+
+
+class AuthoredState(NamedTuple):
+    """A state with its placement keys or rules."""
+
+    snapshot: Snapshot
+    #: Who set each key by its place, or changed each rule by its name, where the store knows.
+    authors: Mapping[Any, Any]
 
 
 class Names(NamedTuple):
@@ -191,8 +207,6 @@ class Question:
     routes: tuple[Route, ...] = ()
     #: What a task of Ansible asks by it; None where there is no module for it.
     ansible: str | None = None
-    #: Whether its command may repeat it by `--watch`.
-    watched: bool = False
     #: The command, if it is not one of `ovirt-placement`.
     command: str = "ovirt-placement"
     ask: Callable[..., Record] = field(init=False)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec.structs import replace
 
 from ovirt_placement.answers.conflicts import NEEDS_PLANNER, ContradictionFound, judge_rules, sentence
 from ovirt_placement.answers.document import DRY_RUN, ChangeDocument, Document, listed, utc_text
 from ovirt_placement.answers.naming import NamedCluster, NamedHost, NamedVm, with_names
-from ovirt_placement.answers.question import Parameter, Reads, Table, question
+from ovirt_placement.answers.question import AuthoredState, Parameter, Reads, Table, question
 from ovirt_placement.model import PlacementRule, Snapshot
 from ovirt_placement.model.names import Named, NamedGroup, named_group, named_groups, named_hosts
 from ovirt_placement.model.record import Record
@@ -28,7 +28,7 @@ from ovirt_placement.rules.placement_rules.members import Resolved, resolved_rul
 from ovirt_placement.rules.placement_rules.restart_order import not_waiting, rule_problems, why_circular
 
 if TYPE_CHECKING:
-    from ovirt_placement.store.placement_rules import RuleChange, SetRule
+    from ovirt_placement.store.placement_rules import RuleChange
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
 
@@ -137,14 +137,6 @@ class RulesListDocument(Document, frozen=True, kw_only=True, tag="rules_list"):
         return not any(one.record.problems for one in self.rules)
 
 
-class StateWithRules(NamedTuple):
-    """A state with its placement rules."""
-
-    snapshot: Snapshot
-    #: Who changed each rule, by its name, where the store knows.
-    authors: Mapping[str, SetRule]
-
-
 @question(
     "rules list",
     "the rules that stand",
@@ -153,7 +145,7 @@ class StateWithRules(NamedTuple):
     text=lambda answer, _: _list_text(answer),
     reads=Reads.RULES,
 )
-def rules_list(state: StateWithRules) -> RulesListDocument:
+def rules_list(state: AuthoredState) -> RulesListDocument:
     """All rules of a state."""
     return rules_show(state, ())
 
@@ -167,7 +159,7 @@ def rules_list(state: StateWithRules) -> RulesListDocument:
     reads=Reads.RULES,
 )
 def rules_show(
-    state: StateWithRules,
+    state: AuthoredState,
     names: Annotated[Sequence[str], Parameter(metavar="NAME", positional=True, argument={"nargs": "*"})],
 ) -> RulesListDocument:
     """The rules of these names, or all. Raises `UserError` for one that is not there."""
@@ -314,7 +306,7 @@ placement can satisfy. The exit status is 1 if there is any.
     },
     reads=Reads.RULES,
 )
-def rules_check_of(state: StateWithRules) -> RulesCheckDocument:
+def rules_check_of(state: AuthoredState) -> RulesCheckDocument:
     """What is wrong with the rules of a state, by themselves and together."""
     return rules_check_together(state.snapshot)
 

@@ -7,7 +7,6 @@ import json
 import logging
 import math
 import sys
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -20,6 +19,7 @@ from ovirt_placement import config
 from ovirt_placement.answers.document import MOST_NAMES, Document, dated, find, known_state
 from ovirt_placement.answers.question import (
     MOST_ROWS,
+    ConfiguredState,
     Folded,
     Parameter,
     Question,
@@ -82,15 +82,6 @@ def add_question_command(
             add_parameter(parser, word, parameter, hint, default, one_of)
     for word, option in asked.options.items():
         add_parameter(parser, word, option, one_of=one_of)
-    if asked.watched:
-        parser.add_argument(
-            "--watch",
-            nargs="?",
-            const=5.0,
-            type=seconds,
-            metavar="SECONDS",
-            help="repeat every SECONDS until interrupted (default: 5)",
-        )
     parser.set_defaults(answers=True, known_age_seconds=None)
     reading.add_options(parser)
 
@@ -135,25 +126,12 @@ def _read_word(read: Callable[[str], Any], text: str) -> Any:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-#: Clears a terminal, and begins at its top.
-_CLEAR = "\x1b[H\x1b[2J"
-
-
 def ask(asked: Question, read: Reader, args: argparse.Namespace) -> int:
-    """Run the command of a question; with `--watch`, again and again."""
-    while (pause := getattr(args, "watch", None)) is not None:
-        _ask_once(asked, read, args, begin=_CLEAR if sys.stdout.isatty() else "")
-        sys.stdout.flush()
-        time.sleep(pause)
-    return _ask_once(asked, read, args)
-
-
-def _ask_once(asked: Question, read: Reader, args: argparse.Namespace, begin: str = "") -> int:
+    """Run the command of a question."""
     words = vars(args)
     state, snapshot = read(args, asked.needs(words))
     answer = asked.ask(state, **asked.arguments(words, snapshot))
     shown = Shown(args.all, words, state)
-    print(begin, end="")
     if args.json:
         show_answer(args, answer)
     else:
@@ -272,11 +250,9 @@ def _read_state(args: argparse.Namespace, measured: Measured) -> tuple[object, S
     return found, found
 
 
-def _read_domains(args: argparse.Namespace, measured: Measured) -> tuple[object, Snapshot | None]:
-    from ovirt_placement.answers.ha_report import StateWithDomains
-
+def _read_configured(args: argparse.Namespace, measured: Measured) -> tuple[object, Snapshot | None]:
     found = read_state(args, measured=measured)
-    return StateWithDomains(found, lambda: config.load(args.config).ha), found
+    return ConfiguredState(found, lambda: config.load(args.config), live=args.state is None), found
 
 
 def _read_health(args: argparse.Namespace, _: Measured) -> tuple[object, Snapshot | None]:
@@ -289,22 +265,14 @@ def _read_health(args: argparse.Namespace, _: Measured) -> tuple[object, Snapsho
     return known, known.snapshot
 
 
-def _read_past(args: argparse.Namespace, measured: Measured) -> tuple[object, Snapshot | None]:
-    from ovirt_placement.answers.decisions.past import StateWithPast
-
-    found = read_state(args, measured=measured)
-    return StateWithPast(found, lambda: config.load(args.config), live=args.state is None), found
-
-
 def _read_configuration(args: argparse.Namespace, _: Measured) -> tuple[object, Snapshot | None]:
     return config.load(args.config), None
 
 
 _READINGS: Mapping[Reads, Reading] = {
     Reads.STATE: Reading(_read_state),
-    Reads.DOMAINS: Reading(_read_domains),
+    Reads.CONFIGURED: Reading(_read_configured),
     Reads.HEALTH: Reading(_read_health),
-    Reads.PAST: Reading(_read_past),
     Reads.CONFIGURATION: Reading(_read_configuration, _add_configuration),
 }
 

@@ -16,7 +16,6 @@ from ovirt_placement.answers.keys import change
 from ovirt_placement.answers.keys.change import (
     SETTERS,
     KeysChangeDocument,
-    StateWithKeys,
     hosts_of,
     key_change_lines,
     keys_change,
@@ -28,6 +27,7 @@ from ovirt_placement.answers.keys.change import (
     with_details,
 )
 from ovirt_placement.answers.keys.key import key_title
+from ovirt_placement.answers.question import AuthoredState
 from ovirt_placement.cli.arguments import add_change, add_command, add_config
 from ovirt_placement.cli.asking import (
     PATIENCE_SECONDS,
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 # -- Where commands about placement keys take them from: a state file, a file of keys, or engine and store.
-def read_keys(args: argparse.Namespace) -> StateWithKeys:
+def read_keys(args: argparse.Namespace) -> AuthoredState:
     """The state that is asked about; a live one with what the store holds at this moment."""
     snapshot = read_state(args)
     authors: tuple[SetKey, ...] = ()
@@ -66,8 +66,8 @@ def read_keys(args: argparse.Namespace) -> StateWithKeys:
             with _connected(args) as connection:
                 snapshot = with_details(connection, snapshot, ALL_DETAILS)
         keys = key_file.load(args.keys, snapshot)
-        return StateWithKeys(replace(snapshot, placement_keys=keys), {})
-    return StateWithKeys(snapshot, {KeyPlace.of(one.key): one for one in authors})
+        return AuthoredState(replace(snapshot, placement_keys=keys), {})
+    return AuthoredState(snapshot, {KeyPlace.of(one.key): one for one in authors})
 
 
 def read_named(args: argparse.Namespace, level: str, *words: str) -> Snapshot:
@@ -360,6 +360,6 @@ def _export(args: argparse.Namespace) -> int:
     return 0
 
 
-def _read(args: argparse.Namespace, _: Measured) -> tuple[StateWithKeys, Snapshot]:
+def _read(args: argparse.Namespace, _: Measured) -> tuple[AuthoredState, Snapshot]:
     state = read_keys(args)
     return state, state.snapshot

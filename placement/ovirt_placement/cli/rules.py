@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from ovirt_placement import config
+from ovirt_placement.answers.question import AuthoredState
 from ovirt_placement.answers.rule_changes import Checking, read_engine, refuse_mistakes
-from ovirt_placement.answers.rules import StateWithRules, change_lines, rules_change
+from ovirt_placement.answers.rules import change_lines, rules_change
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.asking import (
     PATIENCE_SECONDS,
@@ -112,7 +113,7 @@ def _number(text: str) -> int:
 
 
 # -- Where commands about placement rules take them from: a state file, or engine and store.
-def read_rules(args: argparse.Namespace) -> StateWithRules:
+def read_rules(args: argparse.Namespace) -> AuthoredState:
     """The state that is asked about; a live one with the rules that the store holds at this moment.
 
     With a file of rules, as if they stood.
@@ -124,12 +125,12 @@ def read_rules(args: argparse.Namespace) -> StateWithRules:
             if args.state is None
             else read_state(args, measured=Measured.NOTHING)
         )
-        return StateWithRules(replace(known, placement_rules=rules), {})
+        return AuthoredState(replace(known, placement_rules=rules), {})
     snapshot = read_state(args, measured=Measured.NOTHING)
     if args.state is not None:
-        return StateWithRules(snapshot, {})
+        return AuthoredState(snapshot, {})
     authors = {one.rule.name: one for one in stored_rules(args)}
-    return StateWithRules(
+    return AuthoredState(
         replace(snapshot, placement_rules=tuple(one.rule for one in authors.values())), authors
     )
 
@@ -319,6 +320,6 @@ def _export(args: argparse.Namespace) -> int:
     return 0
 
 
-def _read(args: argparse.Namespace, _: Measured) -> tuple[StateWithRules, Snapshot]:
+def _read(args: argparse.Namespace, _: Measured) -> tuple[AuthoredState, Snapshot]:
     state = read_rules(args)
     return state, state.snapshot

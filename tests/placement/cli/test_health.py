@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +11,7 @@ import pytest
 
 from ovirt_enforcer.cli.main import main as enforcer
 from ovirt_placement.cli.main import main
-from ovirt_placement.model import Snapshot, state_file
+from ovirt_placement.model import state_file
 from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
 from ovirt_placement.store.intents import IntendedMigration, Store
 from ovirt_placement.store.leases import LeaseStore
@@ -138,31 +136,3 @@ def test_both_commands_show_the_same(asking: Asking, tmp_path: Path) -> None:
     shown = asking.capsys.readouterr().out
     assert enforcer(["status", "--state", str(file)]) == 1
     assert asking.capsys.readouterr().out == shown
-
-
-def _watched(file: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [COMMAND, "status", "--state", str(file), "--watch", "0.05"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def test_it_is_shown_again_until_interrupted(tmp_path: Path) -> None:
-    file = tmp_path / "state.json"
-
-    def write(state: Snapshot) -> None:
-        new = tmp_path / "new.json"
-        new.write_bytes(state_file.dumps(state))
-        new.rename(file)
-
-    write(SAFE)
-    with _watched(file) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "Healthy.\n"
-        write(UNSAFE)
-        assert any(line.startswith("Unhealthy") for line in process.stdout)
-        process.send_signal(signal.SIGINT)
-        _, complaints = process.communicate(timeout=30)
-    assert "Traceback" not in complaints

@@ -14,18 +14,18 @@ import msgspec
 
 from ovirt_placement.answers.decisions.at_time import DecisionsAtDocument, decisions_at
 from ovirt_placement.answers.decisions.decision import LastDecisionsDocument, last_decisions
-from ovirt_placement.answers.decisions.past import StateWithPast
 from ovirt_placement.answers.decisions.record import record_of
 from ovirt_placement.answers.doctor.examination import DoctorDocument, doctor
 from ovirt_placement.answers.document import dated
 from ovirt_placement.answers.ha_check import Domains, HaCheckDocument, configured_domains
-from ovirt_placement.answers.ha_report import PAGE_STEPS, StateWithDomains, check_ha
-from ovirt_placement.answers.keys.change import StateWithKeys
+from ovirt_placement.answers.ha_report import PAGE_STEPS, check_ha
 from ovirt_placement.answers.keys.listing import KeysListDocument
 from ovirt_placement.answers.placement import WhyDocument, why
 from ovirt_placement.answers.plans.reading import leads_to
 from ovirt_placement.answers.question import (
     CLUSTERS,
+    AuthoredState,
+    ConfiguredState,
     Parameter,
     Question,
     Reads,
@@ -144,11 +144,9 @@ class Questions:
                 return self._health(view)
             case Reads.KEYS:
                 every = self._past.read(KeyStore, KeyStore.all_keys)
-                return StateWithKeys(view.snapshot, {KeyPlace.of(one.key): one for one in every})
-            case Reads.DOMAINS:
-                return StateWithDomains(view.snapshot, lambda: self._config.ha)
-            case Reads.PAST:
-                return StateWithPast(view.snapshot, lambda: self._config, live=True)
+                return AuthoredState(view.snapshot, {KeyPlace.of(one.key): one for one in every})
+            case Reads.CONFIGURED:
+                return ConfiguredState(view.snapshot, lambda: self._config)
         return view.snapshot
 
     def _health(self, view: View) -> HealthState:
@@ -232,7 +230,7 @@ class Questions:
     def ha_check(self, view: View, cluster: Cluster, hosts: Sequence[Host] = ()) -> HaCheckDocument:
         """Whether every failure of a cluster is survived, or the one of all these hosts together."""
         key = "ha", cluster.id, *(host.id for host in hosts)
-        state = StateWithDomains(view.snapshot, lambda: self._config.ha)
+        state = ConfiguredState(view.snapshot, lambda: self._config)
         return self._ask(view, key, lambda: check_ha(state, cluster=cluster, hosts=hosts, steps=PAGE_STEPS))
 
     def starts(self, view: View, hosts: Iterable[str]) -> WhatIfDocument:

@@ -19,7 +19,7 @@ from ovirt_placement.answers.violations import violations
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection
 from ovirt_placement.engine.connection.sso import VARIABLE
 from ovirt_placement.engine.reading.topology import read_groups
-from ovirt_placement.engine.writing.affinity_groups import GroupEdit, add_group, edit_group, remove_group
+from ovirt_placement.engine.writing.affinity_groups import remove_group, save_group
 from ovirt_placement.model import AffinityGroup, AffinityRule, Cluster, Snapshot
 from ovirt_placement.model.group_file import stored_priority, stored_text
 from ovirt_placement.store.opening import opened
@@ -247,7 +247,10 @@ def _recorded(asked: Asked, who: str, change: _Change, connection: EngineConnect
     with opened(UserActionStore, asked.config) as store:
         number = store.begin(act)
         try:
-            _change_group(connection, before, after)
+            if after is None:
+                remove_group(connection, before.cluster, before.id)
+            else:
+                save_group(connection, before if before.id else None, after)
         except BaseException as error:
             _end_record(store, number, str(error) or type(error).__name__)
             if isinstance(error, EngineAway) and error.request_sent:
@@ -262,18 +265,3 @@ def _end_record(store: UserActionStore, number: int, error: str | None = None) -
         store.end(number, error)
     except UserError as away:
         _log.warning("it is not recorded how the change of an affinity group ended: %s", away)
-
-
-def _change_group(connection: EngineConnection, before: AffinityGroup, after: AffinityGroup | None) -> None:
-    if after is None:
-        remove_group(connection, before.cluster, before.id)
-        return
-    fields: dict[str, Any] = {
-        name: getattr(after, name)
-        for name in _FIELDS
-        if not before.id or getattr(before, name) != getattr(after, name)
-    }
-    if not before.id:
-        add_group(connection, before.cluster, GroupEdit(**fields))
-    elif fields:
-        edit_group(connection, before.cluster, before.id, GroupEdit(**fields))

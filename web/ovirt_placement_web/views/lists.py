@@ -10,7 +10,8 @@ from starlette.requests import Request
 
 from ovirt_placement.answers.conflicts import conflicts
 from ovirt_placement.answers.groups.listing import groups_list
-from ovirt_placement.answers.rules import RuleRecord, StateWithRules, asked, rules_list, state_text, strength
+from ovirt_placement.answers.question import AuthoredState
+from ovirt_placement.answers.rules import RuleRecord, asked, rules_list, state_text, strength
 from ovirt_placement.answers.violations import violations
 from ovirt_placement.model import AffinityGroup, Cluster, Host, Vm
 from ovirt_placement_web.bounds import Refusal
@@ -98,7 +99,7 @@ def _rules(site: Site, request: Request, view: View, cluster: Cluster | None, pa
     groups = [one for one in every if word.casefold() in one.name.casefold()]
     groups.sort(key=lambda one: (not one.violated, one.name))
     paged = _paged(request, groups, path)
-    placement = [one.record for one in rules_list(StateWithRules(view.snapshot, {})).rules]
+    placement = [one.record for one in rules_list(AuthoredState(view.snapshot, {})).rules]
     own = [one for one in placement if cluster is None or (one.cluster and one.cluster.id == cluster.id)]
     return {
         "violations": questions.of_clusters(view, violations, cluster).violations,

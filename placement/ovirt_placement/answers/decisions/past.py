@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 from ovirt_placement.answers.decisions.decision import LastDecisionsDocument, decision_text, last_decisions
 from ovirt_placement.answers.decisions.record import NoRecord, record_of
 from ovirt_placement.answers.document import Document
 from ovirt_placement.answers.placement import ALSO, WhyDocument, why, why_text
-from ovirt_placement.answers.question import VMS, Names, Parameter, Reads, Route, Shown, Table, question
-from ovirt_placement.config import Config
+from ovirt_placement.answers.question import (
+    VMS,
+    ConfiguredState,
+    Names,
+    Parameter,
+    Reads,
+    Route,
+    Shown,
+    Table,
+    question,
+)
 from ovirt_placement.inventory import Measured
-from ovirt_placement.model import Host, Snapshot, Vm
+from ovirt_placement.model import Host, Vm
 from ovirt_placement.rules.listed import NO_UNITS
 from ovirt_service.errors import UserError
 
@@ -25,31 +34,24 @@ _WEEK_SECONDS = 7 * 86400.0
 _UNIT_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
-class StateWithPast(NamedTuple):
-    """A state, and the configuration that says where its past is recorded."""
+def _record_file(state: ConfiguredState, file: Path | None) -> Path:
+    """The proxy's record of decisions. Raises `NoRecord` where none is known."""
+    return file or record_of(state.config().engine.name)
 
-    snapshot: Snapshot
-    config: Callable[[], Config]
-    #: Whether it is an engine's, which has events; else a state file's.
-    live: bool
 
-    def record(self, file: Path | None) -> Path:
-        """The proxy's record of decisions. Raises `NoRecord` where none is known."""
-        return file or record_of(self.config().engine.name)
+def _events(state: ConfiguredState) -> tuple[LatestEvents, str | None]:
+    """What the engine says of refusals, or why it is not known."""
+    # The SDK takes long to load: not for `--help`.
+    from ovirt_placement.engine.connection.client import connect
+    from ovirt_placement.engine.reading.events import LatestEvents, find_refusals
 
-    def events(self) -> tuple[LatestEvents, str | None]:
-        """What the engine says of refusals, or why it is not known."""
-        # The SDK takes long to load: not for `--help`.
-        from ovirt_placement.engine.connection.client import connect
-        from ovirt_placement.engine.reading.events import LatestEvents, find_refusals
-
-        if not self.live:
-            return LatestEvents((), None), "a state file has none"
-        try:
-            with connect(self.config().engine) as connection:
-                return find_refusals(connection), None
-        except UserError as error:
-            return LatestEvents((), None), str(error)
+    if not state.live:
+        return LatestEvents((), None), "a state file has none"
+    try:
+        with connect(state.config().engine) as connection:
+            return find_refusals(connection), None
+    except UserError as error:
+        return LatestEvents((), None), str(error)
 
 
 def _moment(text: str) -> float:
@@ -88,13 +90,13 @@ past, from its record and the engine's events (docs/proxy.md).
 """,
     text=lambda answer, shown: _text(answer, shown),
     status=lambda answer, shown: int(bool(shown.words.get("fail_if_refused")) and _is_refused(answer)),
-    reads=Reads.PAST,
+    reads=Reads.CONFIGURED,
     # Filters ask for what their units read; placement keys, where no policy says so, for all.
     measured=lambda words: Measured.FOR_RESERVATION if words.get("also") else Measured.FOR_UNITS,
     routes=(Route("/vms/{name}/why", answer=WhyDocument),),
 )
 def why_now_or_then(
-    state: StateWithPast,
+    state: ConfiguredState,
     vm: Annotated[
         Vm | None,
         Parameter(
@@ -169,24 +171,25 @@ def why_now_or_then(
     every = snapshot.hosts_of_cluster.get(vm.cluster, ())
     only = hosts[0] if len(hosts) == 1 and hosts != every else None
     if last is not None:
-        return last_decisions(snapshot, vm, state.record(decisions), only, last)
+        return last_decisions(snapshot, vm, _record_file(state, decisions), only, last)
     if at is not None:
         from ovirt_placement.answers.decisions.at_time import decisions_at
 
-        record, (events, error) = state.record(decisions), state.events()
+        record, (events, error) = _record_file(state, decisions), _events(state)
         return decisions_at(snapshot, vm, record, at, events, error, only)
     if not hosts:
         raise UserError(f"cluster {snapshot.cluster_by_id[vm.cluster].name} of VM {vm.name} has no hosts")
     return why(snapshot, vm, hosts, also)
 
 
-def _refused(state: StateWithPast, since: float, file: Path | None, vm: Vm | None) -> Document:
+def _refused(state: ConfiguredState, since: float, file: Path | None, vm: Vm | None) -> Document:
     """What was refused; without a record, by the engine's events alone."""
     from ovirt_placement.answers.decisions.refused import refused_placements
 
-    events, events_error = state.events()
+    events, events_error = _events(state)
     try:
-        return refused_placements(state.snapshot, state.record(file), since, events, (None, events_error), vm)
+        record = _record_file(state, file)
+        return refused_placements(state.snapshot, record, since, events, (None, events_error), vm)
     except NoRecord as error:
         return refused_placements(state.snapshot, None, since, events, (str(error), events_error), vm)
 
@@ -218,5 +221,4 @@ def _is_refused(answer: Document) -> bool:
 
 
 def _record(shown: Shown) -> Path:
-    state: StateWithPast = shown.state
-    return state.record(shown.words["decisions"])
+    return _record_file(shown.state, shown.words["decisions"])

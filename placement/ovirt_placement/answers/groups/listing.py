@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from msgspec.structs import replace
 
 from ovirt_placement.answers.document import Document
+from ovirt_placement.answers.naming import NamedCluster, with_names
 from ovirt_placement.answers.question import (
     GROUPS,
     HOSTS,
@@ -48,7 +49,7 @@ class Group(Record, frozen=True, omit_defaults=False, kw_only=True):
 
     id: str
     name: str
-    cluster: Named
+    cluster: NamedCluster
     priority: float
     vms_rule: AffinityRule
     hosts_rule: AffinityRule
@@ -71,18 +72,12 @@ class DescribedGroup(Group, frozen=True, kw_only=True):
 
 def described_group(group: AffinityGroup, snapshot: Snapshot, description: str) -> DescribedGroup:
     """A group, with names and its description, which snapshots lack."""
-    return DescribedGroup(description=description, **group_fields(group, snapshot))
+    members = _all_members(group, snapshot)
+    return with_names(DescribedGroup, group, snapshot, description=description, **members)
 
 
-def group_fields(group: AffinityGroup, snapshot: Snapshot) -> dict[str, Any]:
-    """What `Group` has, for records that have more."""
+def _all_members(group: AffinityGroup, snapshot: Snapshot) -> dict[str, Any]:
     return {
-        "id": group.id,
-        "name": group.name,
-        "cluster": named_cluster(group.cluster, snapshot),
-        "priority": group.priority,
-        "vms_rule": group.vms_rule,
-        "hosts_rule": group.hosts_rule,
         "vms": _members(group.vms, snapshot.vm_by_id, group, snapshot),
         "hosts": _members(group.hosts, snapshot.host_by_id, group, snapshot),
         "vm_labels": tuple(
@@ -219,8 +214,11 @@ def _is_on(host: str, group: AffinityGroup, snapshot: Snapshot) -> bool:
 
 
 def _listed(group: AffinityGroup, rules: Collection[ViolatedRule], snapshot: Snapshot) -> ListedGroup:
-    found = ListedGroup(
-        **group_fields(group, snapshot),
+    found = with_names(
+        ListedGroup,
+        group,
+        snapshot,
+        **_all_members(group, snapshot),
         sentence="",
         violated=bool(rules),
         violated_rules=tuple(rules),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -51,14 +51,6 @@ if TYPE_CHECKING:
 
 #: What keys on these levels are set on hangs on no VM.
 _WITHOUT_VMS = frozenset({CLUSTER, NODE, "vdc", "vdc_offer"})
-
-
-class StateWithKeys(NamedTuple):
-    """A state with its placement keys."""
-
-    snapshot: Snapshot
-    #: Who set each key, and when, where the store knows: also keys of objects that the engine has no more.
-    authors: Mapping[KeyPlace, SetKey]
 
 
 def read_records(store: KeyStore) -> tuple[KeyRecords, tuple[SetKey, ...]]:

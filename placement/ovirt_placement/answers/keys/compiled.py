@@ -8,23 +8,34 @@ from fractions import Fraction
 from typing import Annotated
 
 from ovirt_placement.answers.document import Document
-from ovirt_placement.answers.keys.change import StateWithKeys
 from ovirt_placement.answers.keys.key import (
     KeyRecord,
+    Number,
     code_sentence,
     figure,
     key_record,
     written,
     written_weight,
 )
-from ovirt_placement.answers.question import HOSTS, VMS, Names, Parameter, Reads, Route, Table, question
+from ovirt_placement.answers.naming import with_names
+from ovirt_placement.answers.question import (
+    HOSTS,
+    VMS,
+    AuthoredState,
+    Names,
+    Parameter,
+    Reads,
+    Route,
+    Table,
+    question,
+)
 from ovirt_placement.model import Host, PlacementKey, Snapshot, Vm
 from ovirt_placement.model.key_resources import resource_name
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.placement_keys import strength
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_keys.capacity import Source, contention_of_host
-from ovirt_placement.rules.placement_keys.hierarchy import CompiledKey, keys_by_resource, keys_of, resources
+from ovirt_placement.rules.placement_keys.hierarchy import keys_by_resource, keys_of, resources
 from ovirt_placement.rules.placement_keys.host_keys import Values
 from ovirt_placement.rules.placement_keys.host_table import keys_of_host as host_table_keys
 from ovirt_placement.rules.placement_keys.placing import compiled_keys
@@ -36,10 +47,10 @@ class Compiled(Record, frozen=True, omit_defaults=False):
     """A key that takes part, where it came from, and the weaker keys of its name that it hides."""
 
     name: str
-    value: float
-    weight: float
-    source: KeyRecord
-    hidden: tuple[KeyRecord, ...]
+    value: Number
+    weight: Number
+    source: Annotated[KeyRecord, key_record]
+    hidden: tuple[Annotated[KeyRecord, key_record], ...]
 
 
 class Ignored(Record, frozen=True, omit_defaults=False):
@@ -65,22 +76,12 @@ def keys_of_vm(snapshot: Snapshot, vm: Vm) -> KeysOfVmDocument:
     keys = compiled_keys(snapshot, vm.id)
     return KeysOfVmDocument(
         vm=Named(vm.id, vm.name),
-        system={key.name: _compiled(key, snapshot) for key in keys.system.values()},
-        customer={key.name: _compiled(key, snapshot) for key in keys.customer.values()},
+        system={key.name: with_names(Compiled, key, snapshot) for key in keys.system.values()},
+        customer={key.name: with_names(Compiled, key, snapshot) for key in keys.customer.values()},
         ignored=tuple(
             Ignored(tuple(one.codes), "; ".join(map(code_sentence, one.codes)), key_record(one.key, snapshot))
             for one in keys.ignored
         ),
-    )
-
-
-def _compiled(key: CompiledKey, snapshot: Snapshot) -> Compiled:
-    return Compiled(
-        name=key.name,
-        value=float(key.value),
-        weight=float(key.weight),
-        source=key_record(key.source, snapshot),
-        hidden=tuple(key_record(one, snapshot) for one in key.hidden),
     )
 
 
@@ -201,7 +202,7 @@ Show the compiled keys of a VM, with the level of each and what it hides, or all
     ),
 )
 def keys_show(
-    state: StateWithKeys,
+    state: AuthoredState,
     item: Annotated[
         Vm | Host, Parameter(help="its name or id", metavar="VM|HOST", names=_VM_OR_HOST, positional=True)
     ],

@@ -8,7 +8,6 @@ from typing import Annotated
 from msgspec.structs import asdict
 
 from ovirt_placement.answers.document import Document, Unit, listed, unit_names
-from ovirt_placement.answers.keys.change import StateWithKeys
 from ovirt_placement.answers.keys.key import (
     SCORE_HEADERS,
     HostKeys,
@@ -17,7 +16,7 @@ from ovirt_placement.answers.keys.key import (
     score_cells,
     without_effect,
 )
-from ovirt_placement.answers.question import VMS, Parameter, Reads, Table, question
+from ovirt_placement.answers.question import VMS, AuthoredState, Parameter, Reads, Table, question
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.names import Named, host_name, named_cluster, named_host, named_hosts
 from ovirt_placement.rules.placement_keys.capacity import Shortage
@@ -83,7 +82,7 @@ Show how keys place a VM, host by host: nearness, score, round, customer's score
     reads=Reads.KEYS,
 )
 def keys_explain(
-    state: StateWithKeys,
+    state: AuthoredState,
     vm: Annotated[Vm, Parameter(help="its name or id", metavar="VM", names=VMS, positional=True)],
     *,
     whole: Annotated[bool, Parameter(common="all")] = True,

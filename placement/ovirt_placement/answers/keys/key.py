@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
+from ovirt_placement.answers.naming import with_names
 from ovirt_placement.lookups.called import UnmatchedName, unmatched
-from ovirt_placement.model import Cluster, PlacementKey, Snapshot
+from ovirt_placement.model import NO_STATE, Cluster, PlacementKey, Snapshot
 from ovirt_placement.model.key_resources import resource_name
 from ovirt_placement.model.names import Named, host_name, vm_name
 from ovirt_placement.model.placement_keys import CLUSTER, NODE, SERVER, SYSTEM
@@ -135,22 +136,16 @@ class KeyRecord(Record, frozen=True, omit_defaults=False, kw_only=True):
 
 def key_record(key: PlacementKey, snapshot: Snapshot) -> KeyRecord:
     """A key, with names."""
-    return KeyRecord(**key_fields(key, snapshot))
+    return with_names(KeyRecord, key, snapshot, **key_words(key, snapshot))
 
 
-def key_fields(key: PlacementKey, snapshot: Snapshot) -> dict[str, Any]:
-    """What `KeyRecord` has, for records that have more."""
+def key_words(key: PlacementKey, snapshot: Snapshot) -> dict[str, Any]:
+    """What `KeyRecord` has besides the key."""
     return {
         "kind": key_kind(key),
         "sentence": key_title(key, snapshot),
         "place": key_place(key, snapshot),
-        "level": key.level,
         "resource": Named(key.resource, resource_name(key.level, key.resource, snapshot)),
-        "key_class": key.key_class,
-        "name": key.name,
-        "value": key.value,
-        "weight": key.weight,
-        "sticky": key.sticky,
     }
 
 
@@ -163,17 +158,21 @@ KEY_UNITS = frozenset({KEY_FILTER.name, KEY_WEIGHT.name})
 SCORE_HEADERS = ("system keys", "score", "round", "customer keys", "score")
 
 
+#: What is exact until it stands in an answer.
+Number = Annotated[float, lambda exact, _: float(exact)]
+
+
 class KeyMatch(Record, frozen=True, omit_defaults=False):
     """A key that counts, and how near the host comes to its value."""
 
     name: str
-    value: float
-    weight: float
-    found: float
+    value: Number
+    weight: Number
+    found: Number
     #: How many VMs bring this value to the host.
     count: int
-    proximity: float
-    points: float
+    proximity: Number
+    points: Number
 
 
 class KeyScore(Record, frozen=True, omit_defaults=False):
@@ -185,7 +184,7 @@ class HostKeys(Record, frozen=True, omit_defaults=False):
     """How far a host comes: without room it has no system score, without a round no customer's score."""
 
     shortages: tuple[Shortage, ...]
-    uncontended_mb: float
+    uncontended_mb: Number
     uncontended_need_mb: int
     contended_mb: float | None
     contended_need_mb: int
@@ -195,32 +194,17 @@ class HostKeys(Record, frozen=True, omit_defaults=False):
 
 
 def host_keys(one: HostDecision) -> HostKeys:
-    return HostKeys(
-        shortages=tuple(one.room.shortages),
-        uncontended_mb=float(one.room.uncontended_mb),
-        uncontended_need_mb=one.room.uncontended_need_mb,
-        contended_mb=one.room.contended_mb,
-        contended_need_mb=one.room.contended_need_mb,
-        round=one.round,
-        system=_score(one.system),
-        customer=_score(one.customer),
-    )
+    scores = {"system": _score(one.system), "customer": _score(one.customer)}
+    return with_names(HostKeys, one.room, NO_STATE, round=one.round, **scores)
 
 
 def _score(score: Score | None) -> KeyScore | None:
     if score is None:
         return None
     matches = (
-        KeyMatch(
-            name=match.key.name,
-            value=float(match.key.value),
-            weight=float(match.key.weight),
-            found=float(match.found),
-            count=match.count,
-            proximity=float(match.proximity),
-            points=float(match.points),
-        )
+        with_names(KeyMatch, match, NO_STATE, name=key.name, value=key.value, weight=key.weight)
         for match in score.matches
+        for key in (match.key,)
     )
     return KeyScore(float(score.total), tuple(matches))
 

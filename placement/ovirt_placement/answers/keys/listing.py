@@ -7,12 +7,11 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 from ovirt_placement.answers.document import Document
-from ovirt_placement.answers.keys.change import StateWithKeys
 from ovirt_placement.answers.keys.key import (
     KeyRecord,
-    key_fields,
     key_record,
     key_title,
+    key_words,
     mistake_place,
     mistake_sentence,
     unmatched_keys,
@@ -20,7 +19,8 @@ from ovirt_placement.answers.keys.key import (
     written,
     written_weight,
 )
-from ovirt_placement.answers.question import Parameter, Reads, Route, Table, question
+from ovirt_placement.answers.naming import with_names
+from ovirt_placement.answers.question import AuthoredState, Parameter, Reads, Route, Table, question
 from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.model.key_resources import LISTED, clusters_of, find_place, gone_keys
 from ovirt_placement.model.names import Named, named_host, named_vm
@@ -73,7 +73,7 @@ The exit status is 1 if there is any.
     status=lambda answer, _: int(bool(answer.mistakes)),
     reads=Reads.KEYS,
 )
-def keys_check(state: StateWithKeys) -> KeysCheckDocument:
+def keys_check(state: AuthoredState) -> KeysCheckDocument:
     """The mistakes of a state, and of the keys that are stored those whose objects are gone."""
     snapshot, stored = state.snapshot, (one.key for one in state.authors.values())
     mistakes = (_mistake(one, snapshot) for one in find_mistakes(snapshot))
@@ -140,7 +140,7 @@ on, who set it and when.
     routes=(Route("/keys", "the placement keys that are set"),),
 )
 def keys_list(
-    state: StateWithKeys,
+    state: AuthoredState,
     *,
     name: Annotated[str | None, Parameter(help="only keys of this name", metavar="NAME")] = None,
     on: Annotated[
@@ -170,10 +170,9 @@ def keys_list(
 
 
 def _set_key(key: PlacementKey, author: store.SetKey | None, snapshot: Snapshot) -> SetKey:
-    if author is None:
-        return SetKey(**key_fields(key, snapshot), set_by=None, set_at=None)
-    at = datetime.fromtimestamp(author.set_at, UTC).isoformat(timespec="seconds")
-    return SetKey(**key_fields(key, snapshot), set_by=author.set_by, set_at=at)
+    at = None if author is None else datetime.fromtimestamp(author.set_at, UTC).isoformat(timespec="seconds")
+    by = author and author.set_by
+    return with_names(SetKey, key, snapshot, **key_words(key, snapshot), set_by=by, set_at=at)
 
 
 # -- in words

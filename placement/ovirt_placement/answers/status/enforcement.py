@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import msgspec
 
 from ovirt_placement.answers.document import utc_text
+from ovirt_placement.answers.naming import NamedCluster, NamedHost, NamedVm, with_names
 from ovirt_placement.config import Config
 from ovirt_placement.model import Snapshot
-from ovirt_placement.model.names import Named, host_name, named_cluster, named_host, named_vm, vm_name
+from ovirt_placement.model.names import host_name, vm_name
 from ovirt_placement.model.record import Record
 from ovirt_service.errors import UserError
 
@@ -49,7 +50,7 @@ class _Settings(msgspec.Struct, frozen=True):
 class WaitingPlanRecord(Record, frozen=True, omit_defaults=False):
     """A plan that waits for approval."""
 
-    cluster: Named
+    cluster: NamedCluster
     plan: str
     migrations: int
     #: UTC.
@@ -69,16 +70,16 @@ class CycleRecord(Record, frozen=True, omit_defaults=False):
 class BreakerRecord(Record, frozen=True, omit_defaults=False):
     """A cluster in which nothing is migrated for a while, since migrations failed there."""
 
-    cluster: Named
+    cluster: NamedCluster
     reason: str
 
 
 class RefusalRecord(Record, frozen=True, omit_defaults=False):
     """A VM that is not migrated to a host for now: the engine refused it, or a user undid it."""
 
-    vm: Named
+    vm: NamedVm
     #: Null where it is not migrated at all.
-    host: Named | None
+    host: NamedHost | None
     reason: str
 
 
@@ -170,9 +171,7 @@ def _read(config: Config, snapshot: Snapshot, here: EnforcementRecord) -> Enforc
 
     def waiting(plan: WaitingPlan) -> WaitingPlanRecord:
         count = sum(len(move.vms) for move in plan.moves)
-        return WaitingPlanRecord(
-            named_cluster(plan.cluster, snapshot), plan.plan, count, utc_text(plan.since)
-        )
+        return with_names(WaitingPlanRecord, plan, snapshot, migrations=count, since=utc_text(plan.since))
 
     def failure(intent: Intent) -> str:
         where = f"{vm_name(intent.vm, snapshot)} to {host_name(intent.target, snapshot)}"
@@ -250,17 +249,8 @@ def _of_cycle(cycle: LastCycle | None, snapshot: Snapshot) -> dict[str, Any]:
         return {}
     return {
         "last_cycle": CycleRecord(utc_text(cycle.ended), round(max(0.0, cycle.age_seconds), 1), cycle.error),
-        "breakers": tuple(
-            BreakerRecord(named_cluster(one.cluster, snapshot), one.reason) for one in cycle.breakers
-        ),
-        "refusals": tuple(
-            RefusalRecord(
-                named_vm(one.vm, snapshot),
-                None if one.host is None else named_host(one.host, snapshot),
-                one.reason,
-            )
-            for one in cycle.refusals
-        ),
+        "breakers": tuple(with_names(BreakerRecord, one, snapshot) for one in cycle.breakers),
+        "refusals": tuple(with_names(RefusalRecord, one, snapshot) for one in cycle.refusals),
     }
 
 

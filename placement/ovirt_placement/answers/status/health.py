@@ -239,13 +239,11 @@ unhealthy (the engine is away, a section of the configuration is wrong, or highl
 all restart).
 """,
     examples="""\
-  ovirt-placement status --watch
   ovirt-placement status --json --timeout 5      # for a monitor
 """,
     text=lambda answer, _: _status_text(answer),
     status=lambda answer, _: _STATUSES[answer.health],
     reads=Reads.HEALTH,
-    watched=True,
     routes=(Route("/status", "the health in one word, and what it is made of"),),
 )
 def status(known: HealthState, clusters: Annotated[Iterable[Cluster], SOME_CLUSTERS]) -> StatusDocument:

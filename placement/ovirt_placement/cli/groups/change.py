@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
@@ -29,13 +29,12 @@ from ovirt_placement.engine.connection.client import EngineConnection, connect
 from ovirt_placement.engine.reading.consistency import consistent
 from ovirt_placement.engine.reading.topology import read_descriptions, read_groups, read_snapshot
 from ovirt_placement.engine.writing.affinity_groups import (
-    GroupEdit,
+    EDITABLE,
     Members,
-    add_group,
     add_member,
-    edit_group,
     remove_group,
     remove_member,
+    save_group,
 )
 from ovirt_placement.model import AffinityGroup, AffinityRule, Snapshot
 from ovirt_placement.model.group_file import stored_priority, stored_text
@@ -136,7 +135,9 @@ def edit(args: argparse.Namespace) -> int:
         was = _description(connection, before)
         meant = MeantGroup(after, description_to_be(args.description, was), before, was)
         refused = judgement.refusals if args.unchecked else (*judgement.refusals, *judgement.unchecked)
-        if args.unchecked and (meant.fields.keys() - MEMBERS.keys() or meant.description != was):
+        others = (name for name in EDITABLE if name not in MEMBERS)
+        alike = all(getattr(before, name) == getattr(after, name) for name in others)
+        if args.unchecked and not (alike and meant.description == was):
             raise UserError("--unchecked goes with members only: change the rest in a request of its own")
         if meant.changes:
             refuse("change", before.name, refused)
@@ -174,10 +175,6 @@ def _description(connection: EngineConnection, group: AffinityGroup) -> str:
     return read_descriptions(connection, group.cluster).get(group.id, "")
 
 
-#: What of the model the engine is sent.
-EDITABLE = ("name", "priority", "vms_rule", "hosts_rule", *MEMBERS)
-
-
 class MeantGroup(NamedTuple):
     """A group as it is to be, and as it is, if it is there; both with their descriptions."""
 
@@ -190,16 +187,6 @@ class MeantGroup(NamedTuple):
     def changes(self) -> bool:
         return (self.before, self.was) != (self.after, self.description)
 
-    @property
-    def fields(self) -> dict[str, Any]:
-        """What of the model is otherwise than it is."""
-        before, after = self.before, self.after
-        return {
-            name: getattr(after, name)
-            for name in EDITABLE
-            if before is None or getattr(before, name) != getattr(after, name)
-        }
-
 
 def description_to_be(given: str | None, was: str) -> str:
     """The one that is given, unless the engine would keep it as it is."""
@@ -208,12 +195,9 @@ def description_to_be(given: str | None, was: str) -> str:
 
 def save(connection: EngineConnection, one: MeantGroup) -> str:
     """Ask the engine for what differs; the id of the group."""
-    group = one.after
-    edit = GroupEdit(description=one.description if one.description != one.was else None, **one.fields)
-    if one.before is None:
-        return add_group(connection, group.cluster, edit)
-    edit_group(connection, group.cluster, group.id, edit)
-    return group.id
+    return save_group(
+        connection, one.before, one.after, one.description if one.description != one.was else None
+    )
 
 
 def _send_members(connection: EngineConnection, before: AffinityGroup, after: AffinityGroup) -> None:

@@ -11,7 +11,7 @@ from ovirtsdk4 import types
 
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import EngineFault, EngineSetupError
-from ovirt_placement.model import AffinityRule
+from ovirt_placement.model import AffinityGroup, AffinityRule
 
 
 class Members(StrEnum):
@@ -21,6 +21,10 @@ class Members(StrEnum):
     HOSTS = "hosts"
     VM_LABELS = "vm_labels"
     HOST_LABELS = "host_labels"
+
+
+#: What of the model the engine is sent.
+EDITABLE = ("name", "priority", "vms_rule", "hosts_rule", *Members)
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,22 @@ def add_group(connection: EngineConnection, cluster_id: str, edit: GroupEdit) ->
 def edit_group(connection: EngineConnection, cluster_id: str, group_id: str, edit: GroupEdit) -> None:
     """Change a group, which the engine then checks as a whole. Raises what `EngineConnection.get` raises."""
     _ask(connection, _path(cluster_id, group_id), lambda group: group.update(_group(edit)))
+
+
+def save_group(
+    connection: EngineConnection,
+    before: AffinityGroup | None,
+    after: AffinityGroup,
+    description: str | None = None,
+) -> str:
+    """Ask for what of a group is not as it was before, or for a new one; return its id."""
+    changed = (name for name in EDITABLE if before is None or getattr(before, name) != getattr(after, name))
+    edit = GroupEdit(description=description, **{name: getattr(after, name) for name in changed})
+    if before is None:
+        return add_group(connection, after.cluster, edit)
+    if edit != GroupEdit():
+        edit_group(connection, before.cluster, before.id, edit)
+    return before.id
 
 
 def remove_group(connection: EngineConnection, cluster_id: str, group_id: str) -> None:
