@@ -106,21 +106,7 @@ class Job(msgspec.Struct, frozen=True):
     request: bytes
 
 
-class _Head(msgspec.Struct):
-    """The head of a worker's reply: see `worker.serving.Reply`."""
-
-    cause: Cause | None = None
-    sentence: str = ""
-    printed: str = ""
-    errors: str = ""
-    seconds: float = 0.0
-    state_age_seconds: float | None = None
-    retire: bool = False
-    #: Of the body, this many bytes at its end are reasons.
-    reasons_size: int = 0
-
-
-_decode_head = msgspec.json.Decoder(_Head).decode
+_decode_head = msgspec.json.Decoder(Outcome).decode
 
 
 def run(jobs: Sequence[Job], deadline: float, done: Callable[[list[Outcome]], None]) -> None:
@@ -249,22 +235,16 @@ class _RunningJob:
             self._end(_CONFUSED)
             return
         self._release(worker, discard=False, retire=reported.retire)
-        cause, at = reported.cause, len(body) - reported.reasons_size
-        outcome = Outcome(
-            body[:at],
-            # What awaits something that does not come has failed.
-            cause and Failure(Cause.RAISED if cause is Cause.AWAITED else cause, reported.sentence),
-            reported.seconds,
-            reported.printed,
-            reported.errors,
-            reported.state_age_seconds,
-            body[at:],
-        )
-        if cause is Cause.AWAITED and self._loop.time() + _AGAIN_SECONDS < self._until:
-            self._awaiting = outcome
+        at, failure = len(body) - reported.reasons_size, reported.failure
+        if failure is None or failure.cause is not Cause.AWAITED:
+            self._end(msgspec.structs.replace(reported, body=body[:at], reasons=body[at:]))
+            return
+        # What awaits something that does not come has failed.
+        self._awaiting = msgspec.structs.replace(reported, failure=Failure(Cause.RAISED, failure.sentence))
+        if self._loop.time() + _AGAIN_SECONDS < self._until:
             self._loop.call_later(_AGAIN_SECONDS, self.start)
         else:
-            self._end(outcome)
+            self._end(self._awaiting)
 
     def _gone(self, worker: Worker) -> None:
         """The worker has ended. Unless that was the unit's own doing, try another."""

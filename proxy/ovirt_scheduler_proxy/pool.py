@@ -12,7 +12,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ovirt_scheduler_proxy.processes import Cause, Failure, Worker, ZygoteProcess, end_children
 from ovirt_scheduler_proxy.settings import PluginFolder, Workers
@@ -24,14 +24,11 @@ from ovirt_service.errors import UserError
 WORKERS_PER_UNIT = 2
 
 
-class Ticket:
+class Ticket(NamedTuple):
     """A wish for a worker. `granted` is called once, at once or later, unless the ticket is withdrawn."""
 
-    __slots__ = ("granted", "unit")
-
-    def __init__(self, unit: str, granted: Callable[[Worker], None]) -> None:
-        self.unit = unit
-        self.granted = granted
+    unit: str
+    granted: Callable[[Worker], None]
 
 
 class Allocation:

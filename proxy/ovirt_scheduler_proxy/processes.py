@@ -55,7 +55,7 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What came of asking one unit: a body to decode, or a failure."""
+    """What came of asking one unit: a body to decode, or a failure. All but body and reasons is as sent."""
 
     body: bytes = b""
     failure: Failure | None = None
@@ -66,8 +66,11 @@ class Outcome(msgspec.Struct, frozen=True):
     errors: str = ""
     #: Age of the state that the unit decided on, where its answer says so.
     state_age_seconds: float | None = None
-    #: Why a filter dropped hosts, as JSON, where its answer says so.
+    #: Why a filter dropped hosts, as JSON, where its answer says so; this many bytes follow the body.
     reasons: bytes = b""
+    reasons_size: int = 0
+    #: The worker should not serve again: memory, prints or child processes were left behind.
+    retire: bool = False
 
 
 def failed(cause: Cause, sentence: str, seconds: float = 0.0, errors: str = "") -> Outcome:

@@ -221,23 +221,6 @@ _QUIET_SECONDS = 600.0
 _DIGEST_SIZE = 16
 
 
-class Reporting:
-    """Remembers what was reported; of refusals no more than `Said` keeps, and of their words a digest."""
-
-    def __init__(self) -> None:
-        self._failures = Said(_QUIET_SECONDS)
-        # Apart: however many VMs are refused, no failure is reported again for it.
-        self._refusals = Said(_QUIET_SECONDS)
-
-    def is_news(self, question: Question, unit: str, failure: Failure) -> bool:
-        """Whether this is to be reported now; if so, it counts as reported."""
-        if failure.cause is Cause.REFUSED:
-            return self._refusals.is_news(
-                (unit, digest(question.vm, _DIGEST_SIZE), digest(failure.sentence, _DIGEST_SIZE))
-            )
-        return self._failures.is_news((unit, question.kind, failure.cause))
-
-
 log = logging.getLogger(__name__)
 
 #: Bytes for each host in the body of a worker's answer; a balance answer is JSON.
@@ -274,17 +257,19 @@ class Scheduler:
         self.breakers = Breakers()
         self._deadline = deadline
         self._rejects = rejects
-        self._reporting = Reporting()
+        self._failures = Said(_QUIET_SECONDS)
+        # Apart: however many VMs are refused, no failure is reported again for it.
+        self._refusals = Said(_QUIET_SECONDS)
 
     def discover(self, stamp: str = "") -> dict[str, dict[str, list[str]]]:
         """Every unit with its description and properties, under exactly the keys that the engine knows.
 
-        With a `stamp`, it ends each description, in brackets.
+        Each description ends with the stamp.
         """
         keys = {"filters": UnitKind.FILTER, "scores": UnitKind.SCORE, "balance": UnitKind.BALANCE}
         return {
             key: {
-                unit.name: [_stamped(unit.description, stamp), unit.properties]
+                unit.name: [f"{unit.description}{stamp}".strip(), unit.properties]
                 for unit in self.plugins.of_kind(kind).values()
             }
             for key, kind in keys.items()
@@ -373,8 +358,15 @@ class Scheduler:
             item.unit: [self._sentence(item.unit, question.kind, item.outcome.failure)]
             for item in asked
             if item.outcome.failure is not None
-            and (by_hand or self._reporting.is_news(question, item.unit, item.outcome.failure))
+            and (by_hand or self._is_news(question, item.unit, item.outcome.failure))
         }
+
+    def _is_news(self, question: Question, unit: str, failure: Failure) -> bool:
+        """Whether this is to be reported now; if so, it counts as reported."""
+        if failure.cause is Cause.REFUSED:
+            words = (digest(text, _DIGEST_SIZE) for text in (question.vm, failure.sentence))
+            return self._refusals.is_news((unit, *words))
+        return self._failures.is_news((unit, question.kind, failure.cause))
 
     def _sentence(self, unit: str, kind: UnitKind, failure: Failure) -> str:
         consequence = _CONSEQUENCES[kind]
@@ -392,10 +384,6 @@ class Scheduler:
         if question.kind is UnitKind.BALANCE:
             return msgspec.json.encode([question.hosts, question.properties])
         return msgspec.json.encode([question.hosts, question.vm, question.properties])
-
-
-def _stamped(description: str, stamp: str) -> str:
-    return f"{description} [{stamp}]".strip() if stamp else description
 
 
 def _key(unit: Unit) -> str:

@@ -126,7 +126,10 @@ class Endpoint:
         began = time.monotonic()
         try:
             self._discovered_ms = max(self._discovered_ms + 1, int(time.time() * 1000))
-            found = self._scheduler.discover(_stamp(self._discovered_ms))
+            moment = datetime.fromtimestamp(self._discovered_ms / 1000, UTC)
+            found = self._scheduler.discover(
+                f" [discovered {moment:%Y-%m-%d %H:%M:%S}.{self._discovered_ms % 1000:03} UTC]"
+            )
             body = writing.response(found)
         except Exception:
             log.exception("discovery ended by an error of the proxy's own")
@@ -147,11 +150,6 @@ class Endpoint:
     def _refuse(self, fault: Fault, method: str, respond: Respond) -> None:
         self._reporter.faulted(fault, method)
         respond(Response(writing.fault(fault.code, fault.sentence)))
-
-
-def _stamp(milliseconds: int) -> str:
-    moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
-    return f"discovered {moment:%Y-%m-%d %H:%M:%S}.{milliseconds % 1000:03} UTC"
 
 
 #: Reports to plugins that the reasons for which they drop hosts are recorded, if their answer has them.

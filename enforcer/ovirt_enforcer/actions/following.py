@@ -184,7 +184,7 @@ class Following:
             if not confirmed:
                 return (yield from self._unconfirmed(intent, noted))
         now = self._clock()
-        before = noted.watch or migration.watch(intent.source or "", intent.target, now)
+        before = noted.watch or Watch(intent.source or "", intent.target, now)
         seen = yield self._read(intent)
         if seen is None and not noted.is_sure():
             return None

@@ -48,23 +48,20 @@ class Settings:
 
 @dataclass
 class Reply:
-    """What goes back to the proxy about one call of a unit."""
+    """What goes back to the proxy about one call of a unit: see `processes.Outcome`."""
 
-    cause: str | None = None
-    sentence: str = ""
+    #: Cause and sentence.
+    failure: dict[str, str] | None = None
     printed: str = ""
     errors: str = ""
     seconds: float = 0.0
-    #: Age of the state that the unit decided on, where its answer says so.
     state_age_seconds: float | None = None
-    #: Why hosts were dropped, as JSON, where the answer says so; it follows the body.
     reasons: bytes = field(default=b"", repr=False)
-    #: The worker should not serve again: memory, prints or child processes were left behind.
     retire: bool = False
     body: bytes = field(default=b"", repr=False)
 
     def fail(self, cause: str, sentence: str) -> None:
-        self.cause, self.sentence, self.body, self.reasons = cause, sentence, b"", b""
+        self.failure, self.body, self.reasons = {"cause": cause, "sentence": sentence}, b"", b""
 
     def packed(self, mark: int) -> bytes:
         head = {name: value for name, value in vars(self).items() if name not in ("body", "reasons")}
@@ -128,7 +125,7 @@ class Worker:
         if os.getpid() != self._pid:
             os._exit(0)  # the unit forked and its child came back here: only the worker itself may answer
         self._end_capture(reply)
-        if reply.cause is None:
+        if reply.failure is None:
             self._check(reply, call["kind"], result, hosts)
         if kernel.has_children() or kernel.threads() > self._threads + _MOST_THREADS:
             reply.retire = True
@@ -169,7 +166,7 @@ class Worker:
                     reply.printed = ""  # plugins that also serve the old proxy print what they return
             else:
                 result = self._printed_answer(reply, kind)
-            if reply.cause is None:
+            if reply.failure is None:
                 reply.body = _CHECKS[kind](result, hosts)
                 reply.state_age_seconds = answers.state_age(result)
                 reply.reasons = answers.reasons(result) if kind == "filter" else b""

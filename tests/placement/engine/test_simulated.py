@@ -150,7 +150,7 @@ def pair() -> Iterator[tuple[Engine, EngineConnection]]:
 
 def followed(engine: Engine, connection: EngineConnection) -> list[Progress]:
     """Watch the migration from `h1` to `h2`, second by simulated second, until it ends."""
-    watch = migration.watch("h1", "h2", accepted_at=0.0)
+    watch = migration.Watch("h1", "h2", accepted_at=0.0)
     seen = []
     for second in range(1, 600):
         engine.advance(1.0)

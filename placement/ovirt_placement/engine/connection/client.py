@@ -184,11 +184,12 @@ class EngineConnection:
 
         Unless the engine has answered, it is dropped afterwards: it holds the request still; its token stays.
         """
-        session = self._borrow()
+        with self._changed:
+            self._in_use += 1
+            session = self._idle.pop() if self._idle else None
         usable = False
         try:
-            if session is None:
-                session = self._open()
+            session = session or self._open()  # which holds up no other thread
             yield session
             usable = True
         except SDK_ERRORS as error:
@@ -223,12 +224,6 @@ class EngineConnection:
     def _ask(self, method: str, path: str, query: Mapping[str, str], body: bytes | None = None) -> Answer:
         with self.session(path) as session:
             return session.ask(method, path, query, body)
-
-    def _borrow(self) -> Session | None:
-        """Take one that is idle; None where one is to be opened, which holds up no other thread."""
-        with self._changed:
-            self._in_use += 1
-            return self._idle.pop() if self._idle else None
 
     def _give_back(self, session: Session | None, *, usable: bool) -> None:
         """Keep it for the next request; what has closed it may have closed those that rest, too."""

@@ -100,11 +100,6 @@ def grants(element: xml.Element | None) -> tuple[Grant, ...]:
     return tuple(found)
 
 
-def permission_ids(element: xml.Element) -> frozenset[str]:
-    """Read the ids of all permissions in here, however deep."""
-    return frozenset(xml.identity(entry) for entry in element.iter("permission"))
-
-
 def roles(content: bytes) -> dict[str, Role]:
     """Read `/roles?follow=permits`, by the role's id."""
     found = {}

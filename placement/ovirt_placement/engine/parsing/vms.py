@@ -118,7 +118,7 @@ def _found(element: xml.Element) -> FoundVm:
         architecture=processors.architecture,
         max_memory_mb=max_memory_mb if processors.architecture.startswith("ppc") else None,
         tags=tags(fields.get("tags")),
-        custom_properties=_custom_properties(fields.get("custom_properties")),
+        custom_properties=xml.properties(fields.get("custom_properties"), "custom_property"),
         template=xml.reference(fields.get("template")),
         instance_type=xml.reference(fields.get("instance_type")),
         quota=xml.reference(fields.get("quota")),
@@ -169,14 +169,6 @@ def _processors(cpu: xml.Element | None) -> _Processors:
         architecture,
         xml.text(shown.get("mode")) == "host_passthrough",
     )
-
-
-def _custom_properties(element: xml.Element | None) -> dict[str, str]:
-    found = {}
-    for entry in () if element is None else element.iterchildren("custom_property"):
-        fields = xml.children(entry, "name", "value")
-        found[xml.text(fields.get("name"))] = xml.text(fields.get("value"))
-    return found
 
 
 def tags(element: xml.Element | None) -> tuple[str, ...]:

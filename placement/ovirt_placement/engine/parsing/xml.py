@@ -118,10 +118,10 @@ def references(element: Element | None, name: str) -> tuple[str, ...]:
     return tuple(found for child in element.iterchildren(name) if (found := child.get("id")) is not None)
 
 
-def properties(element: Element | None) -> dict[str, str]:
+def properties(element: Element | None, name: str = "property") -> dict[str, str]:
     """Return the names and values within a list of properties; an absent list is empty."""
     found = {}
-    for entry in () if element is None else element.iterchildren("property"):
+    for entry in () if element is None else element.iterchildren(name):
         fields = children(entry, "name", "value")
         found[text(fields.get("name"))] = text(fields.get("value"))
     return found

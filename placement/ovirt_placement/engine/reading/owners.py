@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ovirt_placement.engine.parsing import users, xml
+from ovirt_placement.engine.parsing import xml
 from ovirt_placement.engine.parsing.users import USER_ROLE, USER_VM_MANAGER, Grant
 from ovirt_placement.engine.parsing.vms import FoundVm
 from ovirt_placement.model import Vm
@@ -77,4 +77,5 @@ def with_owners(
 
 def inherited_permissions(connection: EngineConnection) -> frozenset[str]:
     """Read the ids of all permissions that VMs inherit; raises what `EngineConnection.get` raises."""
-    return users.permission_ids(xml.root(connection.get("/clusters", follow="permissions")))
+    clusters = xml.root(connection.get("/clusters", follow="permissions"))
+    return frozenset(map(xml.identity, clusters.iter("permission")))

@@ -90,11 +90,6 @@ def with_policies(
     )
 
 
-def _disabled(units: Mapping[str, PolicyUnit], held: Iterable[str]) -> tuple[str, ...]:
-    found = (units[unit] for unit in held if unit in units)
-    return tuple(unit.name for unit in found if not unit.internal and not unit.enabled)
-
-
 def _balance(unit: PolicyUnit | None) -> str | None:
     """The name of a balance, the engine's own as well; None for its unit that does nothing."""
     return None if unit is None or not unit.enabled or unit.name == _NO_BALANCE else unit.name
@@ -126,27 +121,19 @@ def policy_of(
     units: Mapping[str, PolicyUnit], filters: Iterable[str], weights: Mapping[str, int], balance: str | None
 ) -> Policy:
     """Name what a policy enables that holds these units, by id, with these factors."""
-    outside = {unit_id: unit.name for unit_id, unit in units.items() if unit.enabled and not unit.internal}
+    ids = (*filters, *weights, *((balance,) if balance else ()))
+    held = {each: units[each] for each in ids if each in units}
+    outside = {each: unit.name for each, unit in held.items() if unit.enabled and not unit.internal}
+    named = {each: _WEIGHTS.get(held[each].name, held[each].name) for each in weights if each in held}
+    inside = {each: unit.name for each, unit in held.items() if unit.internal}
     return Policy(
-        factors={
-            _WEIGHTS.get(units[unit_id].name, units[unit_id].name): factor
-            for unit_id, factor in weights.items()
-            if unit_id in units and units[unit_id].internal
-        },
+        factors={name: weights[each] for each, name in named.items() if each in inside},
         external=SchedulingPolicy(
-            filters=tuple(outside[unit_id] for unit_id in filters if unit_id in outside),
-            unit_ids={
-                _WEIGHTS.get(units[unit_id].name, units[unit_id].name): unit_id
-                for unit_id in weights
-                if unit_id in units
-            },
-            engine_filters=tuple(
-                sorted(
-                    units[unit_id].name for unit_id in filters if unit_id in units and units[unit_id].internal
-                )
-            ),
-            weights={outside[unit_id]: factor for unit_id, factor in weights.items() if unit_id in outside},
+            filters=tuple(outside[each] for each in filters if each in outside),
+            unit_ids={name: each for each, name in named.items()},
+            engine_filters=tuple(sorted(inside[each] for each in filters if each in inside)),
+            weights={outside[each]: factor for each, factor in weights.items() if each in outside},
             balance=_balance(units.get(balance or "")),
-            disabled=_disabled(units, (*filters, *weights, *((balance,) if balance else ()))),
+            disabled=tuple(unit.name for unit in held.values() if not unit.internal and not unit.enabled),
         ),
     )

@@ -91,16 +91,11 @@ def _rejection(
         return PermissionDenied(messages)
     if fault.code in (200, 400, 404):
         # The sentence would show it, but in the engine's language and release.
-        for kind, path in (("VM", f"/vms/{vm_id}"), ("host", f"/hosts/{host_id}")):
-            if (kind == "VM" or host_id is not None) and _absent(connection, path):
-                return Gone((f"the engine has no {kind} {path.rsplit('/', 1)[1]}",))
+        for kind, collection, identity in (("VM", "/vms", vm_id), ("host", "/hosts", host_id)):
+            if identity is not None and get_entity(connection, collection, identity) is None:
+                return Gone((f"the engine has no {kind} {identity}",))
         return Refused(messages)
     return fault
-
-
-def _absent(connection: EngineConnection, path: str) -> bool:
-    collection, _, identity = path.rpartition("/")
-    return get_entity(connection, collection, identity) is None
 
 
 @dataclass(frozen=True)
@@ -160,8 +155,3 @@ class Watch:
         if self.migrating_seen or now - self.accepted_at >= self.patience_seconds:
             return replace(self, progress=Progress.RETURNED)
         return self
-
-
-def watch(source: str, target: str, accepted_at: float) -> Watch:
-    """Begin to follow a migration that the engine accepted at this moment."""
-    return Watch(source, target, accepted_at)

@@ -151,7 +151,7 @@ ON_SOURCE, MIGRATING, HANDED_OVER = VmState("up", "a"), VmState("migrating", "a"
     ],
 )
 def test_a_watch_ends_where_the_vm_does(looks: list[VmState | None], progress: Progress) -> None:
-    watch = migration.watch("a", "b", accepted_at=100.0)
+    watch = migration.Watch("a", "b", accepted_at=100.0)
     for second, look in enumerate(looks):
         assert not watch.ended
         watch = watch.step(look, 100.0 + second)
@@ -160,7 +160,7 @@ def test_a_watch_ends_where_the_vm_does(looks: list[VmState | None], progress: P
 
 
 def test_a_migration_that_never_showed_is_over_after_a_while() -> None:
-    watch = migration.watch("a", "b", accepted_at=100.0)
+    watch = migration.Watch("a", "b", accepted_at=100.0)
     assert watch.step(ON_SOURCE, 104.9).progress is Progress.UNDER_WAY
     assert watch.step(ON_SOURCE, 105.0).progress is Progress.RETURNED
 
@@ -175,7 +175,7 @@ def test_a_migration_that_never_showed_is_over_after_a_while() -> None:
     )
 )
 def test_a_migrating_vm_never_ends_a_watch(looks: list[tuple[float, VmState | None]]) -> None:
-    watch = migration.watch("a", "b", accepted_at=0.0)
+    watch = migration.Watch("a", "b", accepted_at=0.0)
     for now, look in looks:
         after = watch.step(look, now)
         assert not (look is not None and look.status == "migrating" and after.ended)
