@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ovirt_service.audit import AuditLog
-from ovirt_service.back_off import BackOff
+from ovirt_service.daemon import BackOff
 from ovirt_service.errors import UserError
 from ovirt_service.saying import Said
 

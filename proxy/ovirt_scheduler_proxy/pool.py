@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from ovirt_scheduler_proxy.processes import Cause, Failure, Worker, ZygoteProcess, end_children
 from ovirt_scheduler_proxy.settings import PluginFolder, Workers
 from ovirt_scheduler_proxy.worker.answers import one_line
-from ovirt_service.back_off import BackOff
+from ovirt_service.daemon import BackOff
 from ovirt_service.errors import UserError
 
 #: A unit holds its first worker and at most one more, so that a hanging unit leaves the others theirs.

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_service.back_off import BackOff
+from ovirt_service.daemon import BackOff
 from ovirt_service.digests import digest, digest_name
 from ovirt_service.saying import Complaint, Few, Said
 from tests.clock import Clock

@@ -30,7 +30,7 @@ from ovirt_placement.model.names import host_name
 from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.store.intents import Intent, IntentState
 from ovirt_placement.store.pauses import ALL_CLUSTERS
-from ovirt_service.back_off import BackOff
+from ovirt_service.daemon import BackOff
 
 
 @dataclass(frozen=True)

@@ -249,62 +249,53 @@ def of_server(url: URL, code: str, reason: str) -> Fault | None:
     user, name = url.username or getpass.getuser(), url.database or url.username or getpass.getuser()
     known = (
         (
-            ("28",),
-            ("authentication failed", "pg_hba.conf", 'role "', "no password supplied"),
+            "28",
+            'authentication failed|pg_hba.conf|role "|no password supplied',
             "the server does not let this user in",
             "correct user and password in [store] url, or pg_hba.conf on the server",
         ),
         (
-            ("3D",),
-            ('database "',),
+            "3D",
+            'database "',
             "the server has no such database",
             f"createdb -O {user} {name} on the server makes it; or correct [store] url",
         ),
         (
-            ("25006",),
-            ("read-only", "in recovery", "hot standby"),
+            "25006",
+            "read-only|in recovery|hot standby",
             "the server takes no changes, as a standby does",
             "in [store] url, name the server that does, or all of them with target_session_attrs=read-write",
         ),
         (
-            ("53100",),
-            ("No space left",),
+            "53100",
+            "No space left",
             "no room is left on the server's disk",
             "make room there; df -h on the server shows where",
         ),
         (
-            ("53300",),
-            ("too many clients", "connection slots"),
+            "53300",
+            "too many clients|connection slots",
             "the server has no connection left",
             "raise max_connections of the server",
         ),
         (
-            ("42501",),
-            (),
+            "42501",
+            "",
             "what is there belongs to another user",
             f"psql -d {name} -c 'REASSIGN OWNED BY OWNER TO \"{user}\"' by a superuser gives it to this one",
         ),
         (
-            ("08", "57P"),
-            (
-                "onnection refused",
-                "No such file",
-                "timeout expired",
-                "translate host",
-                "closed the connection",
-            ),
+            "08|57P",
+            "onnection refused|No such file|timeout expired|translate host|closed the connection",
             "the server does not answer",
             "systemctl status postgresql on its machine shows whether it runs; [store] url says where it is",
         ),
     )
-    return next(
-        (
-            Fault(what, remedy)
-            for codes, words, what, remedy in known
-            if (code and code.startswith(codes)) or (not code and any(word in reason for word in words))
-        ),
-        None,
-    )
+    for codes, words, what, remedy in known:
+        said = [word for word in words.split("|") if word and word in reason]
+        if code.startswith(tuple(codes.split("|"))) if code else said:
+            return Fault(what, remedy)
+    return None
 
 
 def obstacle(path: Path, reason: str = "") -> Fault | None:

@@ -192,8 +192,15 @@ class MaintenanceStore(StoreAccess):
             for position, (host, name) in enumerate(named):
                 at = {"run": run_id, "host": host, "name": name, "position": position, "since": now()}
                 rows.add(maintenance_hosts, {**at, **first, "vms": [], "stopped": []})
-            details = tuple(name for _, name in named)
-            _record(rows, UserActionKind.MAINTENANCE, requested_by, run_id, cluster, details)
+            act = Act(
+                kind=UserActionKind.MAINTENANCE,
+                login=requested_by,
+                cluster=cluster[0],
+                cluster_name=cluster[1],
+                subject=run_id,
+                details=tuple(name for _, name in named),
+            )
+            record(rows, act)
 
     def runs(self) -> tuple[MaintenanceRun, ...]:
         """List all runs, the latest first."""
@@ -218,7 +225,8 @@ class MaintenanceStore(StoreAccess):
             if rows.change(maintenance_runs, *here, state=state.value, updated=now()) != 1:
                 return False
             (run,) = _runs(rows, maintenance_runs.c.id == run_id)
-            _record(rows, _ORDERS[state], set_by, run_id, (run.cluster, run.cluster_name))
+            act = Act(kind=_ORDERS[state], login=set_by, cluster=run.cluster, cluster_name=run.cluster_name)
+            record(rows, msgspec.structs.replace(act, subject=run_id))
             return True
 
     def end(self, run_id: str, state: RunState, message: str) -> None:
@@ -253,18 +261,6 @@ class MaintenanceStore(StoreAccess):
         """Write down which VMs are stopped for a host, before any of them is."""
         with self._leading() as rows:
             rows.change(maintenance_hosts, *_of(run_id, host), stopped=list(vms))
-
-
-def _record(
-    rows: EngineRows,
-    kind: UserActionKind,
-    login: str,
-    run_id: str,
-    cluster: tuple[str, str],
-    details: tuple[str, ...] = (),
-) -> None:
-    where = {"cluster": cluster[0], "cluster_name": cluster[1]}
-    record(rows, Act(kind=kind, login=login, subject=run_id, details=details, **where))
 
 
 def draining_hosts(rows: EngineRows) -> tuple[str, ...]:

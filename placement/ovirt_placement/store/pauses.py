@@ -64,9 +64,9 @@ class PauseStore(StoreAccess):
             hold_back_writers(rows)
             rows.put(pauses, {"cluster": cluster}, values)
             how_long = "until resumed" if seconds is None else f"for {seconds / 3600:g} h"
-            _record(
-                rows, UserActionKind.PAUSE, cluster, cluster_name, set_by, how_long, *filter(None, [reason])
-            )
+            act = Act(kind=UserActionKind.PAUSE, login=set_by, cluster=cluster, cluster_name=cluster_name)
+            details = (how_long, reason) if reason else (how_long,)
+            record(rows, msgspec.structs.replace(act, details=details))
 
     def resume(self, cluster: str, *, set_by: str, cluster_name: str = "") -> Pause | None:
         """Take back the pause of a cluster, and let its breaker count no failure before this.
@@ -78,7 +78,8 @@ class PauseStore(StoreAccess):
             lifted = _in_force(rows, pauses.c.cluster == cluster)
             rows.remove(pauses, pauses.c.cluster == cluster)
             rows.put(resumptions, {"cluster": cluster}, {"set_by": set_by, "set_at": now()})
-            _record(rows, UserActionKind.RESUME, cluster, cluster_name or cluster, set_by)
+            name = cluster_name or cluster
+            record(rows, Act(kind=UserActionKind.RESUME, login=set_by, cluster=cluster, cluster_name=name))
         return lifted[0] if lifted else None
 
     def pauses(self) -> tuple[Pause, ...]:
@@ -109,13 +110,6 @@ def refuse_if_paused(rows: EngineRows, clusters: Iterable[str]) -> None:
     """
     for pause in _in_force(rows, pauses.c.cluster.in_([ALL_CLUSTERS, *clusters])):
         raise Paused(pause.sentence)
-
-
-def _record(
-    rows: EngineRows, kind: UserActionKind, cluster: str, cluster_name: str, login: str, *details: str
-) -> None:
-    act = Act(kind=kind, login=login, cluster=cluster, cluster_name=cluster_name, details=details)
-    record(rows, act)
 
 
 def _in_force(rows: EngineRows, *conditions: ColumnElement[bool]) -> tuple[Pause, ...]:

@@ -20,8 +20,8 @@ from ovirt_placement.answers.document import known_state
 from ovirt_placement.answers.status.health import HealthState, nothing_known, of_known
 from ovirt_placement.config import Config
 from ovirt_placement.model import Snapshot
+from ovirt_service.daemon import Garbage
 from ovirt_service.errors import UserError
-from ovirt_service.garbage import Garbage
 from ovirt_service.saying import Complaint
 
 #: What is published is no older than this while the engine answers: the inventory asks it more often.

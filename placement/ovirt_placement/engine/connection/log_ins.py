@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 
 from ovirt_placement.config import EngineSettings
-from ovirt_service.back_off import BackOff
+from ovirt_service.daemon import BackOff
 from ovirt_service.digests import digest_name
 from ovirt_service.errors import UserError
 from ovirt_service.files import open_regular

@@ -25,16 +25,7 @@ from ovirt_placement.model import (
     VnicProfile,
 )
 
-_GROUP_FIELDS = (
-    "name",
-    "priority",
-    "vms_rule",
-    "hosts_rule",
-    "vms",
-    "hosts",
-    "vm_labels",
-    "host_labels",
-)
+_GROUP_FIELDS = ("name", "priority", "vms_rule", "hosts_rule", "vms", "hosts", "vm_labels", "host_labels")
 
 
 def groups_of(element: xml.Element | None, cluster_id: str) -> Iterator[AffinityGroup]:
@@ -82,18 +73,10 @@ def _rule(element: xml.Element | None) -> AffinityRule:
 
 
 _FIELDS = (
-    "name",
-    "ha_reservation",
-    "data_center",
-    "version",
-    "threads_as_cores",
-    "upgrade_in_progress",
-    "upgrade_correlation_id",
-    "memory_policy",
-    "scheduling_policy",
-    "custom_scheduling_policy_properties",
+    "name", "ha_reservation", "data_center", "version", "threads_as_cores", "upgrade_in_progress",
+    "upgrade_correlation_id", "memory_policy", "scheduling_policy", "custom_scheduling_policy_properties",
     "affinity_groups",
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

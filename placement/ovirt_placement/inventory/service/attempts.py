@@ -16,8 +16,7 @@ from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection
 from ovirt_placement.inventory.publication import now
 from ovirt_placement.inventory.service.metrics import CountedConnection
-from ovirt_service.back_off import BackOff
-from ovirt_service.daemon import Notifier
+from ovirt_service.daemon import BackOff, Notifier
 from ovirt_service.errors import UserError
 from ovirt_service.saying import Said
 from ovirt_service.threads import BackgroundThread, guarded

@@ -41,9 +41,8 @@ from ovirt_placement.inventory.service.publisher import PublicationState, Publis
 from ovirt_placement.inventory.stored import KeyWatch, demands_of
 from ovirt_service import identity
 from ovirt_service import metrics as metrics_page
-from ovirt_service.daemon import Notifier, Progress
+from ovirt_service.daemon import Garbage, Notifier, Progress
 from ovirt_service.errors import UserError
-from ovirt_service.garbage import Garbage
 
 _LOCK = "lock"
 

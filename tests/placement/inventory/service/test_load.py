@@ -13,7 +13,7 @@ from ovirt_placement.engine.reading.consistency import consistent
 from ovirt_placement.engine.reading.events import read_events
 from ovirt_placement.engine.reading.topology import reread_vms
 from ovirt_placement.inventory.service.rereads import SOON_SECONDS, Rereads, Subject, SubjectKind
-from ovirt_service.garbage import Garbage
+from ovirt_service.daemon import Garbage
 from ovirt_simulator.core.vms import VmEdit
 from ovirt_simulator.generate import Sizes, generate
 from tests import builders as build
