@@ -28,7 +28,7 @@ from ovirt_enforcer.notifications.kinds import (
 )
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, connect
-from ovirt_placement.engine.connection.exchanges import Trust, post
+from ovirt_placement.engine.connection.exchanges import Trust, ask_once
 from ovirt_placement.engine.connection.failures import Unanswered
 from ovirt_placement.engine.writing.events import add_event
 from ovirt_service.addresses import redacted, shown
@@ -159,7 +159,7 @@ class Webhook:
         """Post its alerts. Raises `NotDelivered` or `Rejected`."""
         alerts = msgspec.json.encode(list(self._alerts(notice)))
         try:
-            status, _, content = post(
+            status, _, content = ask_once(
                 self._url, alerts, self._headers, trust=self._trust, seconds=self._seconds
             )
         except Unanswered as error:

@@ -23,7 +23,7 @@ import yaml
 from ovirt_enforcer.notifications.delivery import NotDelivered, Notice
 from ovirt_enforcer.notifications.kinds import ABOUT, NoticeKind, NotificationSettings
 from ovirt_enforcer.notifications.notifications import Webhook, alerts_of
-from ovirt_placement.engine.connection.exchanges import Trust, post
+from ovirt_placement.engine.connection.exchanges import Trust, ask_once
 from tests.docs.recipes.page import FOLDER, blocks
 
 MAIL_AND_SLACK, ALERTMANAGER = "Alerts by mail and in Slack", "Alerts in Alertmanager"
@@ -188,7 +188,7 @@ def test_what_is_no_alert_is_refused(tmp_path: Path, mail: MailServer) -> None:
     slack_file.write_text("http://127.0.0.1:1/")
     with relaying(mail, slack_file) as url:
         answers = [
-            post(url, body, {}, trust=Trust(None, insecure=False), seconds=10.0).status
+            ask_once(url, body, {}, trust=Trust(None, insecure=False), seconds=10.0).status
             for body in (b"[]", b"[{}]", b"no JSON")
         ]
     assert answers == [200, 400, 400]

@@ -89,28 +89,19 @@ class Trust(NamedTuple):
         return context
 
 
-def post(
+def ask_once(
     url: str,
-    content: Mapping[str, str] | bytes,
+    content: Mapping[str, str] | bytes | None,
     headers: Mapping[str, str],
     *,
     trust: Trust,
     seconds: float,
     ended: Callable[[], bool] = lambda: False,
 ) -> Answer:
-    """Send a form or a document, and take the small answer in; raises as `Server.ask`."""
-    return _ask_once(Question("POST", url, content, headers), trust, seconds, ended)
-
-
-def get(url: str, headers: Mapping[str, str], *, trust: Trust, seconds: float) -> Answer:
-    """Read a small document; raises as `Server.ask`."""
-    return _ask_once(Question("GET", url, None, headers), trust, seconds, lambda: False)
-
-
-def _ask_once(question: Question, trust: Trust, seconds: float, ended: Callable[[], bool]) -> Answer:
-    server = Server(trust if question.url.startswith("https:") else None, ended, _OF_SIGN_ON)
+    """Send a form or a document, or ask for one, and take the small answer in; raises as `Server.ask`."""
+    server = Server(trust if url.startswith("https:") else None, ended, _OF_SIGN_ON)
     try:
-        return server.ask(question, seconds)
+        return server.ask(Question("GET" if content is None else "POST", url, content, headers), seconds)
     finally:
         server.close()
 

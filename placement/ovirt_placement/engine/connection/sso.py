@@ -15,7 +15,7 @@ from urllib.parse import urlencode, urlsplit
 import ovirtsdk4
 
 from ovirt_placement.config import EngineSettings
-from ovirt_placement.engine.connection.exchanges import Answer, Trust, get, post
+from ovirt_placement.engine.connection.exchanges import Answer, Trust, ask_once
 from ovirt_placement.engine.connection.failures import (
     AWAY_STATUSES,
     Cause,
@@ -96,7 +96,7 @@ class SingleSignOn:
         self, path: str, form: dict[str, str], seconds: float, ended: Callable[[], bool]
     ) -> dict[str, Any]:
         url, trust = _root_of(self._settings) + path, trust_of(self._settings)
-        answer = post(url, form, _HEADERS, trust=trust, seconds=seconds, ended=ended)
+        answer = ask_once(url, form, _HEADERS, trust=trust, seconds=seconds, ended=ended)
         if answer.status in AWAY_STATUSES:
             raise Unanswered(Cause.UNSENT, f"HTTP status {answer.status}")
         said = _object_of(answer)
@@ -175,10 +175,7 @@ class UserTokens:
             raise Refused("the engine does not take this token")
         headers = {"Accept": "application/xml", "Authorization": f"Bearer {token}"}
         url = f"{self._api}{path}{f'?{urlencode(query)}' if query else ''}"
-        try:
-            answer = get(url, headers, trust=self._trust, seconds=self._seconds)
-        except Unanswered as error:
-            raise EngineAway(f"the engine does not answer: {error}", request_sent=True) from None
+        answer = self._ask(url, None, headers)
         if answer.status == HTTPStatus.OK:
             return answer.body
         if answer.status in (*AWAY_STATUSES, HTTPStatus.INTERNAL_SERVER_ERROR):
@@ -188,13 +185,16 @@ class UserTokens:
         raise Refused(f"the engine answers {answer.status} to {path}")
 
     def _post(self, path: str, form: dict[str, str]) -> Answer:
-        try:
-            answer = post(self._root + path, form, _HEADERS, trust=self._trust, seconds=self._seconds)
-        except Unanswered as error:
-            raise EngineAway(f"the engine does not answer: {error}", request_sent=True) from None
+        answer = self._ask(self._root + path, form, _HEADERS)
         if answer.status in AWAY_STATUSES:
             raise EngineAway(f"the engine is starting or stopping ({answer.status})", request_sent=True)
         return answer
+
+    def _ask(self, url: str, form: dict[str, str] | None, headers: Mapping[str, str]) -> Answer:
+        try:
+            return ask_once(url, form, headers, trust=self._trust, seconds=self._seconds)
+        except Unanswered as error:
+            raise EngineAway(f"the engine does not answer: {error}", request_sent=True) from None
 
 
 def sendable(token: str) -> bool:

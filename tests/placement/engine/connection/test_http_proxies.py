@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from ovirt_placement.engine.connection.exchanges import Trust, post
+from ovirt_placement.engine.connection.exchanges import Trust, ask_once
 from ovirt_placement.engine.connection.failures import Unanswered
 from tests.placement.sockets import refusing_port
 
@@ -45,7 +45,7 @@ class Proxy:
 def asked(proxy: Proxy, url: str) -> bool:
     before = proxy.asked
     with suppress(Unanswered):
-        post(url, {"a": "b"}, {}, trust=Trust(None, insecure=False), seconds=SECONDS)
+        ask_once(url, {"a": "b"}, {}, trust=Trust(None, insecure=False), seconds=SECONDS)
     return proxy.asked > before
 
 
@@ -99,7 +99,7 @@ def test_a_network_is_left_out(proxy: Proxy, port: int, listed: str) -> None:
 def test_a_proxy_that_is_away_is_no_request(port: int) -> None:
     for proxy in (f"http://127.0.0.1:{port}", "http://no-such-proxy.invalid:3128"):
         with environment(https_proxy=proxy), pytest.raises(Unanswered, match="HTTP proxy") as unanswered:
-            post("https://engine.invalid/", {}, {}, trust=Trust(None, insecure=False), seconds=SECONDS)
+            ask_once("https://engine.invalid/", {}, {}, trust=Trust(None, insecure=False), seconds=SECONDS)
         assert unanswered.value.cause.name == "UNSENT"
 
 
@@ -108,4 +108,4 @@ def test_a_proxy_that_is_away_is_no_request(port: int) -> None:
 )
 def test_a_proxy_that_is_none_is_an_error_that_is_sorted(junk: str) -> None:
     with environment(https_proxy=junk), pytest.raises(Unanswered):
-        post("https://engine.invalid/", {}, {}, trust=Trust(None, insecure=False), seconds=SECONDS)
+        ask_once("https://engine.invalid/", {}, {}, trust=Trust(None, insecure=False), seconds=SECONDS)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 import requests
 
-from ovirt_placement.engine.connection.exchanges import Trust, post
+from ovirt_placement.engine.connection.exchanges import Trust, ask_once
 from ovirt_placement.engine.connection.failures import Cause, Unanswered, of_requests
 
 SECONDS = 0.3
@@ -27,7 +27,7 @@ def never() -> bool:
 
 def test_the_one_that_asks_notices_first(silent: str) -> None:
     with pytest.raises(Unanswered, match=r"^no answer within 0\.3 s$") as raised:
-        post(silent, {}, {}, trust=Trust(None, insecure=False), seconds=SECONDS, ended=never)
+        ask_once(silent, {}, {}, trust=Trust(None, insecure=False), seconds=SECONDS, ended=never)
     assert raised.value.cause is Cause.LOST
 
 
