@@ -140,15 +140,3 @@ def test_keys_of_a_store_that_comes_and_cannot_be_read_are_unread(watch: KeyWatc
     assert not watch.look(now()).is_unread
     (tmp_path / "store.db").write_text("no database" * 100)
     assert watch.look(now()).is_unread
-
-
-def test_a_store_without_keys_says_so_once(
-    store: KeyStore, watch: KeyWatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    with contextlib.closing(sqlite3.connect(tmp_path / "store.db", isolation_level=None)) as database:
-        database.execute("DROP TABLE key_revision")
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while "placement keys cannot be read" not in caplog.text:
-        assert over(watch, engine()).placement_keys == ()
-        assert time.monotonic() < deadline
-    assert caplog.text.count("placement keys cannot be read") == 1

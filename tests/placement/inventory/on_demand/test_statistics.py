@@ -136,13 +136,3 @@ def test_without_a_service_tags_of_hosts_are_read_where_they_name_domains(
         file.write_text(file.read_text() + (TAGGED if tagged else ""))
         (host,) = inventory.snapshot(config=loaded(file)).hosts
         assert host.tags == (("rack-1",) if tagged else ())
-
-
-def test_the_service_publishes_tags_of_hosts_that_name_domains(tmp_path: Path) -> None:
-    with simulated(tmp_path, ha_reservation=True) as file:
-        file.write_text(file.read_text() + TAGGED)
-        with running(file) as service:
-            config = loaded(file)
-            while inventory.snapshot(config=config).hosts[0].tags != ("rack-1",):
-                assert inventory.wait_for_change(30, config=config)
-            ended(service)

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from ovirt_placement import inventory
 from ovirt_placement.config import Config
-from ovirt_placement.engine.parsing.users import USER_VM_MANAGER
 from ovirt_placement.inventory.publication import age
 from ovirt_placement.model import Disk, Network, Nic, PlacementKey, Snapshot, VnicProfile
 from ovirt_placement.store.keys import KeyStore
@@ -113,16 +112,3 @@ def test_it_begins_without_them_where_they_cannot_be_read(stage: Stage) -> None:
         assert len(first.vms) == VMS
         assert not any(vm.owner for vm in first.vms)
         assert "asking again" in ended(service)
-
-
-def test_without_such_keys_it_asks_for_nothing_more(stage: Stage) -> None:
-    stage.server.disturbances.add(
-        Disturbance(path="disk|nics|permissions|tags|networks|vnicprofiles", status=500, times=None)
-    )
-    stage.set_key("cluster")
-    with running(stage.file) as service:
-        stage.engine.devices.add_nic("vm0000", Nic(id="", name="nic2"))
-        stage.engine.access.grant(USER_VM_MANAGER, "bob", vm="vm0001")
-        before = inventory.snapshot(config=stage.config, max_age=0, deadline=30)
-        assert not any(vm.nics or vm.owner for vm in before.vms)
-        assert "asking again" not in ended(service)

@@ -66,30 +66,6 @@ def test_what_was_set_before_a_decision_is_seen_by_it(file: Path, config: Config
         ended(service)
 
 
-def test_lists_of_keys_stay_the_same_objects_while_the_keys_do(
-    file: Path, config: Config, url: str, engine: EngineServer
-) -> None:
-    with opened(url) as store:
-        put_keys(store, [key("A")])
-        store.begin_runs([Run("v", None, (("B", 0.1),))])
-        with running(file) as service:
-            first = inventory.snapshot(config=config, max_age=60)
-            hosts = (engine.recording / "hosts.xml").read_bytes()
-            renamed = hosts.replace(b"<name>bodh1<", b"<name>other<")
-            engine.answer = lambda path: (200, renamed) if path == "/hosts" else None
-            second = inventory.snapshot(config=config, max_age=0, deadline=30)
-            assert second.hosts != first.hosts
-            assert second.placement_keys is first.placement_keys
-            assert second.frozen_keys is first.frozen_keys
-            assert {id(vm) for vm in second.vms} == {id(vm) for vm in first.vms}
-            store.begin_runs([Run("w", None, ())])
-            third = inventory.snapshot(config=config, max_age=0, deadline=30)
-            assert third.placement_keys is first.placement_keys
-            assert [frozen.vm for frozen in third.frozen_keys] == ["v", "w"]
-            assert third.vms is second.vms
-            ended(service)
-
-
 def test_before_there_is_a_store_there_are_no_keys_and_nothing_is_wrong(
     file: Path, config: Config, url: str
 ) -> None:

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from ovirt_placement.config import InventorySettings
 from ovirt_placement.inventory.on_demand import Demands, Needed, Needs
-from ovirt_placement.inventory.service.larger_readings import Reconciliation, ReconciliationScope
+from ovirt_placement.inventory.service.larger_readings import ReconciliationScope
 from ovirt_placement.inventory.service.view import Reading
 from tests.builders import cluster, host, snapshot, vm
 from tests.placement.inventory.stage import Stage, staged
@@ -58,20 +57,3 @@ def test_a_host_that_comes_has_no_tags_before_they_are_read(stage: Stage) -> Non
     stage.turn()
     assert list(stage.follower.unread) == ["host_tags"]
     assert stage.follower.required_since[ReconciliationScope.STATISTICS] > 0
-
-
-def test_what_is_required_is_read_before_its_interval_is_over() -> None:
-    due = Reconciliation(
-        InventorySettings(), ReconciliationScope.WHOLE, ReconciliationScope.HOSTS, STATISTICS, patience=5.0
-    )
-    needs = Needs(statistics=Needed(hosts=True, vms=True, tags=True))
-    due.require({ReconciliationScope.WHOLE: 0.0})
-    for scope in (ReconciliationScope.WHOLE, STATISTICS):
-        assert due.next_reading(1.0, needs) is scope
-        due.done(scope, 1.0)
-    assert due.next_reading(2.0, needs) is None
-    assert due.require({STATISTICS: 2.0})
-    assert not due.require({STATISTICS: 2.0})
-    assert due.next_reading(2.0, needs) is STATISTICS
-    due.done(STATISTICS, 2.0)
-    assert due.next_reading(2.5, needs) is None

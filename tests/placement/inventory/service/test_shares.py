@@ -149,17 +149,21 @@ def test_connections_of_one_user_leave_room_for_others(users: Users, monkeypatch
     assert users.state().version == version
 
 
-def test_decisions_of_one_user_leave_threads_to_others(
-    users: Users, served: ServedInventory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    goes_on = threading.Event()
+@pytest.fixture
+def goes_on(served: ServedInventory, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Until this is set, decisions about the VM `held` are not made."""
+    found = threading.Event()
 
     def decide(question: Decide) -> Decided:
         if question.vm == "held":
-            goes_on.wait(_SECONDS)
+            found.wait(_SECONDS)
         return Decided(["h1"])
 
     monkeypatch.setattr(served._readers, "_decide", decide)
+    return found
+
+
+def test_decisions_of_one_user_leave_threads_to_others(users: Users, goes_on: threading.Event) -> None:
     held = []
     for unit, most in (("AffinityFilter", 32), ("HaAdmissionFilter", 2)):
         users.current = 1
@@ -173,17 +177,7 @@ def test_decisions_of_one_user_leave_threads_to_others(
     assert all(answered(one) for one in held)
 
 
-def test_a_slow_question_holds_up_no_quick_one(
-    users: Users, served: ServedInventory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    goes_on = threading.Event()
-
-    def decide(question: Decide) -> Decided:
-        if question.vm == "held":
-            goes_on.wait(_SECONDS)
-        return Decided(["h1"])
-
-    monkeypatch.setattr(served._readers, "_decide", decide)
+def test_a_slow_question_holds_up_no_quick_one(users: Users, goes_on: threading.Event) -> None:
     slow = Decide("filter", "HaAdmissionFilter", ["h1"], "held")
     held = []
     for users.current in (1, 2):

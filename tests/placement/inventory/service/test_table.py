@@ -112,16 +112,3 @@ def test_a_reading_that_begins_after_all_others_have_ended_is_taken(history: lis
     assert taken.take(Read(31, 32, 33, whole))
     assert taken.table.records == {ID: 32}
     assert taken.due is None
-
-
-def test_one_that_began_while_all_were_read_and_one_that_began_before() -> None:
-    """Of those that overlap the one that began later stands, and in either case the record is read again."""
-    later: Table[int] = Table()
-    assert later.put(ID, 5, Span(5, 6))
-    assert later.put_all({ID: 4}, Span(3, 8)) == (ID,)
-    assert later.records == {ID: 5}
-    assert not later.put(ID, 6, Span(6, 9))  # it began before the reading of all had ended
-    earlier: Table[int] = Table()
-    assert earlier.put(ID, 5, Span(2, 6))
-    assert earlier.put_all({ID: 4}, Span(3, 8)) == (ID,)
-    assert earlier.records == {ID: 4}
