@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NoReturn, Protocol
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, NoReturn, Protocol
 
-from ovirt_placement.model import AffinityGroup, AffinityLabel, Cluster, Host, PlacementKey, Snapshot, Vm
+from ovirt_placement.model import Cluster, PlacementKey, Snapshot, Vm
 from ovirt_placement.model.placement_keys import CLASSES, CLUSTER, NODE, SERVER, check_level
 from ovirt_placement.model.statuses import HOST_STATUSES, RESTING_STATUSES, RUNNING_STATUSES, VM_STATUSES
 from ovirt_service.decoding import nearest
@@ -60,43 +60,81 @@ class _Identified(Protocol):
     def id(self) -> str: ...
 
 
+#: What the records of each list are called that others refer to.
+_NOUNS = {
+    "data_centers": "data center",
+    "clusters": "cluster",
+    "hosts": "host",
+    "vms": "VM",
+    "networks": "network",
+    "vnic_profiles": "vNIC profile",
+    "affinity_groups": "affinity group",
+    "affinity_labels": "affinity label",
+}
+#: By list and field, the list that an id stands in; a field may hold one, none, or several. Members of other
+#: clusters are legal: the engine lets them in, and its rules say what they count for.
+_REFERENCES: Mapping[str, Mapping[str, str]] = {
+    "clusters": {"data_center": "data_centers"},
+    "hosts": {"cluster": "clusters"},
+    "vms": {"cluster": "clusters", "host": "hosts", "migrating_to": "hosts", "pinned_hosts": "hosts"},
+    "affinity_labels": {"vms": "vms", "hosts": "hosts"},
+    "affinity_groups": {
+        "cluster": "clusters",
+        "vms": "vms",
+        "hosts": "hosts",
+        "vm_labels": "affinity_labels",
+        "host_labels": "affinity_labels",
+    },
+    "vnic_profiles": {"network": "networks"},
+    "pending": {"vm": "vms", "host": "hosts"},
+    "frozen_keys": {"vm": "vms"},
+    "sticky_copies": {"vm": "vms"},
+}
+#: The least that fields may be, where they are known.
+_LEAST: Mapping[str, Mapping[str, int]] = {
+    "clusters": {"memory_overcommit_percent": 1, "cpu_overcommit_percent": 1, "ha_failures": 0},
+    "hosts": dict.fromkeys(
+        ("memory_mb", "free_mb", "cores", "threads", "memory_free_mb", "swap_free_mb", "load_average_5m"), 0
+    ),
+    "vms": {
+        **dict.fromkeys(
+            ("memory_mb", "guaranteed_mb", "io_threads", "video_mb", "max_memory_mb", "ha_priority"), 0
+        ),
+        **dict.fromkeys(("vcpus", "threads_per_core", "cpu_sockets"), 1),
+    },
+    "pending": {"memory_mb": 0},
+}
+_PERCENTS = {"hosts": ("cpu_percent",), "vms": ("usage_mem_percent", "usage_cpu_percent")}
+
+
 def check(snapshot: Snapshot) -> None:
     """Check every reference and value of a snapshot.
 
     Raises `UserError` for the first that is wrong, by its path: `vms[3].host: no host "h9"`.
     """
-    _check_ids(snapshot)
-    for at, cluster in enumerate(snapshot.clusters):
-        _check_cluster(f"clusters[{at}]", cluster, snapshot)
-    for at, host in enumerate(snapshot.hosts):
-        _check_host(f"hosts[{at}]", host, snapshot)
-    profiles = _ids(snapshot.vnic_profiles)
-    for at, vm in enumerate(snapshot.vms):
-        _check_vm(f"vms[{at}]", vm, snapshot)
-        _check_devices(f"vms[{at}]", vm, profiles)
-    for at, label in enumerate(snapshot.affinity_labels):
-        _check_label(f"affinity_labels[{at}]", label, snapshot)
-    for at, group in enumerate(snapshot.affinity_groups):
-        _check_group(f"affinity_groups[{at}]", group, snapshot)
-    _check_networks(snapshot)
-    _check_moving(snapshot)
+    for name in _NOUNS:
+        _check_unique(name, getattr(snapshot, name))
+    known = {name: frozenset(one.id for one in getattr(snapshot, name)) for name in _NOUNS}
+    for name in _REFERENCES:
+        for path, record in _listed(name, getattr(snapshot, name)):
+            _check_fields(name, path, record, known)
+    for path, vm in _listed("vms", snapshot.vms):
+        _check_vm(path, vm, known)
+    for path, host in _listed("hosts", snapshot.hosts):
+        _check_status(f"{path}.status", host.status, HOST_STATUSES)
+        for size, count in host.free_huge_pages.items():
+            _check_at_least(f"{path}.free_huge_pages", size, 1)
+            _check_at_least(f"{path}.free_huge_pages.{size}", count, 0)
+    for path, cluster in _listed("clusters", snapshot.clusters):
+        _check_factors(path, cluster)
+    for path, draining in _listed("draining_hosts", snapshot.draining_hosts):
+        _check_reference(path, "hosts", draining, known)
     check_keys(snapshot)
     check_rules(snapshot)
 
 
-def _check_ids(snapshot: Snapshot) -> None:
-    lists: dict[str, Sequence[_Identified]] = {
-        "data_centers": snapshot.data_centers,
-        "clusters": snapshot.clusters,
-        "hosts": snapshot.hosts,
-        "vms": snapshot.vms,
-        "networks": snapshot.networks,
-        "vnic_profiles": snapshot.vnic_profiles,
-        "affinity_groups": snapshot.affinity_groups,
-        "affinity_labels": snapshot.affinity_labels,
-    }
-    for name, entries in lists.items():
-        _check_unique(name, entries)
+def _listed(name: str, records: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+    return ((f"{name}[{at}]", record) for at, record in enumerate(records))
 
 
 def _check_unique(name: str, entries: Sequence[_Identified]) -> None:
@@ -109,36 +147,31 @@ def _check_unique(name: str, entries: Sequence[_Identified]) -> None:
         first[entry.id] = at
 
 
-def _check_cluster(path: str, cluster: Cluster, snapshot: Snapshot) -> None:
-    if cluster.data_center is not None:
-        _check_reference(
-            f"{path}.data_center", "data center", cluster.data_center, _ids(snapshot.data_centers)
-        )
-    for key in ("memory_overcommit_percent", "cpu_overcommit_percent"):
-        _check_at_least(f"{path}.{key}", getattr(cluster, key), 1)
-    _check_at_least(f"{path}.ha_failures", cluster.ha_failures, 0)
-    for unit, factor in cluster.policy.items():
-        _check_at_least(f"{path}.policy.{unit}", factor, 0)
-    if cluster.scheduling_policy is not None:
-        for unit, factor in cluster.scheduling_policy.weights.items():
-            _check_at_least(f"{path}.scheduling_policy.weights.{unit}", factor, 0)
+def _check_fields(name: str, path: str, record: Any, known: Mapping[str, Collection[str]]) -> None:
+    """Check what the tables above say of the records of a list."""
+    for field, referred in _REFERENCES[name].items():
+        value = getattr(record, field)
+        if isinstance(value, tuple):
+            for where, one in _listed(f"{path}.{field}", value):
+                _check_reference(where, referred, one, known)
+        elif value is not None:
+            _check_reference(f"{path}.{field}", referred, value, known)
+    for field, least in _LEAST.get(name, {}).items():
+        _check_at_least(f"{path}.{field}", getattr(record, field), least)
+    for field in _PERCENTS.get(name, ()):
+        number = getattr(record, field)
+        if number is not None and not 0 <= number <= 100:
+            _refuse(f"{path}.{field}", f"{number:g} is not between 0 and 100")
 
 
-def _check_host(path: str, host: Host, snapshot: Snapshot) -> None:
-    _check_reference(f"{path}.cluster", "cluster", host.cluster, snapshot.cluster_by_id)
-    _check_status(f"{path}.status", host.status, HOST_STATUSES)
-    for key in (
-        "memory_mb", "free_mb", "cores", "threads", "memory_free_mb", "swap_free_mb", "load_average_5m",
-    ):  # fmt: skip
-        _check_at_least(f"{path}.{key}", getattr(host, key), 0)
-    for size, count in host.free_huge_pages.items():
-        _check_at_least(f"{path}.free_huge_pages", size, 1)
-        _check_at_least(f"{path}.free_huge_pages.{size}", count, 0)
-    _check_percent(f"{path}.cpu_percent", host.cpu_percent)
+def _check_factors(path: str, cluster: Cluster) -> None:
+    weights = {} if cluster.scheduling_policy is None else cluster.scheduling_policy.weights
+    for where, factors in (("policy", cluster.policy), ("scheduling_policy.weights", weights)):
+        for unit, factor in factors.items():
+            _check_at_least(f"{path}.{where}.{unit}", factor, 0)
 
 
-def _check_vm(path: str, vm: Vm, snapshot: Snapshot) -> None:
-    _check_reference(f"{path}.cluster", "cluster", vm.cluster, snapshot.cluster_by_id)
+def _check_vm(path: str, vm: Vm, known: Mapping[str, Collection[str]]) -> None:
     _check_status(f"{path}.status", vm.status, VM_STATUSES)
     if vm.host is None and vm.status in RUNNING_STATUSES:
         _refuse(f"{path}.host", f'a VM with the status "{vm.status}" is on a host; name it')
@@ -146,70 +179,16 @@ def _check_vm(path: str, vm: Vm, snapshot: Snapshot) -> None:
         _refuse(f"{path}.host", f'a VM with the status "{vm.status}" is on no host; write null')
     if vm.crashed and vm.status != "down":
         _refuse(f"{path}.crashed", f'a VM with the status "{vm.status}" has not crashed')
-    on_hosts = [
-        ("host", vm.host),
-        ("migrating_to", vm.migrating_to),
-        *((f"pinned_hosts[{at}]", host) for at, host in enumerate(vm.pinned_hosts)),
-    ]
-    for key, host in on_hosts:
-        if host is not None:
-            _check_reference(f"{path}.{key}", "host", host, snapshot.host_by_id)
-    for key in ("memory_mb", "guaranteed_mb", "io_threads", "video_mb", "max_memory_mb", "ha_priority"):
-        _check_at_least(f"{path}.{key}", getattr(vm, key), 0)
-    for key in ("vcpus", "threads_per_core", "cpu_sockets"):
-        _check_at_least(f"{path}.{key}", getattr(vm, key), 1)
-    _check_percent(f"{path}.usage_mem_percent", vm.usage_mem_percent)
-    _check_percent(f"{path}.usage_cpu_percent", vm.usage_cpu_percent)
-
-
-def _check_devices(path: str, vm: Vm, profiles: Collection[str]) -> None:
     _check_unique(f"{path}.disks", vm.disks)
     _check_unique(f"{path}.nics", vm.nics)
-    for at, nic in enumerate(vm.nics):
+    for where, nic in _listed(f"{path}.nics", vm.nics):
         if nic.vnic_profile is not None:
-            _check_reference(f"{path}.nics[{at}].vnic_profile", "vNIC profile", nic.vnic_profile, profiles)
+            _check_reference(f"{where}.vnic_profile", "vnic_profiles", nic.vnic_profile, known)
 
 
-def _check_label(path: str, label: AffinityLabel, snapshot: Snapshot) -> None:
-    _check_references(f"{path}.vms", "VM", label.vms, snapshot.vm_by_id)
-    _check_references(f"{path}.hosts", "host", label.hosts, snapshot.host_by_id)
-
-
-def _check_group(path: str, group: AffinityGroup, snapshot: Snapshot) -> None:
-    """Members of other clusters are legal: the engine lets them in, and its rules say what they count for."""
-    _check_reference(f"{path}.cluster", "cluster", group.cluster, snapshot.cluster_by_id)
-    _check_references(f"{path}.vms", "VM", group.vms, snapshot.vm_by_id)
-    _check_references(f"{path}.hosts", "host", group.hosts, snapshot.host_by_id)
-    _check_references(f"{path}.vm_labels", "affinity label", group.vm_labels, snapshot.label_by_id)
-    _check_references(f"{path}.host_labels", "affinity label", group.host_labels, snapshot.label_by_id)
-
-
-def _check_networks(snapshot: Snapshot) -> None:
-    networks = _ids(snapshot.networks)
-    for at, profile in enumerate(snapshot.vnic_profiles):
-        _check_reference(f"vnic_profiles[{at}].network", "network", profile.network, networks)
-
-
-def _check_moving(snapshot: Snapshot) -> None:
-    for at, pending in enumerate(snapshot.pending):
-        _check_reference(f"pending[{at}].vm", "VM", pending.vm, snapshot.vm_by_id)
-        _check_reference(f"pending[{at}].host", "host", pending.host, snapshot.host_by_id)
-        _check_at_least(f"pending[{at}].memory_mb", pending.memory_mb, 0)
-    for at, frozen in enumerate(snapshot.frozen_keys):
-        _check_reference(f"frozen_keys[{at}].vm", "VM", frozen.vm, snapshot.vm_by_id)
-    for at, sticky in enumerate(snapshot.sticky_copies):
-        _check_reference(f"sticky_copies[{at}].vm", "VM", sticky.vm, snapshot.vm_by_id)
-    _check_references("draining_hosts", "host", snapshot.draining_hosts, snapshot.host_by_id)
-
-
-def _check_references(path: str, kind: str, ids: Iterable[str], known: Collection[str]) -> None:
-    for at, referred in enumerate(ids):
-        _check_reference(f"{path}[{at}]", kind, referred, known)
-
-
-def _check_reference(path: str, kind: str, referred: str, known: Collection[str]) -> None:
-    if referred not in known:
-        _refuse(path, f'no {kind} "{referred}"')
+def _check_reference(path: str, name: str, referred: str, known: Mapping[str, Collection[str]]) -> None:
+    if referred not in known[name]:
+        _refuse(path, f'no {_NOUNS[name]} "{referred}"')
 
 
 def _check_status(path: str, status: str, known: Collection[str]) -> None:
@@ -220,15 +199,6 @@ def _check_status(path: str, status: str, known: Collection[str]) -> None:
 def _check_at_least(path: str, number: float | None, least: int) -> None:
     if number is not None and number < least:
         _refuse(path, f"{number} is less than {least}")
-
-
-def _check_percent(path: str, number: float | None) -> None:
-    if number is not None and not 0 <= number <= 100:
-        _refuse(path, f"{number:g} is not between 0 and 100")
-
-
-def _ids(entries: Iterable[_Identified]) -> frozenset[str]:
-    return frozenset(entry.id for entry in entries)
 
 
 def _refuse(path: str, text: str) -> NoReturn:

@@ -50,7 +50,12 @@ class Stage:
     def __init__(self, folder: Path) -> None:
         self.engine = Engine.from_snapshot(state(), clock=datetime(2026, 1, 1, tzinfo=UTC), settings=PROMPT)
         self.server: Server = serve(self.engine)
-        self.file = write_configuration(folder, self.server.api_url, inventory="interval_seconds = 0.5\n")
+        self.file = write_configuration(
+            folder,
+            self.server.api_url,
+            inventory="interval_seconds = 0.5\n",
+            store="patience_seconds = 30.0",
+        )
         self.config: Config = loaded(self.file)
         self.store = KeyStore(self.config.store.url, engine="default", patience_seconds=30)
 
