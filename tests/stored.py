@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ovirt_placement.model import PlacementKey
-from ovirt_placement.store.intents import IntendedMigration, Intent, Store
+from ovirt_placement.store.enforcer.intents import IntendedMigration, Intent, Store
 from ovirt_placement.store.keys import KeyChange, KeyStore
 
 

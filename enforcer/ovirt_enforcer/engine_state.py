@@ -26,10 +26,10 @@ from ovirt_placement.model.names import vm_name
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.undoing import Moved, plan_back
-from ovirt_placement.store.database import StoreAway
-from ovirt_placement.store.history import PlanRecord
-from ovirt_placement.store.intents import IntentState, Store
-from ovirt_placement.store.opening import PERSON_SECONDS, opened
+from ovirt_placement.store.enforcer.history import PlanRecord
+from ovirt_placement.store.enforcer.intents import IntentState, Store
+from ovirt_placement.store.sql.database import StoreAway
+from ovirt_placement.store.sql.opening import PERSON_SECONDS, opened
 from ovirt_service.errors import UserError
 
 

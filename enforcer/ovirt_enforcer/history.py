@@ -18,8 +18,8 @@ from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import group_name, host_name
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.violations import Violation, find_violations
-from ovirt_placement.store.history import HeldStep, PlanRecord, RecordedMigration
-from ovirt_placement.store.intents import Intent, IntentState
+from ovirt_placement.store.enforcer.history import HeldStep, PlanRecord, RecordedMigration
+from ovirt_placement.store.enforcer.intents import Intent, IntentState
 from ovirt_placement.store.user_actions import UserAction
 
 #: A step of a plan, or a rule that is not repaired, as the plan's document has it.

@@ -24,9 +24,9 @@ from ovirt_placement.planning.verification import misfit
 from ovirt_placement.rules.failover.units import Domain
 from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.approvals import ApprovalStore
-from ovirt_placement.store.enforcer_records import EnforcerSettingsStore
-from ovirt_placement.store.history import HistoryStore
-from ovirt_placement.store.maintenance import (
+from ovirt_placement.store.enforcer.cycles import EnforcerSettingsStore
+from ovirt_placement.store.enforcer.history import HistoryStore
+from ovirt_placement.store.enforcer.maintenance import (
     HostPhase,
     HostProgress,
     MaintenanceRequest,
@@ -35,8 +35,8 @@ from ovirt_placement.store.maintenance import (
     RunState,
     Work,
 )
-from ovirt_placement.store.opening import opened, stored
 from ovirt_placement.store.pauses import ALL_CLUSTERS, PauseStore
+from ovirt_placement.store.sql.opening import opened, stored
 from ovirt_service.errors import UserError
 
 

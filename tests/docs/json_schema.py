@@ -16,7 +16,7 @@ from ovirt_placement.answers import question
 from ovirt_placement.answers.plans.maintenance import MaintenancePlans
 from ovirt_placement.answers.plans.plan import Plans
 from ovirt_placement.store.approvals import WaitingPlan
-from ovirt_placement.store.history import RecordedMigration
+from ovirt_placement.store.enforcer.history import RecordedMigration
 from ovirt_placement.store.pauses import Pause
 from ovirt_scheduler_proxy.commands import ProxyCheck
 from tests.docs.field_comments import comments

@@ -14,7 +14,7 @@ from ovirt_enforcer.gates.admission import Gates
 from ovirt_placement import config
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.planning.planner import make_plan
-from ovirt_placement.store.intents import Store
+from ovirt_placement.store.enforcer.intents import Store
 from ovirt_placement.store.pauses import PauseStore
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.faults import MigrationFault

@@ -10,8 +10,8 @@ import pytest
 from ovirt_enforcer.orders import check_acts, check_running
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement import config as configuration
-from ovirt_placement.store.connections import Fault
-from ovirt_placement.store.leases import LeaseStore
+from ovirt_placement.store.enforcer.leases import LeaseStore
+from ovirt_placement.store.sql.connections import Fault
 from ovirt_service.errors import UserError
 from tests.configuration import write_configuration
 from tests.enforcer.leading import lead
@@ -54,7 +54,7 @@ def test_where_one_led_that_cannot_write_any_more_that_is_said(
     with closing(LeaseStore(config.store.url, engine=config.engine.name)) as leases:
         leases.release(1)
     full = Fault("no room is left on its file system", "make room there")
-    monkeypatch.setattr("ovirt_placement.store.connections.of_file_system", lambda path: full)
+    monkeypatch.setattr("ovirt_placement.store.sql.connections.of_file_system", lambda path: full)
     with pytest.raises(UserError, match="none leads and cannot write the store: no room is left") as refused:
         check_running(config)
     assert "no enforcer runs" not in str(refused.value)

@@ -21,9 +21,9 @@ from ovirt_placement.answers.plans.text import text
 from ovirt_placement.cli.main import main as placement
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
-from ovirt_placement.store.history import HistoryStore
-from ovirt_placement.store.leases import LeaseStore
-from ovirt_placement.store.maintenance import MaintenanceRequest, MaintenanceStore
+from ovirt_placement.store.enforcer.history import HistoryStore
+from ovirt_placement.store.enforcer.leases import LeaseStore
+from ovirt_placement.store.enforcer.maintenance import MaintenanceRequest, MaintenanceStore
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.disturbances import Disturbance
 from ovirt_simulator.http.server import Server, serve

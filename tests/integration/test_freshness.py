@@ -19,7 +19,7 @@ from ovirt_placement import config
 from ovirt_placement.config import InventorySettings
 from ovirt_placement.model import PlacementKey
 from ovirt_placement.model.placement_keys import CLUSTER, NODE, SYSTEM
-from ovirt_placement.store.intents import Store
+from ovirt_placement.store.enforcer.intents import Store
 from ovirt_placement.store.keys import KeyChange, KeyStore
 from ovirt_simulator.core.faults import MigrationFault
 from ovirt_simulator.core.settings import USUAL

@@ -13,7 +13,7 @@ from ovirt_placement import inventory
 from ovirt_placement.cli.main import main
 from ovirt_placement.config import Config, load
 from ovirt_placement.model import AffinityRule, Snapshot
-from ovirt_placement.store.intents import IntentState, Store
+from ovirt_placement.store.enforcer.intents import IntentState, Store
 from ovirt_placement.store.keys import KeyStore
 from tests import builders as build
 from tests.integration.world import World, running

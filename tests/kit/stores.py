@@ -25,7 +25,7 @@ class Stores:
     def pytest_collection_finish(self) -> None:
         """Stand in for SQLAlchemy, if the tests have loaded the store at all."""
         database, versions = (
-            sys.modules.get(f"ovirt_placement.store.{name}") for name in ("database", "versions")
+            sys.modules.get(f"ovirt_placement.store.sql.{name}") for name in ("database", "versions")
         )
         if database is None or versions is None:
             return

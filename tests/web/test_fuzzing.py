@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ovirt_placement.model import state_file
-from ovirt_placement.store.intents import Store
+from ovirt_placement.store.enforcer.intents import Store
 from tests.examples import EXAMPLES, examples
 from tests.web.addresses import Address, addresses
 from tests.web.conftest import STATE

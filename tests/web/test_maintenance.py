@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ovirt_enforcer.cli.main import main as enforcer
-from ovirt_placement.store.maintenance import MaintenanceRun, MaintenanceStore
+from ovirt_placement.store.enforcer.maintenance import MaintenanceRun, MaintenanceStore
 from ovirt_simulator.core.entities import user_id
 from ovirt_simulator.core.roles import BY_NAME
 from tests.builders import cluster, host, snapshot, vm

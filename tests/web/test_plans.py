@@ -16,7 +16,7 @@ from ovirt_enforcer.cli.main import main as enforcer
 from ovirt_placement.answers.plans.plan import plan_record
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
-from ovirt_placement.store.history import HistoryStore
+from ovirt_placement.store.enforcer.history import HistoryStore
 from ovirt_simulator.core.entities import user_id
 from ovirt_simulator.core.roles import BY_NAME
 from tests.builders import APART, cluster, group, host, snapshot, vm

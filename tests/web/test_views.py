@@ -13,8 +13,8 @@ import pytest
 from ovirt_placement.answers.plans.plan import plans_record
 from ovirt_placement.cli.main import main as placement
 from ovirt_placement.planning.planner import make_plan
-from ovirt_placement.store.history import HistoryStore
-from ovirt_placement.store.intents import Store
+from ovirt_placement.store.enforcer.history import HistoryStore
+from ovirt_placement.store.enforcer.intents import Store
 from tests.builders import cluster
 from tests.web.conftest import STATE
 from tests.web.running import Page

@@ -29,11 +29,11 @@ from ovirt_placement.engine.writing.hosts import HostState
 from ovirt_placement.engine.writing.migration import Conflict, PermissionDenied, Rejection
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import host_name
-from ovirt_placement.store.access import LeaseLost
-from ovirt_placement.store.causes import Cause
-from ovirt_placement.store.database import StoreAway
-from ovirt_placement.store.intents import IntendedMigration, Intent, IntentKind, Store
+from ovirt_placement.store.enforcer.causes import Cause
+from ovirt_placement.store.enforcer.intents import IntendedMigration, Intent, IntentKind, Store
 from ovirt_placement.store.pauses import Paused
+from ovirt_placement.store.sql.access import LeaseLost
+from ovirt_placement.store.sql.database import StoreAway
 from ovirt_service.saying import Said
 
 _HOST_REQUESTS: Final[dict[IntentKind, Callable[..., None]]] = {

@@ -19,8 +19,14 @@ from ovirt_placement.engine.writing.hosts import HostState
 from ovirt_placement.engine.writing.migration import Progress, VmState, Watch
 from ovirt_placement.model import NO_STATE, Snapshot
 from ovirt_placement.model.names import host_name, vm_name
-from ovirt_placement.store.causes import REFUSALS, Cause
-from ovirt_placement.store.intents import ImpossibleTransition, Intent, IntentKind, IntentState, Store
+from ovirt_placement.store.enforcer.causes import REFUSALS, Cause
+from ovirt_placement.store.enforcer.intents import (
+    ImpossibleTransition,
+    Intent,
+    IntentKind,
+    IntentState,
+    Store,
+)
 
 
 def _event_text(connection: EngineConnection, intent: Intent, codes: Collection[int]) -> str | None:

@@ -11,7 +11,7 @@ from ovirt_placement.model.names import host_name
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.rules.world import World
-from ovirt_placement.store.intents import Intent, IntentState
+from ovirt_placement.store.enforcer.intents import Intent, IntentState
 
 
 class Projection(NamedTuple):

@@ -136,9 +136,9 @@ def _read_known(args: argparse.Namespace, _: Measured) -> tuple[KnownHistory, Sn
     from ovirt_enforcer.settings import recorded_settings
     from ovirt_placement.answers.status.enforcement import not_led
     from ovirt_placement.cli.changing import opened
-    from ovirt_placement.store.enforcer_records import EnforcerSettingsStore, differences
-    from ovirt_placement.store.history import HistoryStore
-    from ovirt_placement.store.intents import Store
+    from ovirt_placement.store.enforcer.cycles import EnforcerSettingsStore, differences
+    from ovirt_placement.store.enforcer.history import HistoryStore
+    from ovirt_placement.store.enforcer.intents import Store
 
     config = configuration.load(args.config)
     found = read_engine_state(config, PATIENCE_SECONDS)

@@ -31,8 +31,8 @@ from ovirt_placement.cli.changing import opened, stored
 from ovirt_placement.model import AffinityGroup, AffinityLabel, Cluster, Host, Vm
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
-from ovirt_placement.store.history import HeldStep, HistoryStore, PlanRecord, RecordedMigration
-from ovirt_placement.store.samples import KEPT_SECONDS, SampleStore
+from ovirt_placement.store.enforcer.history import HeldStep, HistoryStore, PlanRecord, RecordedMigration
+from ovirt_placement.store.enforcer.samples import KEPT_SECONDS, SampleStore
 from ovirt_placement.store.user_actions import UserAction, UserActionStore
 
 

@@ -32,7 +32,7 @@ from ovirt_placement.cli.asking import PATIENCE_SECONDS, add_parameter, show_jso
 from ovirt_placement.cli.changing import login_name, opened, show_change, stored
 from ovirt_placement.model import Host, Snapshot
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.store.maintenance import (
+from ovirt_placement.store.enforcer.maintenance import (
     MaintenanceRequest,
     MaintenanceRun,
     MaintenanceStore,

@@ -27,7 +27,7 @@ from ovirt_placement.cli.changing import login_name, opened, show_change, stored
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import Named
 from ovirt_placement.store.approvals import Approval, ApprovalStore, WaitingPlan
-from ovirt_placement.store.history import HistoryStore, PlanRecord
+from ovirt_placement.store.enforcer.history import HistoryStore, PlanRecord
 from ovirt_placement.store.pauses import ALL_CLUSTERS, Pause, PauseStore
 from ovirt_service import files
 from ovirt_service.errors import UserError

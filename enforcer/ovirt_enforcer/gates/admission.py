@@ -41,9 +41,9 @@ from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.rules.memory import promised_mb
 from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.approvals import ApprovalStore
-from ovirt_placement.store.enforcer_records import ViolatedRuleStore
-from ovirt_placement.store.intents import Intent, IntentState, Store
-from ovirt_placement.store.maintenance import MaintenanceStore, upgrade_id
+from ovirt_placement.store.enforcer.cycles import ViolatedRuleStore
+from ovirt_placement.store.enforcer.intents import Intent, IntentState, Store
+from ovirt_placement.store.enforcer.maintenance import MaintenanceStore, upgrade_id
 from ovirt_placement.store.pauses import PauseStore
 
 #: In the order in which they are asked: the first that is closed says why.

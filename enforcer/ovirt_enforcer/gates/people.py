@@ -16,7 +16,7 @@ from ovirt_placement.model.names import group_ids, group_name, named_group
 from ovirt_placement.planning.plan import Plan, Step, StepPurpose
 from ovirt_placement.rules.violations import Violation
 from ovirt_placement.store.approvals import Approval, ApprovedMove
-from ovirt_placement.store.intents import IntentKind
+from ovirt_placement.store.enforcer.intents import IntentKind
 from ovirt_placement.store.pauses import ALL_CLUSTERS
 
 #: Why nothing is to be done for a group; None if something may.

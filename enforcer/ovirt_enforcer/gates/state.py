@@ -21,7 +21,7 @@ from ovirt_placement.answers.document import upgrade_text
 from ovirt_placement.model.names import host_name, vm_name
 from ovirt_placement.planning.legality import legal
 from ovirt_placement.planning.plan import Step
-from ovirt_placement.store.intents import IntentKind
+from ovirt_placement.store.enforcer.intents import IntentKind
 
 
 class ClusterUpgradeGate(ClusterGate):

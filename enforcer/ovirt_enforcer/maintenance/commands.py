@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import Final
 
 from ovirt_enforcer.settings import MaintenanceSettings
-from ovirt_placement.store.causes import Cause
-from ovirt_placement.store.intents import IntendedMigration, Intent, IntentKind, IntentState, Store
-from ovirt_placement.store.maintenance import HostProgress, MaintenanceRun, Work
+from ovirt_placement.store.enforcer.causes import Cause
+from ovirt_placement.store.enforcer.intents import IntendedMigration, Intent, IntentKind, IntentState, Store
+from ovirt_placement.store.enforcer.maintenance import HostProgress, MaintenanceRun, Work
 
 _PROCESS: Final = Path(__file__).parent / "command_process.py"
 #: What a command gets of the enforcer's environment. No password, token or database is among it.

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from ovirt_enforcer.maintenance.commands import CommandKind, CommandStatus
 from ovirt_enforcer.settings import MaintenanceSettings
-from ovirt_placement.store.intents import Intent, IntentKind
-from ovirt_placement.store.maintenance import HostPhase, HostProgress, MaintenanceRun, RunState, Work
+from ovirt_placement.store.enforcer.intents import Intent, IntentKind
+from ovirt_placement.store.enforcer.maintenance import HostPhase, HostProgress, MaintenanceRun, RunState, Work
 
 #: A request that the engine refused is made again after this many seconds.
 _AGAIN_SECONDS = 30.0

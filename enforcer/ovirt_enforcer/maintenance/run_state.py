@@ -16,8 +16,8 @@ from ovirt_placement.model.maintenance import Return
 from ovirt_placement.model.names import vm_name
 from ovirt_placement.planning.undoing import Moved
 from ovirt_placement.rules.violations import find_violations
-from ovirt_placement.store.intents import Intent, IntentState
-from ovirt_placement.store.maintenance import (
+from ovirt_placement.store.enforcer.intents import Intent, IntentState
+from ovirt_placement.store.enforcer.maintenance import (
     ENDED,
     UPGRADE_OF_RUN,
     HostPhase,

@@ -45,9 +45,9 @@ from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import group_name
 from ovirt_placement.rules.violations import find_violations
-from ovirt_placement.store.enforcer_records import HaAnnouncementStore
-from ovirt_placement.store.intents import Intent, IntentKind, IntentState, Store
-from ovirt_placement.store.maintenance import (
+from ovirt_placement.store.enforcer.cycles import HaAnnouncementStore
+from ovirt_placement.store.enforcer.intents import Intent, IntentKind, IntentState, Store
+from ovirt_placement.store.enforcer.maintenance import (
     ENDED,
     HostPhase,
     HostProgress,

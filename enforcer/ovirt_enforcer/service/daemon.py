@@ -25,9 +25,9 @@ from ovirt_enforcer.service.triggers import OwnMigrations
 from ovirt_placement.engine.connection.client import EngineAway
 from ovirt_placement.engine.reading.events import EngineEvent
 from ovirt_placement.model import Snapshot
-from ovirt_placement.store.access import LeaseLost
-from ovirt_placement.store.database import StoreAway
-from ovirt_placement.store.intents import Intent, Store
+from ovirt_placement.store.enforcer.intents import Intent, Store
+from ovirt_placement.store.sql.access import LeaseLost
+from ovirt_placement.store.sql.database import StoreAway
 
 
 class Watcher(Protocol):

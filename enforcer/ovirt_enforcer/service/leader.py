@@ -28,8 +28,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from ovirt_placement.store.database import StoreAway
-from ovirt_placement.store.leases import LeaseStore
+from ovirt_placement.store.enforcer.leases import LeaseStore
+from ovirt_placement.store.sql.database import StoreAway
 from ovirt_service.saying import Complaint
 
 #: A lease is renewed, or looked at by those who do not hold it, so often while it lasts.

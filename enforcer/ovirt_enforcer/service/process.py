@@ -42,17 +42,17 @@ from ovirt_placement.engine.connection.client import EngineAway, EngineConnectio
 from ovirt_placement.engine.reading.events import find_start_events
 from ovirt_placement.engine.reading.searches import tagged_ids
 from ovirt_placement.engine.writing.events import add_event
-from ovirt_placement.store.access import StoreAccess
 from ovirt_placement.store.approvals import ApprovalStore
-from ovirt_placement.store.database import Database, StoreAway
-from ovirt_placement.store.enforcer_records import CycleStore, EnforcerSettingsStore, HaAnnouncementStore
-from ovirt_placement.store.history import HistoryStore
-from ovirt_placement.store.intents import Store
+from ovirt_placement.store.enforcer.cycles import CycleStore, EnforcerSettingsStore, HaAnnouncementStore
+from ovirt_placement.store.enforcer.history import HistoryStore
+from ovirt_placement.store.enforcer.intents import Store
+from ovirt_placement.store.enforcer.leases import LeaseStore
+from ovirt_placement.store.enforcer.maintenance import MaintenanceStore
+from ovirt_placement.store.enforcer.memberships import MembershipStore
+from ovirt_placement.store.enforcer.samples import SampleStore
 from ovirt_placement.store.keys import KeyStore
-from ovirt_placement.store.leases import LeaseStore
-from ovirt_placement.store.maintenance import MaintenanceStore
-from ovirt_placement.store.memberships import MembershipStore
-from ovirt_placement.store.samples import SampleStore
+from ovirt_placement.store.sql.access import StoreAccess
+from ovirt_placement.store.sql.database import Database, StoreAway
 from ovirt_placement.store.user_actions import UserActionStore
 from ovirt_service import metrics as metrics_page
 from ovirt_service.daemon import Notifier, Progress, Stop

@@ -30,10 +30,10 @@ from ovirt_placement.planning.maintenance.data import Leaving, leaving
 from ovirt_placement.planning.maintenance.verification import HOMEWARD
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.store.approvals import ApprovalStore
-from ovirt_placement.store.causes import Cause
-from ovirt_placement.store.enforcer_records import Cycle, CycleStore, OpenBreaker, RememberedRefusal
-from ovirt_placement.store.history import HistoryStore, PlanRecord
-from ovirt_placement.store.intents import Intent, IntentState
+from ovirt_placement.store.enforcer.causes import Cause
+from ovirt_placement.store.enforcer.cycles import Cycle, CycleStore, OpenBreaker, RememberedRefusal
+from ovirt_placement.store.enforcer.history import HistoryStore, PlanRecord
+from ovirt_placement.store.enforcer.intents import Intent, IntentState
 from ovirt_service.errors import UserError
 
 

@@ -20,10 +20,16 @@ from ovirt_placement.model import NO_STATE, Snapshot
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import group_name, host_name, vm_name
 from ovirt_placement.rules.violations import Violation, find_violations
-from ovirt_placement.store.causes import Cause
-from ovirt_placement.store.enforcer_records import EnforcerSettingsStore
-from ovirt_placement.store.history import Document, EndedStep, HistoryStore, RuleAfterwards, StepOutcome
-from ovirt_placement.store.intents import Intent, IntentState
+from ovirt_placement.store.enforcer.causes import Cause
+from ovirt_placement.store.enforcer.cycles import EnforcerSettingsStore
+from ovirt_placement.store.enforcer.history import (
+    Document,
+    EndedStep,
+    HistoryStore,
+    RuleAfterwards,
+    StepOutcome,
+)
+from ovirt_placement.store.enforcer.intents import Intent, IntentState
 from ovirt_placement.store.user_actions import UserActionStore
 from ovirt_service.saying import Said
 

@@ -9,7 +9,14 @@ from ovirt_placement.answers.document import ChangeDocument, Document, duration_
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
 from ovirt_placement.store.approvals import Approval, WaitingPlan
-from ovirt_placement.store.maintenance import ENDED, HostPhase, HostProgress, MaintenanceRun, RunState, Work
+from ovirt_placement.store.enforcer.maintenance import (
+    ENDED,
+    HostPhase,
+    HostProgress,
+    MaintenanceRun,
+    RunState,
+    Work,
+)
 from ovirt_placement.store.pauses import Pause
 
 

@@ -15,8 +15,8 @@ from ovirt_placement.answers.document import ChangeDocument
 from ovirt_placement.answers.question import REPAIR, conditions_parameter
 from ovirt_placement.cli.arguments import add_change, add_config
 from ovirt_placement.cli.asking import add_parameter, show_answer, show_json, show_text
-from ovirt_placement.store import opening
-from ovirt_placement.store.access import StoreAccess
+from ovirt_placement.store.sql import opening
+from ovirt_placement.store.sql.access import StoreAccess
 from ovirt_placement.store.user_actions import Act, UserActionKind, UserActionStore
 from ovirt_service import identity
 from ovirt_service.errors import UserError

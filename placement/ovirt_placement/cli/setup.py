@@ -51,7 +51,7 @@ from ovirt_placement.engine.reading.policies import Policy
 from ovirt_placement.engine.writing import policies
 from ovirt_placement.engine.writing.policies import PolicyRequest, PolicyUser
 from ovirt_placement.model import PlacementKey, Snapshot
-from ovirt_placement.store.default_keys import DefaultKeyChange, DefaultKeys, DefaultKeyStore
+from ovirt_placement.store.keys import DefaultKeyChange, DefaultKeys, DefaultKeyStore
 from ovirt_placement.store.user_actions import UserActionKind
 from ovirt_service.errors import UserError
 from ovirt_service.screen import say

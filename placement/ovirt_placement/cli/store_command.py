@@ -13,9 +13,9 @@ from ovirt_placement.cli.arguments import add_change, add_command, add_config
 from ovirt_placement.cli.changing import login_name, show_change
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.store import backup
-from ovirt_placement.store.access import EngineRows
-from ovirt_placement.store.database import Database, StoreAway, StoreLater, StoreLost, StoreUnmade
-from ovirt_placement.store.opening import PERSON_SECONDS
+from ovirt_placement.store.sql.access import EngineRows
+from ovirt_placement.store.sql.database import Database, StoreAway, StoreLater, StoreLost, StoreUnmade
+from ovirt_placement.store.sql.opening import PERSON_SECONDS
 from ovirt_placement.store.user_actions import Act, UserActionKind, record
 from ovirt_service import identity
 

@@ -24,7 +24,7 @@ from ovirt_service.saying import Complaint
 from ovirt_service.threads import BackgroundThread
 
 if TYPE_CHECKING:
-    from ovirt_placement.store.intents import Intent, Store
+    from ovirt_placement.store.enforcer.intents import Intent, Store
     from ovirt_placement.store.keys import KeyRecords, KeyStore
 
 #: The first answer has nothing known to fall back on: a store that answers may take longer.
@@ -105,7 +105,7 @@ class StoreReader(Generic[_Store, _Found]):
         return reading
 
     def _read(self, reading: threading.Event) -> None:
-        from ovirt_placement.store.database import StoreUnmade
+        from ovirt_placement.store.sql.database import StoreUnmade
 
         try:
             if self._store is None:
@@ -142,7 +142,7 @@ def _loaded(url: str) -> bool:
             return False
     except OSError:
         pass  # opening it reports what is wrong
-    for module in ("ovirt_placement.store.intents", "ovirt_placement.store.keys"):
+    for module in ("ovirt_placement.store.enforcer.intents", "ovirt_placement.store.keys"):
         importlib.import_module(module)
     return True
 
@@ -188,7 +188,7 @@ class OpenIntents:
 
     def __init__(self, settings: StoreSettings, engine: str) -> None:
         def opened() -> Store:
-            from ovirt_placement.store.intents import Store
+            from ovirt_placement.store.enforcer.intents import Store
 
             return Store(
                 settings.url, engine=engine, patience_seconds=settings.patience_seconds, create=False

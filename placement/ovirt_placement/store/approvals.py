@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from ovirt_placement.store.access import EngineRows, StoreAccess, age, now
-from ovirt_placement.store.schema import approvals, plans, user_actions, waiting_plans
+from ovirt_placement.store.sql.access import EngineRows, StoreAccess, age, now
+from ovirt_placement.store.sql.schema import approvals, plans, user_actions, waiting_plans
 from ovirt_placement.store.user_actions import Act, UserActionKind, record
 
 #: Words that let a plan be carried out.

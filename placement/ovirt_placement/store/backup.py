@@ -12,11 +12,11 @@ from typing import Any, Final
 import msgspec
 from sqlalchemy import ColumnElement, Connection, Table, delete, func, insert, select, text, update
 
-from ovirt_placement.store.access import EngineRows
-from ovirt_placement.store.database import Database, StoreLater, StoreLost, StoreUnmade
-from ovirt_placement.store.schema import key_revision, metadata, schema_version, user_actions
+from ovirt_placement.store.sql.access import EngineRows
+from ovirt_placement.store.sql.database import Database, StoreLater, StoreLost, StoreUnmade
+from ovirt_placement.store.sql.schema import key_revision, metadata, schema_version, user_actions
+from ovirt_placement.store.sql.versions import VERSION
 from ovirt_placement.store.user_actions import Act, UserActionKind, record
-from ovirt_placement.store.versions import VERSION
 from ovirt_service import files, identity
 from ovirt_service.errors import UserError
 

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import msgspec
 from sqlalchemy import ColumnElement, or_
 
-from ovirt_placement.store.access import EngineRows, StoreAccess, hold_back_writers, now
-from ovirt_placement.store.schema import pauses, resumptions
+from ovirt_placement.store.sql.access import EngineRows, StoreAccess, hold_back_writers, now
+from ovirt_placement.store.sql.schema import pauses, resumptions
 from ovirt_placement.store.user_actions import Act, UserActionKind, record
 from ovirt_service.errors import UserError
 

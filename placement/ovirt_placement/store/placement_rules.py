@@ -13,8 +13,8 @@ import msgspec
 from sqlalchemy import text
 
 from ovirt_placement.model import PlacementRule
-from ovirt_placement.store.access import EngineRows, StoreAccess, now
-from ovirt_placement.store.schema import key_revision, placement_rules
+from ovirt_placement.store.sql.access import EngineRows, StoreAccess, now
+from ovirt_placement.store.sql.schema import key_revision, placement_rules
 from ovirt_placement.store.user_actions import Act, UserActionKind, record
 
 #: The first of an engine is drawn, so that a store that is made again is not taken for the former.

@@ -14,8 +14,8 @@ from typing import Final
 
 import msgspec
 
-from ovirt_placement.store.access import EngineRows, StoreAccess, now
-from ovirt_placement.store.schema import user_actions
+from ovirt_placement.store.sql.access import EngineRows, StoreAccess, now
+from ovirt_placement.store.sql.schema import user_actions
 
 #: Of many details this many are shown in a sentence; the record has all of them.
 _SHOWN: Final = 5

@@ -12,7 +12,7 @@ import pytest
 from ovirt_placement.cli.main import main
 from ovirt_placement.model import PlacementKey
 from ovirt_placement.store.keys import KeyStore
-from ovirt_placement.store.versions import VERSION
+from ovirt_placement.store.sql.versions import VERSION
 from tests.configuration import write_configuration
 from tests.docs.recipes.page import blocks
 from tests.stored import put_keys
@@ -23,7 +23,7 @@ KEY = PlacementKey(level="cluster", resource="c1", key_class="be", name="A", val
 #: A release that comes after this one: its store has one version more.
 NEXT = """
 import sys
-from ovirt_placement.store import database, versions
+from ovirt_placement.store.sql import database, versions
 versions.MIGRATIONS += (lambda connection: None,)
 versions.VERSION = database.VERSION = 1 + len(versions.MIGRATIONS)
 from ovirt_placement.store import backup

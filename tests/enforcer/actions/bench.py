@@ -13,7 +13,7 @@ from ovirt_enforcer.service.daemon import Daemon
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement.engine.connection.client import EngineConnection, connect
 from ovirt_placement.model import Snapshot
-from ovirt_placement.store.intents import Intent, Store
+from ovirt_placement.store.enforcer.intents import Intent, Store
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve

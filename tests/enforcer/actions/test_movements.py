@@ -12,7 +12,7 @@ from ovirt_enforcer.actions.recent_moves import Backoff, Movements, Restless
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.violations import Violation
-from ovirt_placement.store.intents import Intent, IntentState
+from ovirt_placement.store.enforcer.intents import Intent, IntentState
 from tests.builders import (
     APART,
     CLUSTER,

@@ -18,7 +18,7 @@ from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
 from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
-from ovirt_placement.store.intents import IntentState
+from ovirt_placement.store.enforcer.intents import IntentState
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.enforcer.gates.judging import intent
 from tests.examples import examples

@@ -18,8 +18,8 @@ from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.config import Config
 from ovirt_placement.engine.writing.migration import Conflict, PermissionDenied, Refused, Vetoed
 from ovirt_placement.model import Snapshot
-from ovirt_placement.store.causes import Cause
-from ovirt_placement.store.intents import Intent, IntentState
+from ovirt_placement.store.enforcer.causes import Cause
+from ovirt_placement.store.enforcer.intents import Intent, IntentState
 from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
 from ovirt_simulator.scheduler.external import ExternalUnits
 from tests.builders import APART, SOFT_APART, group, host, snapshot, vm

@@ -12,7 +12,7 @@ from ovirt_enforcer.gates.admission import Admitted, Closed, Gates
 from ovirt_enforcer.gates.gate import Remembered
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement.planning.plan import Plan, Step
-from ovirt_placement.store.intents import Intent, IntentState
+from ovirt_placement.store.enforcer.intents import Intent, IntentState
 from tests.builders import APART, CLUSTER, Part, group, host, snapshot, vm
 
 ENFORCE = EnforcerSettings(mode=Mode.ENFORCE)

@@ -23,7 +23,7 @@ from ovirt_enforcer.gates.admission import GATES, Admitted, Closed, Gates
 from ovirt_enforcer.gates.gate import Gate, Remembered
 from ovirt_enforcer.gates.limits import LIMITS
 from ovirt_enforcer.settings import EnforcerSettings, Mode
-from ovirt_placement.store.intents import IntentState
+from ovirt_placement.store.enforcer.intents import IntentState
 from tests.builders import CLUSTER, cluster, host, snapshot, vm
 
 from .judging import ENFORCE, NOON, PARTS, STEP, admitted, closed, gates, intent, step

@@ -17,12 +17,12 @@ from ovirt_placement import config
 from ovirt_placement.config import Config
 from ovirt_placement.model import Snapshot, state_file
 from ovirt_placement.planning.plan import Plan, Step
-from ovirt_placement.store.access import LeaseLost
 from ovirt_placement.store.approvals import ApprovalStore
-from ovirt_placement.store.database import StoreAway
-from ovirt_placement.store.intents import Store
-from ovirt_placement.store.leases import LeaseStore
+from ovirt_placement.store.enforcer.intents import Store
+from ovirt_placement.store.enforcer.leases import LeaseStore
 from ovirt_placement.store.pauses import PauseStore
+from ovirt_placement.store.sql.access import LeaseLost
+from ovirt_placement.store.sql.database import StoreAway
 from tests.builders import CLUSTER, snapshot, vm
 from tests.stored import prepared
 
@@ -35,7 +35,7 @@ from pathlib import Path
 from ovirt_enforcer.gates.admission import Memory
 from ovirt_placement import config
 from ovirt_placement.model import state_file
-from ovirt_placement.store.intents import Store
+from ovirt_placement.store.enforcer.intents import Store
 from ovirt_placement.store.pauses import PauseStore
 
 from tests.stored import prepared

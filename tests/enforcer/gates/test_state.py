@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ovirt_placement.store.intents import IntentState
+from ovirt_placement.store.enforcer.intents import IntentState
 from tests.builders import APART, CLUSTER, Part, cluster, group, host, pending, snapshot, vm
 
 from .judging import PARTS, STEP, admitted, closed, gates, intent

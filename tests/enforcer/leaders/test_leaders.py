@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import ovirtsdk4
 import pytest
 
-from ovirt_placement.store.history import HistoryStore
-from ovirt_placement.store.intents import IntentState, Store
+from ovirt_placement.store.enforcer.history import HistoryStore
+from ovirt_placement.store.enforcer.intents import IntentState, Store
+from ovirt_placement.store.enforcer.leases import LeaseStore
 from ovirt_placement.store.keys import KeyStore
-from ovirt_placement.store.leases import LeaseStore
 from tests.builders import TOGETHER, group, host, snapshot, vm
 from tests.configuration import PASSWORD, write_configuration
 from tests.enforcer.enforcer_process import EnforcerProcess

@@ -11,7 +11,12 @@ from pathlib import Path
 import ovirtsdk4
 import pytest
 
-from ovirt_placement.store.maintenance import MaintenanceRequest, MaintenanceRun, MaintenanceStore, Work
+from ovirt_placement.store.enforcer.maintenance import (
+    MaintenanceRequest,
+    MaintenanceRun,
+    MaintenanceStore,
+    Work,
+)
 from tests.builders import CLUSTER, host, snapshot, vm
 from tests.configuration import PASSWORD, write_configuration
 from tests.enforcer.enforcer_process import EnforcerProcess

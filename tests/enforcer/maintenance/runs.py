@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ovirt_placement.store.maintenance import (
+from ovirt_placement.store.enforcer.maintenance import (
     HostPhase,
     HostProgress,
     MaintenanceRequest,

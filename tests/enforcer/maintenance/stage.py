@@ -20,8 +20,8 @@ from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import Session, connect
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.violations import find_violations
-from ovirt_placement.store.intents import Intent, Store
-from ovirt_placement.store.maintenance import MaintenanceRequest, MaintenanceRun, MaintenanceStore
+from ovirt_placement.store.enforcer.intents import Intent, Store
+from ovirt_placement.store.enforcer.maintenance import MaintenanceRequest, MaintenanceRun, MaintenanceStore
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import Server, serve

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ovirt_enforcer.notifications.kinds import NoticeKind
-from ovirt_placement.store.enforcer_records import HaAnnouncementStore
-from ovirt_placement.store.maintenance import RunState
+from ovirt_placement.store.enforcer.cycles import HaAnnouncementStore
+from ovirt_placement.store.enforcer.maintenance import RunState
 from ovirt_simulator.core.affinity_commands import Members
 from tests.builders import APART, CLUSTER, group, host, snapshot, vm
 from tests.enforcer.maintenance.stage import Stage, stage

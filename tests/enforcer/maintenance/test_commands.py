@@ -21,9 +21,9 @@ from ovirt_enforcer.maintenance import command_process
 from ovirt_enforcer.maintenance.commands import CommandKind, Commands, CommandStatus
 from ovirt_enforcer.service.leader import boot_clock
 from ovirt_enforcer.settings import MaintenanceSettings
-from ovirt_placement.store.access import LeaseLost
-from ovirt_placement.store.intents import Store
-from ovirt_placement.store.maintenance import HostPhase, MaintenanceRequest, Work
+from ovirt_placement.store.enforcer.intents import Store
+from ovirt_placement.store.enforcer.maintenance import HostPhase, MaintenanceRequest, Work
+from ovirt_placement.store.sql.access import LeaseLost
 from ovirt_service.errors import UserError
 from tests.enforcer.maintenance.runs import host_of_run, run_of
 from tests.proxy.running import eventually

@@ -19,8 +19,8 @@ from ovirt_enforcer.maintenance.decision import (
     decide,
 )
 from ovirt_enforcer.settings import MaintenanceSettings
-from ovirt_placement.store.intents import IntentKind, IntentState
-from ovirt_placement.store.maintenance import HostPhase, MaintenanceRequest, RunState, Work
+from ovirt_placement.store.enforcer.intents import IntentKind, IntentState
+from ovirt_placement.store.enforcer.maintenance import HostPhase, MaintenanceRequest, RunState, Work
 from tests.enforcer.gates.judging import intent
 from tests.enforcer.maintenance.runs import host_of_run, run_of
 

@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy
 
 from ovirt_placement.engine.connection.client import connect
-from ovirt_placement.store.maintenance import HostPhase, Work
+from ovirt_placement.store.enforcer.maintenance import HostPhase, Work
 from tests.builders import host, snapshot, vm
 from tests.enforcer.maintenance.stage import stage
 from tests.scenarios.stage import daemon_of

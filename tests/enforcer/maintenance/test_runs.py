@@ -12,7 +12,7 @@ import pytest
 
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.model import Snapshot
-from ovirt_placement.store.maintenance import HostPhase, RunState
+from ovirt_placement.store.enforcer.maintenance import HostPhase, RunState
 from ovirt_placement.store.pauses import ALL_CLUSTERS, PauseStore
 from ovirt_simulator.core.faults import MigrationFault, UpgradeFault
 from ovirt_simulator.http.disturbances import Disturbance

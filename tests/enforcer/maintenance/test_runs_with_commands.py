@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ovirt_enforcer.notifications.kinds import NoticeKind
-from ovirt_placement.store.maintenance import RunState, Work
+from ovirt_placement.store.enforcer.maintenance import RunState, Work
 from ovirt_placement.store.pauses import ALL_CLUSTERS, PauseStore
 from ovirt_simulator.http.disturbances import Disturbance
 from tests.enforcer.maintenance.stage import Killed, Killer, Stage, stage

@@ -24,9 +24,9 @@ from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.rule import Rule, UnitKind
 from ovirt_placement.rules.verdict import Reason, ReasonKind, Request, Verdict
-from ovirt_placement.store.enforcer_records import CycleStore
-from ovirt_placement.store.intents import IntentState
-from ovirt_placement.store.schema import intents
+from ovirt_placement.store.enforcer.cycles import CycleStore
+from ovirt_placement.store.enforcer.intents import IntentState
+from ovirt_placement.store.sql.schema import intents
 from ovirt_simulator.core.faults import MigrationFault
 from tests.builders import CLUSTER, TOGETHER, cluster, group, host, snapshot, vm
 from tests.enforcer.actions import bench as violated_pair

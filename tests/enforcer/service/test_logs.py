@@ -14,9 +14,9 @@ from ovirt_enforcer.service.recording import SettingsLog
 from ovirt_enforcer.settings import EnforcerSettings, HaWatchSettings, MaintenanceSettings, Mode
 from ovirt_enforcer.watchers.engine_watch import UnitWatch
 from ovirt_placement.model import SchedulingPolicy, Snapshot
-from ovirt_placement.store.access import LeaseLost
-from ovirt_placement.store.enforcer_records import Cycle, CycleStore, EnforcerSettingsStore
-from ovirt_placement.store.leases import LeaseStore
+from ovirt_placement.store.enforcer.cycles import Cycle, CycleStore, EnforcerSettingsStore
+from ovirt_placement.store.enforcer.leases import LeaseStore
+from ovirt_placement.store.sql.access import LeaseLost
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.disturbances import Disturbance

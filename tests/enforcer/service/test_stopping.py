@@ -18,7 +18,7 @@ from typing import Any
 import psutil
 import pytest
 
-from ovirt_placement.store.intents import Store
+from ovirt_placement.store.enforcer.intents import Store
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.disturbances import Disturbance

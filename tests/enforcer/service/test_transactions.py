@@ -15,7 +15,7 @@ from ovirt_enforcer.service import process
 from ovirt_enforcer.service.process import Service
 from ovirt_placement import config
 from ovirt_placement.engine.connection.client import connect
-from ovirt_placement.store.intents import Store
+from ovirt_placement.store.enforcer.intents import Store
 from ovirt_service.daemon import Progress
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
@@ -100,7 +100,7 @@ def test_reads_after_a_rest_are_in_a_transaction_of_their_own(
     """A server ends one that rests: what reads on would find the store away."""
     store = Store(f"sqlite:///{tmp_path}/store.db", engine="default", patience_seconds=5)
     now = 0.0
-    monkeypatch.setattr("ovirt_placement.store.connections.time.monotonic", lambda: now)
+    monkeypatch.setattr("ovirt_placement.store.sql.connections.time.monotonic", lambda: now)
     with store.reads_together():
         store.open_intents()
         asked.clear()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ovirt_enforcer.cli.main import main as enforcer
 from ovirt_placement.store import backup
-from ovirt_placement.store.database import Database, StoreLost, StoreUnmade
+from ovirt_placement.store.sql.database import Database, StoreLost, StoreUnmade
 from tests.placement.cli.live_engine import LiveEngine
 
 

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
-from ovirt_placement.store.leases import LeaseStore
-from ovirt_placement.store.memberships import (
+from ovirt_placement.store.enforcer.leases import LeaseStore
+from ovirt_placement.store.enforcer.memberships import (
     LostMembership,
     MembershipChange,
     MembershipKind,

@@ -13,8 +13,8 @@ from ovirt_enforcer.cli.main import main as enforcer
 from ovirt_placement.cli.main import main
 from ovirt_placement.model import state_file
 from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
-from ovirt_placement.store.intents import IntendedMigration, Store
-from ovirt_placement.store.leases import LeaseStore
+from ovirt_placement.store.enforcer.intents import IntendedMigration, Store
+from ovirt_placement.store.enforcer.leases import LeaseStore
 from ovirt_placement.store.pauses import PauseStore
 from tests.builders import cluster, host, snapshot, vm
 from tests.placement.cli.documents import plain

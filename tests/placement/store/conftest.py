@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 import pytest
 
-from ovirt_placement.store.access import StoreAccess
+from ovirt_placement.store.sql.access import StoreAccess
 
 _Part = TypeVar("_Part", bound=StoreAccess)
 

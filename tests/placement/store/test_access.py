@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_placement.store.database import StoreAway
-from ovirt_placement.store.intents import Store
+from ovirt_placement.store.enforcer.intents import Store
+from ovirt_placement.store.sql.database import StoreAway
 from ovirt_service.errors import UserError
 from tests.placement.databases import database
 from tests.stored import prepared

@@ -10,11 +10,11 @@ import pytest
 
 from ovirt_placement import store
 from ovirt_placement.model import PlacementKey
-from ovirt_placement.store.access import EngineRows, StoreAccess
-from ovirt_placement.store.history import HistoryStore, StepOutcome
-from ovirt_placement.store.intents import ImpossibleTransition, Store
+from ovirt_placement.store.enforcer.history import HistoryStore, StepOutcome
+from ovirt_placement.store.enforcer.intents import ImpossibleTransition, Store
 from ovirt_placement.store.keys import KeyChange, KeyStore
-from ovirt_placement.store.schema import metadata, missing_vms, schema_version
+from ovirt_placement.store.sql.access import EngineRows, StoreAccess
+from ovirt_placement.store.sql.schema import metadata, missing_vms, schema_version
 from ovirt_service.errors import UserError
 from tests.placement.store.conftest import at_once
 from tests.stored import prepared
@@ -52,7 +52,7 @@ def test_all_statements_are_made_by_these_verbs() -> None:
     """But for what concerns the store as a whole, and an alias, which names the engine itself."""
     whole = {"access.py", "backup.py", "versions.py"}
     made = re.compile(r"(?<![.\w])(?:select|insert|update|delete)\((?!open_steps)")
-    files = [file for file in Path(store.__path__[0]).glob("*.py") if file.name not in whole]
+    files = [file for file in Path(store.__path__[0]).rglob("*.py") if file.name not in whole]
     assert len(files) > 10
     assert [file.name for file in files if made.search(file.read_text())] == []
     assert all("engine" in table.columns for table in metadata.tables.values() if table is not schema_version)

@@ -8,9 +8,9 @@ from contextlib import ExitStack
 
 import pytest
 
-from ovirt_placement.store import connections
-from ovirt_placement.store.database import Database, StoreAway, StoreUnclear
 from ovirt_placement.store.pauses import ALL_CLUSTERS, PauseStore
+from ovirt_placement.store.sql import connections
+from ovirt_placement.store.sql.database import Database, StoreAway, StoreUnclear
 from ovirt_service.errors import OutcomeUnknown, UserError
 from tests.placement.postgres_server import PostgresServer, running
 from tests.proxy.running import eventually

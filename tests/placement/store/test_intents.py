@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_placement.store.causes import Cause
-from ovirt_placement.store.intents import (
+from ovirt_placement.store.enforcer.causes import Cause
+from ovirt_placement.store.enforcer.intents import (
     ImpossibleTransition,
     IntendedMigration,
     Intent,
     IntentState,
     Store,
 )
-from ovirt_placement.store.versions import VERSION
+from ovirt_placement.store.sql.versions import VERSION
 from ovirt_service.errors import UserError
 from tests.placement.databases import database
 from tests.placement.store.conftest import Opening, at_once
@@ -195,7 +195,7 @@ def test_the_migrations_of_one_request_are_written_down_together_or_not_at_all(s
 def test_what_was_written_outlives_who_wrote_it(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/store.db"
     program = (
-        "from ovirt_placement.store.intents import Store; from tests.stored import prepared;"
+        "from ovirt_placement.store.enforcer.intents import Store; from tests.stored import prepared;"
         f"store = Store({url!r}, engine='default');"
         "prepared(store, vm='v', cluster='c', source='a', target='b', correlation_id='x', memory_mb=1);"
         "print('written', flush=True); input()"

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ovirt_placement.model import FrozenKeys, PlacementKey, StickyCopy
-from ovirt_placement.store.database import StoreAway
 from ovirt_placement.store.keys import KeyChange, KeyStore, Run
+from ovirt_placement.store.sql.database import StoreAway
 from ovirt_service.errors import UserError
 from tests.examples import examples
 from tests.placement.databases import database

@@ -11,12 +11,12 @@ from contextlib import suppress
 
 import pytest
 
-from ovirt_placement.store.access import LeaseLost
-from ovirt_placement.store.database import StoreAway
-from ovirt_placement.store.intents import Intent, Store
+from ovirt_placement.store.enforcer.intents import Intent, Store
+from ovirt_placement.store.enforcer.leases import LeaseStore
+from ovirt_placement.store.enforcer.memberships import Membership, MembershipChange, MembershipStore, Seen
 from ovirt_placement.store.keys import KeyStore, Run
-from ovirt_placement.store.leases import LeaseStore
-from ovirt_placement.store.memberships import Membership, MembershipChange, MembershipStore, Seen
+from ovirt_placement.store.sql.access import LeaseLost
+from ovirt_placement.store.sql.database import StoreAway
 from tests.placement.databases import database, set_clock
 from tests.placement.store.conftest import Opening, at_once
 from tests.stored import prepared
@@ -213,8 +213,8 @@ def test_who_is_stopped_while_it_writes_keeps_the_lease_from_others_only_for_a_w
     mine.take("one", LONG)
     program = f"""
 import os, signal, sqlalchemy
-from ovirt_placement.store.database import StoreAway
-from ovirt_placement.store.intents import Store
+from ovirt_placement.store.sql.database import StoreAway
+from ovirt_placement.store.enforcer.intents import Store
 from tests.stored import prepared
 
 def stop(connection, cursor, statement, *_):

@@ -12,11 +12,11 @@ from sqlalchemy import text
 
 from ovirt_placement.model import PlacementKey
 from ovirt_placement.store import backup
-from ovirt_placement.store.database import Database, StoreAway, StoreLost
-from ovirt_placement.store.intents import Store
+from ovirt_placement.store.enforcer.intents import Store
 from ovirt_placement.store.keys import KeyChange, KeyStore
 from ovirt_placement.store.pauses import PauseStore
-from ovirt_placement.store.schema import metadata
+from ovirt_placement.store.sql.database import Database, StoreAway, StoreLost
+from ovirt_placement.store.sql.schema import metadata
 from ovirt_placement.store.user_actions import Act, UserActionKind, UserActionStore
 from ovirt_service.errors import UserError
 from tests.placement.databases import database as opened_database

@@ -8,10 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ovirt_placement.store.intents import IntendedMigration, IntentKind, Store
+from ovirt_placement.store.enforcer.intents import IntendedMigration, IntentKind, Store
+from ovirt_placement.store.enforcer.leases import LeaseStore
+from ovirt_placement.store.enforcer.maintenance import (
+    HostPhase,
+    MaintenanceRequest,
+    MaintenanceStore,
+    RunState,
+    Work,
+)
 from ovirt_placement.store.keys import KeyStore
-from ovirt_placement.store.leases import LeaseStore
-from ovirt_placement.store.maintenance import HostPhase, MaintenanceRequest, MaintenanceStore, RunState, Work
 from ovirt_placement.store.user_actions import UserActionStore
 from ovirt_service.errors import UserError
 

@@ -7,8 +7,7 @@ import time
 import pytest
 from msgspec.structs import replace
 
-from ovirt_placement.store.keys import KeyStore
-from ovirt_placement.store.memberships import (
+from ovirt_placement.store.enforcer.memberships import (
     LostMembership,
     Membership,
     MembershipChange,
@@ -16,6 +15,7 @@ from ovirt_placement.store.memberships import (
     MembershipStore,
     Seen,
 )
+from ovirt_placement.store.keys import KeyStore
 from tests.placement.databases import database
 from tests.placement.store.conftest import Opening
 

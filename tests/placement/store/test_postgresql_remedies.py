@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_placement.store.database import StoreAway, StoreLater
 from ovirt_placement.store.pauses import PauseStore
+from ovirt_placement.store.sql.database import StoreAway, StoreLater
 from tests.placement.databases import database
 from tests.placement.postgres_server import USER, PostgresServer, own_folder
 from tests.proxy.running import eventually

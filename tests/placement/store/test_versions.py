@@ -9,10 +9,10 @@ import sys
 import pytest
 
 from ovirt_placement.model import PlacementKey
-from ovirt_placement.store import database as opening
-from ovirt_placement.store import versions
-from ovirt_placement.store.database import StoreAway
 from ovirt_placement.store.keys import KeyStore
+from ovirt_placement.store.sql import database as opening
+from ovirt_placement.store.sql import versions
+from ovirt_placement.store.sql.database import StoreAway
 from tests.placement.databases import database
 from tests.stored import put_keys
 
@@ -95,7 +95,7 @@ def test_a_step_that_is_killed_leaves_all_as_it_was(present: str) -> None:
     before = columns(present)
     program = f"""
 import os, signal
-from ovirt_placement.store import database, versions
+from ovirt_placement.store.sql import database, versions
 from ovirt_placement.store.keys import KeyStore
 
 def migrate(connection):

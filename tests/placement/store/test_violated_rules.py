@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from ovirt_placement.store.enforcer_records import ViolatedRuleStore
-from ovirt_placement.store.schema import violated_rules
+from ovirt_placement.store.enforcer.cycles import ViolatedRuleStore
+from ovirt_placement.store.sql.schema import violated_rules
 from tests.placement.databases import database
 from tests.placement.store.conftest import Opening
 

@@ -31,7 +31,7 @@ from ovirt_placement.answers.what_if import WhatIfDocument
 from ovirt_placement.config import Config
 from ovirt_placement.model import Cluster, Snapshot, Vm
 from ovirt_placement.model.maintenance import Return
-from ovirt_placement.store.history import PlanRecord
+from ovirt_placement.store.enforcer.history import PlanRecord
 from ovirt_placement_web.settings import ENGINE_SECONDS
 
 #: This many are kept, the latest.

@@ -10,13 +10,13 @@ from ovirt_enforcer.history import steps
 from ovirt_placement.answers.document import listed
 from ovirt_placement.config import Config
 from ovirt_placement.model import Cluster
-from ovirt_placement.store import opening
-from ovirt_placement.store.access import StoreAccess
 from ovirt_placement.store.approvals import ApprovalStore, WaitingPlan
-from ovirt_placement.store.history import HistoryStore, PlanRecord, RecordedMigration
-from ovirt_placement.store.intents import IntentState
-from ovirt_placement.store.maintenance import MaintenanceRun, MaintenanceStore
+from ovirt_placement.store.enforcer.history import HistoryStore, PlanRecord, RecordedMigration
+from ovirt_placement.store.enforcer.intents import IntentState
+from ovirt_placement.store.enforcer.maintenance import MaintenanceRun, MaintenanceStore
 from ovirt_placement.store.pauses import Pause, PauseStore
+from ovirt_placement.store.sql import opening
+from ovirt_placement.store.sql.access import StoreAccess
 from ovirt_placement.store.user_actions import UserAction, UserActionKind, UserActionStore
 from ovirt_service.errors import UserError
 

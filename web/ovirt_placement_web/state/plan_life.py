@@ -11,8 +11,8 @@ from ovirt_placement.answers.document import duration_text, fewest_text
 from ovirt_placement.answers.status.enforcement import EnforcementRecord
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.store.approvals import WaitingPlan
-from ovirt_placement.store.history import PlanRecord
-from ovirt_placement.store.intents import IntentState
+from ovirt_placement.store.enforcer.history import PlanRecord
+from ovirt_placement.store.enforcer.intents import IntentState
 from ovirt_placement.store.user_actions import UserAction, UserActionKind
 from ovirt_placement_web.state.past import is_open, runs
 

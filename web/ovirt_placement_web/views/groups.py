@@ -22,7 +22,7 @@ from ovirt_placement.engine.reading.topology import read_groups
 from ovirt_placement.engine.writing.affinity_groups import remove_group, save_group
 from ovirt_placement.model import AffinityGroup, AffinityRule, Cluster, Snapshot
 from ovirt_placement.model.group_file import stored_priority, stored_text
-from ovirt_placement.store.opening import opened
+from ovirt_placement.store.sql.opening import opened
 from ovirt_placement.store.user_actions import Act as Recorded
 from ovirt_placement.store.user_actions import UserActionKind, UserActionStore
 from ovirt_placement_web.bounds import Refusal

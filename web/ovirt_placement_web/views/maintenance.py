@@ -16,7 +16,7 @@ from ovirt_placement.answers.orders import PHASES, runs_document
 from ovirt_placement.answers.plans.maintenance import ClusterMaintenance, move_text, rest_text, summary_text
 from ovirt_placement.model import Cluster, Host, Snapshot
 from ovirt_placement.model.maintenance import Return
-from ovirt_placement.store.maintenance import (
+from ovirt_placement.store.enforcer.maintenance import (
     ACTIVE,
     MaintenanceRequest,
     MaintenanceStore,
@@ -24,7 +24,7 @@ from ovirt_placement.store.maintenance import (
     UnderWay,
     Work,
 )
-from ovirt_placement.store.opening import opened
+from ovirt_placement.store.sql.opening import opened
 from ovirt_placement_web.bounds import Bound, Bounds, Refusal
 from ovirt_placement_web.settings import ENGINE_SECONDS
 from ovirt_placement_web.site import Site, page_words

@@ -15,10 +15,10 @@ from ovirt_placement.answers.document import none_text
 from ovirt_placement.answers.plans.reading import Document, TimedStep, timed, waiting_on
 from ovirt_placement.model import Cluster
 from ovirt_placement.store.approvals import ApprovalStore
-from ovirt_placement.store.history import PlanRecord
-from ovirt_placement.store.intents import IntentState
-from ovirt_placement.store.opening import opened
+from ovirt_placement.store.enforcer.history import PlanRecord
+from ovirt_placement.store.enforcer.intents import IntentState
 from ovirt_placement.store.pauses import ALL_CLUSTERS, PauseStore
+from ovirt_placement.store.sql.opening import opened
 from ovirt_placement_web.bounds import Refusal, sentence
 from ovirt_placement_web.site import Site
 from ovirt_placement_web.state.keeper import View

@@ -13,8 +13,8 @@ from ovirt_placement.answers.preview import changed_rules
 from ovirt_placement.answers.rule_changes import Checking, read_engine, refuse_mistakes, rule_kinds
 from ovirt_placement.lookups.called import called
 from ovirt_placement.model import Cluster, PlacementRule, RuleDomain, Snapshot
-from ovirt_placement.store.opening import opened
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore
+from ovirt_placement.store.sql.opening import opened
 from ovirt_placement_web.bounds import Refusal, sentence
 from ovirt_placement_web.settings import ENGINE_SECONDS
 from ovirt_placement_web.site import Site

@@ -25,11 +25,11 @@ from ovirt_placement.inventory.on_demand import read_searches, searches_of
 from ovirt_placement.inventory.publication import Moments, age, now
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.admission.units import listed_tags
-from ovirt_placement.store.connections import obstacle, sqlite_path
-from ovirt_placement.store.database import Database, StoreAway, StoreUnmade
-from ovirt_placement.store.intents import Store
+from ovirt_placement.store.enforcer.intents import Store
 from ovirt_placement.store.keys import KeyRecords, KeyStore
-from ovirt_placement.store.opening import opened, stored
+from ovirt_placement.store.sql.connections import obstacle, sqlite_path
+from ovirt_placement.store.sql.database import Database, StoreAway, StoreUnmade
+from ovirt_placement.store.sql.opening import opened, stored
 from ovirt_service.errors import UserError
 
 # -- What can be wrong on this machine: no inventory is published, the store cannot be reached.

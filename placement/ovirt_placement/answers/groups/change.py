@@ -12,7 +12,7 @@ from ovirt_placement.answers.groups.listing import DescribedGroup
 from ovirt_placement.model import AffinityGroup, AffinityLabel, AffinityRule, Host, Snapshot, Vm
 from ovirt_placement.model.names import Named, host_name, vm_name
 from ovirt_placement.model.record import Record
-from ovirt_placement.store.memberships import LostMembership, MembershipKind
+from ovirt_placement.store.enforcer.memberships import LostMembership, MembershipKind
 
 # -- The members of an affinity group, by the words that options and files have for them.
 

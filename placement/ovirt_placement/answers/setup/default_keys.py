@@ -19,7 +19,7 @@ from ovirt_placement.model.names import Named
 from ovirt_placement.model.placement_keys import CLUSTER
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_keys.keys import CPU, LOAD, RAM, SPECIAL_NAMES
-from ovirt_placement.store.default_keys import DefaultKey, DefaultKeyChange, DefaultKeys
+from ovirt_placement.store.keys import DefaultKey, DefaultKeyChange, DefaultKeys
 
 DEFAULT_WEIGHTS: Mapping[str, float] = MappingProxyType({RAM: 40.0, CPU: 30.0, LOAD: 30.0})
 

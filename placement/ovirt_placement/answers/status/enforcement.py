@@ -19,8 +19,8 @@ from ovirt_placement.model.record import Record
 from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:
-    from ovirt_placement.store.access import StoreAccess
-    from ovirt_placement.store.enforcer_records import LastCycle
+    from ovirt_placement.store.enforcer.cycles import LastCycle
+    from ovirt_placement.store.sql.access import StoreAccess
 
 
 #: Migrations are counted that ended within this time, in seconds.
@@ -131,7 +131,7 @@ def enforcement(
 
     `seconds` is how long the store as a whole may take.
     """
-    from ovirt_placement.store.opening import answered_within
+    from ovirt_placement.store.sql.opening import answered_within
 
     configured = config.section("enforcer", _Settings).mode
     here = EnforcementRecord(mode=configured or _DEFAULT_MODE, configured_mode=configured)
@@ -146,8 +146,8 @@ def not_led(config: Config) -> str | None:
 
     Raises `StoreAway` where the store does not answer.
     """
-    from ovirt_placement.store.leases import LeaseStore
-    from ovirt_placement.store.opening import stored
+    from ovirt_placement.store.enforcer.leases import LeaseStore
+    from ovirt_placement.store.sql.opening import stored
 
     last = stored(LeaseStore, config, LeaseStore.read, None)
     if last is not None and last.left_seconds > 0:
@@ -157,13 +157,13 @@ def not_led(config: Config) -> str | None:
 
 def _read(config: Config, snapshot: Snapshot, here: EnforcementRecord) -> EnforcementRecord:
     from ovirt_placement.store.approvals import ApprovalStore, WaitingPlan
-    from ovirt_placement.store.causes import REFUSALS, Cause
-    from ovirt_placement.store.database import StoreUnmade
-    from ovirt_placement.store.enforcer_records import CycleStore, EnforcerSettingsStore
-    from ovirt_placement.store.intents import Intent, IntentState, Store
-    from ovirt_placement.store.leases import LeaseStore
-    from ovirt_placement.store.opening import opened
+    from ovirt_placement.store.enforcer.causes import REFUSALS, Cause
+    from ovirt_placement.store.enforcer.cycles import CycleStore, EnforcerSettingsStore
+    from ovirt_placement.store.enforcer.intents import Intent, IntentState, Store
+    from ovirt_placement.store.enforcer.leases import LeaseStore
     from ovirt_placement.store.pauses import PauseStore
+    from ovirt_placement.store.sql.database import StoreUnmade
+    from ovirt_placement.store.sql.opening import opened
 
     def ask(kind: type[_Part], question: Callable[[_Part], _Answer]) -> _Answer:
         with opened(kind, config, patience_seconds=_PATIENCE_SECONDS, create=False) as part:
@@ -210,8 +210,8 @@ def _read(config: Config, snapshot: Snapshot, here: EnforcementRecord) -> Enforc
 
 def _unreadable(config: Config) -> dict[str, Any]:
     """The fields that are known though the store cannot be read, since no room is left even for that."""
-    from ovirt_placement.store.connections import sqlite_path
-    from ovirt_placement.store.leases import last_owner
+    from ovirt_placement.store.enforcer.leases import last_owner
+    from ovirt_placement.store.sql.connections import sqlite_path
 
     unwritable, path = _unwritable(config.store.url), sqlite_path(config.store.url)
     if unwritable is None or path is None:
@@ -221,7 +221,7 @@ def _unreadable(config: Config) -> dict[str, Any]:
 
 
 def _unwritable(url: str) -> str | None:
-    from ovirt_placement.store.connections import of_file_system, sqlite_path
+    from ovirt_placement.store.sql.connections import of_file_system, sqlite_path
 
     path = sqlite_path(url)
     try:

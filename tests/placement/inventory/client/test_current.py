@@ -19,7 +19,7 @@ from ovirt_placement.config import Config
 from ovirt_placement.inventory import NoSnapshot
 from ovirt_placement.inventory.direct import EngineState
 from ovirt_placement.model import Pending, PlacementKey, Snapshot
-from ovirt_placement.store.intents import Store
+from ovirt_placement.store.enforcer.intents import Store
 from ovirt_placement.store.keys import KeyStore
 from tests import builders
 from tests.configuration import write_configuration

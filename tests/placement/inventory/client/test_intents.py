@@ -8,7 +8,7 @@ import pytest
 
 from ovirt_placement.inventory.stored import with_intents
 from ovirt_placement.model import Pending, Snapshot
-from ovirt_placement.store.intents import Intent, IntentState
+from ovirt_placement.store.enforcer.intents import Intent, IntentState
 from tests import builders
 
 

@@ -13,7 +13,7 @@ import pytest
 from ovirt_placement import inventory
 from ovirt_placement.cli.main import main
 from ovirt_placement.config import Config
-from ovirt_placement.store.intents import Store
+from ovirt_placement.store.enforcer.intents import Store
 from ovirt_service import entry
 from tests.placement.engine_server import PASSWORD, EngineServer
 from tests.placement.inventory.running import readings

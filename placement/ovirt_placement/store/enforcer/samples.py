@@ -13,9 +13,9 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from sqlalchemy import ColumnElement, case, or_
 
-from ovirt_placement.store.access import EngineRows, StoreAccess
-from ovirt_placement.store.causes import Cause
-from ovirt_placement.store.schema import IS_MIGRATION, intents, plans, samples
+from ovirt_placement.store.enforcer.causes import Cause
+from ovirt_placement.store.sql.access import EngineRows, StoreAccess
+from ovirt_placement.store.sql.schema import IS_MIGRATION, intents, plans, samples
 
 #: For so long samples are kept.
 KEPT_SECONDS: Final = 400 * 24 * 3600.0

@@ -14,9 +14,9 @@ import msgspec
 from sqlalchemy import ColumnElement
 
 from ovirt_placement.model.maintenance import Return
-from ovirt_placement.store.access import EngineRows, StoreAccess, age, hold_back_writers, now
 from ovirt_placement.store.placement_rules import revise
-from ovirt_placement.store.schema import maintenance_hosts, maintenance_runs
+from ovirt_placement.store.sql.access import EngineRows, StoreAccess, age, hold_back_writers, now
+from ovirt_placement.store.sql.schema import maintenance_hosts, maintenance_runs
 from ovirt_placement.store.user_actions import Act, UserActionKind, record
 from ovirt_service.errors import UserError
 

@@ -12,8 +12,10 @@ from enum import StrEnum
 import msgspec
 from sqlalchemy import ColumnElement
 
-from ovirt_placement.store import samples
-from ovirt_placement.store.access import (
+from ovirt_placement.store.enforcer import samples
+from ovirt_placement.store.enforcer.causes import Cause, sentence
+from ovirt_placement.store.pauses import refuse_if_paused
+from ovirt_placement.store.sql.access import (
     EngineRows,
     StoreAccess,
     age,
@@ -22,9 +24,7 @@ from ovirt_placement.store.access import (
     now,
     settle,
 )
-from ovirt_placement.store.causes import Cause, sentence
-from ovirt_placement.store.pauses import refuse_if_paused
-from ovirt_placement.store.schema import IS_MIGRATION, held_steps, intents, plans, user_actions
+from ovirt_placement.store.sql.schema import IS_MIGRATION, held_steps, intents, plans, user_actions
 
 #: How long an intent that the engine has not confirmed reserves its target.
 BLOCKING_SECONDS = 30.0

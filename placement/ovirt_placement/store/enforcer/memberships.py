@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from ovirt_placement.store.access import StoreAccess
-from ovirt_placement.store.schema import lost_memberships, memberships
+from ovirt_placement.store.sql.access import StoreAccess
+from ovirt_placement.store.sql.schema import lost_memberships, memberships
 
 
 class MembershipKind(StrEnum):

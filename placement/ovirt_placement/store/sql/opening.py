@@ -10,9 +10,9 @@ from contextlib import closing, contextmanager
 from typing import TypeVar
 
 from ovirt_placement.config import Config
-from ovirt_placement.store.access import StoreAccess
-from ovirt_placement.store.connections import parse_url, show_url
-from ovirt_placement.store.database import StoreAway, StoreUnmade
+from ovirt_placement.store.sql.access import StoreAccess
+from ovirt_placement.store.sql.connections import parse_url, show_url
+from ovirt_placement.store.sql.database import StoreAway, StoreUnmade
 from ovirt_service.threads import BackgroundThread
 
 #: A person waits longer for a store that others write to than a placement can.

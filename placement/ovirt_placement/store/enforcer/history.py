@@ -13,10 +13,10 @@ from typing import Any
 import msgspec
 from sqlalchemy import ColumnElement, or_, select
 
-from ovirt_placement.store.access import EngineRows, StoreAccess, now
-from ovirt_placement.store.causes import Cause, sentence
-from ovirt_placement.store.intents import OPEN_STATES, IntentState
-from ovirt_placement.store.schema import IS_MIGRATION, held_steps, intents, plans
+from ovirt_placement.store.enforcer.causes import Cause, sentence
+from ovirt_placement.store.enforcer.intents import OPEN_STATES, IntentState
+from ovirt_placement.store.sql.access import EngineRows, StoreAccess, now
+from ovirt_placement.store.sql.schema import IS_MIGRATION, held_steps, intents, plans
 
 #: A plan as `ovirt-enforcer plan --json` prints it.
 Document = Mapping[str, Any]

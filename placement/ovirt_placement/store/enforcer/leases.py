@@ -15,8 +15,8 @@ from urllib.parse import quote
 import msgspec
 from sqlalchemy import ColumnElement, or_
 
-from ovirt_placement.store.access import StoreAccess, lasts, now
-from ovirt_placement.store.schema import leases
+from ovirt_placement.store.sql.access import StoreAccess, lasts, now
+from ovirt_placement.store.sql.schema import leases
 
 #: An expiry this many lengths ahead was not written by a clock that went on: the clock was set back since.
 _MOST_LENGTHS_AHEAD = 2.0

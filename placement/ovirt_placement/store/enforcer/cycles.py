@@ -8,9 +8,15 @@ from typing import Any, Final
 import msgspec
 from sqlalchemy import not_
 
-from ovirt_placement.store.access import StoreAccess, age, now, without_engine
-from ovirt_placement.store.leases import free
-from ovirt_placement.store.schema import cycles, enforcer_settings, ha_announcements, leases, violated_rules
+from ovirt_placement.store.enforcer.leases import free
+from ovirt_placement.store.sql.access import StoreAccess, age, now, without_engine
+from ovirt_placement.store.sql.schema import (
+    cycles,
+    enforcer_settings,
+    ha_announcements,
+    leases,
+    violated_rules,
+)
 from ovirt_placement.store.user_actions import Act, UserActionKind, record
 
 

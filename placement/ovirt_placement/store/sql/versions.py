@@ -10,8 +10,8 @@ from pathlib import Path
 from sqlalchemy import URL, Connection, insert, inspect, select, text, update
 
 from ovirt_placement.config import STATE_DIRECTORY
-from ovirt_placement.store.connections import marker_of
-from ovirt_placement.store.schema import metadata, schema_version
+from ovirt_placement.store.sql.connections import marker_of
+from ovirt_placement.store.sql.schema import metadata, schema_version
 from ovirt_service import identity
 from ovirt_service.digests import digest_name
 

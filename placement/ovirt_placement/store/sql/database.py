@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 
 from sqlalchemy import Connection, Engine, NullPool, create_engine, exc
 
-from ovirt_placement.store.connections import (
+from ovirt_placement.store.sql.connections import (
     BRING_BACK,
     RESTORE,
     Fault,
@@ -33,7 +33,7 @@ from ovirt_placement.store.connections import (
     show_url,
     sqlite_path,
 )
-from ovirt_placement.store.versions import VERSION, Marker, make_as_folder, make_or_upgrade, version
+from ovirt_placement.store.sql.versions import VERSION, Marker, make_as_folder, make_or_upgrade, version
 from ovirt_service import identity
 from ovirt_service.errors import OutcomeUnknown, UserError
 

@@ -30,8 +30,8 @@ from sqlalchemy import (
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
-from ovirt_placement.store.database import Database
-from ovirt_placement.store.schema import (
+from ovirt_placement.store.sql.database import Database
+from ovirt_placement.store.sql.schema import (
     approvals,
     cycles,
     intents,

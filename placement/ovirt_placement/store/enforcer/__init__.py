@@ -1,0 +1,1 @@
+"""What the enforcer writes down: its lease, intents, history, cycles and maintenance runs."""

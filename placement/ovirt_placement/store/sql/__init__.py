@@ -1,0 +1,1 @@
+"""The database itself: its schema, its connections, and what every part of the store does by them."""
