@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Set
-from operator import is_not
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Sequence, Set
+from itertools import chain
+from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
 from ovirt_placement.model import AffinityGroup, AffinityLabel, Cluster, Host, Snapshot, Vm
 from ovirt_placement.model.statuses import RUNNING_STATUSES
 
-#: Where one of these lists is another than before, all of a snapshot is looked at.
-_SELDOM_OTHERS = ("data_centers", "networks", "vnic_profiles", "affinity_labels")
+_Record = TypeVar("_Record")
 
 
 class _There(NamedTuple):
@@ -26,65 +25,38 @@ class _There(NamedTuple):
     labels: Set[str]
 
 
-class _Made(NamedTuple):
-    reported: Snapshot
-    snapshot: Snapshot
-    there: _There
-
-
 def consistent(snapshot: Snapshot) -> Snapshot:
     """Drop the references to what the snapshot does not hold, and what cannot stand without them."""
-    return _made(snapshot).snapshot
+    there = _there(snapshot)
+    return replace(
+        snapshot,
+        clusters=_kept(snapshot.clusters, _cluster, there),
+        hosts=_kept(snapshot.hosts, _host, there),
+        vms=snapshot.vms if _all_stand(snapshot.vms, there) else _kept(snapshot.vms, _vm, there),
+        affinity_groups=_kept(snapshot.affinity_groups, _group, there),
+        affinity_labels=_kept(snapshot.affinity_labels, _label, there),
+        vnic_profiles=tuple(profile for profile in snapshot.vnic_profiles if profile.id in there.profiles),
+    )
 
 
-class Consistency:
-    """Makes one consistent snapshot after the other; what is as it was is not looked at again."""
-
-    def __init__(self) -> None:
-        self._last: _Made | None = None
-
-    def of(self, reported: Snapshot) -> Snapshot:
-        """Return what `consistent` does."""
-        self._last = (self._last and _made_after(self._last, reported)) or _made(reported)
-        return self._last.snapshot
+def _kept(
+    records: Sequence[_Record], keep: Callable[[_Record, _There], _Record | None], there: _There
+) -> tuple[_Record, ...]:
+    """What is left of these records, those that can stand; most are as they were."""
+    return tuple(kept for one in records if (kept := keep(one, there)) is not None)
 
 
-def _made(reported: Snapshot) -> _Made:
-    there = _there(reported)
-    parts = {
-        part: tuple(kept for one in getattr(reported, part) if (kept := keep(one, there)) is not None)
-        for part, keep in _KEEP.items()
-    }
-    profiles = tuple(profile for profile in reported.vnic_profiles if profile.id in there.profiles)
-    labels = tuple(_label(label, there) for label in reported.affinity_labels)
-    return _Made(reported, replace(reported, **parts, vnic_profiles=profiles, affinity_labels=labels), there)
-
-
-def _made_after(last: _Made, reported: Snapshot) -> _Made | None:
-    """None if more differs than some records: what came or went may be named anywhere."""
-    if any(getattr(reported, part) != getattr(last.reported, part) for part in _SELDOM_OTHERS):
-        return None
-    parts: dict[str, Any] = {}
-    for part, keep in _KEEP.items():
-        before, now, kept = (getattr(one, part) for one in (last.reported, reported, last.snapshot))
-        if not len(before) == len(now) == len(kept):
-            return None
-        places = [at for at, other in enumerate(map(is_not, before, now)) if other]
-        others = {at: keep(now[at], last.there) for at in places}
-        if any(one is None or one.id != before[at].id for at, one in others.items()):
-            return None
-        parts[part] = _with(kept, others)
-    same = {part: getattr(last.snapshot, part) for part in ("vnic_profiles", "affinity_labels")}
-    return _Made(reported, replace(reported, **parts, **same), last.there)
-
-
-def _with(records: tuple[Any, ...], others: Mapping[int, Any]) -> tuple[Any, ...]:
-    if not others:
-        return records
-    found = list(records)
-    for at, record in others.items():
-        found[at] = record
-    return tuple(found)
+def _all_stand(vms: Sequence[Vm], there: _There) -> bool:
+    """Whether everything that any VM names is there, as nearly always: sets show that much quicker."""
+    hosts: set[str | None] = {vm.host for vm in vms}
+    hosts.update(vm.migrating_to for vm in vms)
+    hosts.update(chain.from_iterable(vm.pinned_hosts for vm in vms))
+    profiles = {nic.vnic_profile for vm in vms for nic in vm.nics}
+    return (
+        {vm.cluster for vm in vms} <= there.clusters
+        and hosts - {None} <= there.hosts
+        and profiles - {None} <= there.profiles
+    )
 
 
 def _there(reported: Snapshot) -> _There:
@@ -109,7 +81,7 @@ def _host(host: Host, there: _There) -> Host | None:
 
 
 def _vm(vm: Vm, there: _There) -> Vm | None:
-    """Keep a VM as it is wherever everything that it names is there, which is nearly always."""
+    """Keep of a VM what can stand."""
     if vm.cluster not in there.clusters:
         return None
     if vm.host is not None and vm.host not in there.hosts:
@@ -149,12 +121,3 @@ def _label(label: AffinityLabel, there: _There) -> AffinityLabel:
 
 def _known(ids: tuple[str, ...], known: Collection[str]) -> tuple[str, ...]:
     return tuple(referred for referred in ids if referred in known)
-
-
-#: By list, what is left of a record: None where it cannot stand.
-_KEEP: Mapping[str, Callable[[Any, _There], Any]] = {
-    "clusters": _cluster,
-    "hosts": _host,
-    "vms": _vm,
-    "affinity_groups": _group,
-}

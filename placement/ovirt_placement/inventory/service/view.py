@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from msgspec.structs import replace
 
 from ovirt_placement.engine.parsing.clusters import with_failover_hosts
-from ovirt_placement.engine.reading.consistency import Consistency
+from ovirt_placement.engine.reading.consistency import consistent
 from ovirt_placement.engine.reading.events import EngineEvent
 from ovirt_placement.inventory.on_demand import (
     NEVER,
@@ -112,7 +112,6 @@ class View:
         self._targets = MigrationTargets()
         self._crashes = Crashes()
         self._host_ids: dict[str, str] = {}
-        self._consistency = Consistency()
         self._believed: dict[str, Believed] = {}
         #: When something was read last.
         self._now = 0.0
@@ -255,8 +254,8 @@ class View:
                 vnic_profiles=self._details.networks[1],
                 member_searches=self._searches.found,
             )
-            consistent = self._consistency.of(with_failover_hosts(reported))
-            self._made = believed(consistent, self._believed, self._now)
+            made = consistent(with_failover_hosts(reported))
+            self._made = believed(made, self._believed, self._now)
         return self._made
 
     def _surround(self, whole: Snapshot, span: Span) -> tuple[Subject, ...]:
