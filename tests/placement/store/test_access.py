@@ -64,13 +64,6 @@ def test_a_place_where_no_store_can_stand_is_a_mistake(tmp_path: Path) -> None:
         prepared(Store(f"sqlite:///{tmp_path}/store.db", engine="default"))
 
 
-def test_a_server_that_is_not_there_is_away_and_its_password_stays_secret(tmp_path: Path) -> None:
-    store = Store(f"postgresql://placement:secret@/postgres?host={tmp_path}", engine="default")
-    with pytest.raises(StoreAway) as away:
-        store.open_intents()
-    assert "secret" not in str(away.value)
-
-
 def test_a_file_that_took_the_place_of_another_is_the_store(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/store.db"
     reader, writer, restored = (

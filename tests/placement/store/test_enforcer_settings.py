@@ -97,16 +97,6 @@ def test_a_clock_that_was_set_back_far_leaves_nobody_leading(stage: Stage, url: 
     assert (stage.settings.of_leader(), stage.leases.leader()) == (None, None)
 
 
-def test_the_mode_of_one_cluster_comes_and_goes(stage: Stage) -> None:
-    stage.record(mode="enforce")
-    stage.record(**{"mode": "enforce", "clusters.blue": "approve"})
-    stage.record(mode="enforce")
-    assert stage.sentences() == [
-        "ovirt-enforcer on MACHINE leads with changed settings: clusters.blue approve, before not set",
-        "ovirt-enforcer on MACHINE leads with changed settings: clusters.blue not set, before approve",
-    ]
-
-
 def test_one_that_leads_no_more_records_nothing(stage: Stage) -> None:
     stage.record(mode="observe")
     stage.leases.release(1)

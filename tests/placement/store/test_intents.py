@@ -139,12 +139,6 @@ def test_history_holds_what_ended_lately(store: Store, url: str) -> None:
     assert [intent.vm for intent in store.open_intents()] == ["c"]
 
 
-def test_a_correlation_id_names_one_intent(store: Store) -> None:
-    prepared(store)
-    with pytest.raises(UserError):
-        prepared(store)
-
-
 def test_the_tables_are_made_once(url: str) -> None:
     assert answers_of_four(url, lambda mine: list(mine.open_intents())) == [[], [], [], []]
     with database(url) as connection:

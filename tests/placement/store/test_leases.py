@@ -16,7 +16,6 @@ from ovirt_placement.store.enforcer.leases import LeaseStore
 from ovirt_placement.store.enforcer.memberships import Membership, MembershipChange, MembershipStore, Seen
 from ovirt_placement.store.keys import KeyStore, Run
 from ovirt_placement.store.sql.access import LeaseLost
-from ovirt_placement.store.sql.database import StoreAway
 from tests.placement.databases import database, set_clock
 from tests.placement.store.conftest import Opening, at_once
 from tests.stored import prepared
@@ -242,15 +241,3 @@ except StoreAway as away:
     mine.close()
     with database(server) as connection:
         connection.exec_driver_sql("DELETE FROM leases")
-
-
-def test_a_store_that_is_locked_is_away_for_leases_too(tmp_path: object) -> None:
-    url = f"sqlite:///{tmp_path}/store.db"
-    lease = LeaseStore(url, engine="default")
-    lease.take("one", LONG)
-    with database(url) as holder:
-        holder.exec_driver_sql("BEGIN EXCLUSIVE")
-        with pytest.raises(StoreAway, match="locked"):
-            lease.renew(1, LONG)
-    assert lease.renew(1, LONG)
-    lease.close()

@@ -8,7 +8,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
 
 from ovirt_placement.model import PlacementKey
 from ovirt_placement.store import backup
@@ -195,12 +194,6 @@ def test_no_url_is_printed_with_its_password() -> None:
         with pytest.raises(StoreAway) as away, Database(url, patience_seconds=1, create=False).transaction():
             pass
         assert "secret" not in str(away.value)
-
-
-def test_what_nobody_ever_made_is_made_by_its_first_writer(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/store.db"
-    with opened(url).transaction() as connection:
-        assert connection.execute(text("SELECT count(*) FROM intents")).scalar() == 0
 
 
 @pytest.mark.parametrize("ending", ["", "-journal", "-wal", "-shm"])

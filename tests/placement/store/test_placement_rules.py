@@ -76,10 +76,3 @@ def test_readers_of_keys_are_shown_the_rules_and_that_there_are_others(
     assert keys.revision() == after.revision != before.revision
     store.change(lambda standing: RuleChange(remove=("racks", "unknown")), changed_by="bob")
     assert keys.records().rules == ()
-
-
-def test_engines_share_no_rules(url: str, store: RuleStore) -> None:
-    put(store, FULL)
-    other = RuleStore(url, engine="other", patience_seconds=30)
-    assert other.all_rules() == ()
-    other.close()

@@ -116,18 +116,6 @@ def test_samples_themselves_end(url: str, store: Store, samples: SampleStore) ->
     assert samples.samples(since_seconds=2 * KEPT_SECONDS).samples == ()
 
 
-def test_engines_and_clusters_are_apart(url: str, samples: SampleStore) -> None:
-    other = SampleStore(url, engine="other", patience_seconds=5)
-    samples.record_violations("c", "blue", hard=1, soft=0)
-    samples.record_violations("d", "green", hard=2, soft=0)
-    other.record_violations("c", "blue", hard=9, soft=0)
-    assert {(one.cluster, one.hard) for one in samples.samples(since_seconds=HOUR).samples} == {
-        ("c", 1),
-        ("d", 2),
-    }
-    other.close()
-
-
 def test_who_leads_no_more_writes_nothing(url: str) -> None:
     former = SampleStore(url, engine="default", patience_seconds=5, epoch=lambda: 3)
     with pytest.raises(LeaseLost):

@@ -132,14 +132,6 @@ def test_a_request_may_come_byte_by_byte(wire: Wire) -> None:
     assert wire.receive().value["result"] == ["h1", "h2"]
 
 
-def test_a_client_that_has_said_all_still_gets_its_answers(wire: Wire) -> None:
-    wire.post(BODY)
-    wire.post(BODY)
-    wire.socket.shutdown(socket.SHUT_WR)
-    assert [wire.receive().status for _ in range(2)] == [200, 200]
-    assert wire.closed()
-
-
 @pytest.mark.parametrize(
     ("first", "header", "closes"),
     [
