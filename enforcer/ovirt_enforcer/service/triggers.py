@@ -13,8 +13,13 @@ from typing import Final, NamedTuple
 from ovirt_placement import inventory
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.event_codes import EventCode
-from ovirt_placement.engine.reading.events import MIGRATION_CODES, VM_STARTED, EngineEvent, read_events
+from ovirt_placement.engine.reading.events import (
+    MIGRATION_CODES,
+    VM_STARTED,
+    EngineEvent,
+    EventCode,
+    read_events,
+)
 from ovirt_placement.inventory.on_demand import referred
 from ovirt_placement.inventory.publication import age
 from ovirt_placement.inventory.service.events import DOWN, SUBJECTS, WITH_ITS_VMS

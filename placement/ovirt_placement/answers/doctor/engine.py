@@ -11,11 +11,10 @@ from ovirt_placement.answers.document import utc_text
 from ovirt_placement.answers.setup.units import usual_units
 from ovirt_placement.answers.status.proxy import NoDiscovery, discover
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.event_codes import EventCode
 from ovirt_placement.engine.parsing import users as parsing
 from ovirt_placement.engine.parsing.policies import PolicyUnit
 from ovirt_placement.engine.parsing.users import Permission, Root
-from ovirt_placement.engine.reading.events import EngineEvent
+from ovirt_placement.engine.reading.events import EngineEvent, EventCode
 from ovirt_placement.model import Cluster
 from ovirt_service.addresses import redacted, shown
 from ovirt_service.errors import UserError

@@ -10,8 +10,15 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ovirt_placement.engine.event_codes import EventCode
-from ovirt_placement.engine.reading.events import CANCELLED, DONE, FAILED, STARTED, VM_STARTED, EngineEvent
+from ovirt_placement.engine.reading.events import (
+    CANCELLED,
+    DONE,
+    FAILED,
+    STARTED,
+    VM_STARTED,
+    EngineEvent,
+    EventCode,
+)
 from ovirt_placement.engine.reading.owners import NO_DETAILS, Detail
 from ovirt_placement.inventory.service.rereads import Effect, Subject, SubjectKind
 from ovirt_placement.model import Host, Vm
