@@ -1,1 +1,1 @@
-"""Placement rules: what no affinity group of the engine can ask. One file for each kind."""
+"""Placement rules: what no affinity group of the engine can ask. Kinds of one sort share a file."""

@@ -1,15 +1,24 @@
-"""Failure domains: how many members are in which, and where members can be at all."""
+"""Failure domains: how many members are in which, and the kinds of rules that ask for several, or for one."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from ovirt_placement.model import AffinityGroup, Host, Snapshot
+from ovirt_placement.model.amounts import counted
 from ovirt_placement.rules.affinity.host_groups import configured, hard_host_groups_of, listed_hosts
+from ovirt_placement.rules.constraints import AtLeast, Even, OnePlace
 from ovirt_placement.rules.placement import Placement
-from ovirt_placement.rules.placement_rules.kind import NOBODY, PlacementConstraint
+from ovirt_placement.rules.placement_rules.kind import (
+    NOBODY,
+    Against,
+    Judge,
+    PlacementConstraint,
+    PlacementKind,
+    common,
+)
 from ovirt_placement.rules.placement_rules.members import Resolved
 from ovirt_placement.rules.verdict import ReasonKind
 
@@ -118,3 +127,266 @@ def _is_open(snapshot: Snapshot, host: Host, bound: _Bounds) -> bool:
         for group in groups
         if configured(snapshot, group)
     )
+
+
+DOMAINS_TOO_UNEVEN = ReasonKind(
+    "domains_too_uneven",
+    "{group} lets failure domains differ by {number:g} of its VMs, and here they would by more",
+    veto=True,
+)
+
+
+class Spread(InDomains, frozen=True, kw_only=True):
+    """Invariant: no two domains differ by more than `max_skew` members.
+
+    Of eligible domains alone: those with a host that is up and that members may run on. With fewer than
+    `min_domains` of these, the emptiest counts as empty. A host in no domain is no place for a member.
+
+    Source: Kubernetes' topologySpreadConstraints, judged on the whole placement.
+    """
+
+    asks: ClassVar[str] = "evenly over failure domains"
+
+    max_skew: int
+    min_domains: int
+    eligible: frozenset[str]
+
+    @property
+    def form(self) -> Even:
+        few = len(self.eligible) < self.min_domains
+        return Even(self.max_skew, self.domain_of, self.eligible, from_nothing=few)
+
+    def offenders(self, placement: Placement) -> tuple[str, ...]:
+        """Members of domains with too many, and those in no domain."""
+        counts = Counter(self.domain_of.get(host) for _, host in self.running(placement))
+        most = self.max_skew + self._minimum(counts)
+        crowded = {one for one, members in counts.items() if one in self.eligible and members > most}
+        return tuple(
+            vm
+            for vm, host in self.running(placement)
+            if (own := self.domain_of.get(host)) is None or own in crowded
+        )
+
+    def surplus(self, placement: Placement) -> int:
+        """The fewest that must leave or come, for the best level of the emptiest domain."""
+        counts = Counter(self.domain_of.get(host) for _, host in self.running(placement))
+        if not self.offenders(placement) or not self.eligible:
+            return counts[None]
+        own = [counts[domain] for domain in self.eligible]
+        levels = range(max(own) + 1) if len(self.eligible) >= self.min_domains else (0,)
+        return min(
+            max(
+                counts[None] + sum(max(0, members - level - self.max_skew) for members in own),
+                sum(max(0, level - members) for members in own),
+            )
+            for level in levels
+        )
+
+    def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NOBODY) -> Judge:
+        """Against domains that would have too many, and against leaving one that would have too few."""
+        others = count_others(self.vms, vm, placement, self.domain_of, unconfirmed)
+        home = self.home(vm, placement)
+        before = self._skew(others, home)
+
+        def against(host: str) -> Against | None:
+            domain = self.domain_of.get(host)
+            if domain is None:
+                return Against(HOST_IN_NO_DOMAIN)
+            if domain == home or domain not in self.eligible:
+                return None
+            crowded = others.at_most[domain] + 1 - self._lowest(others, domain) > self.max_skew
+            after = self._skew(others, domain)
+            if crowded or after > max(self.max_skew, before):
+                return Against(DOMAINS_TOO_UNEVEN, self.max_skew, self.peers_in(domain, vm, placement))
+            return None
+
+        return against
+
+    def _skew(self, others: Counts, domain: str | None) -> int:
+        """By how much the domains differ at most, with one more in a domain."""
+        highest = max((others.at_most[one] + (one == domain) for one in self.eligible), default=0)
+        return highest - self._lowest(others, domain)
+
+    def _lowest(self, others: Counts, domain: str | None) -> int:
+        """How many the emptiest domain has, at the best for those of whom nobody knows where they are."""
+        counts = others.surely.copy()
+        if domain is not None:
+            counts[domain] += 1
+        for _ in range(others.unknown if len(self.eligible) >= self.min_domains else 0):
+            counts[min(self.eligible, key=lambda one: counts[one], default="")] += 1
+        return self._minimum(counts)
+
+    def _minimum(self, counts: Mapping[Any, int]) -> int:
+        if len(self.eligible) < self.min_domains:
+            return 0
+        return min((counts.get(domain, 0) for domain in self.eligible), default=0)
+
+
+def _make_spread(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> Spread:
+    return Spread(
+        vms=vms,
+        max_skew=found.rule.max_skew or 0,
+        min_domains=found.rule.min_domains or 0,
+        domain_of=found.domain_of,
+        eligible=eligible_domains(snapshot, found),
+        **common(found),
+    )
+
+
+def _too_few_for_skew(found: Resolved, hosts: frozenset[str]) -> Iterator[str]:
+    domains, least = len(set(found.domain_of.values())), found.rule.min_domains or 0
+    room = domains * (found.rule.max_skew or 0)
+    if domains < least and len(found.vms) > room:
+        yield (
+            f"with {domains} of {least} failure domains only {room} of {len(found.vms)} VMs can run:"
+            f" {found.rule.max_skew} in each"
+        )
+
+
+SPREAD = PlacementKind(
+    name="spread",
+    summary="failure domains differ by at most `max_skew` of the VMs",
+    needs=("vms", "max_skew"),
+    takes=("min_domains",),
+    in_domains=True,
+    make=_make_spread,
+    impossible=_too_few_for_skew,
+)
+
+
+TOO_FEW_DOMAINS = ReasonKind(
+    "too_few_domains",
+    "{group} wants its VMs in {number:g} failure domains at least, and here they would be in too few",
+    veto=True,
+)
+
+
+class MinimumDomains(InDomains, frozen=True, kw_only=True):
+    """Invariant: members run in at least `least` domains, or each in its own.
+
+    Fewer members than `least` that run cannot be in more domains than they are. Source: ROADEF 2012's
+    spreadMin.
+    """
+
+    asks: ClassVar[str] = "in several failure domains"
+
+    least: int
+
+    @property
+    def form(self) -> AtLeast:
+        return AtLeast(self.least, self.domain_of)
+
+    def offenders(self, placement: Placement) -> tuple[str, ...]:
+        """Members that could leave a domain without giving it up, where there are too few."""
+        if not self.surplus(placement):
+            return ()
+        counts = Counter(self.domain_of.get(host) for _, host in self.running(placement))
+        return tuple(
+            vm
+            for vm, host in self.running(placement)
+            if (own := self.domain_of.get(host)) is None or counts[own] > 1
+        )
+
+    def surplus(self, placement: Placement) -> int:
+        hosts = [host for _, host in self.running(placement)]
+        domains = {self.domain_of[host] for host in hosts if host in self.domain_of}
+        return max(0, min(self.least, len(hosts)) - len(domains))
+
+    def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NOBODY) -> Judge:
+        """Against domains that others are in already, as long as there are too few."""
+        others = count_others(self.vms, vm, placement, self.domain_of, unconfirmed)
+        home = self.home(vm, placement)
+        needed = min(self.least, others.running + others.unknown + 1)
+
+        def against(host: str) -> Against | None:
+            domain = self.domain_of.get(host)
+            if domain is not None and (domain == home or domain not in others.surely):
+                return None
+            if len(others.surely) + others.unknown >= needed:
+                return None
+            return Against(TOO_FEW_DOMAINS, self.least, self.peers_in(domain, vm, placement))
+
+        return against
+
+
+def _make_minimum(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> MinimumDomains:
+    return MinimumDomains(vms=vms, least=found.rule.least or 0, domain_of=found.domain_of, **common(found))
+
+
+def _too_few_for_least(found: Resolved, hosts: frozenset[str]) -> Iterator[str]:
+    domains, least = len(set(found.domain_of.values())), found.rule.least or 0
+    if min(len(found.vms), least) > domains:
+        yield f"{counted(domains, 'failure domain')} exist, and the VMs are to run in {least}"
+
+
+MINIMUM_DOMAINS = PlacementKind(
+    name="minimum_domains",
+    summary="the VMs in at least `least` failure domains",
+    needs=("vms", "least"),
+    in_domains=True,
+    make=_make_minimum,
+    impossible=_too_few_for_least,
+)
+
+
+PEER_IN_OTHER_DOMAIN = ReasonKind(
+    "peer_in_other_domain",
+    "{group} wants its VMs in one failure domain, and VM {vm} is in another than this host",
+    veto=True,
+)
+
+
+class SameDomain(InDomains, frozen=True, kw_only=True):
+    """Invariant: all members that run, run in one of the domains, on any host. Source: BtrPlace's Among."""
+
+    asks: ClassVar[str] = "in one failure domain"
+    positive: ClassVar[bool] = True
+
+    @property
+    def form(self) -> OnePlace:
+        return OnePlace(self.domain_of)
+
+    def offenders(self, placement: Placement) -> tuple[str, ...]:
+        """Members off the domain that most share; of domains with as many, the first by name gathers them."""
+        counts = Counter(self.domain_of.get(host) for _, host in self.running(placement))
+        named = {domain: members for domain, members in counts.items() if domain is not None}
+        gathering = min(named, key=lambda domain: (-named[domain], domain), default=None)
+        return tuple(
+            vm
+            for vm, host in self.running(placement)
+            if gathering is None or self.domain_of.get(host) != gathering
+        )
+
+    def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NOBODY) -> Judge:
+        """Against domains without another member, where one is in any; within its own a member may move."""
+        others = {
+            self.domain_of[host]: peer
+            for peer in reversed(self.vms)
+            if peer != vm and peer not in unconfirmed
+            for host in placement.destinations(peer)
+            if host in self.domain_of
+        }
+        home = self.home(vm, placement)
+
+        def against(host: str) -> Against | None:
+            domain = self.domain_of.get(host)
+            if domain is None:
+                return Against(HOST_IN_NO_DOMAIN)
+            if not others or domain in others or domain == home:
+                return None
+            return Against(PEER_IN_OTHER_DOMAIN, vms=tuple(others.values()))
+
+        return against
+
+
+def _make_same_domain(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> SameDomain:
+    return SameDomain(vms=vms, domain_of=found.domain_of, **common(found))
+
+
+SAME_DOMAIN = PlacementKind(
+    name="same_domain",
+    summary="all of the VMs in one failure domain, on any host of it",
+    needs=("vms",),
+    in_domains=True,
+    make=_make_same_domain,
+)

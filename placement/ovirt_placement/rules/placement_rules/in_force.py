@@ -11,15 +11,8 @@ from pathlib import Path
 from ovirt_placement.lookups.index import Earlier, continued, once_per_snapshot
 from ovirt_placement.model import PlacementRule, Snapshot
 from ovirt_placement.model.placement_rules import SEARCH
-from ovirt_placement.rules.placement_rules import (
-    capacity,
-    exclusive_hosts,
-    minimum_domains,
-    same_domain,
-    spread,
-)
-from ovirt_placement.rules.placement_rules.capacity import COUNTED
-from ovirt_placement.rules.placement_rules.capacity import KIND as KIND_OF_SUMS
+from ovirt_placement.rules.placement_rules.domains import MINIMUM_DOMAINS, SAME_DOMAIN, SPREAD
+from ovirt_placement.rules.placement_rules.host_sets import CAPACITY, COUNTED, EXCLUSIVE_HOSTS
 from ovirt_placement.rules.placement_rules.kind import (
     RESTART_AFTER,
     PlacementConstraint,
@@ -44,12 +37,12 @@ KINDS: dict[str, PlacementKind] = {
     for kind in (
         AT_MOST_PER_HOST,
         AT_MOST_PER_DOMAIN,
-        spread.KIND,
-        minimum_domains.KIND,
-        same_domain.KIND,
+        SPREAD,
+        MINIMUM_DOMAINS,
+        SAME_DOMAIN,
         SEPARATE,
-        exclusive_hosts.KIND,
-        capacity.KIND,
+        EXCLUSIVE_HOSTS,
+        CAPACITY,
         *_found(),
     )
 }
@@ -101,7 +94,7 @@ def _wrong_searches(rule: PlacementRule) -> Iterator[str]:
 
 def _wrong_numbers(rule: PlacementRule) -> Iterator[str]:
     for field in ("most", "least", "max_skew", "min_domains"):
-        number, lowest = getattr(rule, field), int(rule.kind != KIND_OF_SUMS.name)
+        number, lowest = getattr(rule, field), int(rule.kind != CAPACITY.name)
         if number is not None and number < lowest:
             yield f"{field}: {number} is less than {lowest}"
     if rule.counted not in COUNTED:

@@ -9,7 +9,7 @@ from ovirt_placement.model.snapshot import STORED
 from ovirt_placement.rules.affinity.groups import GROUP_VIOLATED_HERE, fixed_point, hard_positive_group_of
 from ovirt_placement.rules.affinity.vm_filter import moves_with_its_peers
 from ovirt_placement.rules.placement import Arriving, SnapshotPlacement, destinations
-from ovirt_placement.rules.placement_rules.exclusive_hosts import ExclusiveHosts
+from ovirt_placement.rules.placement_rules.host_sets import ExclusiveHosts
 from ovirt_placement.rules.placement_rules.in_force import constraints_in, constraints_of, not_known_yet
 from ovirt_placement.rules.placement_rules.kind import Against, Judge, PlacementConstraint
 from ovirt_placement.rules.placement_rules.limits import Limited

@@ -1,10 +1,4 @@
-"""Capacity of a host set. Invariant: the members that run on the hosts count `most` in sum at the most.
-
-What is counted are VMs, their vCPUs, or their memory in MiB: what licences are sold by. Without VMs the rule
-is about all of the cluster.
-
-Source: BtrPlace's RunningCapacity and ResourceCapacity.
-"""
+"""Kinds of placement rules about a set of hosts: how much runs there, and who alone may."""
 
 from __future__ import annotations
 
@@ -12,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar, Final
 
 from ovirt_placement.model import Snapshot, Vm
-from ovirt_placement.rules.constraints import Sum
+from ovirt_placement.rules.constraints import Allowed, Sum
 from ovirt_placement.rules.placement import Placement, holding
 from ovirt_placement.rules.placement_rules.kind import (
     NOBODY,
@@ -65,6 +59,12 @@ class Amounts(Mapping[str, int]):
 
 
 class Capacity(PlacementConstraint, frozen=True, kw_only=True):
+    """Invariant: the members that run on the hosts count `most` in sum at the most.
+
+    What is counted are VMs, their vCPUs, or their memory in MiB: what licences are sold by. Without VMs the
+    rule is about all of the cluster. Source: BtrPlace's RunningCapacity and ResourceCapacity.
+    """
+
     asks: ClassVar[str] = "within the capacity of their hosts"
 
     hosts: frozenset[str]
@@ -134,11 +134,54 @@ def _make_sum(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> Capa
     )
 
 
-KIND = PlacementKind(
+CAPACITY = PlacementKind(
     name="capacity",
     summary="at most `most` VMs, vCPUs or MiB (`counted`) on all of the hosts together",
     needs=("hosts", "most"),
     takes=("vms", "counted"),
     concerned=_concerned,
     make=_make_sum,
+)
+
+
+HOST_IS_EXCLUSIVE = ReasonKind("host_is_exclusive", "{group} keeps this host for other VMs", veto=True)
+
+
+class ExclusiveHosts(PlacementConstraint, frozen=True, kw_only=True):
+    """Invariant: no VM but the members runs on the hosts; members may run elsewhere, too.
+
+    `vms` are those that must not be there: all others of the cluster. Source: BtrPlace's Lonely, of hosts.
+    """
+
+    asks: ClassVar[str] = "off exclusive hosts"
+
+    hosts: frozenset[str]
+
+    @property
+    def form(self) -> Allowed:
+        return Allowed(self.hosts, positive=False)
+
+    def offenders(self, placement: Placement) -> tuple[str, ...]:
+        return tuple(vm for vm, host in self.running(placement) if host in self.hosts)
+
+    def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NOBODY) -> Judge:
+        return lambda host: Against(HOST_IS_EXCLUSIVE) if host in self.hosts else None
+
+
+def _others(snapshot: Snapshot, found: Resolved) -> tuple[str, ...]:
+    members = frozenset(found.vms)
+    others = (vm.id for vm in snapshot.vms if vm.cluster == found.cluster and vm.id not in members)
+    return tuple(sorted(others))
+
+
+def _make_exclusive(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> ExclusiveHosts:
+    return ExclusiveHosts(vms=vms, hosts=found.hosts, **common(found))
+
+
+EXCLUSIVE_HOSTS = PlacementKind(
+    name="exclusive_hosts",
+    summary="no VMs but these on the hosts",
+    needs=("vms", "hosts"),
+    concerned=_others,
+    make=_make_exclusive,
 )
