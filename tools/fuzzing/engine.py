@@ -14,7 +14,7 @@ from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import fault_of
 from ovirt_placement.engine.reading.events import read_events
 from ovirt_placement.engine.reading.topology import read_snapshot
-from ovirt_placement.inventory.changes import EMPTY, find_changes
+from ovirt_placement.inventory.publication import EMPTY, find_changes
 from ovirt_service.errors import UserError
 
 from . import damaged

@@ -11,11 +11,10 @@ from typing import NamedTuple
 from ovirt_placement import config as configuration
 from ovirt_placement.config import Config, EngineSettings, StoreSettings
 from ovirt_placement.inventory.asking import NoAnswer, NoService, Services
-from ovirt_placement.inventory.changes import EMPTY, with_changes, with_known
 from ovirt_placement.inventory.decision import NoSnapshot
 from ovirt_placement.inventory.direct import EngineState
 from ovirt_placement.inventory.protocol import Measured, Refresh, State, Wake, ask
-from ovirt_placement.inventory.publication import Moments, Publication, now
+from ovirt_placement.inventory.publication import EMPTY, Moments, Publication, now, with_changes, with_known
 from ovirt_placement.inventory.stored import Overlay
 from ovirt_placement.lookups.index import share, with_more_pending
 from ovirt_placement.model import Pending, Snapshot

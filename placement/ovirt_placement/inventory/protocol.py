@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.inventory import asking
 from ovirt_placement.inventory.asking import NoService, Services
-from ovirt_placement.inventory.changes import Changes
+from ovirt_placement.inventory.publication import Changes
 from ovirt_placement.model import Pending
 
 

@@ -15,16 +15,18 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from ovirt_placement.inventory.changes import EMPTY, find_changes, with_known
 from ovirt_placement.inventory.on_demand import Needs
 from ovirt_placement.inventory.protocol import State
 from ovirt_placement.inventory.publication import (
+    EMPTY,
     Moments,
     NameList,
     Publication,
+    find_changes,
     now,
     restore_state,
     save_state,
+    with_known,
 )
 from ovirt_placement.inventory.service.attempts import in_thread
 from ovirt_placement.inventory.service.metrics import InventoryMetrics

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ovirt_placement.inventory.changes import EMPTY, Changes, find_changes, with_changes, with_known
+from ovirt_placement.inventory.publication import EMPTY, Changes, find_changes, with_changes, with_known
 from ovirt_placement.model import FrozenKeys, PlacementKey, Snapshot, StickyCopy, Vm
 from tests import builders
 from tests.examples import examples

@@ -9,9 +9,8 @@ from msgspec.structs import replace
 
 from ovirt_placement import inventory
 from ovirt_placement.inventory import publication
-from ovirt_placement.inventory.changes import Changes
 from ovirt_placement.inventory.protocol import Refresh, State, ask, ask_moments
-from ovirt_placement.inventory.publication import Moments, Publication, now
+from ovirt_placement.inventory.publication import Changes, Moments, Publication, now
 from tests.builders import host, snapshot, vm
 from tests.kit.served import ServedInventory
 from tests.plugins.published import Publisher
