@@ -5,9 +5,8 @@ from __future__ import annotations
 import ipaddress
 import os
 from collections.abc import Iterator
-from operator import attrgetter
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -24,9 +23,10 @@ PLUGINS_VARIABLE = "OSCHEDPROXY_PLUGINS"
 DEFAULT_PLUGINS = "/usr/share/ovirt-placement/plugins"
 FORMER_PLUGINS = "/usr/share/ovirt-scheduler-proxy/plugins"
 
-#: Half of the engine's patience.
-_MOST_DISCOVERY_SECONDS = 60.0
-
+_Count = Annotated[int, msgspec.Meta(ge=1)]
+_Duration = Annotated[float, msgspec.Meta(gt=0, lt=1e6)]
+#: At most half of the engine's patience.
+_DiscoverySeconds = Annotated[float, msgspec.Meta(ge=0, le=60)]
 Decision = Literal["accept", "reject"]
 
 
@@ -48,22 +48,22 @@ class Server(_Section, frozen=True):
     #: Further names in the Host header, besides localhost and the listen address.
     allowed_hosts: tuple[str, ...] = ()
     #: The limit of connections; idle ones are closed first. Users that may not call have an eighth.
-    most_connections: int = 4096
+    most_connections: _Count = 4096
     #: Longest request, also unpacked. 50,000 hosts need about 4.
-    body_mib: int = 4
+    body_mib: _Count = 4
     #: Most XML elements in a request.
-    most_elements: int = 200_000
+    most_elements: _Count = 200_000
     #: How long a connection may be idle.
-    idle_seconds: float = 300.0
+    idle_seconds: _Duration = 300.0
     #: How long a request may take to arrive, and its answer to be read.
-    request_seconds: float = 10.0
+    request_seconds: _Duration = 10.0
 
 
 class Calls(_Section, frozen=True):
     #: A call is answered within this; the engine holds a lock on the cluster meanwhile.
-    deadline_seconds: float = 10.0
+    deadline_seconds: _Duration = 10.0
     #: When the engine's discovery is answered; earlier, all units may stay disabled.
-    discovery_seconds: float = 2.0
+    discovery_seconds: _DiscoverySeconds = 2.0
     #: A filter that fails keeps all hosts ("accept") or none ("reject").
     on_failure: Decision = "accept"
 
@@ -75,13 +75,13 @@ class UnitSettings(_Section, frozen=True):
 
 class Workers(_Section, frozen=True):
     #: Processes kept ready for each plugin folder.
-    warm: int = 4
+    warm: _Count = 4
     #: Most processes of a folder; at most two for each unit.
     most: int = 32
     #: Memory of a worker beyond what it has after loading.
-    memory_mib: int = 512
+    memory_mib: _Count = 512
     #: How long the import of one plugin file may take.
-    load_seconds: float = 10.0
+    load_seconds: _Duration = 10.0
 
 
 class PluginFolder(_Section, frozen=True):
@@ -110,11 +110,11 @@ class Decisions(_Section, frozen=True):
     #: unit; by hand, none.
     file: str = ""
     #: How long old files are kept.
-    days: float = 8.0
+    days: _Duration = 8.0
     #: A new file begins at this size, and each day (UTC).
-    file_mib: int = 50
+    file_mib: _Count = 50
     #: How many old files are kept.
-    files: int = 10
+    files: _Count = 10
 
 
 class Settings(_Section, frozen=True):
@@ -184,7 +184,7 @@ def decode(document: dict[str, Any], file: Path) -> Settings:
         settings = msgspec.convert(document, Settings)
     except msgspec.ValidationError as error:
         raise UserError(f"{file}: {complaint(error, Settings)}") from error
-    _check_ranges(settings, file)
+    _check(settings, file)
     return settings
 
 
@@ -208,28 +208,7 @@ def with_plugins(settings: Settings, directories: list[str]) -> Settings:
     return msgspec.structs.replace(settings, plugins=folders)
 
 
-_AT_LEAST_ONE = (
-    *("server.most_connections", "server.body_mib", "server.most_elements"),
-    *("workers.warm", "workers.memory_mib", "decisions.file_mib", "decisions.files"),
-)
-_ABOVE_ZERO = (
-    *("server.idle_seconds", "server.request_seconds", "calls.deadline_seconds"),
-    *("decisions.days", "workers.load_seconds"),
-)
-
-
-def _check_ranges(settings: Settings, file: Path) -> None:
-    for name in _AT_LEAST_ONE:
-        if (value := attrgetter(name)(settings)) < 1:
-            raise UserError(f"{file}: {name} is {value}, but must be 1 or more")
-    for name in _ABOVE_ZERO:
-        if not 0 < (value := attrgetter(name)(settings)) < 1e6:
-            raise UserError(f"{file}: {name} is {value:g}, but must be more than 0")
-    if not 0 <= settings.calls.discovery_seconds <= _MOST_DISCOVERY_SECONDS:
-        raise UserError(
-            f"{file}: calls.discovery_seconds is {settings.calls.discovery_seconds:g}, but must be 0 to"
-            f" {_MOST_DISCOVERY_SECONDS:g}: the engine waits for 120"
-        )
+def _check(settings: Settings, file: Path) -> None:
     if settings.workers.most < settings.workers.warm:
         raise UserError(f"{file}: workers.most is less than workers.warm")
     for client in settings.server.allowed_clients:
