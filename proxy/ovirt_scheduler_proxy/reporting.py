@@ -33,21 +33,21 @@ class Metrics(Instruments):
     def __init__(self, scheduler: Scheduler) -> None:
         super().__init__(_PREFIX)
         self._scheduler = scheduler
-        self._calls = self.counter("calls", "Calls by method and result", "method", "result")
-        self._seconds = self.histogram(
+        self.calls = self.counter("calls", "Calls by method and result", "method", "result")
+        self.seconds = self.histogram(
             "call_duration_seconds", "Time to answer a call", "method", buckets=_BUCKETS
         )
         self._unit_seconds = self.histogram(
             "unit_duration_seconds", "Time that a unit itself ran", "method", "unit", buckets=_BUCKETS
         )
-        self._discovery = self.gauge(
+        self.discovery = self.gauge(
             "last_discovery_timestamp_seconds",
             "When the engine's last discovery was answered, in Unix time; 0: not since the proxy started",
         )
         self._failures = self.counter(
             "unit_failures", "Failures of units by cause", "method", "unit", "cause"
         )
-        self._closed = self.counter(
+        self.closed = self.counter(
             "connections_closed",
             "Connections closed since their client sent no whole request in time, or did not read its answer",
         )
@@ -69,19 +69,8 @@ class Metrics(Instruments):
             result = "unit_failed"
             unit = _MISSING if failure.cause is Cause.MISSING else asked.unit
             self._failures.labels(method, unit, failure.cause.value).inc()
-        self._calls.labels(method, result).inc()
-        self._seconds.labels(method).observe(seconds)
-
-    def discovered(self, seconds: float, moment: float) -> None:
-        self._discovery.set(moment)
-        self._calls.labels("discover", "ok").inc()
-        self._seconds.labels("discover").observe(seconds)
-
-    def faulted(self) -> None:
-        self._calls.labels("none", "fault").inc()
-
-    def connection_closed(self) -> None:
-        self._closed.inc()
+        self.calls.labels(method, result).inc()
+        self.seconds.labels(method).observe(seconds)
 
     def page(self) -> bytes:
         """All of them as text, with how workers, breakers and units stand now."""
@@ -133,26 +122,22 @@ class Reporter:
     def discovered(self, found: dict[str, dict[str, list[str]]], seconds: float, moment: float) -> None:
         """The engine's discovery was answered at this `moment` (Unix time) after these seconds of work."""
         self._page = None
-        self._metrics.discovered(seconds, moment)
+        self._metrics.discovery.set(moment)
+        self._metrics.calls.labels("discover", "ok").inc()
+        self._metrics.seconds.labels("discover").observe(seconds)
         counts = ", ".join(f"{len(units)} {key}" for key, units in found.items())
         log.info("[%s] discover %.1f ms: %s", self._next_id(), seconds * 1e3, counts)
 
     def faulted(self, fault: Fault, method: str) -> None:
         self._page = None
-        self._metrics.faulted()
+        self._metrics.calls.labels("none", "fault").inc()
         request_id = self._next_id()
         if (more := self._more("fault", fault.code)) is not None:
-            log.warning(
-                "[%s] %r refused: %s (fault %d)%s",
-                request_id,
-                method[:80],
-                fault.sentence,
-                fault.code,
-                more,
-            )
+            words = method[:80], fault.sentence, fault.code, more
+            log.warning("[%s] %r refused: %s (fault %d)%s", request_id, *words)
 
     def connection_closed(self) -> None:
-        self._metrics.connection_closed()
+        self._metrics.closed.inc()
 
     def metrics_page(self) -> Response:
         now = time.monotonic()
