@@ -95,14 +95,7 @@ def adopt_orphans() -> None:
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def die_with(parent: int) -> None:
-    """Be killed as soon as the parent ends; at once if it has ended already."""
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        os._exit(1)
-
-
-def be_notified_of_end(parent: int, number: int) -> None:
+def end_with(parent: int, number: int = signal.SIGKILL) -> None:
     """Get a signal as soon as the thread of the parent ends that has started us; at once if it has ended."""
     _libc.prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
     if os.getppid() != parent:

@@ -121,12 +121,12 @@ class Zygote:
             os._exit(1)
 
         signal.signal(kernel.PROXY_ENDED, end)
-        kernel.be_notified_of_end(parent, kernel.PROXY_ENDED)
+        kernel.end_with(parent, kernel.PROXY_ENDED)
 
     def _become_worker(self, connection: socket.socket, stdout: int, stderr: int, eager: bool) -> None:
         """The fork's part. Never returns."""
         try:
-            kernel.die_with(self._pid)
+            kernel.end_with(self._pid)
             serving.start(self._settings, connection, stdout, stderr, eager)
         except BaseException:
             traceback.print_exc()
