@@ -41,12 +41,9 @@ class Wanted(NamedTuple):
     subject: Subject = Subject.VM_OR_GROUP
 
 
-EVERYTHING = Wanted()
-
-
 def about(record: PlanRecord, wanted: Wanted) -> bool:
     """Whether a plan moved, meant to move, or had to leave alone what is called so."""
-    return bool(steps_about(record, wanted)) or any(_names(part, wanted) for part in remaining(record))
+    return any(_names(part, wanted) for part in (*steps(record), *remaining(record)))
 
 
 def steps_about(record: PlanRecord, wanted: Wanted) -> tuple[int, ...]:
@@ -154,7 +151,7 @@ def plan_texts(
             yield from ((one.updated, plan_text(one, wanted, replaced.get(one.id))) for one in run)
 
 
-def plan_text(record: PlanRecord, wanted: Wanted = EVERYTHING, superseded_by: str | None = None) -> str:
+def plan_text(record: PlanRecord, wanted: Wanted, superseded_by: str | None) -> str:
     """A plan; of its steps those that concern what is called so, if anything is named."""
     lines = [
         f"{moment(record.updated)}  plan {record.id}, cluster {_cluster_name(record)}: {_summary(record)}"

@@ -275,12 +275,8 @@ def maintenance_options(
     back: Return,
     at_once: int = 1,
     host_seconds: float = HOST_SECONDS,
-    domains: tuple[Domain, ...] | None = None,
 ) -> MaintenanceOptions:
-    """With what is held back while these hosts are emptied.
-
-    `stopped` are ids of VMs that may be; `domains` replace those found.
-    """
+    """With what is held back while these hosts are emptied; `stopped` are ids of VMs that may be."""
     held = found.frozen_while_emptying
     return MaintenanceOptions(
         at_once=at_once,
@@ -290,7 +286,7 @@ def maintenance_options(
         frozen=found.holding.frozen if held is None else held(tuple(hosts)),
         refused=frozenset(found.holding.left_out),
         closed=found.options.closed,
-        domains=found.options.domains if domains is None else domains,
+        domains=found.options.domains,
     )
 
 

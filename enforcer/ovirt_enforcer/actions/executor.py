@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from ovirt_enforcer.actions.following import OF_VMS, Following, Transitions
+from ovirt_enforcer.actions.following import OF_VMS, Following
 from ovirt_enforcer.actions.recent_moves import digest
 from ovirt_enforcer.gates.admission import Admitted, AdmittedAction
 from ovirt_enforcer.settings import EnforcerSettings
@@ -115,8 +115,7 @@ class Executor:
         self._clock = clock
         self._still_leads = still_leads
         self._began = began
-        self._transitions = Transitions(store, ended)
-        self._following = Following(connection, self._transitions, settings, clock)
+        self._following = Following(connection, store, settings, clock, ended)
         self._dialogues: Dialogues[_Key] = Dialogues(patience_seconds=patience_seconds)
         #: Ids of intents whose requests are not answered yet.
         self._requested: set[int] = set()
@@ -124,7 +123,7 @@ class Executor:
 
     def observe(self, snapshot: Snapshot) -> None:
         """Learn the names of VMs and hosts."""
-        self._transitions.observe(snapshot)
+        self._following.observe(snapshot)
 
     def read_host(self, host: str) -> HostState | None:
         """Read a host now. Raises what `EngineConnection.get` raises."""
@@ -246,7 +245,7 @@ class Executor:
         rejected: Callable[[Rejection], tuple[Callable[..., Intent], Cause]],
     ) -> Dialogue[tuple[Intent, ...]]:
         """Send the request of intents, and record its answer; `rejected` says how a refusal is recorded."""
-        record, sent = self._transitions.record, False
+        record, sent = self._following.record, False
         self._requested.update(intent.id for intent in intents)
 
         def check() -> None:

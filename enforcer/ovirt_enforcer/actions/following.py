@@ -78,50 +78,6 @@ class Origins:
 _log = logging.getLogger(__name__)
 
 
-class Transitions:
-    """The transitions of intents, in the store and in the log."""
-
-    def __init__(self, store: Store, ended: Callable[[Intent], None]) -> None:
-        """`ended` is called with each migration whose end is known."""
-        self.store = store
-        self._ended = ended
-        #: For names alone.
-        self._latest = NO_STATE
-
-    def observe(self, snapshot: Snapshot) -> None:
-        """Learn the names of VMs and hosts."""
-        self._latest = snapshot
-
-    def record(
-        self, intents: Iterable[Intent], transition: Callable[..., Intent], *why: str | None
-    ) -> tuple[Intent, ...]:
-        """Record a transition of each intent; one that another process has made stands."""
-        recorded = []
-        for intent in intents:
-            try:
-                after = transition(intent.id, *why)
-            except ImpossibleTransition as overtaken:
-                self.warn(intent, str(overtaken))
-                continue
-            _log.info("%s: %s", self._title(after), ": ".join(filter(None, (after.state, after.reason))))
-            recorded.append(after)
-            if not after.open and after.kind is IntentKind.MIGRATE_VM:
-                self._ended(after)
-        return tuple(recorded)
-
-    def end(self, intent: Intent, transition: Callable[..., Intent], *why: str | None) -> Intent | None:
-        """Record the end of one migration; None where another process has done so."""
-        return next(iter(self.record((intent,), transition, *why)), None)
-
-    def warn(self, intent: Intent, text: str) -> None:
-        """Say of a migration what should not be."""
-        _log.warning("%s: %s", self._title(intent), text)
-
-    def _title(self, intent: Intent) -> str:
-        vm, host = vm_name(intent.vm, self._latest), host_name(intent.target, self._latest)
-        return f"{title(intent.kind, vm, host)} ({intent.correlation_id})"
-
-
 #: A VM is not believed to be gone, or a migration never to have begun, before this many looks say so.
 _LOOKS: Final = 2
 #: For so long after it was given up a migration may turn out to have begun nevertheless.
@@ -155,24 +111,62 @@ class _Noted:
 
 
 class Following:
-    """Finds out how migrations ended, whether after a poll or after a restart."""
+    """Finds out how migrations ended, after a poll or after a restart, and records all transitions."""
 
     def __init__(
         self,
         connection: EngineConnection,
-        transitions: Transitions,
+        store: Store,
         settings: EnforcerSettings,
         clock: Callable[[], float],
+        ended: Callable[[Intent], None],
     ) -> None:
-        """`clock` gives seconds that only grow."""
+        """`clock` gives seconds that only grow; `ended` is called with each migration whose end is known."""
         self._connection = connection
-        self._transitions = transitions
-        self._store = transitions.store
+        self._store = store
+        self._report_end = ended
+        #: For names alone.
+        self._latest = NO_STATE
         self._settings = settings
         self._clock = clock
         self._noted: dict[int, _Noted] = {}
         #: Migrations that were given up without a trace, with where the VM was when that was asked again.
         self._reconsidered: dict[int, tuple[str | None, str]] = {}
+
+    def observe(self, snapshot: Snapshot) -> None:
+        """Learn the names of VMs and hosts."""
+        self._latest = snapshot
+
+    def record(
+        self, intents: Iterable[Intent], transition: Callable[..., Intent], *why: str | None
+    ) -> tuple[Intent, ...]:
+        """Record a transition of each intent; one that another process has made stands."""
+        recorded = []
+        for intent in intents:
+            try:
+                after = transition(intent.id, *why)
+            except ImpossibleTransition as overtaken:
+                self._warn(intent, str(overtaken))
+                continue
+            _log.info("%s: %s", self._title(after), ": ".join(filter(None, (after.state, after.reason))))
+            recorded.append(after)
+            if not after.open and after.kind is IntentKind.MIGRATE_VM:
+                self._report_end(after)
+        return tuple(recorded)
+
+    def _record_end(
+        self, intent: Intent, transition: Callable[..., Intent], *why: str | None
+    ) -> Intent | None:
+        """Record the end of one migration; None where another process has done so."""
+        return next(iter(self.record((intent,), transition, *why)), None)
+
+    def _warn(self, intent: Intent, text: str) -> None:
+        """Say of a migration what should not be."""
+        _log.warning("%s: %s", self._title(intent), text)
+
+    def _title(self, intent: Intent) -> str:
+        vm, host = vm_name(intent.vm, self._latest), host_name(intent.target, self._latest)
+        return f"{title(intent.kind, vm, host)} ({intent.correlation_id})"
 
     def keep_only(self, open_intents: Collection[Intent]) -> None:
         """Forget what was seen of other migrations: they have ended."""
@@ -197,16 +191,16 @@ class Following:
         noted.blanks = 0
         watch = noted.watch = before.step(seen, now)
         if watch.progress is Progress.ARRIVED:
-            return self._transitions.end(intent, self._store.finish)
+            return self._record_end(intent, self._store.finish)
         if watch.progress is Progress.ELSEWHERE and self._settings.target == "engine":
             chosen = intent.target if seen is None or seen.host is None else seen.host
-            return self._transitions.end(intent, lambda known: self._store.finish(known, chosen))
+            return self._record_end(intent, lambda known: self._store.finish(known, chosen))
         if watch.ended:
             said = yield partial(_event_text, self._connection, intent, events.FAILED)
-            return self._transitions.end(intent, self._store.fail, said or _ENDS[watch.progress])
+            return self._record_end(intent, self._store.fail, said or _ENDS[watch.progress])
         if now - watch.accepted_at > self._settings.migration_timeout_seconds and not noted.late:
             noted.late = True
-            self._transitions.warn(intent, "it takes long; what waits for it goes on when it ends")
+            self._warn(intent, "it takes long; what waits for it goes on when it ends")
         return None
 
     def reconsider(
@@ -236,13 +230,13 @@ class Following:
             if intent.age_seconds < self._settings.settle_seconds:
                 return None
             why = ("it had no effect", None) if accepted else (intent.error, Cause.NO_TRACE)
-            return self._transitions.end(intent, self._store.fail, *why)
+            return self._record_end(intent, self._store.fail, *why)
         if not accepted:
-            self._transitions.end(intent, self._store.accept)
+            self._record_end(intent, self._store.accept)
         if progress is HostProgress.DONE:
-            return self._transitions.end(intent, self._store.finish)
+            return self._record_end(intent, self._store.finish)
         if progress is HostProgress.FAILED:
-            return self._transitions.end(intent, self._store.fail, f"the host is {status}")
+            return self._record_end(intent, self._store.fail, f"the host is {status}")
         return None
 
     def _action_progress(self, intent: Intent) -> Dialogue[tuple[HostProgress, str]]:
@@ -264,7 +258,7 @@ class Following:
         """Whether the engine's events show that it began what we do not know to be accepted."""
         began: str | None = yield partial(_event_text, self._connection, intent, events.STARTED)
         if began is not None:
-            self._transitions.record((intent,), self._store.accept)
+            self.record((intent,), self._store.accept)
         return began is not None
 
     def _unconfirmed(self, intent: Intent, noted: _Noted) -> Dialogue[Intent | None]:
@@ -280,7 +274,7 @@ class Following:
             noted.blanks = 0
             return None
         if not refused and seen is not None and seen.host == intent.target:
-            self._transitions.record((intent,), self._store.accept)
+            self.record((intent,), self._store.accept)
             return None
         if not refused and waited < self._settings.migration_timeout_seconds:
             # It may begin any moment.
@@ -291,7 +285,7 @@ class Following:
         if not noted.is_sure():
             return None
         why = (intent.error, intent.cause) if refused else (yield from self._why_not_begun(intent, seen))
-        return self._transitions.end(intent, self._store.fail, *why)
+        return self._record_end(intent, self._store.fail, *why)
 
     def _why_not_begun(self, intent: Intent, seen: VmState | None) -> Dialogue[_Why]:
         """As a refusal, where the engine's events say so; else what happened to the VM, or no trace."""

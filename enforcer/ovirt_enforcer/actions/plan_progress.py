@@ -128,7 +128,7 @@ class UnderWay:
     def ready(self) -> Iterator[int]:
         """The steps that may begin now, the most urgent first."""
         for place, step in enumerate(self.plan.steps):
-            if place in self._ahead and self.done.issuperset(step.after):
+            if place in self.ahead and self.done.issuperset(step.after):
                 yield place
 
     @property
@@ -139,7 +139,7 @@ class UnderWay:
     @property
     def over(self) -> bool:
         """Whether nothing is left to be done or seen."""
-        return not (self._ahead or self.running or self.unproven)
+        return not (self.ahead or self.running or self.unproven)
 
     def begin(self, place: int) -> None:
         self.running[place] = {*self.plan.steps[place].vms}
@@ -186,7 +186,7 @@ class UnderWay:
 
         The others start where VMs are, and repair what they say. Each is checked again when it is taken.
         """
-        ahead = frozenset(self._ahead)
+        ahead = frozenset(self.ahead)
         kept = fitting_steps(self.plan, ahead, self.given_up, projection, frozen)
         self.given_up |= ahead - kept
         return ahead - kept
@@ -197,7 +197,8 @@ class UnderWay:
         return frozenset(vm for step in self.plan.steps for vm in step.vms)
 
     @property
-    def _ahead(self) -> set[int]:
+    def ahead(self) -> set[int]:
+        """The places of the steps that have not begun and are not given up."""
         return set(range(len(self.plan.steps))) - self.done - self.running.keys() - self.given_up
 
     def _give_up(self, place: int) -> None:
@@ -212,5 +213,5 @@ class UnderWay:
         groups = {*self.plan.steps[place].repairs}
         return not any(
             earlier < place and not groups.isdisjoint(self.plan.steps[earlier].groups)
-            for earlier in (*self._ahead, *self.running)
+            for earlier in (*self.ahead, *self.running)
         )

@@ -21,7 +21,7 @@ from ovirt_enforcer.orders import (
     in_order_of_plan,
     run_meant,
 )
-from ovirt_enforcer.plans import HOST_SECONDS, failure_domains, maintenance_options, maintenance_planned
+from ovirt_enforcer.plans import HOST_SECONDS, maintenance_options, maintenance_planned
 from ovirt_placement import config as configuration
 from ovirt_placement import inventory
 from ovirt_placement.answers.document import DRY_RUN, find
@@ -102,9 +102,6 @@ def _plan(args: argparse.Namespace) -> int:
     found = asked(args)
     named = _hosts(args, found.snapshot)
     hosts = {one.cluster: [host.id for host in named if host.cluster == one.cluster] for one in named}
-    domains = None
-    if args.state is not None and args.config is not None:
-        domains = failure_domains(configuration.load(args.config).ha, found.snapshot) or ()
     options = maintenance_options(
         found,
         [host.id for host in named],
@@ -112,7 +109,6 @@ def _plan(args: argparse.Namespace) -> int:
         back=args.back,
         at_once=args.at_once,
         host_seconds=args.host_time,
-        domains=domains,
     )
     ends = time.monotonic() + (args.deadline or _PLAN_SECONDS)
     records = []

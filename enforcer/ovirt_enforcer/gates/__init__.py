@@ -1,1 +1,1 @@
-"""The gates that every migration passes: one file a gate, listed in `catalogue`, asked by `admission`."""
+"""The gates that every migration passes: listed, and asked in order, in `admission`."""

@@ -194,18 +194,18 @@ class ClusterWork:
     def _obey(self, reading: Reading) -> bool:
         """Take up a plan that a user had applied, unless the cluster has changed beneath it."""
         order = self._parts.orders.applied_plan(self._cluster)
-        if order is None or (order.plan.id, order.set_at) in self._void:
+        if order is None or (order.under_way.plan.id, order.set_at) in self._void:
             return False
-        title = f"{self.retry_state.name}: plan {order.plan.id}, applied by {order.set_by}"
-        taken = order.done | order.running.keys()
-        ahead = tuple(step for place, step in enumerate(order.plan.steps) if place not in taken)
-        why = misfit(reading.projection.snapshot, replace(order.plan, steps=ahead))
+        plan, projection = order.under_way.plan, reading.projection.snapshot
+        title = f"{self.retry_state.name}: plan {plan.id}, applied by {order.set_by}"
+        ahead = tuple(plan.steps[place] for place in sorted(order.under_way.ahead))
+        why = misfit(projection, replace(plan, steps=ahead))
         if why is not None:
-            self._void.add((order.plan.id, order.set_at))
-            _log.warning("%s, is not carried out: %s", title, misfit_text(why, reading.projection.snapshot))
+            self._void.add((plan.id, order.set_at))
+            _log.warning("%s, is not carried out: %s", title, misfit_text(why, projection))
             return False
         self.retry_state.say(f"{title}, is carried out")
-        self._under_way = UnderWay(order.plan, {*order.done}, ordered=True, running={**order.running})
+        self._under_way = order.under_way
         return True
 
     def _accept(self, reading: Reading) -> bool:

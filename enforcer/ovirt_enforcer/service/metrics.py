@@ -6,13 +6,13 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Set
+from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
 
 import msgspec
 
 from ovirt_enforcer.service.leader import Leader
-from ovirt_enforcer.settings import Mode
 from ovirt_enforcer.watchers.verdict import ReservationState, ReservationVerdict
 from ovirt_placement.engine.connection.client import EngineAway
 from ovirt_placement.inventory import NoSnapshot
@@ -49,8 +49,8 @@ class EnforcerMetrics(Instruments):
         self.closed = self.counter(
             "gate_closures", "Steps and clusters that had to wait, by the closed gate", "gate"
         )
-        self._predicted = self.counter("repairs_predicted", "Violated rules that ended steps were to repair")
-        self._achieved = self.counter(
+        self.predicted = self.counter("repairs_predicted", "Violated rules that ended steps were to repair")
+        self.achieved = self.counter(
             "repairs_achieved", "Violated rules of ended steps that are satisfied since"
         )
         self.migration_seconds = self.histogram(
@@ -75,23 +75,13 @@ class EnforcerMetrics(Instruments):
         self.unmatched_names = self.gauge(
             "unmatched_names", "Names of the configuration, rules, keys and policies that match nothing"
         )
-        self._mode = self.gauge("mode", "1 for the mode that is configured, 0 for the others", "mode")
-        self._leader = self.gauge("leader", "1 while this process leads, 0 while it watches who does")
-        self._epoch = self.gauge("lease_epoch", "The epoch in which this process leads; 0 while it does not")
+        self.mode = self.gauge("mode", "1 for the mode that is configured, 0 for the others", "mode")
+        self.leader = self.gauge("leader", "1 while this process leads, 0 while it watches who does")
+        self.epoch = self.gauge("lease_epoch", "The epoch in which this process leads; 0 while it does not")
 
     def notified(self, channel: str, result: str) -> None:
         """Count what became of something that was to be reported."""
         self.notifications.labels(channel, result).inc()
-
-    def configured(self, mode: Mode) -> None:
-        """Show the mode that applies where a cluster or group has none of its own."""
-        for one in Mode:
-            self._mode.labels(one.value).set(one is mode)
-
-    def leading(self, epoch: int) -> None:
-        """Report that this process leads in an epoch, or with 0 that it does not."""
-        self._leader.set(epoch > 0)
-        self._epoch.set(epoch)
 
     def read(self, began: float) -> None:
         """Report that a snapshot is known whose reading began then, by the clock."""
@@ -103,11 +93,6 @@ class EnforcerMetrics(Instruments):
         self.migrations.labels(result or intent.state.value).inc()
         if intent.state is IntentState.DONE:
             self.migration_seconds.observe(max(0.0, intent.updated - intent.created))
-
-    def gained(self, predicted: int, achieved: int) -> None:
-        """Count the rules that a step was to repair, and those that are satisfied now that it has ended."""
-        self._predicted.inc(predicted)
-        self._achieved.inc(achieved)
 
     def looked_at(self, name: str, violations: Iterable[Violation]) -> None:
         """Count the rules that a cluster of this name breaks."""
@@ -222,33 +207,30 @@ class Sampler:
 
     def looked_at(self, cluster: str, name: str, violations: Iterable[Violation]) -> None:
         """Take the rules that a cluster violates. Raises what stores raise."""
-        hard = [violation.hard for violation in violations]
-        badness = hard.count(True), hard.count(False)
-        if self._is_due("rules", cluster, badness):
-            self._store.record_violations(cluster, name, hard=badness[0], soft=badness[1])
-            self._note("rules", cluster, badness)
+        hardness = [violation.hard for violation in violations]
+        hard, soft = hardness.count(True), hardness.count(False)
+        record = partial(self._store.record_violations, cluster, name, hard=hard, soft=soft)
+        self._write("rules", cluster, (hard, soft), record)
 
     def judged(self, verdicts: Iterable[ReservationVerdict]) -> None:
         """Take verdicts on HA reservations, those that say something. Raises what stores raise."""
         for one in verdicts:
-            if one.state not in (ReservationState.SAFE, ReservationState.UNSAFE):
-                continue
-            badness = one.failures - one.failures_survived, one.vms_without_home
-            if self._is_due("ha", one.cluster, badness):
-                self._store.record_reservation(
+            if one.state in (ReservationState.SAFE, ReservationState.UNSAFE):
+                record = partial(
+                    self._store.record_reservation,
                     one.cluster,
                     one.name,
                     failures=one.failures,
                     survived=one.failures_survived,
                     not_restarted=one.vms_without_home,
                 )
-                self._note("ha", one.cluster, badness)
+                badness = one.failures - one.failures_survived, one.vms_without_home
+                self._write("ha", one.cluster, badness, record)
 
-    def _is_due(self, what: str, cluster: str, badness: _Badness) -> bool:
+    def _write(self, what: str, cluster: str, badness: _Badness, record: Callable[[], None]) -> None:
+        """Record it if it is worse than what was written last, or that is old or of another epoch."""
         before, epoch, at = self._written.get((what, cluster), ((), 0, -math.inf))
-        if epoch != self._epoch() or self._clock() - at >= _AGAIN_SECONDS:
-            return True
-        return any(now > then for now, then in zip(badness, before, strict=True))
-
-    def _note(self, what: str, cluster: str, badness: _Badness) -> None:
-        self._written[what, cluster] = badness, self._epoch(), self._clock()
+        old = epoch != self._epoch() or self._clock() - at >= _AGAIN_SECONDS
+        if old or any(now > then for now, then in zip(badness, before, strict=True)):
+            record()
+            self._written[what, cluster] = badness, self._epoch(), self._clock()

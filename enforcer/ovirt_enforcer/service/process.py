@@ -31,7 +31,7 @@ from ovirt_enforcer.service.metrics import EnforcerMetrics, HaMetrics, Health, S
 from ovirt_enforcer.service.reading import CycleLog, Orders, Parts
 from ovirt_enforcer.service.recording import Recorder, SettingsLog, log_user_actions
 from ovirt_enforcer.service.triggers import Changes, StateReading
-from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_enforcer.watchers.engine_watch import DrainWatch, MembershipRecorder, NameWatch, UnitWatch
 from ovirt_enforcer.watchers.ha_watch import Announcements, HaMonitor, WatchLimits
 from ovirt_enforcer.watchers.key_recorder import KeyRecorder
@@ -129,7 +129,8 @@ class Service:
         self._planners = PlannerProcesses()
         self._changes = Changes(config, connection, settings.events_seconds, lambda: self._daemon.leads)
         metrics = EnforcerMetrics(engine=config.engine.label)
-        metrics.configured(settings.mode)
+        for mode in Mode:
+            metrics.mode.labels(mode.value).set(mode is settings.mode)
         clock, interval = boot_clock, settings.interval_seconds
 
         def epoch() -> int:

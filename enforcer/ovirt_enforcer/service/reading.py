@@ -8,11 +8,11 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 from ovirt_enforcer.actions.executor import Executor
 from ovirt_enforcer.actions.following import Origins
-from ovirt_enforcer.actions.plan_progress import Projection, projected
+from ovirt_enforcer.actions.plan_progress import Projection, UnderWay, projected
 from ovirt_enforcer.actions.recent_moves import Backoff, Restless
 from ovirt_enforcer.gates.admission import Memory
 from ovirt_enforcer.gates.gate import HOUR_SECONDS, Held
@@ -59,17 +59,13 @@ class Parts:
     maintenance: MaintenanceRuns
 
 
-@dataclass(frozen=True, slots=True)
-class AppliedPlan:
-    """A plan to be carried out on a person's word."""
+class AppliedPlan(NamedTuple):
+    """A plan that is carried out on a person's word, as far as that has come."""
 
-    plan: Plan
+    under_way: UnderWay
     set_by: str
     #: When, in seconds since the epoch: the same plan may be applied again.
     set_at: float
-    #: Places of the steps, from 0, that were taken already, and of those under way, with the VMs that move.
-    done: frozenset[int]
-    running: Mapping[int, set[str]]
 
 
 class Orders:
@@ -105,10 +101,10 @@ def _order(record: PlanRecord, set_by: str, set_at: float) -> AppliedPlan | None
     for one in since:
         if one.step and one.state is not IntentState.DONE:
             running.setdefault(one.step - 1, set()).add(one.vm)
-    done = frozenset(one.step - 1 for one in since if one.step and one.step - 1 not in running)
+    done = {one.step - 1 for one in since if one.step and one.step - 1 not in running}
     if done.issuperset(range(len(plan.steps))):
         return None
-    return AppliedPlan(plan, set_by, set_at, done, running)
+    return AppliedPlan(UnderWay(plan, done, ordered=True, running=running), set_by, set_at)
 
 
 @dataclass(frozen=True, kw_only=True)

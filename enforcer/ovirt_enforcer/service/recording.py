@@ -195,7 +195,8 @@ class Recorder:
 
     def leading(self, epoch: int) -> None:
         """Report that this process leads in an epoch, or with 0 that it does not any more."""
-        self._metrics.leading(epoch)
+        self._metrics.leader.set(epoch > 0)
+        self._metrics.epoch.set(epoch)
         audit("leader", f"leads in epoch {epoch}" if epoch else "leads no more", epoch=epoch)
         if epoch:
             self._notifications.report(NoticeKind.LEADER_CHANGED, leader=self._name, epoch=str(epoch))
@@ -227,7 +228,8 @@ class Recorder:
         )
         gain = sum(rule.holds for rule in rules) if step.done else 0
         self._store.record_outcome((one.correlation_id for one in step.migrations), StepOutcome(gain, rules))
-        self._metrics.gained(len(rules), gain)
+        self._metrics.predicted.inc(len(rules))
+        self._metrics.achieved.inc(gain)
         states = ", ".join(f"{rule.name} is {'satisfied' if rule.holds else 'violated'}" for rule in rules)
         sentence = f"step {step.step} of plan {step.plan} has ended: {states or 'it was to repair no rule'}"
         audit(

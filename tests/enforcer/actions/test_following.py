@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ovirt_enforcer.actions.following import Following, Transitions
+from ovirt_enforcer.actions.following import Following
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.writing.migration import VmState
@@ -69,8 +69,8 @@ class Looks:
 
     def __init__(self, state: IntentState) -> None:
         self.shelf, self.clock = Shelf(state), Clock(1000.0)
-        transitions = Transitions(cast("Store", self.shelf), lambda intent: None)
-        self._following = Following(cast("EngineConnection", None), transitions, SETTINGS, self.clock)
+        connection, store = cast("EngineConnection", None), cast("Store", self.shelf)
+        self._following = Following(connection, store, SETTINGS, self.clock, lambda intent: None)
 
     def look(self, shown: str) -> Intent | None:
         """The intent, if it has ended."""
