@@ -27,8 +27,7 @@ from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.maintenance.data import MaintenanceOptions
 from ovirt_placement.planning.maintenance.planner import plan_maintenance
 from ovirt_placement.planning.make_room import make_room
-from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
-from ovirt_placement.planning.plan import Plan, Remaining
+from ovirt_placement.planning.plan import Obstacle, ObstacleKind, Plan, Remaining
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from ovirt_placement.rules.failover.units import Domain

@@ -10,8 +10,7 @@ from ovirt_placement.answers.conflicts import conflicts
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
 from ovirt_placement.planning.legality import legal
-from ovirt_placement.planning.obstacles import ObstacleKind
-from ovirt_placement.planning.plan import Step
+from ovirt_placement.planning.plan import ObstacleKind, Step
 from ovirt_placement.planning.planner import make_plan
 from tests.builders import APART, CLUSTER, TOGETHER, cluster, group, host, needed_mb, rule, snapshot, vm
 from tests.cases.asking import Ask

@@ -96,12 +96,9 @@ class Candidates:
 
     def moves(self, losses: Sequence[Loss]) -> Iterator[Move]:
         """The most promising first, each once."""
-        found = self._every() if self.all else self._helpful(losses)
-        return iter(dict.fromkeys(found))
-
-    def _every(self) -> Iterator[Move]:
-        for vm in sorted(self._placement.problem.memory_mb):
-            yield from self._to(vm, self._placement.problem.hosts)
+        problem = self._placement.problem
+        every = (move for vm in sorted(problem.memory_mb) for move in self._to(vm, problem.hosts))
+        return iter(dict.fromkeys(every if self.all else self._helpful(losses)))
 
     def _helpful(self, losses: Sequence[Loss]) -> Iterator[Move]:
         """For the failures with the most VMs without a home.
@@ -213,10 +210,8 @@ class Search:
         """A lower bound of the migrations of the whole way, in a small cluster; elsewhere a guess."""
         unplaced = state.judged.unplaced
         ahead = min(1, unplaced) if self._candidates.all else unplaced
-        return state.migrations + ahead, unplaced, self._moved_mb(state)
-
-    def _moved_mb(self, state: _State) -> int:
-        return sum(self._problem.memory_mb[vm] for vm, _ in state.places)
+        moved_mb = sum(self._problem.memory_mb[vm] for vm, _ in state.places)
+        return state.migrations + ahead, unplaced, moved_mb
 
     def _next(self, state: _State, deadline: Deadline) -> list[_State]:
         """The states that one move leads to; in a large cluster only as far as one of them is better."""
@@ -234,7 +229,7 @@ class Search:
 
     def _after(self, state: _State, move: Move) -> _State | None:
         """The state after a move, unless it is known already, or a rule fares worse in it."""
-        placement, before = self._placement, [(vm, self._placement.where(vm)) for vm in move.vms]
+        placement, before = self._placement, {vm: self._placement.where(vm) for vm in move.vms}
         migrations = state.migrations + len(move.vms)
         placement.move(move.vms, move.host)
         places = frozenset(placement.moved.items())
@@ -244,8 +239,7 @@ class Search:
             if not judged.unknown:
                 self._known[places] = migrations
                 new = _State(places, (*state.moves, move), migrations, judged)
-        for vm, host in before:
-            placement.move((vm,), host)
+        placement.put(before)
         return new
 
     def _judge(self, places: _Places) -> Failing:
@@ -271,9 +265,7 @@ class Search:
         return self._placement.faults(goal) <= self._start.faults(goal)
 
     def _place(self, places: _Places) -> None:
-        wanted = dict(places)
-        for vm in [*self._placement.moved, *wanted]:
-            self._placement.move((vm,), wanted.get(vm, self._problem.where[vm]))
+        self._placement.put({vm: self._problem.where[vm] for vm in self._placement.moved} | dict(places))
 
     def _found(self, state: _State, deadline: Deadline, *, proven: bool) -> Found:
         """Moves are left out that nothing is lost without."""

@@ -220,7 +220,7 @@ class _Search:
     ) -> None:
         placement, problem = self._placement, self._problem
         migrations = self._migrations[state] + len(move.vms)
-        before = [(vm, placement.where(vm)) for vm in move.vms]
+        before = {vm: placement.where(vm) for vm in move.vms}
         placement.move(move.vms, move.host)
         reached = frozenset(placement.moved.items())
         nearest = self._start_options.nearest(placement)
@@ -229,8 +229,7 @@ class _Search:
             self._came_by[reached] = (state, move)
             moved_mb = sum(problem.memory_mb[vm] for vm, _ in reached)
             heappush(queue, (migrations + nearest[0][0], placement.violations(), moved_mb, serial, reached))
-        for vm, host in before:
-            placement.move((vm,), host)
+        placement.put(before)
 
     def _opening(self, moves: Sequence[Move], hosts: Sequence[str]) -> str | None:
         """Of hosts that nothing more must leave, the first that all rules let the VM start on."""
@@ -254,9 +253,7 @@ class _Search:
         return moves[::-1]
 
     def _place(self, state: _State) -> None:
-        wanted = dict(state)
-        for vm in [*self._placement.moved, *wanted]:
-            self._placement.move((vm,), wanted.get(vm, self._problem.where[vm]))
+        self._placement.put({vm: self._problem.where[vm] for vm in self._placement.moved} | dict(state))
 
     # -- what may help
 

@@ -9,9 +9,8 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.deadline import NEVER, Deadline
-from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
 from ovirt_placement.planning.ordering.sequence import sequence
-from ovirt_placement.planning.plan import Plan, Step, StepPurpose
+from ovirt_placement.planning.plan import Obstacle, ObstacleKind, Plan, Step, StepPurpose
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
 from ovirt_placement.planning.unrepaired import End, remains
 from ovirt_placement.planning.verification import certify, refusal
@@ -53,7 +52,8 @@ def plan_back(
     do, too, with that as the reason, and those that were moved since.
     """
     kept = {one.vm: why for one in moved if (why := _why_kept(snapshot, cluster, one, frozen)) is not None}
-    homes = {one.vm: one.source for one in moved if one.vm not in kept and not _is_home(snapshot, one)}
+    away = (one for one in moved if one.vm not in kept and snapshot.vm_by_id[one.vm].host != one.source)
+    homes = {one.vm: one.source for one in away}
     while violated := _newly_violated(snapshot, cluster, homes):
         for vm in [vm for vm in homes if vm in violated]:
             kept[vm] = violated[vm]
@@ -109,10 +109,6 @@ def _why_kept(snapshot: Snapshot, cluster: str, moved: Moved, frozen: Mapping[st
         return Obstacle(ObstacleKind.STAYS, (vm.id,), words=frozen[moved.vm])
     why = why_immovable(snapshot, vm)
     return None if why is None else Obstacle(ObstacleKind.STAYS, (vm.id,), reasons=(why,))
-
-
-def _is_home(snapshot: Snapshot, moved: Moved) -> bool:
-    return snapshot.vm_by_id[moved.vm].host == moved.source
 
 
 def _newly_violated(snapshot: Snapshot, cluster: str, homes: Mapping[str, str]) -> dict[str, Obstacle]:

@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ovirt_placement.model import Host, Snapshot
 from ovirt_placement.planning.assignment.catalogue import OPTIMAL_IS_THERE
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.explain.elements import Element, ElementKind
 from ovirt_placement.planning.legality import vetoes
-from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
-from ovirt_placement.planning.plan import Remaining
+from ovirt_placement.planning.plan import Obstacle, ObstacleKind, Remaining
 from ovirt_placement.planning.problem.problem import Goal, Problem
 from ovirt_placement.planning.reservation import Harm
 from ovirt_placement.rules.listed import ENGINES_OWN
 from ovirt_placement.rules.memory import required_mb
 from ovirt_placement.rules.placement import SnapshotPlacement, why_immovable
 from ovirt_placement.rules.verdict import Reason, ReasonKind
+
+if TYPE_CHECKING:
+    from ovirt_placement.planning.explain.core import Element
 
 NOT_UP: Final = ReasonKind("host_not_up", "the host is {status}", veto=True)
 
@@ -242,8 +243,8 @@ def _obstacle(end: End, goal: Goal, element: Element) -> Obstacle:
         asks = element.goal.constraint.asks
         return Obstacle(ObstacleKind.RULE, shared, groups=element.ids, asks=asks)
     first = element.ids[0]
-    if element.kind is ElementKind.STAYS:
+    if element.kind is ObstacleKind.STAYS:
         return end.stays(first) or Obstacle(ObstacleKind.STAYS, (first,))
-    if element.kind is ElementKind.TARGETS:
+    if element.kind is ObstacleKind.TARGETS:
         return Obstacle(ObstacleKind.TARGETS, (first,), tuple(sorted(end.problem.targets[first])))
     return Obstacle(ObstacleKind.MEMORY, hosts=(first,), available=end.problem.free_mb[first])

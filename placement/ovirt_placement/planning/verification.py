@@ -13,9 +13,8 @@ from ovirt_placement.lookups.index import share
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.legality import filters_of, legal, vetoes
-from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
 from ovirt_placement.planning.ordering.dependencies import waits
-from ovirt_placement.planning.plan import Plan, RefusedStep, Step, StepPurpose
+from ovirt_placement.planning.plan import Obstacle, ObstacleKind, Plan, RefusedStep, Step, StepPurpose
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.rules.failover.restart_check import part_of

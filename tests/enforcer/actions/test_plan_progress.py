@@ -14,8 +14,7 @@ from ovirt_enforcer.plans import with_held_back
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.assignment import catalogue
 from ovirt_placement.planning.assignment.catalogue import StrategyName
-from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
-from ovirt_placement.planning.plan import Plan, Step
+from ovirt_placement.planning.plan import Obstacle, ObstacleKind, Plan, Step
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from ovirt_placement.store.enforcer.intents import IntentState

@@ -14,8 +14,7 @@ from ovirt_placement.planning.assignment import catalogue
 from ovirt_placement.planning.assignment.catalogue import StrategyName
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.legality import legal
-from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
-from ovirt_placement.planning.plan import Plan
+from ovirt_placement.planning.plan import Obstacle, ObstacleKind, Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
 from ovirt_placement.planning.unrepaired import End, remains

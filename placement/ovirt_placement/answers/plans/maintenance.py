@@ -14,8 +14,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.record import Record
 from ovirt_placement.planning.maintenance.data import MaintenancePlan, Relaxation, Round
-from ovirt_placement.planning.obstacles import ObstacleKind
-from ovirt_placement.planning.plan import Step
+from ovirt_placement.planning.plan import ObstacleKind, Step
 
 
 # -- A migration that a change would cost: as data and as a line.

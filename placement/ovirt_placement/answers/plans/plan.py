@@ -19,8 +19,16 @@ from ovirt_placement.model.names import (
     vm_name,
 )
 from ovirt_placement.model.record import Record
-from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
-from ovirt_placement.planning.plan import Plan, RefusedStep, Remaining, Reservation, Step, StepPurpose
+from ovirt_placement.planning.plan import (
+    Obstacle,
+    ObstacleKind,
+    Plan,
+    RefusedStep,
+    Remaining,
+    Reservation,
+    Step,
+    StepPurpose,
+)
 from ovirt_placement.planning.verification import Misfit
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.verdict import Reason, sentence

@@ -14,6 +14,7 @@ from ovirt_placement.planning.assignment.proposals import Proposal, Proposals
 from ovirt_placement.planning.assignment.spread import spread
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.lower_bound import bound, fixed
+from ovirt_placement.planning.ordering.detours import direct_moves
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Goal, Problem
 from ovirt_placement.planning.problem.score import score
@@ -22,26 +23,10 @@ from ovirt_placement.planning.problem.score import score
 def detours(assignment: Assignment, mark: int, moves: Mapping[str, str]) -> int:
     """How many of the moves no plain order makes legal, from how things stood at the mark."""
     with assignment.as_at(mark):
-        waiting = dict(moves)
-        progress = True
-        while waiting and progress:
-            progress = False
-            for vm, host in moves.items():
-                if vm in waiting and (going := _goes(assignment, vm, host, waiting)):
-                    assignment.move(going, host)
-                    for one in going:
-                        del waiting[one]
-                    progress = True
-    return len(waiting)
-
-
-def _goes(assignment: Assignment, vm: str, host: str, waiting: Mapping[str, str]) -> tuple[str, ...]:
-    """The VMs that may go to the host with this one now: none, it alone, or its closure."""
-    if assignment.placement.legal(vm, host):
-        return (vm,)
-    vms = assignment.placement.closure(vm)
-    bound = len(vms) > 1 and all(waiting.get(one) == host for one in vms)
-    return vms if bound and assignment.placement.legal_closure(vms, host) else ()
+        before = {vm: assignment.where(vm) for vm in moves}
+        legal = direct_moves(assignment.placement, moves)
+        assignment.placement.put(before)
+    return len(moves) - sum(len(move.vms) for move in legal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,8 +345,7 @@ class Greedy:
         *others, best = deque(ends, maxlen=MOST_OTHERS + 1)
         where = spread(problem, best, deadline)
         placement = ProblemPlacement(problem)
-        for vm, host in where.items():
-            placement.move((vm,), host)
+        placement.put(where)
         return StrategyChoice(where, score(placement), bound(problem), others=tuple(reversed(others)))
 
 

@@ -71,8 +71,10 @@ class _Spreading:
         """Move a block to a better host; whether there was one."""
         assignment = self._assignment
         here = assignment.where(block[0])
-        if any(assignment.where(vm) != here for vm in block) or not self._may_go_on(block):
+        if any(assignment.where(vm) != here for vm in block):
             return False
+        if not all(vm in assignment.placement.moved for vm in block):
+            return False  # one of them would move that has not
         host = self._best(block, here)
         if host == here:
             return False
@@ -153,7 +155,3 @@ class _Spreading:
             and (goal.wanted or goal.satisfied)
             and not self._assignment.placement.violated(goal)
         ]
-
-    def _may_go_on(self, block: Block) -> bool:
-        """Not where one of them has not moved: it would, then."""
-        return all(vm in self._assignment.placement.moved for vm in block)

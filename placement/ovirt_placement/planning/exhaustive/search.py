@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 import numpy as np
 
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.exhaustive.space import At, Flags, Numbers, Placements, Space, Value, Values
+from ovirt_placement.planning.exhaustive.space import Flags, Numbers, Placements, Space, Value, Values
 from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Goal, Move, Problem
@@ -87,7 +87,7 @@ class Moves:
         """Asks the constraint alone, as the filter does: each VM as though those before it were there."""
         found = legal.copy()
         for place in np.flatnonzero(legal):
-            there: Placement = At(self._space, int(placements.states[place]))
+            there: Placement = self._space.at(int(placements.states[place]))
             others = (where for vm in goal.vms if vm not in vms for where in there.destinations(vm))
             if len(vms) > 1 and isinstance(goal.form, OnePlace) and goal.form.takes_whole(host, others):
                 continue
@@ -269,8 +269,7 @@ class _Search:
 
     def _fullest(self, end: int) -> int:
         placement = ProblemPlacement(self._problem)
-        for vm, host in self._space.where(end).items():
-            placement.move((vm,), host)
+        placement.put(self._space.where(end))
         return score(placement).fullest
 
     def _path(self, state: int) -> tuple[Move, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from itertools import combinations
 from math import prod
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts
+from ovirt_placement.planning.problem.placement import MovedPlacement
 from ovirt_placement.planning.problem.problem import Goal, Problem
 from ovirt_placement.rules.constraints import AtMost
 
@@ -48,9 +49,13 @@ class Space:
     def placements(self, states: Numbers) -> Placements:
         return Placements(self, states)
 
-    def where(self, state: int) -> Mapping[str, str]:
+    def where(self, state: int) -> dict[str, str]:
         """The hosts of the VMs that can move."""
         return {vm: its[state // self.strides[vm] % len(its)] for vm, its in self.hosts.items()}
+
+    def at(self, state: int) -> MovedPlacement:
+        """One placement, as constraints ask for it."""
+        return MovedPlacement(self.problem, self.where(state))
 
     def digits(self, vm: str, states: Numbers) -> Numbers:
         return states // self.strides[vm] % len(self.hosts[vm])
@@ -126,8 +131,15 @@ class Placements:
     def violated(self, goal: Goal) -> Flags:
         known = self._violated.get(goal.number)
         if known is None:
-            known = self._violated[goal.number] = self._violates(goal)
+            known = self._violated[goal.number] = (
+                self.excess(goal) > 0 if goal.limit is None else self._above(goal, goal.limit)
+            )
         return known
+
+    def _above(self, goal: Goal, limit: AtMost) -> Flags:
+        places = dict.fromkeys(map(limit.place, self.space.number_of))
+        above = [self.load(limit, goal.vms, place, arriving=False) > limit.most for place in places]
+        return np.asarray(np.logical_or.reduce(above), dtype=np.bool_)
 
     def pairs(self, goal: Goal) -> Numbers:
         """How many pairs of a goal's VMs share a host."""
@@ -135,7 +147,10 @@ class Placements:
         return np.asarray(np.sum(shared, axis=0), dtype=np.int64)
 
     def excess(self, goal: Goal) -> Numbers:
-        """How much of a goal is violated, as its constraint counts it."""
+        """How much of a goal is violated, as its constraint counts it; of a positive group, whether it is."""
+        if goal.gathers:
+            first = self.places(goal.vms[0])
+            return np.asarray(np.logical_or.reduce([self.places(vm) != first for vm in goal.vms]), np.int64)
         if goal.sum is not None:
             total = sum(
                 goal.sum.amounts[vm] * self._sum(self.on(vm, host) for host in sorted(goal.sum.hosts))
@@ -143,7 +158,7 @@ class Placements:
             )
             return np.maximum(0, total - goal.sum.most)
         if goal.collective:
-            found = (goal.constraint.excess(At(self.space, int(state))) for state in self.states)
+            found = (goal.constraint.excess(self.space.at(int(state))) for state in self.states)
             return np.fromiter(found, dtype=np.int64, count=len(self.states))
         if goal.limit is None:
             wrong = np.array([not goal.right(host) for host in self.space.number_of], dtype=np.bool_)
@@ -163,18 +178,6 @@ class Placements:
     def _sum(self, flags: Iterable[Flags]) -> Numbers:
         return sum((one.astype(np.int64) for one in flags), np.zeros(len(self.states), dtype=np.int64))
 
-    def _violates(self, goal: Goal) -> Flags:
-        if goal.gathers:
-            first = self.places(goal.vms[0])
-            return _any([self.places(vm) != first for vm in goal.vms])
-        if goal.limit is not None:
-            limit, places = goal.limit, dict.fromkeys(map(goal.limit.place, self.space.number_of))
-            return _any([self.load(limit, goal.vms, place, arriving=False) > limit.most for place in places])
-        if goal.allowed is not None:
-            right = np.array([goal.right(host) for host in self.space.number_of], dtype=np.bool_)
-            return _any([~right[self.places(vm)] for vm in goal.vms])
-        return self._violated_one_by_one(goal)
-
     def load(self, limit: AtMost, vms: Iterable[str], place: str, *, arriving: bool) -> Numbers:
         """How many sets of some VMs are on a place; with `arriving`, those on their way there as well."""
         sets: dict[str, Flags] = {}
@@ -184,38 +187,6 @@ class Placements:
                 there = self.holds(vm, host) if arriving else self.on(vm, host)
                 sets[limit.own_set(vm)] = sets.get(limit.own_set(vm), False) | there
         return self._sum(sets.values())
-
-    def _violated_one_by_one(self, goal: Goal) -> Flags:
-        """Only the constraint itself can judge."""
-        return np.array(
-            [not goal.constraint.keeps(At(self.space, int(state))) for state in self.states], dtype=np.bool_
-        )
-
-
-def _any(rows: Sequence[Flags] | Flags) -> Flags:
-    """Column by column, whether any row is true."""
-    return np.asarray(np.logical_or.reduce(rows), dtype=np.bool_)
-
-
-class At:
-    """One placement, as constraints ask for it."""
-
-    def __init__(self, space: Space, state: int) -> None:
-        self._problem = space.problem
-        self._moved = space.where(state)
-
-    def runs_on(self, vm: str) -> str | None:
-        return self._moved.get(vm) or self._problem.where.get(vm)
-
-    def destinations(self, vm: str) -> tuple[str, ...]:
-        return self._problem.pending.get(vm) or self._present(vm)
-
-    def occupied(self, vm: str) -> tuple[str, ...]:
-        return (*self._problem.pending.get(vm, ()), *self._present(vm))
-
-    def _present(self, vm: str) -> tuple[str, ...]:
-        host = self.runs_on(vm)
-        return () if host is None else (host,)
 
 
 #: Hard, crowding, soft by level, excess.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from ovirt_placement.planning.cp_forms import At, Term, ask
 from ovirt_placement.planning.cp_sat import cp_model
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.explain.elements import Element, ElementKind, concerned, elements
+from ovirt_placement.planning.plan import ObstacleKind
 from ovirt_placement.planning.problem.problem import Goal, Problem
 from ovirt_placement.rules.constraints import OfAll
 
@@ -19,6 +20,54 @@ _MOST_PLACES = 20_000
 _PLACES_A_SECOND = 5_000
 #: Units of work, not seconds, that one question may take.
 _WORK = 2.0
+
+
+#: In the order in which elements are left out, if either of two would do: first what matters less.
+_DROPPED = (ObstacleKind.MEMORY, ObstacleKind.TARGETS, ObstacleKind.STAYS, ObstacleKind.RULE)
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """A limit of a host, the hosts that filters leave a VM, a VM that stays, or a rule."""
+
+    kind: ObstacleKind
+    #: The host or the VM, or the groups of the rule.
+    ids: tuple[str, ...]
+    goal: Goal | None = None
+
+    def rank(self) -> int:
+        """The less, the sooner it is left out."""
+        return _DROPPED.index(self.kind)
+
+
+def elements(problem: Problem, goal: Goal, vms: tuple[str, ...]) -> Iterator[Element]:
+    """Whatever might block a goal, as far as these VMs are concerned."""
+    for host in problem.hosts:
+        yield Element(ObstacleKind.MEMORY, (host,))
+    for vm in vms:
+        if not problem.targets[vm]:
+            yield Element(ObstacleKind.STAYS, (vm,))
+        elif not problem.targets[vm].issuperset(problem.hosts):
+            yield Element(ObstacleKind.TARGETS, (vm,))
+    seen = {goal.number}
+    for vm in vms:
+        for other in problem.goals_of.get(vm, ()):
+            if other.hard and other.number not in seen and other.form is not None:
+                seen.add(other.number)
+                yield Element(ObstacleKind.RULE, other.constraint.groups, other)
+
+
+def concerned(problem: Problem, goal: Goal, most: int) -> tuple[str, ...]:
+    """The members of a goal and those that hard rules tie to them, at most this many."""
+    found: Mapping[str, None] = dict.fromkeys(goal.vms)
+    waiting = list(found)
+    known = dict(found)
+    while waiting and len(known) < most:
+        for other in problem.goals_of.get(waiting.pop(0), ()):
+            fresh = [vm for vm in other.vms if vm not in known] if other.hard else []
+            known.update(dict.fromkeys(fresh))
+            waiting.extend(fresh)
+    return tuple(known)
 
 
 def core(problem: Problem, goal: Goal, deadline: Deadline) -> tuple[Element, ...] | None:
@@ -32,16 +81,18 @@ def core(problem: Problem, goal: Goal, deadline: Deadline) -> tuple[Element, ...
     if goal.form is None:
         return None
     question = _Question(problem, goal, vms)
-    left = question.sufficient(sorted(elements(problem, goal, vms), key=lambda one: one.kind.value), deadline)
+    left = question.sufficient(sorted(elements(problem, goal, vms), key=Element.rank), deadline)
     if left is None:
         return None
-    for one in tuple(left):
+    # All of a kind go at once, if they may: of hosts alone there are hundreds.
+    kinds = [[one for one in left if one.kind is kind] for kind in _DROPPED]
+    for some in (*kinds, *([one] for one in left)):
         if deadline.over:
             break
-        fewer = question.sufficient([other for other in left if other is not one], deadline)
-        if fewer is not None:
-            left = fewer
-    return tuple(sorted(left, key=lambda one: (-one.kind.value, one.ids)))
+        others = [one for one in left if one not in some]
+        fewer = question.sufficient(others, deadline) if len(others) < len(left) else None
+        left = left if fewer is None else fewer
+    return tuple(sorted(left, key=lambda one: (-one.rank(), one.ids)))
 
 
 class _Question:
@@ -81,9 +132,9 @@ class _Question:
             self._rule(cp, at, element.goal, literal)
             return
         problem, first = self._problem, element.ids[0]
-        if element.kind is ElementKind.STAYS:
+        if element.kind is ObstacleKind.STAYS:
             cp.add_implication(literal, at[first, problem.where[first]])
-        elif element.kind is ElementKind.TARGETS:
+        elif element.kind is ObstacleKind.TARGETS:
             for host in self._hosts[first]:
                 if host != problem.where[first] and host not in problem.targets[first]:
                     cp.add_implication(literal, at[first, host].negated())

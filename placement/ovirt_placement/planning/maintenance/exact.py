@@ -306,8 +306,7 @@ class _Search:
 
     def _moves(self, point: _Point) -> Iterator[Move]:
         site, placement = self._site, self._placement
-        for vm, host in zip(self._vms, point.where, strict=True):
-            placement.move((vm,), host)
+        placement.put(dict(zip(self._vms, point.where, strict=True)))
         away = {host for host in site.waiting if host not in point.done or not site.returns(host)}
         hosts = [host for host in site.problem.hosts if host not in site.never and host not in away]
         closures = dict.fromkeys(placement.closure(vm) for vm in self._vms)

@@ -25,8 +25,7 @@ from ovirt_placement.planning.maintenance.draining import Outcome
 from ovirt_placement.planning.maintenance.exact import best_outcome, migrations_at_least, rounds_at_least
 from ovirt_placement.planning.maintenance.site import Reserve, Site, known_hosts, out
 from ovirt_placement.planning.maintenance.verification import Verified, verified, way_back
-from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
-from ovirt_placement.planning.plan import Plan
+from ovirt_placement.planning.plan import Obstacle, ObstacleKind, Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions
 from ovirt_placement.planning.verification import apply

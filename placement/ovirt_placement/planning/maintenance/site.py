@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.planning.ha_repair import Failing, failing
 from ovirt_placement.planning.maintenance.data import MaintenanceOptions
-from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
+from ovirt_placement.planning.plan import Obstacle, ObstacleKind
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.rules.failover.units import Domain

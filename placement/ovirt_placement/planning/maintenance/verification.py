@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import NamedTuple
 
@@ -15,13 +15,12 @@ from ovirt_placement.planning.legality import vetoes
 from ovirt_placement.planning.maintenance.data import Round, leaving
 from ovirt_placement.planning.maintenance.draining import Wave
 from ovirt_placement.planning.maintenance.site import Reserve, Site
-from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
 from ovirt_placement.planning.ordering.schedule import ScheduleLimits, schedule
-from ovirt_placement.planning.plan import Plan, Remaining, Step
+from ovirt_placement.planning.plan import Obstacle, ObstacleKind, Plan, Remaining, Step
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
 from ovirt_placement.planning.problem.problem import Move
 from ovirt_placement.planning.reservation import harm
-from ovirt_placement.planning.undoing import Moved, plan_back
+from ovirt_placement.planning.undoing import Moved, Undoing, plan_back
 from ovirt_placement.planning.verification import Certified, apply, certify, refusal
 from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.rules.world import World
@@ -104,13 +103,8 @@ def way_back(site: Site, reserve: Reserve, end: Snapshot, deadline: Deadline) ->
         case Return.ALL:
             moved = tuple(_moved(site, end))
     found = plan_back(end, site.cluster, moved, site.options.frozen, deadline)
-    home = reduce(apply, found.plan.steps, end)
-    kept = tuple(found.kept.items())
-    if found.plan.steps and reserve.worse(home) is not None:
-        lost = Obstacle(ObstacleKind.NO_WAY_BACK)
-        return WayBack(kept=tuple((one.vm, found.kept.get(one.vm, lost)) for one in moved))
-    steps = found.plan.steps
-    return WayBack(steps, schedule(steps, ScheduleLimits()).makespan, kept)
+    found = _safe(found, end, moved, lambda home: reserve.worse(home) is not None)
+    return WayBack(found.plan.steps, found.plan.seconds, tuple(found.kept.items()))
 
 
 def plan_home(
@@ -122,17 +116,23 @@ def plan_home(
 ) -> Plan:
     """The way back as it is now: a plan, in which `remaining` has the VMs that stay, with the reason."""
     found = plan_back(snapshot, cluster, moved, frozen, deadline)
-    plan, kept = found.plan, dict(found.kept)
-    if plan.steps and harm(snapshot, reduce(apply, plan.steps, snapshot), cluster) is not None:
-        lost = Obstacle(ObstacleKind.NO_WAY_BACK)
-        kept = {one.vm: kept.get(one.vm, lost) for one in moved}
-        plan = replace(plan, steps=())
+    plan, kept = _safe(found, snapshot, moved, lambda home: harm(snapshot, home, cluster) is not None)
     staying = (
         Remaining(groups=(), family=HOMEWARD, asks=_ASKS, hard=False, vms=(vm,), obstacles=(why,))
         for vm, why in kept.items()
     )
-    seconds = schedule(plan.steps, ScheduleLimits()).makespan
-    return replace(plan, remaining=(*plan.remaining, *staying), seconds=seconds)
+    return replace(plan, remaining=(*plan.remaining, *staying))
+
+
+def _safe(
+    found: Undoing, state: Snapshot, moved: Sequence[Moved], worse: Callable[[Snapshot], bool]
+) -> Undoing:
+    """The way back, with how long it takes; no VM goes it if less would be survived then."""
+    plan, kept = found
+    if plan.steps and worse(reduce(apply, plan.steps, state)):
+        lost = Obstacle(ObstacleKind.NO_WAY_BACK)
+        plan, kept = replace(plan, steps=()), {one.vm: kept.get(one.vm, lost) for one in moved}
+    return Undoing(replace(plan, seconds=schedule(plan.steps, ScheduleLimits()).makespan), kept)
 
 
 def _moved(site: Site, end: Snapshot) -> Iterator[Moved]:

@@ -148,16 +148,13 @@ def _bystanders(
     needed_mb = min(problem.memory_mb[vm] for vm in coming) - placement.free_mb(host)
     able = (vm for vm in placement.on(host) if needed_mb > 0 and vm not in known and vm in problem.memory_mb)
     found: list[str] = []
-    for vm in sorted(able, key=lambda vm: (_use(problem.memory_mb[vm], needed_mb), vm)):
+    missing = {vm: needed_mb - problem.memory_mb[vm] for vm in able}
+    for vm in sorted(missing, key=lambda vm: (missing[vm] > 0, abs(missing[vm]), vm)):
         if len(found) == _BYSTANDERS:
             break
         if problem.targets[vm]:
             found.append(vm)
     return found
-
-
-def _use(memory_mb: int, needed_mb: int) -> tuple[bool, int]:
-    return memory_mb < needed_mb, abs(memory_mb - needed_mb)
 
 
 def _spare_hosts(placement: ProblemPlacement, vm: str, near: Collection[str]) -> list[str]:
@@ -287,8 +284,7 @@ class _Search:
     # -- placements
 
     def _place(self, state: State) -> None:
-        for vm, host in zip(self._vms, state, strict=True):
-            self._placement.move((vm,), host)
+        self._placement.put(dict(zip(self._vms, state, strict=True)))
 
     def _home(self, vm: str) -> str:
         return self._placement.problem.where[vm]
@@ -312,10 +308,8 @@ class _Search:
         placement = self._placement
         self._place(state)
         before = {vm: placement.where(vm) for vm in self._elsewhere}
-        for vm, host in self._elsewhere.items():
-            placement.move((vm,), host)
+        placement.put(self._elsewhere)
         lacking = any(placement.free_mb(host) < 0 for host in strayed)
         quality = (lacking, *score(placement)[:4])
-        for vm, host in before.items():
-            placement.move((vm,), host)
+        placement.put(before)
         return quality

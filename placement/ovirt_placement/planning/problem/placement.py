@@ -12,21 +12,12 @@ from ovirt_placement.rules.constraints import OnePlace
 from ovirt_placement.rules.placement import Indexed
 
 
-class ProblemPlacement(Indexed):
-    """The problem after some moves. `move` changes it in place; a move back undoes one."""
+class MovedPlacement:
+    """Where VMs are, given those that are elsewhere than at the start of a problem: as constraints ask."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, moved: dict[str, str]) -> None:
         self.problem = problem
-        self._moved: dict[str, str] = {}
-        self._free_mb: dict[str, int] = dict(problem.free_mb)
-        self._counts: dict[int, Count | None] = {}
-        self._violated = {goal.number for goal in problem.goals if not goal.satisfied}
-        self._violations = [0] * problem.levels
-        for goal in problem.goals:
-            self._violations[goal.level] += goal.wanted and not goal.satisfied
-        self._excess = problem.excess
-
-    # -- where VMs are; the first three are what constraints ask
+        self._moved = moved
 
     def runs_on(self, vm: str) -> str | None:
         return self._moved.get(vm) or self.problem.where.get(vm)
@@ -36,6 +27,26 @@ class ProblemPlacement(Indexed):
 
     def occupied(self, vm: str) -> tuple[str, ...]:
         return (*self.problem.pending.get(vm, ()), *self._present(vm))
+
+    def _present(self, vm: str) -> tuple[str, ...]:
+        host = self.runs_on(vm)
+        return () if host is None else (host,)
+
+
+class ProblemPlacement(MovedPlacement, Indexed):
+    """The problem after some moves. `move` changes it in place; a move back undoes one."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem, {})
+        self._free_mb: dict[str, int] = dict(problem.free_mb)
+        self._counts: dict[int, Count | None] = {}
+        self._violated = {goal.number for goal in problem.goals if not goal.satisfied}
+        self._violations = [0] * problem.levels
+        for goal in problem.goals:
+            self._violations[goal.level] += goal.wanted and not goal.satisfied
+        self._excess = problem.excess
+
+    # -- where VMs are
 
     def where(self, vm: str) -> str:
         return self._moved.get(vm) or self.problem.where[vm]
@@ -191,6 +202,11 @@ class ProblemPlacement(Indexed):
             for goal in goals:
                 self._recount(goal, vm, source, host)
 
+    def put(self, where: Mapping[str, str]) -> None:
+        """Put each VM on its host, legal or not."""
+        for vm, host in where.items():
+            self.move((vm,), host)
+
     def _hand_over(self, source: str, target: str, memory_mb: int) -> None:
         if source in self._free_mb:
             self._free_mb[source] += memory_mb
@@ -224,10 +240,6 @@ class ProblemPlacement(Indexed):
     def _concerned(self, vm: str, host: str) -> tuple[Goal, ...]:
         """The goals of a VM to which it makes a difference that it goes to a host."""
         return self.problem.goals_between(vm, self.where(vm), host)
-
-    def _present(self, vm: str) -> tuple[str, ...]:
-        host = self.runs_on(vm)
-        return () if host is None else (host,)
 
     def _joins(self, peers: Iterable[str], host: str) -> bool:
         """Whether the engine's own filter sees a peer there, or none anywhere."""
@@ -275,8 +287,7 @@ class ProblemPlacement(Indexed):
             if not lets:
                 break
             self.move((vm,), host)
-        for vm, source in sources.items():
-            self.move((vm,), source)
+        self.put(sources)
         return lets
 
     def _newly_violates(self, move: Move) -> bool:
@@ -366,22 +377,27 @@ def are_legal(problem: Problem, moves: Iterable[Move]) -> bool:
     return True
 
 
+def brought(problem: Problem, moved: Mapping[str, str]) -> tuple[Mapping[str, int], Mapping[str, float]]:
+    """What hosts have more than at the start by VMs that moved: MiB, and percent of a core."""
+    memory, cpu = defaultdict[str, int](int), defaultdict[str, float](float)
+    for vm, target in moved.items():
+        for host, sign in ((target, 1), (problem.where[vm], -1)):
+            memory[host] += sign * problem.memory_mb[vm]
+            cpu[host] += sign * problem.cpu[vm]
+    return memory, cpu
+
+
 def after(problem: Problem, moves: Sequence[Move]) -> Problem:
     """The same problem with the end of these moves as its start."""
     placement = placement_after(problem, moves)
     goals = tuple(_from(placement, goal) for goal in problem.goals)
-    taken_mb = {host: problem.free_mb[host] - placement.free_mb(host) for host in problem.hosts}
-    taken_cpu = dict.fromkeys(problem.hosts, 0.0)
-    for vm, host in placement.moved.items():
-        for place, sign in ((host, 1), (problem.where[vm], -1)):
-            if place in taken_cpu:
-                taken_cpu[place] += sign * problem.cpu[vm]
+    more_mb, more_cpu = brought(problem, placement.moved)
     return replace(
         problem,
         free_mb={host: placement.free_mb(host) for host in problem.hosts},
-        spare_mb={host: spare - taken_mb[host] for host, spare in problem.spare_mb.items()},
-        spare_cpu={host: spare - taken_cpu[host] for host, spare in problem.spare_cpu.items()},
-        used_cpu={host: used + taken_cpu[host] for host, used in problem.used_cpu.items()},
+        spare_mb={host: spare - more_mb[host] for host, spare in problem.spare_mb.items()},
+        spare_cpu={host: spare - more_cpu[host] for host, spare in problem.spare_cpu.items()},
+        used_cpu={host: used + more_cpu[host] for host, used in problem.used_cpu.items()},
         where={**problem.where, **placement.moved},
         goals=goals,
         goals_of={vm: tuple(goals[goal.number] for goal in its) for vm, its in problem.goals_of.items()},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ovirt_placement.planning.problem.placement import ProblemPlacement, placement_after
+from ovirt_placement.planning.problem.placement import ProblemPlacement, brought, placement_after
 from ovirt_placement.planning.problem.problem import Move, Problem
 
 
@@ -36,32 +36,34 @@ class Score(NamedTuple):
 def score(placement: ProblemPlacement) -> Score:
     """Of a placement that is the end of a plan; VMs that went and came back count nothing."""
     problem, moved = placement.problem, placement.moved
-    memory_in, cpu_in = _taken_in(placement)
+    memory_in, cpu_in = brought(problem, moved)
+    targets = dict.fromkeys(moved.values())
     hard, *soft = placement.violations()
     return Score(
         hard=hard,
         headroom_deficit_mb=sum(
-            headroom_deficit(memory_in[host], problem.spare_mb[host]) for host in memory_in
+            headroom_deficit(memory_in[host], problem.spare_mb[host]) for host in targets
         ),
         headroom_deficit_cpu=sum(
-            headroom_deficit(cpu_in[host], problem.spare_cpu.get(host, cpu_in[host])) for host in cpu_in
+            headroom_deficit(cpu_in[host], problem.spare_cpu.get(host, cpu_in[host])) for host in targets
         ),
         soft=tuple(soft),
         excess=placement.excess,
         migrations=len(moved),
         memory_mb=sum(problem.memory_mb[vm] for vm in moved),
-        fullest=max((fill(problem, host, memory_in[host], cpu_in[host]) for host in memory_in), default=0),
+        fullest=max((fill(problem, host, memory_in[host], cpu_in[host]) for host in targets), default=0),
     )
 
 
 def crowded(placement: ProblemPlacement) -> tuple[str, ...]:
     """Targets of which what was placed takes some headroom, in the order of the hosts."""
     problem = placement.problem
-    memory_in, cpu_in = _taken_in(placement)
+    memory_in, cpu_in = brought(problem, placement.moved)
+    targets = set(placement.moved.values())
     return tuple(
         host
         for host in problem.hosts
-        if host in memory_in
+        if host in targets
         and (
             headroom_deficit(memory_in[host], problem.spare_mb[host])
             or headroom_deficit(cpu_in[host], problem.spare_cpu.get(host, cpu_in[host]))
@@ -83,19 +85,6 @@ def fill(problem: Problem, host: str, memory_in: int, cpu_in: float) -> int:
     used = problem.used_cpu.get(host)
     cpu = 0.0 if used is None else (used + cpu_in) / max(1.0, problem.size_cpu[host])
     return round(1000 * max(memory, cpu)) + 1000 * (host in problem.failover)
-
-
-def _taken_in(placement: ProblemPlacement) -> tuple[dict[str, int], dict[str, float]]:
-    """What each target of a plan has more than at the start, in MiB and percent of a core."""
-    problem = placement.problem
-    memory = dict.fromkeys(placement.moved.values(), 0)
-    cpu = dict.fromkeys(memory, 0.0)
-    for vm, target in placement.moved.items():
-        for host, sign in ((target, 1), (problem.where[vm], -1)):
-            if host in memory:
-                memory[host] += sign * problem.memory_mb[vm]
-                cpu[host] += sign * problem.cpu[vm]
-    return memory, cpu
 
 
 #: Hard, crowding, soft by level, excess, migrations; of a sequence, a VM that is migrated twice counts twice.

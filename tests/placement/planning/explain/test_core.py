@@ -9,8 +9,8 @@ import pytest
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.deadline import NEVER
-from ovirt_placement.planning.explain.core import core
-from ovirt_placement.planning.explain.elements import Element, ElementKind
+from ovirt_placement.planning.explain.core import Element, core
+from ovirt_placement.planning.plan import ObstacleKind
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
 from ovirt_placement.planning.problem.problem import Goal, Problem
 from ovirt_placement.rules.affinity.constraints import Together
@@ -33,9 +33,9 @@ def respected(problem: Problem, element: Element, placement: Placement) -> bool:
     if element.goal is not None:
         return holds(element.goal, placement)
     first, before = element.ids[0], problem.where
-    if element.kind is ElementKind.STAYS:
+    if element.kind is ObstacleKind.STAYS:
         return placement[first] == before[first]
-    if element.kind is ElementKind.TARGETS:
+    if element.kind is ObstacleKind.TARGETS:
         return placement[first] in {*problem.targets[first], before[first]}
     coming = [one for one, now in placement.items() if now == first != before[one]]
     leaving = [one for one, now in placement.items() if now != first == before[one]]

@@ -10,7 +10,7 @@ from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.legality import legal
 from ovirt_placement.planning.maintenance.data import MaintenanceOptions
 from ovirt_placement.planning.maintenance.planner import plan_maintenance
-from ovirt_placement.planning.obstacles import ObstacleKind
+from ovirt_placement.planning.plan import ObstacleKind
 from ovirt_placement.planning.verification import apply
 from tests.builders import APART, SOFT_TOGETHER, TOGETHER, Part, cluster, group, host, snapshot, vm
 

@@ -26,7 +26,6 @@ from ovirt_placement.planning.assignment.optimal.stages import (
     Value,
     counted,
     length_of_value,
-    put,
     solve,
     total,
     value_of,
@@ -121,7 +120,7 @@ class Construction:
     def _build(self, part: Part, deadline: Deadline) -> Built:
         simple = gathered(part, self.placement, self.candidates)
         if simple is not None:
-            put(self.placement, simple)
+            self.placement.put(simple)
             best = (*(0 for _ in range(length_of_value(self.problem) - 1)), len(simple))
             return Built(part, best, best)
         hosts = roomiest(self.placement)
@@ -153,7 +152,7 @@ class Construction:
                 workers=2 if narrow else 1,
             )
         if solved is not None or simple is not None:
-            put(self.placement, solved.where if solved is not None else simple or {})
+            self.placement.put(solved.where if solved is not None else simple or {})
         value = self._value(part, solved)
         if value <= least or narrow:
             return Built(part, value, least)

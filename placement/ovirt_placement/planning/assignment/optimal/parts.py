@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ovirt_placement.planning.assignment.optimal.model import goals_of
 from ovirt_placement.planning.lower_bound import fixed, least_excess
 from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts
-from ovirt_placement.planning.problem.placement import ProblemPlacement
+from ovirt_placement.planning.problem.placement import ProblemPlacement, brought
 from ovirt_placement.planning.problem.problem import Goal, Problem
 
 
@@ -128,7 +128,4 @@ def _spare_cpu(placement: ProblemPlacement, host: str, unknown: float) -> float:
     problem = placement.problem
     if host not in problem.spare_cpu:
         return unknown
-    spare = problem.spare_cpu[host]
-    for vm, target in placement.moved.items():
-        spare -= problem.cpu.get(vm, 0.0) * ((target == host) - (problem.where[vm] == host))
-    return spare
+    return problem.spare_cpu[host] - brought(problem, placement.moved)[1][host]

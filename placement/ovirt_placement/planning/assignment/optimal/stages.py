@@ -13,7 +13,7 @@ from ovirt_placement.planning.cp_forms import Term
 from ovirt_placement.planning.cp_sat import cp_model
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts, detour, detouring
-from ovirt_placement.planning.problem.placement import ProblemPlacement
+from ovirt_placement.planning.problem.placement import ProblemPlacement, brought
 from ovirt_placement.planning.problem.problem import Goal, Problem
 from ovirt_placement.planning.problem.score import score
 
@@ -29,15 +29,9 @@ class RoomModel:
         self._problem = model.problem
         placement, domains = model.scope.placement, model.scope.domains
         #: What VMs of which nothing is decided have brought to each host and taken away from it.
-        self._brought_mb: dict[str, int] = {}
-        self._brought_cpu: dict[str, float] = {}
-        for vm, target in placement.moved.items():
-            if vm in domains:
-                continue
-            for host, sign in ((target, 1), (self._problem.where[vm], -1)):
-                self._brought_mb[host] = self._brought_mb.get(host, 0) + sign * self._problem.memory_mb[vm]
-                self._brought_cpu[host] = self._brought_cpu.get(host, 0.0) + sign * self._problem.cpu[vm]
-        self._fixed_targets = {target for vm, target in placement.moved.items() if vm not in domains}
+        fixed = {vm: target for vm, target in placement.moved.items() if vm not in domains}
+        self._brought_mb, self._brought_cpu = brought(self._problem, fixed)
+        self._fixed_targets = set(fixed.values())
         self._arrivals: dict[str, list[str]] = {
             host: [vm for vm in vms if self._problem.where[vm] != host] for host, vms in model.on.items()
         }
@@ -361,11 +355,6 @@ def total(values: Collection[Value], problem: Problem) -> Value:
     for value in values:
         summed = tuple(map(add, summed, value))
     return summed
-
-
-def put(placement: ProblemPlacement, where: Mapping[str, str]) -> None:
-    for vm, host in where.items():
-        placement.move((vm,), host)
 
 
 #: In larger models ends as good as a known bound are looked for first (a share of the time).

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from ovirt_placement.planning.assignment.optimal.model import Model, ModelScope, goals_of, reduced, roomiest
-from ovirt_placement.planning.assignment.optimal.stages import Stages, Value, counted, put
+from ovirt_placement.planning.assignment.optimal.stages import Stages, Value, counted
 from ovirt_placement.planning.cp_sat import cp_model
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.ordering.detours import direct_moves
@@ -87,7 +87,7 @@ def _solve(placement: ProblemPlacement, vms: Collection[str], deadline: Deadline
         return None
     problem = after(placement.problem, direct_moves(ProblemPlacement(placement.problem), others))
     reached, candidates = ProblemPlacement(problem), CandidateHosts(problem)
-    put(reached, {vm: host for vm, host in placement.moved.items() if vm in vms})
+    reached.put({vm: host for vm, host in placement.moved.items() if vm in vms})
     domains = reduced(reached, candidates, vms, roomiest(reached), more=_MORE_HOSTS)
     if sum(map(len, domains.values())) > _MOST_PLACES:
         return None

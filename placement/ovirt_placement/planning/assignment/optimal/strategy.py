@@ -10,7 +10,7 @@ from ovirt_placement.planning.assignment.choice import MOST_OTHERS, Shortest, St
 from ovirt_placement.planning.assignment.greedy import Greedy
 from ovirt_placement.planning.assignment.optimal.construction import Construction, relaxed
 from ovirt_placement.planning.assignment.optimal.model import reduced, roomiest
-from ovirt_placement.planning.assignment.optimal.stages import Value, length_of_value, put, solve, value_at
+from ovirt_placement.planning.assignment.optimal.stages import Value, length_of_value, solve, value_at
 from ovirt_placement.planning.assignment.optimal.straight import straight_end
 from ovirt_placement.planning.assignment.spread import spread
 from ovirt_placement.planning.deadline import Deadline
@@ -168,14 +168,14 @@ class Improvement:
         while self._size <= _SIZES and self.value > self.bound and not deadline.over:
             if not self._sweep(deadline) and not deadline.over:
                 self._size += 1
-        put(self._placement, spread(self._construction.problem, self.where, deadline))
+        self._placement.put(spread(self._construction.problem, self.where, deadline))
 
     def run_from(self, where: Mapping[str, str], deadline: Deadline) -> Mapping[str, str]:
         """The same from another end."""
         placement, homes = self._placement, self._construction.problem.where
         if where != placement.moved:
-            put(placement, {vm: homes[vm] for vm in placement.moved.keys() - where.keys()})
-            put(placement, where)
+            placement.put({vm: homes[vm] for vm in placement.moved.keys() - where.keys()})
+            placement.put(where)
             self._size = 1
         self.run(deadline)
         return self.where
@@ -260,9 +260,9 @@ class Improvement:
     def _put_if_better(self, where: Mapping[str, str], before: tuple[Value, int]) -> bool:
         """Whether it was better by more than the memory that moves."""
         earlier = {vm: self._placement.where(vm) for vm in where}
-        put(self._placement, where)
+        self._placement.put(where)
         if self._merit > before:
-            put(self._placement, earlier)
+            self._placement.put(earlier)
         return self.value < before[0]
 
 
@@ -292,7 +292,7 @@ class Optimal:
         if choice is known:
             return choice
         placement = ProblemPlacement(problem)
-        put(placement, choice.where)
+        placement.put(choice.where)
         straight = straight_end(placement, candidates, deadline)
         if straight is None:
             return choice

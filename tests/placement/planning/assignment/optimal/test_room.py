@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain, repeat
 
 from ovirt_placement.planning.assignment.optimal.model import Model, ModelScope
-from ovirt_placement.planning.assignment.optimal.stages import put, solve
+from ovirt_placement.planning.assignment.optimal.stages import solve
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.problem.build_problem import pose
 from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts
@@ -21,7 +21,7 @@ def test_who_made_way_does_not_come_back_where_another_has_come() -> None:
     )  # fmt: skip
     problem = pose(state, CLUSTER)
     placement = ProblemPlacement(problem)
-    put(placement, {"a": "h0", "b": "h2"})
+    placement.put({"a": "h0", "b": "h2"})
     solved = solve(placement, CandidateHosts(problem), {"b": ("h0", "h2")}, NEVER)
     assert solved is not None
     assert solved.where == {"b": "h2"}

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import pytest
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.assignment.optimal.stages import put
 from ovirt_placement.planning.assignment.optimal.straight import straight_end
 from ovirt_placement.planning.deadline import NEVER
 from ovirt_placement.planning.ordering.detours import direct_moves
@@ -35,7 +34,7 @@ RIVALS = snapshot(
 def found(state: Snapshot, where: Mapping[str, str]) -> Mapping[str, str] | None:
     problem = pose(state, CLUSTER)
     placement = ProblemPlacement(problem)
-    put(placement, where)
+    placement.put(where)
     return straight_end(placement, CandidateHosts(problem), NEVER)
 
 
