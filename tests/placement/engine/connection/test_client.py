@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 import trustme
 
 from ovirt_placement.config import EngineSettings
@@ -18,6 +19,7 @@ from ovirt_placement.engine.connection.client import (
     EngineFault,
     EngineSetupError,
 )
+from ovirt_placement.engine.connection.failures import Cause, of_requests
 from ovirt_placement.engine.connection.log_ins import read_password
 from ovirt_service.errors import UserError
 from tests.placement.engine_server import API, PASSWORD, EngineServer, serving
@@ -132,6 +134,13 @@ def test_who_does_not_answer_is_away_and_may_have_got_the_request() -> None:
     ):
         connection.get("/vms")
     assert away.value.request_sent
+
+
+def test_a_late_answer_is_reported_in_the_same_words_by_the_connection_itself() -> None:
+    with silent_port() as port, pytest.raises(requests.ReadTimeout) as raised:
+        requests.get(f"http://127.0.0.1:{port}/", timeout=0.3)
+    unanswered = of_requests(raised.value, 0.3)
+    assert (unanswered.cause, str(unanswered)) == (Cause.LOST, "no answer within 0.3 s")
 
 
 @pytest.mark.parametrize("status", [502, 503, 504])
