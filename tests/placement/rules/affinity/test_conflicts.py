@@ -67,13 +67,6 @@ def test_vms_apart_with_a_common_host_conflict_only_if_they_cannot_differ() -> N
     )
 
 
-def test_one_host_group_that_holds_both_vms_apart_is_found_too() -> None:
-    both = group("g1", vms="a b", hosts_rule=TOGETHER, hosts="h1")
-    assert conflicts_of(group("n", APART, "a b"), both) == (
-        Conflict(ConflictType.HOSTS_AGAINST_APART, ("g1", "n"), ("a", "b"), ("h1",)),
-    )
-
-
 def test_together_and_apart_blocks_only_between_hard_groups() -> None:
     for together, apart, savable in (
         (TOGETHER, APART, False),
@@ -238,27 +231,9 @@ def test_soft_groups_never_contradict() -> None:
     assert judged(group("p", SOFT_TOGETHER, "a b"), group("n", APART, "a b")).feasible is True
 
 
-def test_members_of_a_positive_set_without_a_common_host() -> None:
-    found = judged(
-        group("p", TOGETHER, "a b"),
-        group("ha", vms="a", hosts_rule=TOGETHER, hosts="h1"),
-        group("hb", vms="b", hosts_rule=TOGETHER, hosts="h2"),
-    )
-    assert groups_of(found) == [("ha", "hb", "p")]
-
-
-def test_more_vms_to_keep_apart_than_hosts() -> None:
-    assert groups_of(judged(group("n", APART, "a b c d"))) == [("n",)]
-
-
 def test_positive_set_too_large_for_any_host() -> None:
     large = [vm(name, memory_mb=40_000, guaranteed_mb=40_000) for name in ("a", "b")]
     assert groups_of(judged(*large, group("p", TOGETHER, "a b"))) == [("p",)]
-
-
-def test_pinning_counts() -> None:
-    pinned = vm("a", "h1", migratable=False, pinned_hosts=("h1",))
-    assert groups_of(judged(pinned, group("n", vms="a", hosts_rule=APART, hosts="h1"))) == [("n",)]
 
 
 def test_legacy_label_counts_below_4_4() -> None:

@@ -19,7 +19,6 @@ from ovirt_placement.rules.affinity.host_weight import rank_hosts
 from ovirt_placement.rules.verdict import Reason, Request, Verdict
 from tests.builders import (
     APART,
-    SOFT_APART,
     SOFT_TOGETHER,
     TOGETHER,
     cluster,
@@ -57,22 +56,6 @@ def test_negative_group_keeps_off_its_hosts() -> None:
     assert judge(state, "a")["h1"].reasons == (Reason(HOST_FORBIDDEN, "g", "a"),)
 
 
-def test_all_groups_of_all_requested_vms_apply() -> None:
-    state = snapshot(
-        *THREE_HOSTS,
-        vm("a"),
-        vm("b"),
-        group("g1", vms="a", hosts_rule=TOGETHER, hosts="h1 h2"),
-        group("g2", vms="b", hosts_rule=TOGETHER, hosts="h2 h3"),
-    )
-    assert accepted(state, "a b") == "h2"
-
-
-def test_soft_group_filters_nothing() -> None:
-    state = snapshot(*THREE_HOSTS, vm("a"), group("g", vms="a", hosts_rule=SOFT_TOGETHER, hosts="h1"))
-    assert accepted(state, "a") == "h1 h2 h3"
-
-
 def test_group_without_hosts_counts_as_not_configured_and_every_verdict_says_so() -> None:
     state = snapshot(*THREE_HOSTS, vm("a"), group("g", vms="a", hosts_rule=TOGETHER))
     assert accepted(state, "a") == "h1 h2 h3"
@@ -85,14 +68,6 @@ def test_legacy_label_restricts_its_vms_to_its_hosts_below_4_4() -> None:
     assert accepted(snapshot(OLD, *parts), "a") == "h2"
     assert judge(snapshot(OLD, *parts), "a")["h1"].reasons == (Reason(HOST_NOT_LISTED, "l", "a"),)
     assert accepted(snapshot(cluster(compatibility="4.4"), *parts), "a") == "h1 h2 h3"
-
-
-def test_label_without_the_flag_restricts_nothing() -> None:
-    assert accepted(snapshot(OLD, *THREE_HOSTS, vm("a"), label("l", "a", "h2")), "a") == "h1 h2 h3"
-
-
-def test_legacy_label_without_hosts_leaves_no_host() -> None:
-    assert accepted(snapshot(OLD, *THREE_HOSTS, vm("a"), label("l", "a", implicit=True)), "a") == ""
 
 
 def admitted_by_definition(state: Snapshot, vm_id: str, candidate: str) -> bool:
@@ -136,27 +111,6 @@ def test_hosts_listed_come_first_and_the_weight_says_what_is_violated() -> None:
     assert rank_hosts(state, Request(("a",), ("h1",)))[0].reasons == (
         Reason(GROUP_VIOLATED_HERE, "g", number=3.0),
     )
-
-
-def test_higher_priority_outweighs_any_number_of_lower_ones() -> None:
-    state = snapshot(
-        *THREE_HOSTS,
-        vm("a"),
-        group("g1", vms="a", hosts_rule=SOFT_APART, hosts="h1", priority=1),
-        group("g2", vms="a", hosts_rule=SOFT_APART, hosts="h1", priority=1),
-        group("g3", vms="a", hosts_rule=SOFT_APART, hosts="h2", priority=1.5),
-    )
-    assert ranks(state) == {"h3": 0, "h1": 1, "h2": 2}
-
-
-def test_hard_rules_and_rules_without_hosts_decide_nothing() -> None:
-    state = snapshot(
-        *THREE_HOSTS,
-        vm("a"),
-        group("hard", vms="a", hosts_rule=TOGETHER, hosts="h1"),
-        group("empty", vms="a", hosts_rule=SOFT_TOGETHER),
-    )
-    assert ranks(state) == {"h1": 0, "h2": 0, "h3": 0}
 
 
 def test_several_vms_add_up() -> None:

@@ -18,13 +18,9 @@ from ovirt_placement.rules.affinity.vm_filter import (
 from ovirt_placement.rules.verdict import Reason, Request, Verdict
 from tests.builders import (
     APART,
-    SOFT_TOGETHER,
     TOGETHER,
-    cluster,
     group,
     host,
-    label,
-    pending,
     snapshot,
     vm,
 )
@@ -58,18 +54,6 @@ def test_negative_peer_keeps_away_from_its_host() -> None:
     assert verdicts["h1"].reasons == ()
 
 
-def test_negative_and_positive_peer_on_a_host_that_is_no_candidate_admit_nothing() -> None:
-    state = snapshot(
-        *THREE_HOSTS,
-        vm("new", "h1"),
-        vm("friend", "h1"),
-        vm("foe", "h1"),
-        group("together", TOGETHER, "new friend"),
-        group("apart", APART, "new foe"),
-    )
-    assert accepted(state, "new", "h2 h3") == ""
-
-
 def test_host_that_fails_twice_says_both() -> None:
     state = snapshot(
         *THREE_HOSTS,
@@ -99,18 +83,6 @@ def test_unified_group_counts_through_a_vm_that_is_down() -> None:
     assert not verdicts["h1"].accepted
 
 
-def test_soft_group_does_not_link() -> None:
-    state = snapshot(
-        *THREE_HOSTS,
-        vm("new"),
-        vm("down"),
-        vm("far", "h2"),
-        group("g1", TOGETHER, "new down"),
-        group("g2", SOFT_TOGETHER, "down far"),
-    )
-    assert accepted(state, "new") == "h1 h2 h3"
-
-
 def test_split_group_admits_each_of_its_hosts_and_says_that_it_stays_split() -> None:
     state = snapshot(
         *THREE_HOSTS, vm("new"), vm("p1", "h1"), vm("p2", "h2"), group("g", TOGETHER, "new p1 p2")
@@ -119,27 +91,6 @@ def test_split_group_admits_each_of_its_hosts_and_says_that_it_stays_split() -> 
     assert accepted(state, "new") == "h1 h2"
     assert Reason(POSITIVE_PEERS_SPLIT, "g", "p2", "h2") in verdicts["h1"].reasons
     assert len(verdicts["h3"].reasons) == 2
-
-
-def test_migrating_negative_peer_blocks_both_ends() -> None:
-    state = snapshot(
-        *THREE_HOSTS,
-        vm("new"),
-        vm("peer", "h1", status="migrating", migrating_to="h2"),
-        group("g", APART, "new peer"),
-    )
-    assert accepted(state, "new") == "h3"
-
-
-def test_migrating_positive_peer_counts_at_its_destination() -> None:
-    state = snapshot(
-        *THREE_HOSTS,
-        vm("new"),
-        vm("peer", "h1", status="migrating"),
-        pending("peer", "h2"),
-        group("g", TOGETHER, "new peer"),
-    )
-    assert accepted(state, "new") == "h2"
 
 
 def test_unknown_migration_target_blocks_the_source_only_and_every_verdict_says_so() -> None:
@@ -157,31 +108,6 @@ def test_vms_of_one_request_that_must_part_get_no_host() -> None:
     verdicts = judge(state, "a b")
     assert {verdict.reasons for verdict in verdicts.values()} == {(Reason(REQUEST_MUST_PART, "g", "a"),)}
     assert accepted(state, "a b") == ""
-
-
-def test_own_placement_and_own_pending_migration_do_not_count() -> None:
-    state = snapshot(
-        *THREE_HOSTS,
-        vm("self", "h1", status="migrating"),
-        vm("peer", "h3"),
-        pending("self", "h2"),
-        group("g", APART, "self peer"),
-    )
-    assert accepted(state, "self") == "h1 h2"
-
-
-def test_member_of_another_cluster_does_not_count() -> None:
-    state = snapshot(
-        cluster(),
-        cluster("cluster2"),
-        *THREE_HOSTS,
-        host("far", cluster="cluster2"),
-        vm("new"),
-        vm("foreign", "far", cluster="cluster2"),
-        label("l", "foreign"),
-        group("g", TOGETHER, "new", vm_labels=("l",)),
-    )
-    assert accepted(state, "new") == "h1 h2 h3"
 
 
 def test_ignoring_hard_affinity_admits_all() -> None:

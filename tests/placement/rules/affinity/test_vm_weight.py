@@ -12,7 +12,7 @@ from ovirt_placement.model import AffinityGroup, SchedulingPolicy, Snapshot
 from ovirt_placement.rules.affinity.groups import GROUP_VIOLATED_BY_VM, GROUP_VIOLATED_HERE
 from ovirt_placement.rules.affinity.vm_weight import POSITIVE_PEERS_HERE, rank_hosts
 from ovirt_placement.rules.verdict import Reason, Request
-from tests.builders import APART, SOFT_APART, SOFT_TOGETHER, group, host, pending, snapshot, vm
+from tests.builders import APART, SOFT_APART, SOFT_TOGETHER, group, host, snapshot, vm
 from tests.placement.rules.strategies import HOSTS, VMS, snapshots
 
 THREE_HOSTS = (host("h1"), host("h2"), host("h3"))
@@ -27,44 +27,6 @@ def with_policy(state: Snapshot, *filters: str) -> Snapshot:
     """The same, where the cluster's policy is known to have these filters of ours and no other."""
     policy = SchedulingPolicy(filters=filters)
     return replace(state, clusters=tuple(replace(one, scheduling_policy=policy) for one in state.clusters))
-
-
-def test_more_positive_peers_draw_more() -> None:
-    state = snapshot(
-        *THREE_HOSTS,
-        vm("new"),
-        vm("a", "h1"),
-        vm("b", "h2"),
-        vm("c", "h2"),
-        group("g", SOFT_TOGETHER, "new a b c"),
-    )
-    assert ranks(state) == {"h2": 0, "h1": 1, "h3": 2}
-
-
-def test_among_equally_violated_hosts_fewer_negative_peers_win() -> None:
-    state = snapshot(
-        *THREE_HOSTS,
-        vm("new"),
-        vm("a", "h1"),
-        vm("b", "h1"),
-        vm("c", "h2"),
-        vm("d", "h3"),
-        vm("e", "h3"),
-        group("g", SOFT_APART, "new a b c d e"),
-    )
-    assert ranks(state) == {"h2": 0, "h1": 1, "h3": 1}
-
-
-def test_pending_pinned_peer_keeps_its_attributes() -> None:
-    state = snapshot(
-        *THREE_HOSTS,
-        vm("new"),
-        vm("pinned", migratable=False),
-        vm("free", "h2"),
-        pending("pinned", "h1"),
-        group("g", SOFT_TOGETHER, "new pinned free"),
-    )
-    assert ranks(state) == {"h1": 0, "h2": 1, "h3": 2}
 
 
 def test_hard_stands_above_soft_only_where_no_filter_has_judged_the_hosts() -> None:
