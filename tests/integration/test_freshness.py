@@ -77,8 +77,13 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         build.group("strangers", build.APART, f"{PROBE} {OTHER}"),
     )
     with living(state, SETTINGS, BUSY, EVENTS_PER_SECOND) as engine:
-        # A machine that is busy may take longer than a decision usually waits for the store.
-        file = write_configuration(folder, engine.server.api_url, store="patience_seconds = 10.0")
+        # A machine that is busy may take longer than a decision usually waits for engine and store.
+        file = write_configuration(
+            folder,
+            engine.server.api_url,
+            inventory="engine_wait_ms = 10000",
+            store="patience_seconds = 10.0",
+        )
         environment = {**os.environ, "OVIRT_PLACEMENT_CONFIG": str(file)}
         with running(file), running_proxy(environment) as proxy:
             url = config.load(file, {}).store.url
@@ -87,6 +92,15 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
             yield World(engine, proxy, store, keys)
             store.close()
             keys.close()
+
+
+@pytest.fixture(autouse=True)
+def _at_rest(world: World) -> Iterator[None]:
+    """A test that fails leaves nothing to the next one."""
+    yield
+    if world.engine.vm(OTHER).status != "down":
+        world.engine.engine.vms.stop(OTHER)
+        world.engine.until(lambda: world.engine.vm(OTHER).status == "down")
 
 
 def test_what_started_moved_or_stopped_a_second_ago_is_seen(world: World) -> None:
