@@ -20,7 +20,7 @@ from ovirt_placement.store.enforcer.intents import Intent, IntentState
 from tests.builders import cluster, host, snapshot, vm
 from tests.examples import examples
 
-from .judging import gates
+from .judging import gates, intent
 
 CLUSTERS, HOSTS, VMS = ("c0", "c1"), 3, 6
 ENDS = (IntentState.DONE, IntentState.FAILED, None)
@@ -79,21 +79,19 @@ class Run:
     state: IntentState = IntentState.ACCEPTED
     cause: Cause | None = None
 
-    def intent(self, number: int, now: float) -> Intent:
+    def intent(self, now: float) -> Intent:
         updated = self.began if self.ended is None else self.ended
-        return Intent(
-            id=number,
-            vm=self.vm,
+        return intent(
+            self.state,
+            now - updated,
+            self.vm,
+            None,
             cluster=self.cluster,
             source=self.source,
             target=self.target,
-            memory_mb=None,
             correlation_id=f"{self.step}-{self.vm}",
-            state=self.state,
             created=self.began,
             updated=updated,
-            age_seconds=now - updated,
-            error=None,
             cause=self.cause,
         )
 
@@ -111,9 +109,12 @@ class World:
 
     def live(self, wish: Wish) -> None:
         self.now += wish.wait
-        if wish.end is not None and (under_way := list(self.under_way())):
-            self._end(under_way[0], wish.end, refuse=wish.refuse)
-        state, asked = self.state(), gates(self.limits, self._intents(ended=False), history=self._history())
+        if wish.end is not None and (moving := list(self.under_way())):
+            self._end(moving[0], wish.end, refuse=wish.refuse)
+        state, asked = (
+            self.state(),
+            gates(self.limits, self._intents(ended=False), history=self._intents(ended=True)),
+        )
         for at, numbers, target in wish.steps:
             step = self._step(CLUSTERS[at], numbers, target)
             try:
@@ -181,12 +182,8 @@ class World:
         elif refuse:
             run.cause = Cause.TARGET_REFUSED
 
-    def _history(self) -> tuple[Intent, ...]:
-        return tuple(self._intents(ended=True))
-
-    def _intents(self, *, ended: bool) -> list[Intent]:
-        wanted = ((at, run) for at, run in enumerate(self.runs) if (run.ended is not None) is ended)
-        return [run.intent(at, self.now) for at, run in wanted]
+    def _intents(self, *, ended: bool) -> tuple[Intent, ...]:
+        return tuple(run.intent(self.now) for run in self.runs if (run.ended is not None) is ended)
 
 
 @settings(max_examples=examples(150))

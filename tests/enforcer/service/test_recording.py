@@ -312,25 +312,18 @@ def test_a_breaker_is_reported_once_until_it_has_let_something_through(
     assert reported.kinds == [NoticeKind.BREAKER_OPEN] * 2
 
 
-def test_the_recorder_reports_leaders_approvals_and_failures(reported: KeptNotices, tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/store.db"
-    store, history = (part(url, engine="default", patience_seconds=5) for part in (Store, HistoryStore))
-    assert isinstance(store, Store)
-    assert isinstance(history, HistoryStore)
-    recorder = Recorder(history, EnforcerMetrics(), reported, "me")
-    recorder.observe(snapshot(host("h1", name="red"), vm("a", "h1", name="web")))
+def test_the_recorder_reports_leaders_approvals_and_failures(bench: Bench, reported: KeptNotices) -> None:
+    recorder = Recorder(bench.history, EnforcerMetrics(), reported, "me")
+    recorder.observe(state("h1"))
     recorder.leading(3)
     recorder.leading(0)
     recorder.waits("p1", CLUSTER)
-    intent = prepared(store, vm="a", cluster=CLUSTER, source="h2", target="h1", correlation_id="one")
-    recorder.ended(store.fail(intent.id, "no memory"))
+    recorder.ended(bench.store.fail(bench.prepare("a", 1).id, "no memory"))
     assert reported.kinds == [NoticeKind.LEADER_CHANGED, NoticeKind.PLAN_WAITS, NoticeKind.MIGRATION_FAILED]
     assert reported.notices[0].facts == {"leader": "me", "epoch": "3"}
     failed = reported.notices[2]
     assert (failed.facts["vm"], failed.facts["host"], failed.facts["reason"]) == ("web", "red", "no memory")
     assert (failed.cluster, failed.vm) == (CLUSTER, "a")
-    store.close()
-    history.close()
 
 
 def test_rules_that_change_together_are_one_message_that_carries_each(

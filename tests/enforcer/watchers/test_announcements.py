@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -256,33 +256,14 @@ class Process:
         self.announced = Announcements(self.store, reported, lambda: 0.0, lambda: epoch)
 
 
-@pytest.fixture
-def url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path}/store.db"
-
-
-@pytest.fixture
-def process(url: str) -> Iterator[Callable[[int], Process]]:
-    made: list[Process] = []
-
-    def make(epoch: int) -> Process:
-        made.append(Process(url, epoch))
-        return made[-1]
-
-    yield make
-    for one in made:
-        one.store.close()
-
-
-def test_what_the_next_one_has_written_is_not_sent_by_the_one_before(
-    url: str, process: Callable[[int], Process]
-) -> None:
+def test_what_the_next_one_has_written_is_not_sent_by_the_one_before(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/store.db"
     leases = LeaseStore(url, engine="default", patience_seconds=30)
     assert leases.take("first", 600.0) == 1
     leases.release(1)
     assert leases.take("second", 600.0) == 2
     leases.close()
-    first, second = process(1), process(2)
+    first, second = Process(url, 1), Process(url, 2)
     second.announced.write(NoticeKind.HA_ALERT, VERDICT)
     with pytest.raises(LeaseLost):
         first.announced.deliver({"c1"})
@@ -290,3 +271,5 @@ def test_what_the_next_one_has_written_is_not_sent_by_the_one_before(
     eventually(lambda: bool(second.ears.heard))
     assert first.ears.heard == []
     assert [notice.kind for notice in second.ears.heard] == [NoticeKind.HA_ALERT]
+    for one in (first, second):
+        one.store.close()
