@@ -111,20 +111,6 @@ def test_hard_come_first_then_host_rules_then_priority() -> None:
     ]
 
 
-def test_member_of_another_cluster_breaks_nothing() -> None:
-    state = snapshot(
-        cluster(),
-        cluster("cluster2"),
-        *THREE_HOSTS,
-        host("far", cluster="cluster2"),
-        vm("a", "h1"),
-        vm("x", "far", cluster="cluster2"),
-        label("l", "x"),
-        group("g", TOGETHER, "a", vm_labels=("l",)),
-    )
-    assert violated(state) == []
-
-
 def test_member_on_a_host_that_is_not_up_counts_and_is_marked() -> None:
     state = snapshot(
         host("h1"),
@@ -135,10 +121,6 @@ def test_member_on_a_host_that_is_not_up_counts_and_is_marked() -> None:
     )
     (found,) = find_violations(state, CLUSTER)
     assert [(at.vm, at.host_up) for at in found.locations] == [("a", True), ("b", False)]
-
-
-def test_positive_host_rule_without_hosts_is_no_rule() -> None:
-    assert violated(snapshot(*THREE_HOSTS, vm("a", "h1"), group("g", vms="a", hosts_rule=TOGETHER))) == []
 
 
 def test_legacy_label_is_a_hard_host_rule_and_ignored_without_hosts() -> None:
