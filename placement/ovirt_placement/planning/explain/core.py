@@ -18,6 +18,8 @@ _MOST_VMS = 60
 _MOST_PLACES = 20_000
 #: Of these one question looks at as many in a second, at the least.
 _PLACES_A_SECOND = 5_000
+#: Elements that it is tried to do without: of a set of more, nobody reads which are not needed.
+_MOST_LEFT_OUT = 50
 #: Units of work, not seconds, that one question may take.
 _WORK = 2.0
 
@@ -71,7 +73,7 @@ def concerned(problem: Problem, goal: Goal, most: int) -> tuple[str, ...]:
 
 
 def core(problem: Problem, goal: Goal, deadline: Deadline) -> tuple[Element, ...] | None:
-    """No proper part of it blocks the goal; None if nothing does, or if it is too much to find out.
+    """No proper part of it blocks the goal, unless it is large; None if nothing does, or if it is not known.
 
     All others are taken to stay where they are.
     """
@@ -86,7 +88,7 @@ def core(problem: Problem, goal: Goal, deadline: Deadline) -> tuple[Element, ...
         return None
     # All of a kind go at once, if they may: of hosts alone there are hundreds.
     kinds = [[one for one in left if one.kind is kind] for kind in _DROPPED]
-    for some in (*kinds, *([one] for one in left)):
+    for some in (*kinds, *([one] for one in left[:_MOST_LEFT_OUT])):
         if deadline.over:
             break
         others = [one for one in left if one not in some]

@@ -225,16 +225,3 @@ class Checker(BruteForce):
 
 def _up(one: Host) -> Host:
     return host(one.id, memory_mb=one.memory_mb, free_mb=one.free_mb)
-
-
-def log_of(reported: Story, plan: MaintenancePlan) -> Iterator[str]:
-    """What happens, a line a round."""
-    rounds = f"{len(plan.rounds)} rounds (at least {plan.rounds_at_least})"
-    migrations = f"{plan.migrations} migrations (at least {plan.migrations_at_least})"
-    yield f"{reported.name}: {rounds}, {migrations}{' proven' if plan.proven else ''}"
-    for one in plan.rounds:
-        count = sum(len(step.vms) for step in one.steps)
-        notes = [f"stopped {vm}" for vm in one.stopped] + [f"{vm} by the engine" for vm, _ in one.by_engine]
-        yield "  " + "; ".join([f"{count} migrations, out: {' '.join(one.hosts)}", *notes])
-    for left in plan.blocked:
-        yield f"  no round for {left.host}"

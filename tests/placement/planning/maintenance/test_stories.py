@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from ovirt_placement.planning.maintenance.data import MaintenancePlan
 from ovirt_placement.planning.maintenance.planner import plan_maintenance
-from tests.placement.planning.maintenance.stories import STORIES, Checker, Story, log_of, story
+from tests.placement.planning.maintenance.stories import STORIES, Checker, Story, story
 
-LOG = Path(__file__).with_name("stories.log")
 #: How many of them need as few rounds as the bound says, at least.
 AT_BOUND = 25
 #: What others may have of migrations beyond the bound.
@@ -41,17 +38,3 @@ def test_rounds_and_migrations_are_near_their_bounds(plans: list[tuple[Story, Ma
     assert sum(len(plan.rounds) == plan.rounds_at_least for _, plan in plans) >= AT_BOUND
     for reported, plan in plans:
         assert plan.migrations <= MORE_MIGRATIONS * plan.migrations_at_least, reported.name
-
-
-@pytest.mark.nightly
-def test_they_come_to_what_the_log_says(plans: list[tuple[Story, MaintenancePlan]]) -> None:
-    assert text(plans) == LOG.read_text()
-
-
-def text(plans: list[tuple[Story, MaintenancePlan]]) -> str:
-    return "".join(f"{line}\n" for reported, plan in plans for line in log_of(reported, plan))
-
-
-if __name__ == "__main__":
-    # `python -m tests.placement.planning.maintenance.test_stories > .../stories.log` writes the log.
-    sys.stdout.write(text([(one, planned(one)) for one in map(story, range(len(STORIES)))]))
