@@ -20,11 +20,16 @@ from ovirt_placement.rules.placement_keys.capacity import (
     shares,
     without_vm,
 )
-from ovirt_placement.rules.placement_keys.columns import Bearers, Column, Columns, Located, column, columns_of
 from ovirt_placement.rules.placement_keys.hierarchy import keys_by_resource
 from ovirt_placement.rules.placement_keys.host_keys import (
+    Bearers,
+    Column,
+    Columns,
+    Located,
     NodeKeys,
     NodeLists,
+    column,
+    columns_of,
     node_lists,
     own_keys,
     sticky_keys,

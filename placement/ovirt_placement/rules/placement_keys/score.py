@@ -8,8 +8,8 @@ from math import lcm
 
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_keys.capacity import NO_SHARES, Shares
-from ovirt_placement.rules.placement_keys.columns import Column, Instances
 from ovirt_placement.rules.placement_keys.hierarchy import CompiledKey
+from ovirt_placement.rules.placement_keys.host_keys import Column, Instances
 from ovirt_placement.rules.placement_keys.keys import Ratio
 
 
