@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from ovirt_enforcer.cli import main as enforcer
 from ovirt_placement.cli import main as placement
@@ -14,16 +14,24 @@ from ovirt_simulator import cli as simulator
 PARSERS: dict[str, argparse.ArgumentParser] = {
     module.COMMAND: module._parser() for module in (placement, enforcer, web, proxy, simulator)
 }
+#: What asks and changes an engine or a store: commands that end.
+COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
+    module.COMMAND: module.main for module in (placement, enforcer)
+}
+
+
+def every(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """The parser itself and those of its subcommands, in their order."""
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for child in dict.fromkeys(action.choices.values()):
+                yield from every(child)
 
 
 def subcommands(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
-    """The parser itself if it does something, else those of its subcommands; all in their order."""
-    groups = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
-    if not groups:
-        yield parser
-    for group in groups:
-        for child in dict.fromkeys(group.choices.values()):
-            yield from subcommands(child)
+    """Of these, those that do something."""
+    return (one for one in every(parser) if one._subparsers is None)
 
 
 def summaries(parser: argparse.ArgumentParser) -> dict[str, str]:

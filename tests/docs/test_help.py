@@ -2,21 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterator
-
 import pytest
 
-from tests.docs.parsers import PARSERS
-
-
-def every(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
-    yield parser
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for child in dict.fromkeys(action.choices.values()):
-                yield from every(child)
-
+from tests.docs.parsers import PARSERS, every
 
 ALL = [each for parser in PARSERS.values() for each in every(parser)]
 

@@ -9,14 +9,12 @@ from pathlib import Path
 import pytest
 import trustme
 
-from ovirt_enforcer.cli import main as enforcer
-from ovirt_placement.cli import main as placement
 from ovirt_placement.config_file import PATH_VARIABLE
 from ovirt_placement.model import state_file
+from tests.docs.parsers import COMMANDS
 from tests.paths import CHECKOUT
 from tests.placement.cli.live_engine import PASSWORD, live_engine
 
-COMMANDS = {module.COMMAND: module.main for module in (placement, enforcer)}
 TEXT = (CHECKOUT / "docs" / "quick-start.md").read_text()
 #: Each command of ours, with what is printed.
 SHOWN = re.findall(r"^\$ \.venv/bin/(ovirt-\S+ [^\n]*)\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)

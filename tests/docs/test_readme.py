@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from ovirt_enforcer.cli import main as enforcer
-from ovirt_placement.cli import main as placement
 from ovirt_placement.model import state_file
+from tests.docs.parsers import COMMANDS
 from tests.paths import CHECKOUT
 from tests.placement.cli.live_engine import live_engine
 from tests.processes import Forked
@@ -18,7 +18,6 @@ from tests.proxy.running import eventually
 
 FIRST, AFTERWARDS = re.findall(r"```console\n(.*?)```", (CHECKOUT / "README.md").read_text(), re.DOTALL)[:2]
 SHOWN = [tuple(part.split("\n", 1)) for part in FIRST.removeprefix("$ ").split("\n$ ")]
-COMMANDS = {"ovirt-placement": placement.main, "ovirt-enforcer": enforcer.main}
 SETTINGS = '[enforcer]\nmode = "enforce"\ninterval_seconds = 1\npoll_seconds = 0.2\n'
 
 

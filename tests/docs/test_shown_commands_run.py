@@ -9,16 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_enforcer.cli import main as enforcer
-from ovirt_placement.cli import main as placement
 from ovirt_placement.model import state_file
 from tests.builders import cluster, host, snapshot, vm
+from tests.docs.parsers import COMMANDS
 from tests.docs.shown import PAGES, commands
 from tests.docs.test_shown_commands import words
 from tests.paths import CHECKOUT
 from tests.placement.cli.live_engine import LiveEngine, live_engine
-
-COMMANDS = {module.COMMAND: module.main for module in (placement, enforcer)}
 
 #: Everything that pages name.
 STATE = snapshot(

@@ -113,12 +113,7 @@ if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for one in (ovirt_service, ovirt_placement, ovirt_enforcer, ovirt_placement_web):
         load(one)
-    for name in (
-        "sqlalchemy.dialects.sqlite",
-        "sqlalchemy.dialects.postgresql.psycopg",
-        "rich.table",
-        "rich.text",
-    ):
+    for name in LAZY:
         import_module(name)
     print(flush=True)
     for line in sys.stdin:

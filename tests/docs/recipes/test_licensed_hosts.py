@@ -8,13 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_enforcer.cli import main as enforcer
-from ovirt_placement.cli import main as placement
 from ovirt_placement.model import state_file
+from tests.docs.parsers import COMMANDS
 from tests.docs.recipes.page import FOLDER, shown
 from tests.placement.cli.live_engine import live_engine
 
-COMMANDS = {module.COMMAND: module.main for module in (placement, enforcer)}
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
