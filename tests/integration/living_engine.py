@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import itertools
-import threading
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.rejections import Rejected
 from ovirt_simulator.core.settings import Settings
-from ovirt_simulator.http.server import Server, serve
+from ovirt_simulator.http.server import serve
+from tests.proxy.running import eventually
+from tests.repeating import repeating
 
 #: How simulated time moves on; never faster than real time, in which the inventory lives.
 STEP_SECONDS = 0.05
@@ -27,13 +27,11 @@ class LivingEngine:
         self.engine = Engine.from_snapshot(
             state, clock=datetime(2026, 1, 1, tzinfo=UTC), seed=1, settings=settings
         )
-        self.server: Server = serve(self.engine)
-        self.busy = busy
+        self.server = serve(self.engine)
         self.elapsed = 0.0
+        self._turns = itertools.cycle(busy)
         self._per_second = per_second
-        self._stop = threading.Event()
-        self._passed = threading.Condition()
-        self._thread = threading.Thread(target=self._live)
+        self._owed = 0.0
 
     def vm(self, vm_id: str) -> Vm:
         """The VM as the engine would show it now."""
@@ -42,11 +40,8 @@ class LivingEngine:
         return found
 
     def until(self, holds: Callable[[], bool]) -> None:
-        """Let time pass until something holds, looked at after each step."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        with self._passed:
-            while not holds():
-                assert self._passed.wait(deadline - time.monotonic()), "waited without success"
+        """Let time pass until something holds."""
+        eventually(holds, PATIENCE_SECONDS)
 
     def let_pass(self, seconds: float) -> None:
         began = self.elapsed
@@ -55,18 +50,14 @@ class LivingEngine:
     def events_per_second(self) -> float:
         return len(self.engine.queries.events()) / self.elapsed
 
-    def _live(self) -> None:
-        turns = itertools.cycle(self.busy)
-        owed = 0.0
-        while not self._stop.wait(STEP_SECONDS):
-            before = len(self.engine.queries.events())
-            for vm_id in itertools.islice(turns, max(0, round(owed))):
-                self._stir(vm_id)
-            self.engine.advance(STEP_SECONDS)
-            owed += self._per_second * STEP_SECONDS - (len(self.engine.queries.events()) - before)
-            with self._passed:
-                self.elapsed += STEP_SECONDS
-                self._passed.notify_all()
+    def step(self) -> None:
+        """Let a little time pass, in which what is busy logs its share of events."""
+        before = len(self.engine.queries.events())
+        for vm_id in itertools.islice(self._turns, max(0, round(self._owed))):
+            self._stir(vm_id)
+        self.engine.advance(STEP_SECONDS)
+        self._owed += self._per_second * STEP_SECONDS - (len(self.engine.queries.events()) - before)
+        self.elapsed += STEP_SECONDS
 
     def _stir(self, vm_id: str) -> None:
         """Start what is down, and move or stop what is up, in turns."""
@@ -81,19 +72,11 @@ class LivingEngine:
         except Rejected:
             return  # it is under way already
 
-    def __enter__(self) -> LivingEngine:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
-        self.server.close()
-
 
 @contextmanager
 def living(
     state: Snapshot, settings: Settings, busy: tuple[str, ...] = (), per_second: float = 0.0
 ) -> Iterator[LivingEngine]:
-    with LivingEngine(state, settings, busy, per_second) as engine:
+    engine = LivingEngine(state, settings, busy, per_second)
+    with closing(engine.server), repeating(engine.step, every=STEP_SECONDS):
         yield engine

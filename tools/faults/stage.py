@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from multiprocessing.process import BaseProcess
@@ -18,6 +17,7 @@ from ovirt_simulator.http.server import Server, serve
 from tests.configuration import write_configuration
 from tests.processes import PROCESSES
 from tests.proxy.running import eventually
+from tests.repeating import repeating
 from tests.scenarios.stage import START
 from tools.faults import launcher
 from tools.faults.invariants import Recorder, faults, records, settled
@@ -91,9 +91,6 @@ class Simulated:
         self.recorder = Recorder(self.engine, {vm.id for vm in state.vms if not vm.migratable})
         self.wire = Wire()
         self._server = self._serve("127.0.0.1:0")
-        self._stop = threading.Event()
-        self._time = threading.Thread(target=self._pass_time)
-        self._time.start()
 
     @property
     def api_url(self) -> str:
@@ -116,8 +113,6 @@ class Simulated:
 
     def close(self) -> None:
         self._server.close()
-        self._stop.set()
-        self._time.join()
 
     def _serve(self, listen: str) -> Server:
         server = serve(self.engine, listen)
@@ -128,9 +123,8 @@ class Simulated:
     def _elapsed(self) -> float:
         return self.engine._backend.timeline.elapsed
 
-    def _pass_time(self) -> None:
-        while not self._stop.wait(_STEP_SECONDS):
-            self.engine.advance(_STEP_SECONDS * _SCALE)
+    def pass_time(self) -> None:
+        self.engine.advance(_STEP_SECONDS * _SCALE)
 
 
 class Stage:
@@ -225,6 +219,7 @@ def stage(
 ) -> Iterator[Stage]:
     with (
         closing(Simulated(state)) as engine,
+        repeating(engine.pass_time, every=_STEP_SECONDS),
         closing(Stage(folder, engine, patience, lease)) as made,
     ):
         yield made
