@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-import ovirt_enforcer
-import ovirt_placement_web
-from ovirt_placement.answers.question import SOME_HOSTS, questions
+from ovirt_placement.answers.question import SOME_HOSTS
 from ovirt_placement_web.api import addresses
 from ovirt_service.errors import UserError
 from tests.builders import host, snapshot
@@ -25,8 +23,3 @@ def test_each_address_is_declared_once_and_needs_what_it_takes() -> None:
     assert len({one.route.path for one in found}) == len(found)
     for one in found:
         assert set(one.route.required) <= one.keys.keys(), one.route.path
-
-
-def test_each_distribution_asks_by_the_registry() -> None:
-    asked = {(one.command, one.name) for one in questions(ovirt_enforcer, ovirt_placement_web)}
-    assert {("ovirt-enforcer", "plan"), ("ovirt-placement", "status"), ("ovirt-placement", "map")} <= asked

@@ -29,10 +29,6 @@ def kinds() -> list[ReasonKind]:
     return list(dict.fromkeys(value for value in values if isinstance(value, ReasonKind)))
 
 
-def test_rules_declare_kinds() -> None:
-    assert len(kinds()) > 20
-
-
 @pytest.mark.parametrize("kind", kinds(), ids=lambda kind: str(kind.name))
 def test_every_kind_is_a_sentence_without_ids(kind: ReasonKind) -> None:
     text = sentence(Reason(kind, "g1", "v1", "h1", 1.5), STATE)

@@ -40,13 +40,6 @@ def test_a_vm_that_no_host_may_take(asking: StateAsking) -> None:
     assert "has no hosts" in asking.run(2, "why web", vm("v1", name="web"))[1]
 
 
-def test_what_was_not_checked_is_not_safe(asking: StateAsking) -> None:
-    assert asking.run(2, "ha-check", host("h1"), vm("v1", "h1", ha=True)) == (
-        "",
-        "ovirt-placement: nothing was checked: no cluster has HA reservation; name one with --cluster\n",
-    )
-
-
 def test_keys_choose_among_the_hosts_that_other_filters_admit(asking: StateAsking) -> None:
     """A peer keeps the VM on h4, though to the keys all hosts are alike."""
     hosts = [host(f"h{n}") for n in range(1, 5)]

@@ -144,13 +144,6 @@ def test_what_is_not_known_is_said(
     assert reported in asking.text(2, arguments)
 
 
-@pytest.mark.system
-def test_processes_do_the_work_and_say_the_same(asking: HaAsking) -> None:
-    assert (
-        asking.data(1, "--failures 3 --processes 2")["clusters"] == asking.data(1, "--failures 3")["clusters"]
-    )
-
-
 def test_where_the_steps_end_it_says_what_is_proven_and_what_is_tightest(asking: HaAsking) -> None:
     hosts = [host(f"h{number}", name=f"node{number}", free_mb=5000) for number in range(6)]
     vms = [vm(f"v{number}", f"h{number}", ha=True, needs_mb=4096) for number in range(6)]

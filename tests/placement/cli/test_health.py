@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ovirt_enforcer.cli.main import main as enforcer
 from ovirt_placement.cli.main import main
-from ovirt_placement.model import state_file
 from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
 from ovirt_placement.store.enforcer.intents import IntendedMigration, Store
 from ovirt_placement.store.enforcer.leases import LeaseStore
@@ -20,7 +17,6 @@ from tests.builders import cluster, host, snapshot, vm
 from tests.placement.cli.documents import plain
 from tests.plugins.published import Publisher
 
-COMMAND = str(Path(sys.executable).with_name("ovirt-placement"))
 SAFE = snapshot(
     cluster("c1", name="blue", ha_reservation=True),
     host("h1", cluster="c1"),
@@ -127,12 +123,3 @@ def test_a_store_that_does_not_answer(asking: Asking) -> None:
     found = asking.data(3)
     assert found["reasons"] == ["the enforcer's store does not answer"]
     assert found["enforcer"]["error"]
-
-
-def test_both_commands_show_the_same(asking: Asking, tmp_path: Path) -> None:
-    file = tmp_path / "state.json"
-    file.write_bytes(state_file.dumps(UNSAFE))
-    assert main(["status", "--state", str(file)]) == 1
-    shown = asking.capsys.readouterr().out
-    assert enforcer(["status", "--state", str(file)]) == 1
-    assert asking.capsys.readouterr().out == shown

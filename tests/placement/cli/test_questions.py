@@ -26,10 +26,6 @@ def test_violations_show_who_is_where_and_who_stands_wrong(asking: StateAsking) 
     assert (found["groups"], found["offenders"]) == (["g1"], ["v3"])
 
 
-def test_cluster_without_violations_is_status_0(asking: StateAsking) -> None:
-    assert asking.rows(0, "violations --cluster cluster1", *SPLIT[:4]) == []
-
-
 RANKED = (
     cluster(
         "c1",
@@ -72,10 +68,6 @@ def test_conflicts_name_type_and_smallest_contradiction(asking: StateAsking) -> 
     (found,) = asking.data(1, "conflicts", *clash)["clusters"]
     assert found["conflicts"][0]["savable"] is False
     assert found["contradictions"][0]["groups"] == ["g1", "g2"]
-
-
-def test_groups_without_conflict_are_status_0(asking: StateAsking) -> None:
-    assert asking.rows(0, "conflicts", *SPLIT) == []
 
 
 def test_conflicts_of_one_vm_or_group(asking: StateAsking) -> None:

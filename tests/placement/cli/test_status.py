@@ -140,18 +140,6 @@ def status(publisher: Publisher, capsys: pytest.CaptureFixture[str]) -> tuple[di
     return found, capsys.readouterr().out
 
 
-def test_what_an_inventory_publishes_comes_with_its_ages(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    publisher = Publisher(tmp_path)
-    publisher.publish(STATE)
-    found, reported = status(publisher, capsys)
-    assert found["source"]["kind"] == "inventory"
-    assert 0 <= found["source"]["age_seconds"] < 10
-    assert found["clusters"] == [IN_NUMBERS]
-    assert "asked what changed" in reported
-
-
 @pytest.mark.parametrize(
     ("keys_ago", "said"),
     [

@@ -22,7 +22,6 @@ from tests.builders import (
     snapshot,
     vm,
 )
-from tests.placement.cli.documents import plain
 from tests.placement.cli.state_asking import StateAsking, cells
 
 
@@ -123,21 +122,6 @@ def test_a_vm_that_leaves_its_host_with_its_peers_is_judged_with_them_by_the_eng
     assert reported(asking, *there, *rival) == [
         ["the engine runs it apart from VM r, which is on host h2 (affinity group far)", "VmAffinityGroups"]
     ]
-
-
-def test_one_host_as_json(state: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["why", "v2", "north", "--state", state, "--json"]) == 0
-    (answer,) = plain(capsys.readouterr().out)["hosts"]
-    assert (answer["host"], answer["accepted"]) == ("h1", True)
-
-
-def test_reasons_are_data_in_json(state: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["why", "web", "h1", "--state", state, "--json"]) == 0
-    (answer,) = plain(capsys.readouterr().out)["hosts"]
-    (reason,) = answer["reasons"]
-    assert reason["kind"] == "negative_peer_here"
-    assert reason["veto"] is True
-    assert (reason["group"], reason["vm"], reason["host"], reason["number"]) == ("g2", "v3", "h1", None)
 
 
 def test_soft_rule_that_no_unit_weighs_is_noted_once_below_the_table(asking: StateAsking) -> None:

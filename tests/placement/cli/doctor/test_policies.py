@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from ovirt_placement.answers.doctor import policies
 from ovirt_placement.model import SchedulingPolicy as Units
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import UnitType
 from ovirt_simulator.http.sso import User, default_users
-from tests.builders import SOFT_TOGETHER, cluster, group, label, snapshot, vm
+from tests.builders import SOFT_TOGETHER, cluster, group, host, label, rule, snapshot, vm
 from tests.placement.cli.doctor.examining import EMPTY, RULED, findings, policy_id, unit_id
 from tests.placement.cli.live_engine import LiveEngine, Starting
 from tests.placement.cli.setup.policies import TWINS
@@ -45,6 +46,19 @@ def test_rules_that_the_policy_has_no_unit_for(starting: Starting) -> None:
             "cluster blue: soft rules of the groups near mean nothing",
             "cluster blue: HA reservation means nothing",
         ]
+
+
+def test_a_unit_that_no_unit_of_the_engines_does_the_same_as() -> None:
+    blue = cluster("c1", name="blue")
+    state = snapshot(
+        blue,
+        host("h1", cluster="c1"),
+        vm("v1", "h1", cluster="c1"),
+        rule("few", "at_most_per_host", "v1", cluster="c1", most=1, enforcing=False),
+    )
+    policy = policies.InUse("own", False, frozenset(), frozenset(), {}, {}, (), frozenset(), frozenset(), ())
+    found = [one.sentence for one in policies.examine_rules(state, blue, policy)]
+    assert any(one.endswith("its policy own lacks PlacementRuleWeight") for one in found)
 
 
 def test_rule_whose_unit_is_disabled(starting: Starting) -> None:

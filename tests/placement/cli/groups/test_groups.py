@@ -64,17 +64,6 @@ def names(live: LiveEngine, *arguments: str) -> list[str]:
     return [each["name"] for each in live.data(0, "groups", "list", *arguments)["groups"]]
 
 
-def test_list_shows_rules_and_members_by_name(live: LiveEngine) -> None:
-    out, _ = live.run(0, "groups", "list")
-    rows = [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in out.splitlines()[2:]]
-    assert rows == [
-        ["near", "blue", "satisfied", "1", "positive, enforcing", "web on north", "disabled"],
-        ["cache on north"],
-        ["off", "blue", "satisfied", "2.5", "disabled", "db", "negative", "south"],
-        ["lonely", "red", "satisfied", "1", "positive", "far on east", "disabled"],
-    ]
-
-
 def test_list_can_be_narrowed_to_a_cluster_or_a_vm(live: LiveEngine) -> None:
     assert names(live, "--cluster", "red") == ["lonely"]
     assert names(live, "--vm", "db") == ["off"]

@@ -93,21 +93,6 @@ def test_members_that_run_with_their_hosts(listed: list[dict[str, Any]]) -> None
     ]
 
 
-def test_the_table_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = text_of(STATE, tmp_path, capsys)
-    head, _, *lines = found.splitlines()
-    assert head.split()[:3] == ["group", "state", "priority"]  # the cluster is the same for all
-    states = {line.split()[0]: line for line in lines if not line.startswith(" ")}
-    assert "satisfied " in states["kept"]
-    assert "violated: together" in states["split"]
-    assert "violated: apart" in found
-    assert "violated: off its hosts" in found
-    assert "violated: together (with right)" in states["left"]
-    assert "disabled" in states["asks-nothing"]
-    assert "web on north" in found
-    assert "label l1: db on south" in found
-
-
 def test_it_is_what_the_engine_calls_violated_but_for_chains(serving: Starting) -> None:
     """Its `violated` is computed without our rules."""
     with serving(STATE) as live:

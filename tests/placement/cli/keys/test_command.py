@@ -111,10 +111,6 @@ def test_check_reports_every_mistake_and_fails(keys: Commands) -> None:
     ]
 
 
-def test_check_of_a_state_without_mistakes_succeeds(keys: Commands) -> None:
-    assert keys.reported(keyed(host("h1"), keys=(node_key("h1", "K"),)), "check") == ["No mistakes."]
-
-
 def test_show_of_a_vm_names_what_is_hidden_and_what_is_ignored(keys: Commands) -> None:
     state = keyed(
         vm("v1", name="web"),

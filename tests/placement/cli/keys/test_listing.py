@@ -65,10 +65,6 @@ def test_only_what_was_asked_for_is_listed(listing: Listing, arguments: str, fou
     assert listing.places(*arguments.split()) == found
 
 
-def test_where_there_are_none_it_says_so(listing: Listing) -> None:
-    assert listing.text("--name", "Gen") == "No keys.\n"
-
-
 def test_a_file_of_keys_can_be_listed_as_if_it_were_set(listing: Listing, tmp_path: Path) -> None:
     file = tmp_path / "keys.yaml"
     file.write_text("keys: [{level: server, resource: web, name: NEW, value: 1, weight: 5}]")

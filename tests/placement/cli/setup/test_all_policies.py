@@ -95,19 +95,6 @@ def test_each_policy_in_use_is_completed_or_copied_and_the_others_are_left(live:
 
 
 @pytest.mark.system
-def test_undo_gives_back_the_same_policies_and_assignments(live: LiveEngine) -> None:
-    before = every_policy(live)
-    live.run(0, "setup", "--all-policies")
-    live.run(0, "setup", "--all-policies", "--undo")
-    assert every_policy(live) == before
-    assert assigned(live) == USED
-    live.changes.clear()
-    out, _ = live.run(0, "setup", "--all-policies", "--undo")
-    assert live.changes == []
-    assert out == "No policy has anything of setup.\n"
-
-
-@pytest.mark.system
 @pytest.mark.parametrize(
     ("method", "path", "drop", "ways"),
     [

@@ -9,7 +9,6 @@ import pytest
 
 from ovirt_placement.model import PlacementKey
 from ovirt_placement.store.keys import KeyStore
-from ovirt_placement.store.user_actions import UserActionStore
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.disturbances import Disturbance
 from tests.builders import cluster, host, snapshot, vm
@@ -85,17 +84,6 @@ def test_a_second_run_changes_nothing_and_an_undoing_takes_them(live: LiveEngine
     assert out == "The policy ovirt-placement has nothing of setup; nothing to change.\n"
     live.run(0, *SET_UP)
     assert weights(live) == WEIGHTS
-
-
-def test_it_is_recorded_who_gave_them_and_took_them(live: LiveEngine) -> None:
-    live.run(0, *SET_UP)
-    live.run(0, *SET_UP)
-    live.run(0, "setup", "--undo")
-    store = UserActionStore(f"sqlite:///{live.config.parent}/store.db", engine="default", patience_seconds=5)
-    given, taken = store.actions(since_seconds=600)
-    store.close()
-    assert (given.kind, given.details[-1]) == ("setup", GIVES_BLUE)
-    assert (taken.kind, taken.details[0]) == ("setup_undo", TAKES_FROM_BLUE)
 
 
 def test_a_cluster_that_somebody_weighs_special_keys_on_is_left_alone(live: LiveEngine) -> None:
