@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from pathlib import Path
 
 import msgspec
 import pytest
 from msgspec.structs import replace
 
-from ovirt_enforcer.cli.main import main as enforcer
 from ovirt_placement.answers.plans.plan import plan_record
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
@@ -20,7 +17,6 @@ from ovirt_placement.store.enforcer.history import HistoryStore
 from ovirt_simulator.core.entities import user_id
 from ovirt_simulator.core.roles import BY_NAME
 from tests.builders import APART, cluster, group, host, snapshot, vm
-from tests.processes import Forked
 from tests.web.running import HOSTILE, Page, paged
 
 STATE = snapshot(
@@ -142,27 +138,3 @@ def test_two_administrators_look_at_one_plan_that_changes(page: Page) -> None:
         ("plan4", "done"),
         ("plan4", "refused"),
     ]
-
-
-@pytest.mark.system
-def test_a_plan_that_is_approved_of_is_carried_out(tmp_path: Path) -> None:
-    with paged(tmp_path, STATE, web='[enforcer]\nmode = "approve"') as page:
-        words, log = ["run", "--config", str(tmp_path / "placement.toml")], tmp_path / "enforcer.log"
-        with Forked(enforcer, words, log, os.environ) as process:
-            cookie = page.session()
-            page.until(lambda: "Waiting for approval" in page.ask("/plan/c1", cookie=cookie).text)
-            with approvals(page) as store:
-                (waiting,) = store.waiting()
-            assert approve(page, cookie, waiting.plan)[0] == 303
-
-            def arrived() -> bool:
-                page.engine.advance(5)
-                moved = page.engine.queries.vm("a")
-                return moved is not None and moved.host in ("h2", "h3") and moved.status == "up"
-
-            page.until(arrived)
-            page.until(lambda: "Done in" in page.ask("/plan/c1", cookie=cookie).text)
-            page.until(
-                lambda: "No running VM violates a rule here" in page.ask("/cluster/c1", cookie=cookie).text
-            )
-            process.terminate()

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import html
-import os
 import re
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from urllib.parse import quote
 
 import msgspec
@@ -21,10 +19,8 @@ from ovirt_placement.planning.deadline import NEVER
 from ovirt_placement.store.enforcer.history import HistoryStore
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore
 from tests.builders import APART, cluster, group, host, rule, snapshot, vm
-from tests.processes import Forked
 from tests.proxy.running import RunningProxy, eventually, running, write_plugins
 from tests.web.running import HOSTILE, Page, paged
-from tests.web.test_plan_course import apply, looked_at
 
 #: Long before anything was decided.
 OLD = "2020-01-01T00:00:00+00:00"
@@ -141,27 +137,6 @@ def test_a_vm_that_starts_nowhere_leads_to_what_would_make_room(
     assert "VM waiting can start on host beta after 1 migration" in printed
     assert "It can start on host beta after these migrations of other VMs." in text
     assert "1 guest beta to alpha makes room" in text
-
-
-@pytest.mark.system
-def test_the_enforcer_makes_the_room_that_was_asked_for(tmp_path: Path) -> None:
-    with paged(tmp_path, STATE, web='[enforcer]\nmode = "approve"') as page:
-        started = ["run", "--config", str(tmp_path / "placement.toml")], tmp_path / "enforcer.log"
-        with Forked(enforcer, *started, os.environ) as process:
-            try:
-                cookie = page.session()
-                plan = looked_at(page, cookie, "/vm/waits/room")
-                page.until(lambda: apply(page, cookie, plan)[0] == 303)  # an enforcer leads by then
-
-                def arrived() -> bool:
-                    page.engine.advance(5)
-                    moved = page.engine.queries.vm("guest")
-                    return moved is not None and (moved.host, moved.status) == ("h1", "up")
-
-                page.until(arrived)
-                page.until(lambda: "It can start on host beta as things are" in shown(page, "/vm/waits/room"))
-            finally:
-                process.terminate()
 
 
 def test_a_vm_that_runs_needs_no_room(page: Page) -> None:

@@ -48,7 +48,6 @@ def test_no_problem_after_setup_with_inventory_proxy_and_enforcer(starting: Star
 
 
 @pytest.mark.system
-@pytest.mark.system
 def test_health_is_not_claimed_of_what_was_not_examined_or_is_not_in_use(starting: Starting) -> None:
     with starting(EMPTY) as live, running_service(live.config):
         out, _ = live.run(0, "doctor")

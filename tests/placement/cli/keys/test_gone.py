@@ -85,7 +85,6 @@ def test_check_reports_them(serving: Starting, store: KeyStore) -> None:
 
 
 @pytest.mark.system
-@pytest.mark.system
 def test_prune_removes_them_and_what_their_vms_were_remembered_by(serving: Starting, store: KeyStore) -> None:
     with serving(AFTER) as live:
         before = places(live)
