@@ -94,6 +94,8 @@ class Act(NamedTuple):
     #: What it is done to, where that is not the cluster.
     on: str = ""
     plan: str = ""
+    #: Whether it plans first, which takes long: other acts wait for none that does.
+    plans: bool = False
 
 
 class Preview(NamedTuple):
@@ -172,7 +174,10 @@ async def _carry_out(asked: Asked, act: Act) -> Response:
     )
     try:
         await _check_permits(asked, act)
-        await asked.site.bounds.acts.run(session, act.carry_out, session.rights.user_name)
+        bounds = asked.site.bounds
+        await (bounds.plans if act.plans else bounds.acts).run(
+            session, act.carry_out, session.rights.user_name
+        )
     except Refusal as refusal:
         note(f"refused: {refusal.text}")
         raise
@@ -189,6 +194,9 @@ async def _carry_out(asked: Asked, act: Act) -> Response:
     except UserError as error:
         note(f"failed: {error}")
         raise Refusal(503, f"Nothing was changed: {error}.") from None
+    except BaseException as error:  # it may have been done, or go on
+        note(f"not known: {error!r}")
+        raise
     note("done")
     return RedirectResponse(f"{asked.site.root}{act.back}", 303)
 

@@ -147,6 +147,7 @@ def begin(asked: Asked) -> Act:
         f"/maintenance/{cluster.id}",
         permits=(PERMIT, MIGRATE, *upgrade, *stopping),
         on=f"hosts {names} of cluster {cluster.name} ({cluster.id})",
+        plans=True,
     )
 
 
