@@ -18,13 +18,13 @@ from ovirt_placement.answers.decisions.at_time import (
     read_moment,
 )
 from ovirt_placement.answers.decisions.record import NoRecord
-from ovirt_placement.model import Vm
+from ovirt_placement.model import Cluster, Vm
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.site import Site, number
 from ovirt_placement_web.state.keeper import View
 from ovirt_placement_web.state.past import DAY
 from ovirt_placement_web.state.plan_life import life
-from ovirt_placement_web.views.pages import MOST_ROWS, Shown, cluster_frame, found, viewed
+from ovirt_placement_web.views.pages import MOST_ROWS, Shown, found, list_frame, viewed
 from ovirt_service.errors import UserError
 
 #: Why the proxy's decisions are not shown; how to have them is in docs/web.md.
@@ -39,24 +39,16 @@ _YEAR_9999 = 253_370_764_800.0
 
 @viewed("q", "days")
 def history(site: Site, request: Request, view: View) -> Shown:
-    frame = {"part": "History", "cluster": None, "place": "/history"}
-    return "history.html", {**frame, **_history(site, request, view)}
-
-
-@viewed("q", "days")
-def history_of_cluster(site: Site, request: Request, view: View) -> Shown:
-    one = found(request, "cluster", view.snapshot.clusters)
-    frame = {**cluster_frame(site, view, one, "History"), "place": f"/cluster/{one.id}/history"}
-    return "history.html", {**frame, **_history(site, request, view, one.id)}
-
-
-def _history(site: Site, request: Request, view: View, cluster: str = "") -> dict[str, Any]:
-    days = number(request, "days", 30)
+    """What was decided, in all clusters or in one."""
+    frame, days = list_frame(site, request, view, "History"), number(request, "days", 30)
     name = request.query_params.get("q", "").strip()
-    return {"name": name, "days": days, **past_plans(site, view, Wanted(name), days * DAY, cluster)}
+    plans = past_plans(site, view, Wanted(name), days * DAY, frame["cluster"])
+    return "history.html", {**frame, "name": name, "days": days, **plans}
 
 
-def past_plans(site: Site, view: View, wanted: Wanted, seconds: float, cluster: str = "") -> dict[str, Any]:
+def past_plans(
+    site: Site, view: View, wanted: Wanted, seconds: float, cluster: Cluster | None = None
+) -> dict[str, Any]:
     """What was decided about something lately, or why that is not known."""
     try:
         recorded = site.past.history(seconds)
@@ -67,7 +59,7 @@ def past_plans(site: Site, view: View, wanted: Wanted, seconds: float, cluster: 
     plans = [
         life(one, waiting.get(one.cluster), latest=latest[one.cluster] == one.id, wanted=wanted)
         for one in recorded
-        if (not cluster or one.cluster == cluster) and (not wanted.name or about(one, wanted))
+        if (cluster is None or one.cluster == cluster.id) and (not wanted.name or about(one, wanted))
     ]
     return {"plans": plans[:MOST_ROWS], "past_error": ""}
 

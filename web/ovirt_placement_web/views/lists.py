@@ -19,7 +19,7 @@ from ovirt_placement_web.site import Site, number
 from ovirt_placement_web.state.keeper import View
 from ovirt_placement_web.state.map import misplaced
 from ovirt_placement_web.views.needs import ILL, present_plan, repairs
-from ovirt_placement_web.views.pages import Shown, cluster_frame, found, viewed
+from ovirt_placement_web.views.pages import Shown, list_frame, viewed
 
 #: Rows of a page of a list, and hits of a search.
 _ROWS = 50
@@ -43,29 +43,18 @@ def vms(site: Site, request: Request, view: View) -> Shown:
         "title": "Virtual machines",
         "kind": "vm",
         "cluster": None,
+        "place": "/vms",
         "wrong": wrong,
-        **_paged(request, listed, "/vms", narrowed),
+        **_paged(request, listed, narrowed),
     }
 
 
 @viewed("q", "show", "page")
 def hosts(site: Site, request: Request, view: View) -> Shown:
-    frame = {"part": "Hosts", "cluster": None}
-    return "listing.html", {**frame, **_hosts(site, request, view, view.snapshot.hosts, "/hosts")}
-
-
-@viewed("q", "show", "page")
-def hosts_of_cluster(site: Site, request: Request, view: View) -> Shown:
-    one = found(request, "cluster", view.snapshot.clusters)
-    own = view.snapshot.hosts_of_cluster.get(one.id, ())
-    return "listing.html", {
-        **cluster_frame(site, view, one, "Hosts"),
-        **_hosts(site, request, view, own, f"/cluster/{one.id}/hosts"),
-    }
-
-
-def _hosts(site: Site, request: Request, view: View, every: Iterable[Host], path: str) -> dict[str, Any]:
-    known = view.snapshot.vm_by_id
+    """All hosts, or those of a cluster."""
+    frame, known = list_frame(site, request, view, "Hosts"), view.snapshot.vm_by_id
+    one = frame["cluster"]
+    every = view.snapshot.hosts if one is None else view.snapshot.hosts_of_cluster.get(one.id, ())
     wrong = Counter(place for vm in _misplaced(site, view) if vm in known and (place := known[vm].host))
     narrowed: dict[str, tuple[str, Callable[[Host], bool]]] = {
         "": ("All hosts", lambda one: True),
@@ -73,35 +62,25 @@ def _hosts(site: Site, request: Request, view: View, every: Iterable[Host], path
         "down": ("Not up", lambda one: not one.up),
     }
     listed = sorted(_listed(request, every, narrowed, wrong), key=lambda one: one.up)
-    return {"title": "Hosts", "kind": "host", "wrong": wrong, **_paged(request, listed, path, narrowed)}
+    shown = {"title": "Hosts", "kind": "host", "wrong": wrong, **_paged(request, listed, narrowed)}
+    return "listing.html", {**frame, **shown}
 
 
 @viewed("q", "page")
 def rules(site: Site, request: Request, view: View) -> Shown:
-    frame: dict[str, Any] = {"part": "Rules", "cluster": None, "repairs": {}}
-    return "rules.html", {**frame, **_rules(site, request, view, None, "/rules")}
-
-
-@viewed("q", "page")
-def rules_of_cluster(site: Site, request: Request, view: View) -> Shown:
-    one = found(request, "cluster", view.snapshot.clusters)
-    plan = present_plan(site, one, site.questions.status(view).enforcer)
-    return "rules.html", {
-        **cluster_frame(site, view, one, "Rules"),
-        "repairs": repairs(plan),
-        **_rules(site, request, view, one, f"/cluster/{one.id}/rules"),
-    }
-
-
-def _rules(site: Site, request: Request, view: View, cluster: Cluster | None, path: str) -> dict[str, Any]:
-    questions, word = site.questions, _word(request)
+    """All rules, or those of a cluster with what its plan repairs."""
+    frame, questions, word = list_frame(site, request, view, "Rules"), site.questions, _word(request)
+    cluster: Cluster | None = frame["cluster"]
+    plan = present_plan(site, cluster, questions.status(view).enforcer) if cluster else None
     every = questions.of_clusters(view, groups_list, cluster).groups
     groups = [one for one in every if word.casefold() in one.name.casefold()]
     groups.sort(key=lambda one: (not one.violated, one.name))
-    paged = _paged(request, groups, path)
+    paged = _paged(request, groups)
     placement = [one.record for one in rules_list(AuthoredState(view.snapshot, {})).rules]
     own = [one for one in placement if cluster is None or (one.cluster and one.cluster.id == cluster.id)]
-    return {
+    return "rules.html", {
+        **frame,
+        "repairs": repairs(plan),
         "violations": questions.of_clusters(view, violations, cluster).violations,
         "conflicts": questions.of_clusters(view, conflicts, cluster).clusters if cluster else (),
         "groups": paged.pop("items"),
@@ -168,7 +147,6 @@ def _listed(
 def _paged(
     request: Request,
     items: Sequence[Any],
-    path: str,
     narrowed: Mapping[str, tuple[str, object]] | None = None,
 ) -> dict[str, Any]:
     """A page of a list, and how to come to the others."""
@@ -183,6 +161,5 @@ def _paged(
         "shows": [(name, text) for name, (text, _) in (narrowed or {}).items()],
         "number": page,
         "last": last,
-        "place": path,
         "query": {"q": word, "show": show} if show else {"q": word},
     }

@@ -135,6 +135,14 @@ def start(request: Request) -> Response:
     return RedirectResponse(f"{site_of(request).root}/", 307)
 
 
+def list_frame(site: Site, request: Request, view: View, part: str) -> dict[str, Any]:
+    """Where a list stands: of all, or of the cluster that the address names."""
+    if "name" not in request.path_params:
+        return {"part": part, "cluster": None, "place": f"/{part.lower()}"}
+    one = found(request, "cluster", view.snapshot.clusters)
+    return {**cluster_frame(site, view, one, part), "place": f"/cluster/{one.id}/{part.lower()}"}
+
+
 def cluster_frame(site: Site, view: View, cluster: Cluster, tab: str) -> dict[str, Any]:
     """Where a view of a cluster stands: its breadcrumb, and the tabs with what they count."""
     numbers = next(one for one in site.questions.status(view).clusters if one.cluster.id == cluster.id)
