@@ -108,9 +108,7 @@ def _judged(snapshot: Snapshot, cluster: str) -> RulesJudged:
         for part in tied_parts(asks(snapshot, cluster))
         if any(one.of_rule or one.of_keys for one in part)
     ]
-    if not mixed:
-        return RulesJudged(tuple(_of_groups(snapshot, alone, ())), alone.unknown, ())
-    if not OPTIMAL_IS_THERE:
+    if not mixed or not OPTIMAL_IS_THERE:
         found = tuple(_of_groups(snapshot, alone, ()))
         return RulesJudged(found, alone.unknown, tuple(map(_asked_ids, mixed)))
     return _with_all(snapshot, cluster, alone, mixed)
@@ -338,7 +336,7 @@ def _ids(named: Iterable[Named]) -> list[str]:
 
 # -- in words
 def _conflicts_text(answer: ConflictsDocument, shown: Shown) -> Iterator[str | Table]:
-    if found := _conflict_rows(answer):
+    if found := [(one.cluster.name, *row) for one in answer.clusters for row in _rows(one)]:
         yield Table(found, ("cluster", "conflict", "rules", "VMs", "hosts", "savable"))
     elif about := shown.words.get("vm") or shown.words.get("group"):
         yield f"No conflict concerns {about}."
@@ -346,12 +344,8 @@ def _conflicts_text(answer: ConflictsDocument, shown: Shown) -> Iterator[str | T
         yield "No affinity groups clash, and all hard rules can be satisfied together."
 
 
-def _conflict_rows(answer: ConflictsDocument) -> list[tuple[str, ...]]:
-    """In words: cluster, conflict, groups, VMs, hosts, and whether the engine would save the groups."""
-    return [(one.cluster.name, *row) for one in answer.clusters for row in _rows(one)]
-
-
 def _rows(found: ClusterConflicts) -> Iterator[tuple[str, ...]]:
+    """In words: conflict, groups, VMs, hosts, and whether the engine would save the groups."""
     for one in found.conflicts:
         savable = "yes" if one.savable else "no"
         yield one.sentence, _titles(one.groups), _names(one.vms), _names(one.hosts), savable

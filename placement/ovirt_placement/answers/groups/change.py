@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any, Final, Literal
@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from ovirt_placement.answers.document import DRY_RUN, ChangeDocument, Document, find
 from ovirt_placement.answers.groups.listing import DescribedGroup
 from ovirt_placement.model import AffinityGroup, AffinityLabel, AffinityRule, Host, Snapshot, Vm
-from ovirt_placement.model.names import Named, host_name, vm_name
+from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
 from ovirt_placement.store.enforcer.memberships import LostMembership, MembershipKind
 
@@ -43,6 +43,9 @@ def table_of(name: str, snapshot: Snapshot) -> dict[str, Any]:
     return snapshot.host_by_id if name == "hosts" else snapshot.label_by_id
 
 
+_MEMBER_WORDS = {"vms": "VM", "hosts": "host", "vm_labels": "VM label", "host_labels": "host label"}
+
+
 # -- What differs between a group and what is to become of it, each in words, for the record of who did it.
 def differences(before: AffinityGroup, after: AffinityGroup, snapshot: Snapshot) -> Iterator[str]:
     """The fields that change, and the members that come and go."""
@@ -56,31 +59,18 @@ def differences(before: AffinityGroup, after: AffinityGroup, snapshot: Snapshot)
     ):
         if was != rule:
             yield f"{word} rule {_rule(rule)}"
-    for word, old, new, name in (
-        ("VM", before.vms, after.vms, lambda one: vm_name(one, snapshot)),
-        ("host", before.hosts, after.hosts, lambda one: host_name(one, snapshot)),
-        ("VM label", before.vm_labels, after.vm_labels, lambda one: _label(one, snapshot)),
-        ("host label", before.host_labels, after.host_labels, lambda one: _label(one, snapshot)),
-    ):
-        yield from _members(word, old, new, name)
-
-
-def _members(
-    word: str, old: tuple[str, ...], new: tuple[str, ...], name: Callable[[str], str]
-) -> Iterator[str]:
-    yield from (f"{word} {name(member)} added" for member in new if member not in old)
-    yield from (f"{word} {name(member)} removed" for member in old if member not in new)
+    for field, word in _MEMBER_WORDS.items():
+        old, new, known = getattr(before, field), getattr(after, field), table_of(field, snapshot)
+        for done, members, others in (("added", new, old), ("removed", old, new)):
+            for one in members:
+                if one not in others:
+                    yield f"{word} {known[one].name if one in known else one} {done}"
 
 
 def _rule(rule: AffinityRule) -> str:
     if not rule.enabled:
         return "disabled"
     return f"{'positive' if rule.positive else 'negative'}, {'hard' if rule.enforcing else 'soft'}"
-
-
-def _label(label: str, snapshot: Snapshot) -> str:
-    known = snapshot.label_by_id.get(label)
-    return label if known is None else known.name
 
 
 # -- What became of affinity groups: they were added, changed or removed.

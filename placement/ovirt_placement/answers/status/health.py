@@ -401,16 +401,14 @@ def _source_text(source: StateSource) -> str:
     text = f"Known from the {source.kind} {source.where}"
     if source.age_seconds is None:
         return f"{text}."
-    ages = [f"asked what changed {source.age_seconds:.1f} s ago"]
-    if source.whole_age_seconds is not None:
-        ages.append(f"read whole {source.whole_age_seconds:.0f} s ago")
-    if source.statistics_age_seconds is not None:
-        ages.append(f"statistics {source.statistics_age_seconds:.0f} s ago")
-    if source.details_age_seconds is not None:
-        ages.append(f"what keys refer to {source.details_age_seconds:.0f} s ago")
-    if source.searches_age_seconds is not None:
-        ages.append(f"searches of rules {source.searches_age_seconds:.0f} s ago")
-    return f"{text}: {', '.join(ages)}."
+    ages = {
+        "read whole": source.whole_age_seconds,
+        "statistics": source.statistics_age_seconds,
+        "what keys refer to": source.details_age_seconds,
+        "searches of rules": source.searches_age_seconds,
+    }
+    known = [f"{what} {seconds:.0f} s ago" for what, seconds in ages.items() if seconds is not None]
+    return f"{text}: {', '.join((f'asked what changed {source.age_seconds:.1f} s ago', *known))}."
 
 
 def _keys_text(keys: Keys, source: StateSource) -> str:
