@@ -117,19 +117,14 @@ def test_the_unit_of_ha_admission_control_comes_where_it_is_asked_for(starting: 
         unit = {"hard": "add the filter HaAdmissionFilter", "soft": "add the weight HaAdmissionWeight x 1000"}
         assert unit[how] in out.splitlines()
         live.run(0, "setup", "--ha-admission", how)
-        live.changes.clear()
-        live.run(0, "setup", "--ha-admission", how)
-        live.run(0, "setup")
-        assert live.changes == []
         policy = policy_named(live.engine, "ovirt-placement")
         assert ("HaAdmissionFilter" in filters(live.engine, policy)) is (how == "hard")
         assert ("HaAdmissionWeight" in weights(live.engine, policy)) is (how == "soft")
         (what,) = [one for one in findings(live) if "cluster blue: its policy ovirt-placement has Ha" in one]
         assert what.endswith("refuses nothing there: the cluster has no HA reservation")
-        live.run(0, "setup", "--undo")
-        assert all(one.name != "ovirt-placement" for one in live.engine.queries.state.policies.values())
 
 
+@pytest.mark.system
 def test_hard_and_soft_admission_control_take_each_others_place(starting: Starting) -> None:
     state = snapshot(cluster("c1", name="blue"), cluster("c2", name="red", scheduling_policy=ADMISSION))
     units = {"hard": ("filter", "HaAdmissionFilter"), "soft": ("weight", "HaAdmissionWeight")}
