@@ -42,3 +42,10 @@ def test_a_first_move_is_counted_once() -> None:
     assert placement.violations() == (1,)
     placement.move(("a",), "h1")
     assert placement.violations() == (0,)
+
+
+def test_headroom_that_was_gone_before_is_not_taken_by_who_comes() -> None:
+    cluster = snapshot(host("h1"), host("h2", memory_mb=10240, free_mb=512), vm("a", "h1", needs_mb=256))
+    placement = ProblemPlacement(pose(cluster, CLUSTER, options=PlanOptions(memory_headroom=0.1)))
+    placement.put({"a": "h2"})
+    assert score(placement).headroom_deficit_mb == 256
