@@ -26,8 +26,9 @@ from ovirt_placement import config as configuration
 from ovirt_placement.config import Config
 from ovirt_placement.inventory.protocol import ask_moments
 from ovirt_placement.inventory.publication import Moments, age
-from ovirt_placement.model import Snapshot, state_file
-from ovirt_service.tables import table
+from ovirt_placement.model import Snapshot
+from ovirt_placement.model.files import state_file
+from ovirt_service.text.tables import table
 from ovirt_simulator.generate import Sizes, generate
 from tests.configuration import write_configuration
 from tests.paths import PLUGINS

@@ -14,8 +14,7 @@ from msgspec.structs import replace
 from ovirt_placement.answers.document import fewest_text
 from ovirt_placement.answers.question import THE_VM, Reads, question
 from ovirt_placement.model import Snapshot, Vm
-from ovirt_placement.model.amounts import counted
-from ovirt_placement.model.names import group_name, host_name
+from ovirt_placement.model.names import counted, group_name, host_name
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.violations import Violation, find_violations
 from ovirt_placement.store.enforcer.history import HeldStep, PlanRecord, RecordedMigration

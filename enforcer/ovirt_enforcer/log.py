@@ -11,7 +11,7 @@ from typing import Any, Final
 from ovirt_service.audit import AuditLog
 from ovirt_service.daemon import BackOff
 from ovirt_service.errors import UserError
-from ovirt_service.saying import Said
+from ovirt_service.text.saying import Said
 
 _log = logging.getLogger(__name__)
 

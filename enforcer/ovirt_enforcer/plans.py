@@ -11,14 +11,13 @@ from typing import Final
 import msgspec
 
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_placement.answers.ha_check import configured_domains
+from ovirt_placement.answers.ha.check import configured_domains
 from ovirt_placement.answers.plans.maintenance import ClusterMaintenance, maintenance_record
 from ovirt_placement.answers.plans.plan import ClusterPlan, Plans, plan_record
 from ovirt_placement.config import HaSettings
 from ovirt_placement.model import Snapshot, Vm
-from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.maintenance import Return
-from ovirt_placement.model.names import Named, host_name, named_host, named_vm, vm_name
+from ovirt_placement.model.names import Named, counted, host_name, named_host, named_vm, vm_name
 from ovirt_placement.model.record import Record
 from ovirt_placement.planning.assignment import catalogue
 from ovirt_placement.planning.assignment.catalogue import StrategyName

@@ -18,8 +18,7 @@ from ovirt_enforcer.policy_actors import (
     enforce_as_engine,
 )
 from ovirt_placement.model import Snapshot
-from ovirt_placement.model.amounts import counted
-from ovirt_placement.model.names import Named, NamedGroup, named_cluster, named_groups
+from ovirt_placement.model.names import Named, NamedGroup, counted, named_cluster, named_groups
 from ovirt_placement.model.record import Record
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.planner import Frozen

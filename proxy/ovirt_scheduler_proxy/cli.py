@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ovirt_service import entry, identity
 from ovirt_service.arguments import Parser, add_version
-from ovirt_service.screen import answering
+from ovirt_service.text.screen import answering
 
 COMMAND = "ovirt-scheduler-proxy"
 

@@ -19,7 +19,7 @@ from ovirt_service.http.connection import Answer
 from ovirt_service.http.listener import BACKLOG
 from ovirt_service.http.request import Head, HttpError
 from ovirt_service.http.room import Room, Standing
-from ovirt_service.saying import Said
+from ovirt_service.text.saying import Said
 
 #: Where systemd puts the first socket that it hands over: see sd_listen_fds(3).
 _FIRST = 3

@@ -16,7 +16,7 @@ from ovirt_scheduler_proxy.scheduler import Answer, Asked, Scheduler
 from ovirt_scheduler_proxy.xmlrpc import Fault
 from ovirt_service.http.request import Response
 from ovirt_service.metrics import Instruments
-from ovirt_service.saying import Few
+from ovirt_service.text.saying import Few
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

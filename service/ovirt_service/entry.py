@@ -13,7 +13,7 @@ from contextlib import redirect_stdout
 from typing import TextIO
 
 from ovirt_service.errors import EXIT_STATUS, UserError
-from ovirt_service.legible import legible, one_line
+from ovirt_service.text.legible import legible, one_line
 from ovirt_service.threads import end, end_when_exhausted, is_exhaustion
 
 #: As shells report a process that a signal ended: SIGINT, and SIGPIPE.

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ovirt_placement.model import state_file
+from ovirt_placement.model.files import state_file
 from ovirt_service import entry
 from ovirt_service.arguments import Parser, add_version
 from ovirt_service.errors import UserError

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from ovirt_placement.model import state_file
+from ovirt_placement.model.files import state_file
 from ovirt_service.daemon import Stop
 from ovirt_service.errors import UserError
 

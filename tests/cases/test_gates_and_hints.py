@@ -7,7 +7,7 @@ from pathlib import Path
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement.answers.status.enforcement import EnforcementRecord
 from ovirt_placement.answers.status.health import Health, judge
-from ovirt_placement.model import state_file
+from ovirt_placement.model.files import state_file
 from ovirt_placement.planning.planner import make_plan
 from tests.cases.asking import STATES, Ask
 from tests.enforcer.gates.judging import gates

@@ -14,7 +14,8 @@ from ovirt_placement.answers.status.clusters import cluster_status
 from ovirt_placement.answers.status.health import Health
 from ovirt_placement.answers.status.health import judge as judge_health
 from ovirt_placement.config import HaSettings
-from ovirt_placement.model import Snapshot, Vm, state_file
+from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.model.files import state_file
 from ovirt_placement.model.statuses import HOST_STATUSES
 from ovirt_placement_web.views.pages import condition
 from ovirt_simulator.core.engine import Engine

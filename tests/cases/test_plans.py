@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ovirt_placement.model import state_file
+from ovirt_placement.model.files import state_file
 from ovirt_placement.planning.planner import make_plan
 from tests.cases.asking import STATES
 

@@ -9,7 +9,8 @@ from ovirt_placement.answers.placement import where
 from ovirt_placement.answers.preview import changed_groups, preview
 from ovirt_placement.answers.what_if import WhatIfDocument, lines, measures
 from ovirt_placement.forecast.outlook import find_barred
-from ovirt_placement.model import AffinityGroup, SchedulingPolicy, Snapshot, state_file
+from ovirt_placement.model import AffinityGroup, SchedulingPolicy, Snapshot
+from ovirt_placement.model.files import state_file
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.problem.build_problem import Repair
 from ovirt_placement.rules.memory import Believed, believed

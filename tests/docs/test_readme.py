@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ovirt_enforcer.cli import main as enforcer
-from ovirt_placement.model import state_file
+from ovirt_placement.model.files import state_file
 from tests.docs.parsers import COMMANDS
 from tests.paths import CHECKOUT
 from tests.placement.cli.live_engine import live_engine

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_placement.model import state_file
+from ovirt_placement.model.files import state_file
 from tests.builders import cluster, host, snapshot, vm
 from tests.docs.parsers import COMMANDS
 from tests.docs.shown import PAGES, commands

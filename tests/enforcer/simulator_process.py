@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import ovirt_simulator.cli
-from ovirt_placement.model import Snapshot, state_file
+from ovirt_placement.model import Snapshot
+from ovirt_placement.model.files import state_file
 from tests.processes import Forked
 
 #: Simulated seconds a second; a migration then takes some 140 ms.

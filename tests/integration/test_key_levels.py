@@ -15,15 +15,7 @@ from msgspec.structs import replace
 from ovirtsdk4 import types
 
 from ovirt_placement import config
-from ovirt_placement.model import (
-    Disk,
-    Network,
-    Nic,
-    PlacementKey,
-    SchedulingPolicy,
-    Snapshot,
-    VnicProfile,
-)
+from ovirt_placement.model import Disk, Network, Nic, PlacementKey, SchedulingPolicy, Snapshot, VnicProfile
 from ovirt_placement.store.keys import KeyStore
 from tests import builders as build
 from tests.configuration import PASSWORD

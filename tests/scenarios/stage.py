@@ -38,7 +38,8 @@ from ovirt_placement.engine.connection.client import EngineAway, EngineConnectio
 from ovirt_placement.engine.connection.dialogues import PATIENCE_SECONDS
 from ovirt_placement.engine.reading.events import read_events
 from ovirt_placement.engine.reading.searches import tagged_ids
-from ovirt_placement.model import Snapshot, state_file
+from ovirt_placement.model import Snapshot
+from ovirt_placement.model.files import state_file
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import Server, serve

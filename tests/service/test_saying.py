@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ovirt_service.daemon import BackOff
 from ovirt_service.digests import digest, digest_name
-from ovirt_service.saying import Complaint, Few, Said
+from ovirt_service.text.saying import Complaint, Few, Said
 from tests.clock import Clock
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from ovirt_placement.model import state_file
+from ovirt_placement.model.files import state_file
 from ovirt_simulator.generate import Sizes, generate
 
 COMMAND = (sys.executable, "-c", "import sys; from ovirt_simulator.cli import main; sys.exit(main())")

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from msgspec.structs import replace
 from ovirtsdk4 import Connection
 
-from ovirt_placement.model import AffinityGroup, Snapshot, state_file
+from ovirt_placement.model import AffinityGroup, Snapshot
+from ovirt_placement.model.files import state_file
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.generate import Sizes, generate
 from ovirt_simulator.http.server import serve

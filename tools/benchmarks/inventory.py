@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 
 from ovirt_placement import config, inventory
-from ovirt_service.tables import table
+from ovirt_service.text.tables import table
 from tools.stage import (
     EVENTS_PER_SECOND,
     INVENTORY_USER,

@@ -15,7 +15,7 @@ from socketserver import ThreadingMixIn
 from typing import Any
 from xmlrpc.server import SimpleXMLRPCRequestHandler, SimpleXMLRPCServer
 
-from ovirt_service.tables import table
+from ovirt_service.text.tables import table
 from tests.proxy.running import running, write_plugins
 from tools.stage import TRIVIAL, quantiles
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import psutil
 import requests
 
-from ovirt_service.tables import table
+from ovirt_service.text.tables import table
 from ovirt_simulator.generate import Sizes
 from tests.configuration import PASSWORD
 from tests.repeating import repeating

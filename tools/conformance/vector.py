@@ -9,7 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ovirt_placement.model import Snapshot, state_file
+from ovirt_placement.model import Snapshot
+from ovirt_placement.model.files import state_file
 
 #: What a vector adds to a state file.
 _OWN_KEYS = frozenset(

@@ -11,7 +11,8 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
-from ovirt_placement.model import Snapshot, state_file
+from ovirt_placement.model import Snapshot
+from ovirt_placement.model.files import state_file
 
 State = dict[str, Any]
 

@@ -6,7 +6,8 @@ import json
 import random
 from functools import cache
 
-from ovirt_placement.model import PlacementKey, Snapshot, key_file
+from ovirt_placement.model import PlacementKey, Snapshot
+from ovirt_placement.model.files import key_file
 from ovirt_service.errors import UserError
 from tests import builders as build
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from functools import cache
 
-from ovirt_placement.model import state_file
+from ovirt_placement.model.files import state_file
 from ovirt_service.errors import UserError
 from tests import builders as build
 

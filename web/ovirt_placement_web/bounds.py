@@ -22,7 +22,7 @@ from anyio import CapacityLimiter, to_thread
 
 from ovirt_placement.engine.connection.sso import Refused
 from ovirt_service.metrics import Instruments
-from ovirt_service.saying import Said
+from ovirt_service.text.saying import Said
 
 
 class WebMetrics(Instruments):

@@ -12,7 +12,7 @@ from ovirt_placement.config_file import DEFAULT_PATH, PATH_VARIABLE
 from ovirt_service import entry, identity
 from ovirt_service.arguments import Parser, add_version
 from ovirt_service.errors import UserError
-from ovirt_service.legible import log_to_stderr
+from ovirt_service.text.legible import log_to_stderr
 
 COMMAND = "ovirt-placement-web"
 

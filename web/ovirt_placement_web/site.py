@@ -28,7 +28,7 @@ from ovirt_placement_web.state.keeper import Keeper, View
 from ovirt_placement_web.state.made_plans import MadePlans
 from ovirt_placement_web.state.past import Past
 from ovirt_placement_web.state.questions import Questions
-from ovirt_service.legible import escaped
+from ovirt_service.text.legible import escaped
 
 _COOKIE = "__Secure-ovirt-placement"
 NO_ADMIN = "This page is for people with an admin role in the engine, as ReadOnlyAdmin."

@@ -12,7 +12,7 @@ from ovirt_placement.answers import summaries
 from ovirt_placement.cli.arguments import add_command, add_config, become_services_user
 from ovirt_service import entry
 from ovirt_service.arguments import Parser, Subcommand, add_subcommands, add_version
-from ovirt_service.legible import log_to_stderr
+from ovirt_service.text.legible import log_to_stderr
 
 COMMAND = "ovirt-enforcer"
 

@@ -24,15 +24,14 @@ from ovirt_placement.answers.plans.text import step_text, text
 from ovirt_placement.cli.arguments import add_change, add_command, add_config, add_json
 from ovirt_placement.cli.asking import PATIENCE_SECONDS, show, show_json
 from ovirt_placement.cli.changing import login_name, opened, show_change, stored
-from ovirt_placement.model.amounts import counted
-from ovirt_placement.model.names import Named
+from ovirt_placement.model.names import Named, counted
 from ovirt_placement.store.approvals import Approval, ApprovalStore, WaitingPlan
 from ovirt_placement.store.enforcer.history import HistoryStore, PlanRecord
 from ovirt_placement.store.pauses import ALL_CLUSTERS, Pause, PauseStore
 from ovirt_service import files
 from ovirt_service.errors import UserError
-from ovirt_service.legible import unbroken
-from ovirt_service.screen import say
+from ovirt_service.text.legible import unbroken
+from ovirt_service.text.screen import say
 
 _Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 

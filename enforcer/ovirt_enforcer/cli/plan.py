@@ -15,7 +15,7 @@ from ovirt_placement.answers.plans.text import steps_text
 from ovirt_placement.answers.plans.text import text as plan_text
 from ovirt_placement.answers.question import SOME_CLUSTERS, THE_VM, Parameter, Reads, question
 from ovirt_placement.model import Cluster, Snapshot, Vm
-from ovirt_placement.model.amounts import counted
+from ovirt_placement.model.names import counted
 from ovirt_placement.planning.assignment import catalogue
 from ovirt_placement.planning.assignment.catalogue import StrategyName
 from ovirt_placement.planning.deadline import Deadline

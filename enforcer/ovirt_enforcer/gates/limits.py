@@ -25,8 +25,7 @@ from ovirt_enforcer.gates.gate import (
     seconds_until_fewer,
 )
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_placement.model.amounts import counted
-from ovirt_placement.model.names import host_name
+from ovirt_placement.model.names import counted, host_name
 from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.store.enforcer.intents import Intent, IntentState
 from ovirt_placement.store.pauses import ALL_CLUSTERS

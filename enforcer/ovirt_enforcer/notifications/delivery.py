@@ -15,7 +15,7 @@ import stamina
 
 from ovirt_enforcer.notifications.kinds import LIMITED, NoticeKind
 from ovirt_service.entry import at_end
-from ovirt_service.saying import Complaint, Said
+from ovirt_service.text.saying import Complaint, Said
 
 _LARGEST_NUMBER: Final = 0x7FFFFFFF
 

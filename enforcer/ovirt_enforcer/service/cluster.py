@@ -22,8 +22,7 @@ from ovirt_placement.answers.plans.plan import misfit_text, plan_record, step_re
 from ovirt_placement.answers.plans.text import dropped_text, plan_lines, step_text
 from ovirt_placement.engine.connection.dialogues import Outcome
 from ovirt_placement.model import Snapshot
-from ovirt_placement.model.amounts import counted
-from ovirt_placement.model.names import group_name, vm_name
+from ovirt_placement.model.names import counted, group_name, vm_name
 from ovirt_placement.planning.maintenance.data import Leaving
 from ovirt_placement.planning.maintenance.verification import HOMEWARD
 from ovirt_placement.planning.plan import Plan
@@ -33,7 +32,7 @@ from ovirt_placement.rules.world import World
 from ovirt_placement.store.enforcer.intents import Intent, IntentState
 from ovirt_placement.store.pauses import Paused
 from ovirt_service.daemon import BackOff
-from ovirt_service.saying import Said
+from ovirt_service.text.saying import Said
 
 
 def gist(plan: Plan, unsettled: Collection[str]) -> str:

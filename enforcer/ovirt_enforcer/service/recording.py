@@ -17,8 +17,7 @@ from ovirt_enforcer.notifications.notifications import Notifications
 from ovirt_enforcer.service.metrics import EnforcerMetrics, Sampler, engine_is_away
 from ovirt_enforcer.settings import EnforcerSettings, recorded_settings
 from ovirt_placement.model import NO_STATE, Snapshot
-from ovirt_placement.model.amounts import counted
-from ovirt_placement.model.names import group_name, host_name, vm_name
+from ovirt_placement.model.names import counted, group_name, host_name, vm_name
 from ovirt_placement.rules.violations import Violation, find_violations
 from ovirt_placement.store.enforcer.causes import Cause
 from ovirt_placement.store.enforcer.cycles import EnforcerSettingsStore
@@ -31,7 +30,7 @@ from ovirt_placement.store.enforcer.history import (
 )
 from ovirt_placement.store.enforcer.intents import Intent, IntentState
 from ovirt_placement.store.user_actions import UserActionStore
-from ovirt_service.saying import Said
+from ovirt_service.text.saying import Said
 
 #: What lasts is reported again after a day.
 _QUIET_SECONDS: Final = 24 * 3600.0

@@ -8,11 +8,10 @@ from enum import StrEnum
 from typing import Final
 
 from ovirt_placement.answers.document import listed
-from ovirt_placement.answers.ha_check import configured_domains
+from ovirt_placement.answers.ha.check import configured_domains
 from ovirt_placement.config import HaSettings
 from ovirt_placement.model import Snapshot
-from ovirt_placement.model.amounts import be, counted
-from ovirt_placement.model.names import host_name, vm_name
+from ovirt_placement.model.names import be, counted, host_name, vm_name
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.failover.check import HaCheck, check
 from ovirt_placement.rules.failover.outcomes import Loss, Proven

@@ -21,8 +21,7 @@ from ovirt_placement.forecast.course import ForeseenFailures, Start
 from ovirt_placement.forecast.maintenance import Evacuation
 from ovirt_placement.forecast.outlook import Outlook, Violated
 from ovirt_placement.model import Snapshot
-from ovirt_placement.model.amounts import be, counted
-from ovirt_placement.model.names import Named, named_vms
+from ovirt_placement.model.names import Named, be, counted, named_vms
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.doubts import doubt
 

@@ -30,9 +30,10 @@ from ovirt_placement.answers.question import (
 )
 from ovirt_placement.cli.arguments import add_command, add_config, add_json, positive
 from ovirt_placement.inventory import Measured
-from ovirt_placement.model import Cluster, Snapshot, state_file
+from ovirt_placement.model import Cluster, Snapshot
+from ovirt_placement.model.files import state_file
 from ovirt_placement.model.record import Record
-from ovirt_service import tables
+from ovirt_service.text import tables
 
 #: How long a command waits for the engine, in seconds, by default: ten thousand VMs take a while.
 PATIENCE_SECONDS = 120.0

@@ -41,7 +41,8 @@ from ovirt_placement.cli.changing import add_writing, login_name, opened, show_c
 from ovirt_placement.engine.reading.owners import ALL_DETAILS
 from ovirt_placement.inventory import Measured
 from ovirt_placement.inventory.stored import with_keys
-from ovirt_placement.model import PlacementKey, Snapshot, key_file
+from ovirt_placement.model import PlacementKey, Snapshot
+from ovirt_placement.model.files import key_file
 from ovirt_placement.model.key_resources import LISTED_WITH_DEVICES, find_place, gone_keys
 from ovirt_placement.model.placement_keys import NODE, SETTABLE, SYSTEM
 from ovirt_placement.store.keys import KeyChange, KeyPlace, KeyStore, SetKey

@@ -12,8 +12,8 @@ from ovirt_placement.answers import summaries
 from ovirt_placement.cli.arguments import become_services_user
 from ovirt_service import entry
 from ovirt_service.arguments import Parser, Subcommand, add_subcommands, add_version
-from ovirt_service.legible import log_to_stderr
-from ovirt_service.screen import answering
+from ovirt_service.text.legible import log_to_stderr
+from ovirt_service.text.screen import answering
 
 #: The subcommands that are no questions, with what the help says of each.
 _COMMANDS = {

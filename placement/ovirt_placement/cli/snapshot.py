@@ -12,9 +12,10 @@ from ovirt_placement.answers.keys.change import read_records
 from ovirt_placement.cli.arguments import add_command, add_config
 from ovirt_placement.cli.keys import opened_store
 from ovirt_placement.inventory.stored import with_keys
-from ovirt_placement.model import Snapshot, state_file
+from ovirt_placement.model import Snapshot
+from ovirt_placement.model.files import state_file
 from ovirt_service.errors import UserError
-from ovirt_service.legible import escaped
+from ovirt_service.text.legible import escaped
 
 _log = logging.getLogger(__name__)
 

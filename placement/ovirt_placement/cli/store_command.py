@@ -11,7 +11,7 @@ from ovirt_placement import config
 from ovirt_placement.answers.orders import StoreChangeDocument, StoreContent
 from ovirt_placement.cli.arguments import add_change, add_command, add_config
 from ovirt_placement.cli.changing import login_name, show_change
-from ovirt_placement.model.amounts import counted
+from ovirt_placement.model.names import counted
 from ovirt_placement.store import backup
 from ovirt_placement.store.sql.access import EngineRows
 from ovirt_placement.store.sql.database import Database, StoreAway, StoreLater, StoreLost, StoreUnmade

@@ -19,7 +19,7 @@ from ovirt_placement.inventory.stored import Overlay
 from ovirt_placement.lookups.index import share, with_more_pending
 from ovirt_placement.model import Pending, Snapshot
 from ovirt_service.entry import at_end
-from ovirt_service.saying import Said
+from ovirt_service.text.saying import Said
 
 
 class _Settings(NamedTuple):

@@ -20,7 +20,7 @@ from ovirt_placement.model import Pending, Snapshot, Vm
 from ovirt_placement.model.placement_keys import CLUSTER, NODE, SERVER
 from ovirt_placement.model.snapshot import STORED
 from ovirt_service.errors import UserError
-from ovirt_service.saying import Complaint
+from ovirt_service.text.saying import Complaint
 from ovirt_service.threads import BackgroundThread
 
 if TYPE_CHECKING:

@@ -99,3 +99,13 @@ def named_hosts(ids: Iterable[str], snapshot: Snapshot) -> tuple[Named, ...]:
 
 def named_groups(ids: Iterable[str], snapshot: Snapshot) -> tuple[NamedGroup, ...]:
     return tuple(named_group(one, snapshot) for one in ids)
+
+
+def counted(number: int, noun: str) -> str:
+    """Give `1 VM`, `2 VMs`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def be(number: int) -> str:
+    """Give the verb that goes with it: `is` of one, else `are`."""
+    return "is" if number == 1 else "are"

@@ -27,7 +27,7 @@ from ovirt_placement.rules.scheduling import gives_way
 from ovirt_placement.rules.verdict import BalanceRequest, Reason, Request, Verdict, sentence
 from ovirt_placement.units.reporting import Report, Reporting, recorded
 from ovirt_service.errors import UserError
-from ovirt_service.saying import Few
+from ovirt_service.text.saying import Few
 
 _SECONDS_PER_MINUTE = 60
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ovirt_service.http.room import Guest, Room
-from ovirt_service.saying import Complaint, Said
+from ovirt_service.text.saying import Complaint, Said
 
 log = logging.getLogger(__name__)
 

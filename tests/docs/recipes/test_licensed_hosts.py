@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_placement.model import state_file
+from ovirt_placement.model.files import state_file
 from tests.docs.parsers import COMMANDS
 from tests.docs.recipes.page import FOLDER, shown
 from tests.placement.cli.live_engine import live_engine

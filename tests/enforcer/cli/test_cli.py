@@ -18,7 +18,7 @@ import msgspec
 import pytest
 
 from ovirt_enforcer.cli.main import main
-from ovirt_placement.model import state_file
+from ovirt_placement.model.files import state_file
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import Server, serve
 from tests.builders import APART, TOGETHER, group, host, snapshot, vm

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from ovirt_enforcer.cli.main import main
-from ovirt_placement.model import Snapshot, state_file
+from ovirt_placement.model import Snapshot
+from ovirt_placement.model.files import state_file
 from tests.builders import APART, CLUSTER, TOGETHER, cluster, group, host, snapshot, vm
 from tests.placement.cli.documents import defined
 

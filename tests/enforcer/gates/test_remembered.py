@@ -15,7 +15,8 @@ import pytest
 from ovirt_enforcer.gates.admission import Closed, Gates, Memory
 from ovirt_placement import config
 from ovirt_placement.config import Config
-from ovirt_placement.model import Snapshot, state_file
+from ovirt_placement.model import Snapshot
+from ovirt_placement.model.files import state_file
 from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.store.approvals import ApprovalStore
 from ovirt_placement.store.enforcer.intents import Store
@@ -34,7 +35,7 @@ import os, sys
 from pathlib import Path
 from ovirt_enforcer.gates.admission import Memory
 from ovirt_placement import config
-from ovirt_placement.model import state_file
+from ovirt_placement.model.files import state_file
 from ovirt_placement.store.enforcer.intents import Store
 from ovirt_placement.store.pauses import PauseStore
 

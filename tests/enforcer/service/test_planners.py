@@ -13,7 +13,8 @@ import pytest
 from ovirt_enforcer.planners import PlannerProcesses, PlanQuestion
 from ovirt_enforcer.plans import Holding
 from ovirt_enforcer.processes import Call, CallFailed
-from ovirt_placement.model import Snapshot, state_file
+from ovirt_placement.model import Snapshot
+from ovirt_placement.model.files import state_file
 from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.planner import make_plan

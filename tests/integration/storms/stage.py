@@ -14,7 +14,8 @@ from urllib.request import Request, urlopen
 from demo.processes import ProcessFailed, address
 from lxml import etree
 
-from ovirt_placement.model import Snapshot, state_file
+from ovirt_placement.model import Snapshot
+from ovirt_placement.model.files import state_file
 from tests.configuration import write_configuration
 from tests.integration.storms.clients import log_in
 from tests.integration.storms.cluster import CLUSTER_NAME

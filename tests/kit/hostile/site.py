@@ -19,7 +19,8 @@ import requests
 import trustme
 from demo.processes import Processes, address
 
-from ovirt_placement.model import Snapshot, state_file
+from ovirt_placement.model import Snapshot
+from ovirt_placement.model.files import state_file
 from ovirt_simulator.generate import Sizes, generate
 from tests.configuration import PASSWORD, write_configuration
 from tests.integration.storms.clients import log_in

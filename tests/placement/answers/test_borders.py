@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_placement.answers.ha_check import ha_check
+from ovirt_placement.answers.ha.check import ha_check
 from ovirt_placement.answers.status.history import MOST_POINTS, trend
 from ovirt_placement.store.enforcer.samples import Sample
 from ovirt_service.errors import UserError

@@ -139,7 +139,7 @@ def test_domains_by_list_and_several_at_once(asking: HaAsking) -> None:
 def test_what_is_not_known_is_said(
     asking: HaAsking, configuration: str, arguments: str, reported: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ovirt_placement.answers.ha_check_workers._CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr("ovirt_placement.answers.ha.workers._CONNECT_SECONDS", 0.2)
     asking.configure(configuration)
     assert reported in asking.text(2, arguments)
 

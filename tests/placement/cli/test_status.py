@@ -14,7 +14,8 @@ from ovirt_placement.answers import document
 from ovirt_placement.cli.asking import PATIENCE_SECONDS
 from ovirt_placement.cli.main import main
 from ovirt_placement.inventory.publication import Moments, now
-from ovirt_placement.model import FrozenKeys, PlacementKey, StickyCopy, state_file
+from ovirt_placement.model import FrozenKeys, PlacementKey, StickyCopy
+from ovirt_placement.model.files import state_file
 from tests.builders import APART, SOFT_APART, TOGETHER, group, host, snapshot, vm
 from tests.kit.served import ServedInventory
 from tests.placement.cli.documents import plain

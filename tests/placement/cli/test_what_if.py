@@ -17,7 +17,8 @@ from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.reading.policies import Policy
 from ovirt_placement.engine.reading.topology import read_snapshot
-from ovirt_placement.model import Snapshot, state_file
+from ovirt_placement.model import Snapshot
+from ovirt_placement.model.files import state_file
 from tests.builders import APART, TOGETHER, cluster, group, host, snapshot, vm
 from tests.placement.cli.documents import plain
 from tests.placement.cli.live_engine import PASSWORD, LiveEngine, Starting

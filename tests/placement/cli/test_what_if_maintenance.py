@@ -8,7 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_placement.cli.main import main
-from ovirt_placement.model import Snapshot, state_file
+from ovirt_placement.model import Snapshot
+from ovirt_placement.model.files import state_file
 from tests.builders import APART, TOGETHER, cluster, group, host, snapshot, vm
 from tests.placement.cli.live_engine import Starting
 

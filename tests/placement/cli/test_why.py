@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from ovirt_placement.cli.main import main
-from ovirt_placement.model import SchedulingPolicy, state_file
+from ovirt_placement.model import SchedulingPolicy
+from ovirt_placement.model.files import state_file
 from tests.builders import (
     APART,
     SOFT_TOGETHER,

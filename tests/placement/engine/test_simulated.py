@@ -14,16 +14,8 @@ from ovirt_placement.engine.reading.events import DONE, STARTED, find_migration_
 from ovirt_placement.engine.reading.topology import read_snapshot
 from ovirt_placement.engine.writing import migration
 from ovirt_placement.engine.writing.migration import Progress
-from ovirt_placement.model import (
-    AffinityRule,
-    Disk,
-    Network,
-    Nic,
-    SchedulingPolicy,
-    Snapshot,
-    VnicProfile,
-    state_file,
-)
+from ovirt_placement.model import AffinityRule, Disk, Network, Nic, SchedulingPolicy, Snapshot, VnicProfile
+from ovirt_placement.model.files import state_file
 from ovirt_simulator.core.engine import Engine
 from tests import builders
 from tests.placement.engine.simulated import simulated

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ovirt_placement.lookups.index import with_more_pending
-from ovirt_placement.model import Pending, Snapshot, state_file
+from ovirt_placement.model import Pending, Snapshot
+from ovirt_placement.model.files import state_file
 from ovirt_placement.rules.catalogue import UNITS
 from ovirt_placement.rules.rule import UnitKind
 from ovirt_placement.rules.verdict import BalanceRequest, Request

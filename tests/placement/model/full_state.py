@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ovirt_placement.model import state_file
+from ovirt_placement.model.files import state_file
 
 OFF = {"enabled": False, "positive": False, "enforcing": False}
 State = dict[str, Any]

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from ovirt_placement.model import Disk, Nic, PlacementKey, Snapshot, key_file
-from ovirt_placement.model.amounts import be, counted
-from ovirt_placement.model.group_file import stored_priority, stored_text
+from ovirt_placement.model import Disk, Nic, PlacementKey, Snapshot
+from ovirt_placement.model.files import key_file
+from ovirt_placement.model.files.group_file import stored_priority, stored_text
+from ovirt_placement.model.names import be, counted
 from ovirt_service.errors import UserError
 from tests.builders import cluster, host, snapshot, vm
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from ovirt_placement.model import Snapshot, state_file
+from ovirt_placement.model import Snapshot
+from ovirt_placement.model.files import state_file
 from ovirt_placement.rules.affinity.conflicts import find_conflicts
 from ovirt_placement.rules.affinity.groups import hard_positive_group_of
 from ovirt_placement.rules.built_in.affinity import filter_by_vm_groups, score_by_host_groups

@@ -7,7 +7,8 @@ from random import Random
 
 import hypothesis.strategies as st
 
-from ovirt_placement.model import Host, Snapshot, Vm, state_file
+from ovirt_placement.model import Host, Snapshot, Vm
+from ovirt_placement.model.files import state_file
 from tools.engine_conformance.questions import State, placing, random_state, set_parameters
 
 _RATIOS = {"VCpuToPhysicalCpuRatio": lambda random: random.choice((None, None, "2", "0.5"))}

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from ovirt_placement.model import Host, Snapshot, Vm, state_file
+from ovirt_placement.model import Host, Snapshot, Vm
+from ovirt_placement.model.files import state_file
 from ovirt_simulator.core import affinity
 from ovirt_simulator.core.backend import Backend
 from ovirt_simulator.scheduler import filters, weights

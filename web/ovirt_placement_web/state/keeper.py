@@ -22,7 +22,7 @@ from ovirt_placement.config import Config
 from ovirt_placement.model import Snapshot
 from ovirt_service.daemon import Garbage
 from ovirt_service.errors import UserError
-from ovirt_service.saying import Complaint
+from ovirt_service.text.saying import Complaint
 
 #: What is published is no older than this while the engine answers: the inventory asks it more often.
 _FRESH_SECONDS = 15.0

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ovirt_enforcer.history import Wanted, remaining, steps, steps_about
 from ovirt_placement.answers.document import duration_text, fewest_text
 from ovirt_placement.answers.status.enforcement import EnforcementRecord
-from ovirt_placement.model.amounts import counted
+from ovirt_placement.model.names import counted
 from ovirt_placement.store.approvals import WaitingPlan
 from ovirt_placement.store.enforcer.history import PlanRecord
 from ovirt_placement.store.enforcer.intents import IntentState

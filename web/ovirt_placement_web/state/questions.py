@@ -17,8 +17,8 @@ from ovirt_placement.answers.decisions.decision import LastDecisionsDocument, la
 from ovirt_placement.answers.decisions.record import record_of
 from ovirt_placement.answers.doctor.examination import DoctorDocument, doctor
 from ovirt_placement.answers.document import dated
-from ovirt_placement.answers.ha_check import Domains, HaCheckDocument, configured_domains
-from ovirt_placement.answers.ha_report import PAGE_STEPS, check_ha
+from ovirt_placement.answers.ha.check import Domains, HaCheckDocument, configured_domains
+from ovirt_placement.answers.ha.report import PAGE_STEPS, check_ha
 from ovirt_placement.answers.keys.listing import KeysListDocument
 from ovirt_placement.answers.placement import WhyDocument, why
 from ovirt_placement.answers.plans.reading import leads_to

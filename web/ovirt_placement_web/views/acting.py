@@ -29,7 +29,7 @@ from ovirt_placement_web.sessions import Session
 from ovirt_placement_web.site import NO_ADMIN, Site, check_query, site_of
 from ovirt_placement_web.views.pages import Endpoint, Item, Shown, found
 from ovirt_service.errors import OutcomeUnknown, UserError
-from ovirt_service.legible import unbroken
+from ovirt_service.text.legible import unbroken
 
 #: Who may migrate the VMs of a cluster may pause their migrations, let them go on, and decide on a plan.
 MIGRATE = "migrate_vm"

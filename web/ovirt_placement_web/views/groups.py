@@ -21,7 +21,7 @@ from ovirt_placement.engine.connection.sso import VARIABLE
 from ovirt_placement.engine.reading.topology import read_groups
 from ovirt_placement.engine.writing.affinity_groups import remove_group, save_group
 from ovirt_placement.model import AffinityGroup, AffinityRule, Cluster, Snapshot
-from ovirt_placement.model.group_file import stored_priority, stored_text
+from ovirt_placement.model.files.group_file import stored_priority, stored_text
 from ovirt_placement.store.sql.opening import opened
 from ovirt_placement.store.user_actions import Act as Recorded
 from ovirt_placement.store.user_actions import UserActionKind, UserActionStore
@@ -31,7 +31,7 @@ from ovirt_placement_web.state.keeper import View
 from ovirt_placement_web.views.acting import Act, Asked, Edit, Preview, Stale, digest, edited, words_of
 from ovirt_placement_web.views.pages import Shown, found, viewed
 from ovirt_service.errors import OutcomeUnknown, UserError
-from ovirt_service.legible import escaped
+from ovirt_service.text.legible import escaped
 
 PERMIT = "manipulate_affinity_groups"
 #: The member lists with what they are called.

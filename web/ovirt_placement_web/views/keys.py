@@ -55,7 +55,7 @@ from ovirt_placement_web.views.acting import (
 )
 from ovirt_placement_web.views.pages import Shown, found, viewed
 from ovirt_service.errors import UserError
-from ovirt_service.legible import escaped
+from ovirt_service.text.legible import escaped
 
 #: A key changes where VMs are placed, as the policy of a cluster does.
 PERMIT = "edit_cluster_configuration"

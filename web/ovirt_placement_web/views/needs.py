@@ -14,8 +14,7 @@ from ovirt_placement.answers.placement import JudgedHost
 from ovirt_placement.answers.status.clusters import ClusterStatus
 from ovirt_placement.answers.status.enforcement import EnforcementRecord
 from ovirt_placement.model import Cluster, Host
-from ovirt_placement.model.amounts import be, counted
-from ovirt_placement.model.names import Named
+from ovirt_placement.model.names import Named, be, counted
 from ovirt_placement.store.enforcer.maintenance import ENDED, HostPhase, MaintenanceRun
 from ovirt_placement.store.pauses import Pause
 from ovirt_placement.store.user_actions import UserAction
@@ -24,7 +23,7 @@ from ovirt_placement_web.site import Site, when
 from ovirt_placement_web.state.keeper import View
 from ovirt_placement_web.state.plan_life import Life, life
 from ovirt_service.errors import UserError
-from ovirt_service.legible import escaped
+from ovirt_service.text.legible import escaped
 
 RESTS = ("maintenance", "preparing_for_maintenance", "installing", "reboot", "down")
 #: What the engine calls VMs that it knows nothing of.

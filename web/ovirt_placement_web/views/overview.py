@@ -11,10 +11,10 @@ from starlette.responses import RedirectResponse, Response
 
 from ovirt_placement.answers.conflicts import conflicts
 from ovirt_placement.answers.groups.listing import groups_list
-from ovirt_placement.answers.ha_check import CheckedCluster, Domains, UnplacedRecord, configured_domains
+from ovirt_placement.answers.ha.check import CheckedCluster, Domains, UnplacedRecord, configured_domains
 from ovirt_placement.answers.violations import violations
 from ovirt_placement.model import Cluster, Host
-from ovirt_placement.model.amounts import counted
+from ovirt_placement.model.names import counted
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.log_in import to_log_in
 from ovirt_placement_web.site import Site, check_query, number, site_of

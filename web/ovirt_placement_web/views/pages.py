@@ -17,7 +17,7 @@ from ovirt_placement.answers.status.clusters import ClusterStatus
 from ovirt_placement.answers.status.health import Health, judge, status_lines
 from ovirt_placement.answers.violations import violations
 from ovirt_placement.model import Cluster
-from ovirt_placement.model.amounts import counted
+from ovirt_placement.model.names import counted
 from ovirt_placement_web.bounds import Bound, Bounds, Refusal
 from ovirt_placement_web.log_in import to_log_in
 from ovirt_placement_web.site import Site, check_query, site_of

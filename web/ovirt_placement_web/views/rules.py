@@ -32,7 +32,7 @@ from ovirt_placement_web.views.acting import (
 )
 from ovirt_placement_web.views.pages import Shown, found, viewed
 from ovirt_service.errors import UserError
-from ovirt_service.legible import escaped
+from ovirt_service.text.legible import escaped
 
 PERMIT = "manipulate_affinity_groups"
 _CHANGED = "the rule has changed since you looked at it: look at it again"

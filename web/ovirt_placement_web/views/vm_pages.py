@@ -22,8 +22,7 @@ from ovirt_placement.answers.placement import (
 )
 from ovirt_placement.answers.violations import violations
 from ovirt_placement.model import Host, Vm
-from ovirt_placement.model.amounts import counted
-from ovirt_placement.model.names import NamedGroup
+from ovirt_placement.model.names import NamedGroup, counted
 from ovirt_placement_web.site import Site
 from ovirt_placement_web.state.keeper import View
 from ovirt_placement_web.state.past import DAY

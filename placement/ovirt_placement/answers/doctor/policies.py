@@ -15,7 +15,7 @@ from ovirt_placement.engine.parsing.clusters import option_values
 from ovirt_placement.engine.parsing.policies import Entry, PolicyUnit
 from ovirt_placement.engine.writing.policies import PolicyContent, PolicyUser
 from ovirt_placement.model import Cluster, Snapshot
-from ovirt_placement.model.amounts import counted
+from ovirt_placement.model.names import counted
 from ovirt_placement.model.placement_keys import CLUSTER, NODE, SERVER
 from ovirt_placement.rules.catalogue import UNITS
 from ovirt_placement.rules.placement_keys.hierarchy import NAME, PATTERN

@@ -11,7 +11,7 @@ from ovirt_placement.answers.plans.plan import NamedObstacle, kept_text, named_o
 from ovirt_placement.answers.plans.text import after_text, migration_text
 from ovirt_placement.forecast.maintenance import Evacuation, Staying
 from ovirt_placement.model import Snapshot
-from ovirt_placement.model.amounts import counted
+from ovirt_placement.model.names import counted
 from ovirt_placement.model.record import Record
 from ovirt_placement.planning.maintenance.data import MaintenancePlan, Relaxation, Round
 from ovirt_placement.planning.plan import ObstacleKind, Step

@@ -10,9 +10,9 @@ from msgspec import field
 
 from ovirt_placement.answers.naming import GroupOrRule, NamedCluster, NamedHost, NamedVm, with_names
 from ovirt_placement.model import Snapshot
-from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import (
     Named,
+    counted,
     group_name,
     host_name,
     named_host,

@@ -14,8 +14,7 @@ from ovirt_placement.answers.plans.plan import (
     PlannedStep,
     RemainingRule,
 )
-from ovirt_placement.model.amounts import counted
-from ovirt_placement.model.names import NamedGroup
+from ovirt_placement.model.names import NamedGroup, counted
 from ovirt_placement.planning.maintenance.data import Leaving
 from ovirt_placement.planning.maintenance.verification import HOMEWARD
 from ovirt_placement.planning.undoing import STRATEGY as UNDO

@@ -11,7 +11,7 @@ from ovirt_placement.answers.setup.plan import SetupPlan
 from ovirt_placement.answers.setup.previous import Overview
 from ovirt_placement.answers.setup.units import MANDATORY, unit_name
 from ovirt_placement.engine.writing.policies import PolicyContent, PolicyUser
-from ovirt_placement.model.amounts import counted
+from ovirt_placement.model.names import counted
 from ovirt_placement.model.record import Record
 
 

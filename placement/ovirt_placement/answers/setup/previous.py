@@ -15,7 +15,7 @@ from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.parsing.policies import PolicyHead
 from ovirt_placement.engine.writing import policies
 from ovirt_placement.engine.writing.policies import NEW, PolicyContent, PolicyRequest, PolicyUser
-from ovirt_placement.model.amounts import counted
+from ovirt_placement.model.names import counted
 from ovirt_service.errors import UserError
 
 # -- What was before setup, remembered in the description of the policy: the engine keeps it, all can see it.

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ovirt_placement.answers.document import safe_word, upgrade_text
-from ovirt_placement.answers.ha_check import LostVm, lost_vm
+from ovirt_placement.answers.ha.check import LostVm, lost_vm
 from ovirt_placement.answers.setup.units import usual_units
 from ovirt_placement.forecast.course import survived_of
 from ovirt_placement.lookups.index import once_per_snapshot
 from ovirt_placement.model import Host, Snapshot
-from ovirt_placement.model.amounts import counted
-from ovirt_placement.model.names import Named
+from ovirt_placement.model.names import Named, counted
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.failover.check import HaCheck, check, judge_lost

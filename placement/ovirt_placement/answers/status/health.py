@@ -39,8 +39,9 @@ from ovirt_placement.config import Config
 from ovirt_placement.inventory.on_demand import referred
 from ovirt_placement.inventory.publication import age
 from ovirt_placement.lookups.called import UnmatchedName
-from ovirt_placement.model import NO_STATE, Cluster, Snapshot, Struct, state_file
-from ovirt_placement.model.amounts import be, counted
+from ovirt_placement.model import NO_STATE, Cluster, Snapshot, Struct
+from ovirt_placement.model.files import state_file
+from ovirt_placement.model.names import be, counted
 
 
 # -- Health in one word, with the reasons: what is grave, and what is less.

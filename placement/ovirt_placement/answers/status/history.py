@@ -8,8 +8,7 @@ from datetime import date, datetime, timedelta
 from typing import Final
 
 from ovirt_placement.answers.document import Document
-from ovirt_placement.model.amounts import counted
-from ovirt_placement.model.names import Named
+from ovirt_placement.model.names import Named, counted
 from ovirt_placement.model.record import Record
 from ovirt_placement.store.enforcer.samples import HOUR_SECONDS, Sample
 

@@ -37,10 +37,10 @@ from ovirt_placement.engine.writing.affinity_groups import (
     save_group,
 )
 from ovirt_placement.model import AffinityGroup, AffinityRule, Snapshot
-from ovirt_placement.model.group_file import stored_priority, stored_text
+from ovirt_placement.model.files.group_file import stored_priority, stored_text
 from ovirt_placement.store.user_actions import UserActionKind
 from ovirt_service.errors import UserError
-from ovirt_service.legible import unbroken
+from ovirt_service.text.legible import unbroken
 
 if TYPE_CHECKING:
     from ovirt_placement.answers.preview import Change

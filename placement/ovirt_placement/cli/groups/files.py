@@ -26,8 +26,9 @@ from ovirt_placement.cli.groups.change import (
 from ovirt_placement.engine.connection.client import EngineConnection, connect
 from ovirt_placement.engine.reading.topology import read_descriptions, read_snapshot
 from ovirt_placement.engine.writing.affinity_groups import remove_group
-from ovirt_placement.model import AffinityGroup, AffinityRule, Snapshot, group_file
-from ovirt_placement.model.group_file import GroupEntry, GroupFile, Polarity
+from ovirt_placement.model import AffinityGroup, AffinityRule, Snapshot
+from ovirt_placement.model.files import group_file
+from ovirt_placement.model.files.group_file import GroupEntry, GroupFile, Polarity
 from ovirt_service.errors import UserError
 
 

@@ -18,7 +18,7 @@ from ovirt_placement.inventory.publication import now
 from ovirt_placement.inventory.service.metrics import CountedConnection
 from ovirt_service.daemon import BackOff, Notifier
 from ovirt_service.errors import UserError
-from ovirt_service.saying import Said
+from ovirt_service.text.saying import Said
 from ovirt_service.threads import BackgroundThread, guarded
 
 #: However many ask for it, an engine that is away is not asked more often than this.

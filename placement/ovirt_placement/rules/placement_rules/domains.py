@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 from ovirt_placement.model import AffinityGroup, Host, Snapshot
-from ovirt_placement.model.amounts import counted
+from ovirt_placement.model.names import counted
 from ovirt_placement.rules.affinity.host_groups import configured, hard_host_groups_of, listed_hosts
 from ovirt_placement.rules.constraints import AtLeast, Even, OnePlace
 from ovirt_placement.rules.placement import Placement

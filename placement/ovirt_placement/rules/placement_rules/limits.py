@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.model.amounts import counted
+from ovirt_placement.model.names import counted
 from ovirt_placement.rules.constraints import AtMost
 from ovirt_placement.rules.placement import Placement
 from ovirt_placement.rules.placement_rules.kind import (

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from ovirt_placement.cli.main import main
-from ovirt_placement.model import Snapshot, state_file
+from ovirt_placement.model import Snapshot
+from ovirt_placement.model.files import state_file
 from tests.builders import (
     APART,
     DISABLED,

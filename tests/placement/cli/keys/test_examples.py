@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ovirt_placement.cli.main import main
-from ovirt_placement.model import state_file
+from ovirt_placement.model.files import state_file
 from tests.paths import CHECKOUT
 from tests.placement.cli.live_engine import Starting
 

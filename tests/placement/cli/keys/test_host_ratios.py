@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ovirt_placement.cli.main import main
-from ovirt_placement.model import state_file
+from ovirt_placement.model.files import state_file
 from tests.builders import cluster, host, snapshot, vm
 from tests.placement.cli.documents import plain
 from tests.placement.cli.live_engine import LiveEngine, Starting

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from ovirt_placement.cli.main import main
-from ovirt_placement.model import SchedulingPolicy, Snapshot, state_file
+from ovirt_placement.model import SchedulingPolicy, Snapshot
+from ovirt_placement.model.files import state_file
 from tests.builders import cluster, host, vm
 from tests.placement.cli.documents import plain
 from tests.placement.rules.placement_keys.nodes import key, keyed, node_key

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ovirt_placement.model import Snapshot, state_file
+from ovirt_placement.model import Snapshot
+from ovirt_placement.model.files import state_file
 from tests.builders import cluster, group, host, rule, snapshot, vm
 from tests.placement.cli.live_engine import LiveEngine, Starting
 

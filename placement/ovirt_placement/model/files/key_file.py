@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from ovirt_placement.model import PlacementKey, Snapshot, Struct, yaml_file
+from ovirt_placement.model import PlacementKey, Snapshot, Struct
+from ovirt_placement.model.files import yaml_file
 from ovirt_placement.model.key_resources import find_resource, resource_word
 from ovirt_placement.model.placement_keys import CLASSES, CLUSTER, NODE, SYSTEM, check_level, check_text
 from ovirt_service.decoding import nearest

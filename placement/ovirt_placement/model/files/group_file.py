@@ -11,9 +11,10 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from ovirt_placement.model import Struct, yaml_file
+from ovirt_placement.model import Struct
+from ovirt_placement.model.files import yaml_file
 from ovirt_service.errors import UserError
-from ovirt_service.legible import code_of
+from ovirt_service.text.legible import code_of
 
 FORMAT = 1
 

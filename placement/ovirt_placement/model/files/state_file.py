@@ -8,11 +8,12 @@ from typing import Any
 
 import msgspec
 
-from ovirt_placement.model import Snapshot, named_file
-from ovirt_placement.model.state_check import check
+from ovirt_placement.model import Snapshot
+from ovirt_placement.model.files import named_file
+from ovirt_placement.model.files.state_check import check
 from ovirt_service.decoding import complaint
 from ovirt_service.errors import UserError
-from ovirt_service.legible import unbroken
+from ovirt_service.text.legible import unbroken
 
 FORMAT = 1
 #: Ten times as much as ten thousand VMs with all that hangs on them.

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import msgspec
 import yaml
 
-from ovirt_placement.model import named_file
-from ovirt_placement.model.named_file import Content
+from ovirt_placement.model.files import named_file
+from ovirt_placement.model.files.named_file import Content
 from ovirt_placement.model.record import Struct
 from ovirt_service.decoding import complaint
 from ovirt_service.errors import UserError

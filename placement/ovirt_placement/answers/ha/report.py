@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 from ovirt_placement.answers.document import listed, safe_word
-from ovirt_placement.answers.ha_check import (
+from ovirt_placement.answers.ha.check import (
     DEFAULT_STEPS,
     CheckedCluster,
     CheckVerdict,
@@ -20,7 +20,7 @@ from ovirt_placement.answers.ha_check import (
     asked_domains,
     ha_check,
 )
-from ovirt_placement.answers.ha_check_workers import spreading
+from ovirt_placement.answers.ha.workers import spreading
 from ovirt_placement.answers.question import (
     CLUSTERS,
     SOME_HOSTS,
@@ -33,7 +33,7 @@ from ovirt_placement.answers.question import (
     question,
 )
 from ovirt_placement.model import Cluster, Host
-from ovirt_placement.model.amounts import be, counted
+from ovirt_placement.model.names import be, counted
 from ovirt_placement.rules.failover.outcomes import Size
 from ovirt_placement.rules.failover.units import Domain
 from ovirt_service.errors import UserError

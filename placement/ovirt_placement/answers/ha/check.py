@@ -15,8 +15,7 @@ from ovirt_placement.config import HaSettings
 from ovirt_placement.forecast.course import UnplacedVm, why_unplaced
 from ovirt_placement.lookups.called import WILDCARD, called
 from ovirt_placement.model import Cluster, Snapshot
-from ovirt_placement.model.amounts import be, counted
-from ovirt_placement.model.names import Named, choices, host_name, named_host, named_vm, vm_name
+from ovirt_placement.model.names import Named, be, choices, counted, host_name, named_host, named_vm, vm_name
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.failover.check import DEFAULT_BUDGET, HaCheck, Spread, by_engine, check
 from ovirt_placement.rules.failover.outcomes import Loss, Lost, Outside, Proven, Size, protected

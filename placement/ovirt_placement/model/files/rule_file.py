@@ -7,7 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from ovirt_placement.model import PlacementRule, yaml_file
+from ovirt_placement.model import PlacementRule
+from ovirt_placement.model.files import yaml_file
 from ovirt_service.errors import UserError
 
 FORMAT = 1

@@ -1,0 +1,1 @@
+"""Whether each highly available VM could restart, whichever hosts fail."""

@@ -1,0 +1,1 @@
+"""Files of people: the state of a cluster, groups, rules and placement keys."""

@@ -1,0 +1,1 @@
+"""What people read: escaped, in tables, on a screen, and said once."""
