@@ -13,9 +13,8 @@ from ovirt_placement.model.files import state_file
 from ovirt_service import entry
 from ovirt_service.arguments import Parser, add_version
 from ovirt_service.errors import UserError
-
-from .generate import Sizes, generate
-from .http import THREADS
+from ovirt_simulator.generate import Sizes, generate
+from ovirt_simulator.http import THREADS
 
 COMMAND = "ovirt-simulator"
 
@@ -37,7 +36,7 @@ def _command(arguments: Sequence[str] | None) -> int:
 
 def _run(args: argparse.Namespace) -> None:
     try:
-        from .running import run
+        from ovirt_simulator.running import run
     except ModuleNotFoundError as error:
         if error.name not in _EXTRA:
             raise

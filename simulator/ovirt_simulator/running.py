@@ -13,11 +13,10 @@ import msgspec
 from ovirt_placement.model.files import state_file
 from ovirt_service.daemon import Stop
 from ovirt_service.errors import UserError
-
-from .core.audit_log import Action
-from .core.engine import Engine
-from .core.settings import USUAL
-from .http.server import Certificate, serve
+from ovirt_simulator.core.audit_log import Action
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.settings import USUAL
+from ovirt_simulator.http.server import Certificate, serve
 
 #: How often simulated time moves on, in real seconds.
 _TICK_SECONDS = 0.05

@@ -21,7 +21,12 @@ def check(answers: Iterable[tuple[str, Answer]]) -> None:
         assert answer.written() == known.get(answer.question, ""), f"if that is meant: {RECORD_AGAIN}"
 
 
-@pytest.mark.parametrize("name", questions.STATES)
+def marked(name: str) -> object:
+    """The state in which a policy is simulated step by step takes longer than the others."""
+    return pytest.param(name, marks=pytest.mark.system) if name == "engine-moves-a-vm-to-and-fro" else name
+
+
+@pytest.mark.parametrize("name", map(marked, questions.STATES))
 def test_commands_answer_about_a_state_as_recorded(name: str) -> None:
     check(questions.answers(name))
 

@@ -15,11 +15,10 @@ from typing import TypeVar
 import msgspec
 
 from ovirt_placement import model
-
-from .built_in_policies import VM_AFFINITY_FILTER
-from .entities import AffinityGroup, Vm
-from .events import EventCode, EventType
-from .state import State
+from ovirt_simulator.core.built_in_policies import VM_AFFINITY_FILTER
+from ovirt_simulator.core.entities import AffinityGroup, Vm
+from ovirt_simulator.core.events import EventCode, EventType
+from ovirt_simulator.core.state import State
 
 Label = TypeVar("Label", bound=model.AffinityLabel)
 

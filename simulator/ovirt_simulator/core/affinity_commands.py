@@ -12,13 +12,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from ovirt_placement.model import AffinityRule
-
-from . import rejections
-from .affinity import Conflict, find_conflicts, flat, shown_priority
-from .backend import Commands, locked
-from .entities import ADMIN, AffinityGroup, Caller, Edit
-from .events import EventCode, EventType
-from .rejections import Rejected
+from ovirt_simulator.core import rejections
+from ovirt_simulator.core.affinity import Conflict, find_conflicts, flat, shown_priority
+from ovirt_simulator.core.backend import Commands, locked
+from ovirt_simulator.core.entities import ADMIN, AffinityGroup, Caller, Edit
+from ovirt_simulator.core.events import EventCode, EventType
+from ovirt_simulator.core.rejections import Rejected
 
 DISABLED = AffinityRule(enabled=False, positive=False, enforcing=False)
 

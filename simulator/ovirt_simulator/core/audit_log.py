@@ -12,9 +12,19 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from .entities import BLANK_TEMPLATE, Caller, Cluster, DataCenter, Event, Host, Job, Reference, Vm
-from .events import EventType
-from .settings import Settings
+from ovirt_simulator.core.entities import (
+    BLANK_TEMPLATE,
+    Caller,
+    Cluster,
+    DataCenter,
+    Event,
+    Host,
+    Job,
+    Reference,
+    Vm,
+)
+from ovirt_simulator.core.events import EventType
+from ovirt_simulator.core.settings import Settings
 
 Action = Callable[[], object]
 

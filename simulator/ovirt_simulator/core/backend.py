@@ -13,14 +13,13 @@ from typing import Any, TypeVar, cast
 from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
-
-from .audit_log import Action, AuditLog, Jobs, Timeline
-from .entities import Caller, Cluster, Host, Vm
-from .events import EventType
-from .faults import Faults
-from .rejections import Message
-from .settings import Settings
-from .state import State
+from ovirt_simulator.core.audit_log import Action, AuditLog, Jobs, Timeline
+from ovirt_simulator.core.entities import Caller, Cluster, Host, Vm
+from ovirt_simulator.core.events import EventType
+from ovirt_simulator.core.faults import Faults
+from ovirt_simulator.core.rejections import Message
+from ovirt_simulator.core.settings import Settings
+from ovirt_simulator.core.state import State
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -5,7 +5,14 @@ Source: the engine's InternalPolicyUnits and InternalClusterPolicies.
 
 from __future__ import annotations
 
-from .entities import PolicyFilter, PolicyUnit, PolicyWeight, SchedulingPolicy, UnitType, stable_id
+from ovirt_simulator.core.entities import (
+    PolicyFilter,
+    PolicyUnit,
+    PolicyWeight,
+    SchedulingPolicy,
+    UnitType,
+    stable_id,
+)
 
 _FILTERS = {
     "CPU": "6d636bf6-a35c-4f9d-b68d-0731f720cddc",

@@ -7,29 +7,28 @@ from collections.abc import Callable
 from datetime import datetime
 
 from ovirt_placement import model
-
-from ..scheduler.affinity_enforcement import AffinityEnforcement
-from ..scheduler.external import ExternalScheduler, ExternalUnits, LoadBalancing
-from ..scheduler.filters import HostLoad
-from ..scheduler.placing import Scheduler
-from . import loading
-from .affinity_commands import AffinityCommands
-from .audit_log import Action
-from .backend import Backend
-from .entities import SYSTEM
-from .external_events import EventCommands
-from .faults import Faults
-from .hosts import HostCommands, Maintenance
-from .labels import DeviceCommands, LabelCommands, TagCommands
-from .migrations import Migrations
-from .outages import Outages, Restarts
-from .permissions import AccessCommands
-from .policies import PolicyCommands
-from .queries import Queries
-from .running import Running
-from .settings import USUAL, Settings
-from .upgrades import HostUpgrades, UpgradeCommands
-from .vms import VmCommands
+from ovirt_simulator.core import loading
+from ovirt_simulator.core.affinity_commands import AffinityCommands
+from ovirt_simulator.core.audit_log import Action
+from ovirt_simulator.core.backend import Backend
+from ovirt_simulator.core.entities import SYSTEM
+from ovirt_simulator.core.external_events import EventCommands
+from ovirt_simulator.core.faults import Faults
+from ovirt_simulator.core.hosts import HostCommands, Maintenance
+from ovirt_simulator.core.labels import DeviceCommands, LabelCommands, TagCommands
+from ovirt_simulator.core.migrations import Migrations
+from ovirt_simulator.core.outages import Outages, Restarts
+from ovirt_simulator.core.permissions import AccessCommands
+from ovirt_simulator.core.policies import PolicyCommands
+from ovirt_simulator.core.queries import Queries
+from ovirt_simulator.core.running import Running
+from ovirt_simulator.core.settings import USUAL, Settings
+from ovirt_simulator.core.upgrades import HostUpgrades, UpgradeCommands
+from ovirt_simulator.core.vms import VmCommands
+from ovirt_simulator.scheduler.affinity_enforcement import AffinityEnforcement
+from ovirt_simulator.scheduler.external import ExternalScheduler, ExternalUnits, LoadBalancing
+from ovirt_simulator.scheduler.filters import HostLoad
+from ovirt_simulator.scheduler.placing import Scheduler
 
 _CAN_START = {"down", "suspended"}
 

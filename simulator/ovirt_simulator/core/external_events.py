@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from . import rejections
-from .audit_log import reference, template_of
-from .backend import Commands, locked
-from .entities import ADMIN, Caller, Event, Reference
-from .events import EventCode
+from ovirt_simulator.core import rejections
+from ovirt_simulator.core.audit_log import reference, template_of
+from ovirt_simulator.core.backend import Commands, locked
+from ovirt_simulator.core.entities import ADMIN, Caller, Event, Reference
+from ovirt_simulator.core.events import EventCode
 
 #: The engine's MaxAuditLogMessageLength.
 LONGEST_DESCRIPTION = 10000

@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from ..scheduler.filters import Request
-from ..scheduler.placing import Scheduler
-from . import rejections
-from .affinity import scheduled_together
-from .backend import Backend, Commands, locked
-from .entities import ADMIN, SYSTEM, Caller, Host, Job, Vm
-from .events import EventCode, EventType
-from .migrations import Migration, Migrations
-from .outages import Outages
-from .rejections import Rejected, existing
+from ovirt_simulator.core import rejections
+from ovirt_simulator.core.affinity import scheduled_together
+from ovirt_simulator.core.backend import Backend, Commands, locked
+from ovirt_simulator.core.entities import ADMIN, SYSTEM, Caller, Host, Job, Vm
+from ovirt_simulator.core.events import EventCode, EventType
+from ovirt_simulator.core.migrations import Migration, Migrations
+from ovirt_simulator.core.outages import Outages
+from ovirt_simulator.core.rejections import Rejected, existing
+from ovirt_simulator.scheduler.filters import Request
+from ovirt_simulator.scheduler.placing import Scheduler
 
 _MOVABLE = {"up", "powering_up", "paused", "reboot_in_progress"}
 

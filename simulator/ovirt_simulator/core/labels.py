@@ -12,12 +12,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from ovirt_placement.model import Disk, Nic, VnicProfile
-
-from . import permissions, rejections
-from .backend import Commands, locked
-from .entities import ADMIN, AffinityLabel, Caller, Tag
-from .events import EventCode, EventType
-from .rejections import existing
+from ovirt_simulator.core import permissions, rejections
+from ovirt_simulator.core.backend import Commands, locked
+from ovirt_simulator.core.entities import ADMIN, AffinityLabel, Caller, Tag
+from ovirt_simulator.core.events import EventCode, EventType
+from ovirt_simulator.core.rejections import existing
 
 
 class LabelCommands(Commands):

@@ -9,11 +9,10 @@ import msgspec
 from msgspec.structs import asdict, replace
 
 from ovirt_placement import model
-
-from . import built_in_policies as built_in
-from . import permissions
-from .affinity import shown_priority
-from .entities import (
+from ovirt_simulator.core import built_in_policies as built_in
+from ovirt_simulator.core import permissions
+from ovirt_simulator.core.affinity import shown_priority
+from ovirt_simulator.core.entities import (
     AffinityGroup,
     AffinityLabel,
     Cluster,
@@ -28,7 +27,7 @@ from .entities import (
     Vm,
     stable_id,
 )
-from .state import State
+from ovirt_simulator.core.state import State
 
 Wider = TypeVar("Wider", bound=msgspec.Struct)
 

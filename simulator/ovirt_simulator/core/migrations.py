@@ -12,15 +12,15 @@ from datetime import datetime
 
 import msgspec
 
-from ..scheduler.filters import Request
-from ..scheduler.placing import Scheduler
-from . import affinity, rejections
-from .backend import Backend, Commands
-from .entities import SYSTEM, Caller, Host, Job, Vm
-from .events import EventCode, EventType
-from .faults import MigrationFault
-from .rejections import Message, Rejected
-from .running import Course, Running
+from ovirt_simulator.core import affinity, rejections
+from ovirt_simulator.core.backend import Backend, Commands
+from ovirt_simulator.core.entities import SYSTEM, Caller, Host, Job, Vm
+from ovirt_simulator.core.events import EventCode, EventType
+from ovirt_simulator.core.faults import MigrationFault
+from ovirt_simulator.core.rejections import Message, Rejected
+from ovirt_simulator.core.running import Course, Running
+from ovirt_simulator.scheduler.filters import Request
+from ovirt_simulator.scheduler.placing import Scheduler
 
 #: Looks for another host and begins again there, or gives the migration up.
 TryAgain = Callable[["Migration"], None]

@@ -10,14 +10,14 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
 
-from ..scheduler.filters import Request
-from ..scheduler.placing import Scheduler
-from .backend import Backend, Commands
-from .entities import SYSTEM, Vm
-from .events import EventCode
-from .migrations import Migrations
-from .rejections import Rejected
-from .running import Running
+from ovirt_simulator.core.backend import Backend, Commands
+from ovirt_simulator.core.entities import SYSTEM, Vm
+from ovirt_simulator.core.events import EventCode
+from ovirt_simulator.core.migrations import Migrations
+from ovirt_simulator.core.rejections import Rejected
+from ovirt_simulator.core.running import Running
+from ovirt_simulator.scheduler.filters import Request
+from ovirt_simulator.scheduler.placing import Scheduler
 
 #: Others wait for a VM in one of these statuses.
 _COMING_UP = frozenset({"wait_for_launch", "powering_up", "paused", "reboot_in_progress", "migrating"})

@@ -9,14 +9,13 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ovirt_placement import model
-
-from . import rejections
-from .backend import Commands, locked
-from .entities import ADMIN, Caller, Cluster, Vm, stable_id
-from .events import EventCode, EventType
-from .rejections import existing
-from .roles import USER_ROLE, USER_VM_MANAGER, Permission
-from .state import State
+from ovirt_simulator.core import rejections
+from ovirt_simulator.core.backend import Commands, locked
+from ovirt_simulator.core.entities import ADMIN, Caller, Cluster, Vm, stable_id
+from ovirt_simulator.core.events import EventCode, EventType
+from ovirt_simulator.core.rejections import existing
+from ovirt_simulator.core.roles import USER_ROLE, USER_VM_MANAGER, Permission
+from ovirt_simulator.core.state import State
 
 
 class AccessCommands(Commands):

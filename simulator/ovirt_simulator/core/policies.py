@@ -12,9 +12,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from . import rejections
-from .backend import Commands, locked
-from .entities import (
+from ovirt_simulator.core import rejections
+from ovirt_simulator.core.backend import Commands, locked
+from ovirt_simulator.core.entities import (
     ADMIN,
     Caller,
     Cluster,
@@ -25,9 +25,9 @@ from .entities import (
     SchedulingPolicy,
     UnitType,
 )
-from .events import EventCode, EventType
-from .rejections import existing
-from .state import State
+from ovirt_simulator.core.events import EventCode, EventType
+from ovirt_simulator.core.rejections import existing
+from ovirt_simulator.core.state import State
 
 
 def known_properties(policy: SchedulingPolicy, units: Mapping[str, PolicyUnit]) -> dict[str, str]:

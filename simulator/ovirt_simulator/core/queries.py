@@ -10,11 +10,11 @@ from datetime import datetime
 from typing import TypeVar
 from zlib import crc32
 
-from . import affinity
-from .backend import Backend
-from .entities import AffinityGroup, Cluster, Event, Host, Job, Statistic, Vm
-from .state import State, used_cores, used_mb
-from .vm_memory import huge_pages
+from ovirt_simulator.core import affinity
+from ovirt_simulator.core.backend import Backend
+from ovirt_simulator.core.entities import AffinityGroup, Cluster, Event, Host, Job, Statistic, Vm
+from ovirt_simulator.core.state import State, used_cores, used_mb
+from ovirt_simulator.core.vm_memory import huge_pages
 
 _MIB = 1024 * 1024
 

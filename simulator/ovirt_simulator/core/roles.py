@@ -6,7 +6,7 @@ permits those that anything here asks for.
 
 from __future__ import annotations
 
-from .entities import Record
+from ovirt_simulator.core.entities import Record
 
 
 class Role(Record, frozen=True):

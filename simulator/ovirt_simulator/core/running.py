@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from zlib import crc32
 
-from .audit_log import Action
-from .backend import Backend, Commands
-from .entities import SYSTEM, Caller, Job, Vm
-from .events import EventCode
+from ovirt_simulator.core.audit_log import Action
+from ovirt_simulator.core.backend import Backend, Commands
+from ovirt_simulator.core.entities import SYSTEM, Caller, Job, Vm
+from ovirt_simulator.core.events import EventCode
 
 
 class Course:

@@ -8,8 +8,7 @@ from typing import Protocol, TypeVar
 from msgspec.structs import replace
 
 from ovirt_placement import model
-
-from .entities import (
+from ovirt_simulator.core.entities import (
     AffinityGroup,
     AffinityLabel,
     Cluster,
@@ -20,8 +19,8 @@ from .entities import (
     Tag,
     Vm,
 )
-from .roles import ROLES, Permission, Role
-from .vm_memory import huge_pages, overhead_mb, required_mb
+from ovirt_simulator.core.roles import ROLES, Permission, Role
+from ovirt_simulator.core.vm_memory import huge_pages, overhead_mb, required_mb
 
 #: The status of a VM whose host has been reported to start it.
 _TO_COME = "wait_for_launch"

@@ -10,12 +10,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from . import rejections
-from .backend import Backend, Commands, locked
-from .entities import ADMIN, SYSTEM, Caller, Cluster, Job, Record
-from .events import EventCode, EventType
-from .hosts import HostCommands, Maintenance
-from .rejections import Rejected, existing
+from ovirt_simulator.core import rejections
+from ovirt_simulator.core.backend import Backend, Commands, locked
+from ovirt_simulator.core.entities import ADMIN, SYSTEM, Caller, Cluster, Job, Record
+from ovirt_simulator.core.events import EventCode, EventType
+from ovirt_simulator.core.hosts import HostCommands, Maintenance
+from ovirt_simulator.core.rejections import Rejected, existing
 
 
 class UpgradeCommands(Commands):

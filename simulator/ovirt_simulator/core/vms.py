@@ -12,18 +12,17 @@ from typing import Any
 from msgspec.structs import asdict, replace
 
 from ovirt_placement import model
-
-from ..scheduler.filters import Request
-from ..scheduler.placing import Scheduler
-from . import permissions, rejections
-from .backend import Backend, Commands, locked
-from .entities import ADMIN, SYSTEM, Caller, Edit, Job, Vm
-from .events import EventCode, EventType
-from .migrations import MigrateCommand, Migrations, Order
-from .outages import Restarts
-from .rejections import Rejected, existing
-from .running import Running
-from .state import State
+from ovirt_simulator.core import permissions, rejections
+from ovirt_simulator.core.backend import Backend, Commands, locked
+from ovirt_simulator.core.entities import ADMIN, SYSTEM, Caller, Edit, Job, Vm
+from ovirt_simulator.core.events import EventCode, EventType
+from ovirt_simulator.core.migrations import MigrateCommand, Migrations, Order
+from ovirt_simulator.core.outages import Restarts
+from ovirt_simulator.core.rejections import Rejected, existing
+from ovirt_simulator.core.running import Running
+from ovirt_simulator.core.state import State
+from ovirt_simulator.scheduler.filters import Request
+from ovirt_simulator.scheduler.placing import Scheduler
 
 _NAME_USED = "Cannot {} VM. The VM name is already in use, please choose a unique name and try again."
 #: The engine's VmPriorityMaxValue.

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from ..core import affinity
-from ..core.backend import Backend
-from ..core.entities import AffinityGroup, AffinityLabel, Cluster, Vm
-from ..core.rejections import Rejected
-from ..core.state import State
-from .external import MigrateBySystem
-from .filters import Request
-from .java import HashMap, guid_order
-from .placing import Scheduler
+from ovirt_simulator.core import affinity
+from ovirt_simulator.core.backend import Backend
+from ovirt_simulator.core.entities import AffinityGroup, AffinityLabel, Cluster, Vm
+from ovirt_simulator.core.rejections import Rejected
+from ovirt_simulator.core.state import State
+from ovirt_simulator.scheduler.external import MigrateBySystem
+from ovirt_simulator.scheduler.filters import Request
+from ovirt_simulator.scheduler.java import HashMap, guid_order
+from ovirt_simulator.scheduler.placing import Scheduler
 
 _REASON = "Affinity rules enforcement"
 #: Puts VMs into any order, in place.

@@ -20,14 +20,21 @@ import msgspec
 from msgspec.structs import replace
 
 from ovirt_placement.model import Host
-
-from ..core.backend import Backend
-from ..core.entities import SYSTEM, Cluster, Job, PolicyUnit, SchedulingPolicy, UnitType, stable_id
-from ..core.events import EventCode, EventType
-from ..core.rejections import Rejected
-from ..core.state import State
-from .filters import Request
-from .weights import Record
+from ovirt_simulator.core.backend import Backend
+from ovirt_simulator.core.entities import (
+    SYSTEM,
+    Cluster,
+    Job,
+    PolicyUnit,
+    SchedulingPolicy,
+    UnitType,
+    stable_id,
+)
+from ovirt_simulator.core.events import EventCode, EventType
+from ovirt_simulator.core.rejections import Rejected
+from ovirt_simulator.core.state import State
+from ovirt_simulator.scheduler.filters import Request
+from ovirt_simulator.scheduler.weights import Record
 
 _REASON = "Load balancing"
 

@@ -15,11 +15,10 @@ import msgspec
 from msgspec.structs import replace
 
 from ovirt_placement.model import AffinityGroup, AffinityLabel, Host, Snapshot, Vm
-
-from ..core import vm_memory
-from ..core.affinity import legacy_labels
-from ..core.backend import Backend
-from ..core.state import State
+from ovirt_simulator.core import vm_memory
+from ovirt_simulator.core.affinity import legacy_labels
+from ovirt_simulator.core.backend import Backend
+from ovirt_simulator.core.state import State
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,16 +11,15 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from ovirt_placement.model import Host, Snapshot
-
-from ..core import built_in_policies as built_in
-from ..core import rejections
-from ..core.backend import Backend
-from ..core.entities import Cluster, SchedulingPolicy
-from ..core.rejections import Rejected
-from . import filters, weights
-from .external import ExternalUnits, Malformed
-from .filters import Request, cpu_overloaded
-from .weights import Record, best_host
+from ovirt_simulator.core import built_in_policies as built_in
+from ovirt_simulator.core import rejections
+from ovirt_simulator.core.backend import Backend
+from ovirt_simulator.core.entities import Cluster, SchedulingPolicy
+from ovirt_simulator.core.rejections import Rejected
+from ovirt_simulator.scheduler import filters, weights
+from ovirt_simulator.scheduler.external import ExternalUnits, Malformed
+from ovirt_simulator.scheduler.filters import Request, cpu_overloaded
+from ovirt_simulator.scheduler.weights import Record, best_host
 
 Placed = TypeVar("Placed")
 #: What a user hears of an answer that the engine fails on.

@@ -15,11 +15,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ovirt_placement.model import AffinityGroup, Cluster, Host, Snapshot, Vm
-
-from ..core.affinity import stored_priority
-from ..core.vm_memory import required_mb
-from .filters import coming_to, cpus, peer_places
-from .java import HashMap, as_int, divided, float32, guid_hash, math_round
+from ovirt_simulator.core.affinity import stored_priority
+from ovirt_simulator.core.vm_memory import required_mb
+from ovirt_simulator.scheduler.filters import coming_to, cpus, peer_places
+from ovirt_simulator.scheduler.java import HashMap, as_int, divided, float32, guid_hash, math_round
 
 #: What a host weighs that a VM does not prefer.
 _NOT_PREFERRED = 10000
