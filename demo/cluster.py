@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from ovirt_placement.model import AffinityGroup, AffinityRule, Cluster, Host, SchedulingPolicy, Snapshot, Vm
-from ovirt_simulator.core.vm_memory import required_mb
+from ovirt_simulator.core.state import required_mb
 
 CLUSTER = "production"
 #: VMs that wait to be started, and what becomes of each.

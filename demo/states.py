@@ -22,7 +22,7 @@ from demo.processes import ProcessFailed, address
 from demo.screenshots import FLAGS, find_browser, log_in
 from demo.stage import TIME_SCALE, Stage
 from ovirt_placement.model import Snapshot, Vm
-from ovirt_simulator.core.vm_memory import required_mb
+from ovirt_simulator.core.state import required_mb
 from ovirt_simulator.generate import Sizes, generate
 
 _SMALL = Sizes(hosts=12, vms=120, groups=12, broken=0.0)

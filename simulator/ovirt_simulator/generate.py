@@ -20,7 +20,7 @@ from ovirt_placement.model import (
     Vm,
     VnicProfile,
 )
-from ovirt_simulator.core.vm_memory import required_mb
+from ovirt_simulator.core.state import required_mb
 
 _DISABLED = AffinityRule(enabled=False, positive=False, enforcing=False)
 _GIB = 1024

@@ -13,8 +13,8 @@ import msgspec
 from ovirt_placement.model.files import state_file
 from ovirt_service.daemon import Stop
 from ovirt_service.errors import UserError
-from ovirt_simulator.core.audit_log import Action
 from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.events import Action
 from ovirt_simulator.core.settings import USUAL
 from ovirt_simulator.http.server import Certificate, serve
 

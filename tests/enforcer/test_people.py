@@ -25,7 +25,7 @@ from ovirt_placement.store.enforcer.history import HistoryStore
 from ovirt_placement.store.enforcer.leases import LeaseStore
 from ovirt_placement.store.enforcer.maintenance import MaintenanceRequest, MaintenanceStore
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.http.disturbances import Disturbance
+from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import Server, serve
 from tests.builders import CLUSTER, TOGETHER, cluster, group, host, snapshot, vm
 from tests.configuration import write_configuration

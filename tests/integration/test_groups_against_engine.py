@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.answers.groups.check import GroupJudgement, judge
 from ovirt_placement.model import AffinityGroup, Snapshot
-from ovirt_simulator.core.affinity_commands import AffinityGroupEdit, Members
+from ovirt_simulator.core.commands.groups import AffinityGroupEdit, Members
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.rejections import Rejected
 from tests.builders import APART, TOGETHER, group, host, snapshot, vm

@@ -19,7 +19,7 @@ from ovirt_enforcer.service.daemon import Daemon
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.enforcer.intents import IntentState
-from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
+from ovirt_simulator.core.commands.groups import AffinityGroupEdit
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.enforcer.actions import bench as benches
 from tests.enforcer.actions.bench import Bench, Settings

@@ -25,7 +25,7 @@ from ovirt_placement.forecast.outlook import Outlook, foresee
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.planning.problem.build_problem import Repair
 from ovirt_placement.rules.placement import SnapshotPlacement
-from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
+from ovirt_simulator.core.commands.groups import AffinityGroupEdit
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.rejections import Rejected
 from ovirt_simulator.core.settings import PROMPT

@@ -14,10 +14,10 @@ import msgspec
 
 from ovirt_enforcer.cli import main
 from ovirt_placement.cli.changing import login_name
-from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
+from ovirt_simulator.core.commands.groups import AffinityGroupEdit
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.faults import MigrationFault, UpgradeFault
-from ovirt_simulator.http.disturbances import Disturbance
+from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import Server
 from tests.configuration import write_configuration
 

@@ -11,9 +11,8 @@ import pytest
 
 from ovirt_placement.cli.main import main as placement
 from ovirt_placement.store.user_actions import UserActionStore
-from ovirt_simulator.core.entities import user_id
-from ovirt_simulator.core.roles import BY_NAME
-from ovirt_simulator.http.disturbances import Disturbance
+from ovirt_simulator.core.entities import BY_NAME, user_id
+from ovirt_simulator.http.control import Disturbance
 from tests.builders import APART, TOGETHER, cluster, group, host, snapshot, vm
 from tests.web.running import HOSTILE, Page, check_preview, fields, paged, words
 

@@ -15,8 +15,7 @@ from ovirt_placement.cli.main import main as placement
 from ovirt_placement.model import DataCenter, SchedulingPolicy
 from ovirt_placement.store.keys import KeyStore
 from ovirt_placement.store.user_actions import UserActionStore
-from ovirt_simulator.core.entities import user_id
-from ovirt_simulator.core.roles import BY_NAME
+from ovirt_simulator.core.entities import BY_NAME, user_id
 from tests.builders import cluster, host, snapshot, vm
 from tests.web.running import HOSTILE, Answer, Page, check_preview, paged, words
 

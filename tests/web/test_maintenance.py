@@ -13,8 +13,7 @@ import pytest
 
 from ovirt_enforcer.cli.main import main as enforcer
 from ovirt_placement.store.enforcer.maintenance import MaintenanceRun, MaintenanceStore
-from ovirt_simulator.core.entities import user_id
-from ovirt_simulator.core.roles import BY_NAME
+from ovirt_simulator.core.entities import BY_NAME, user_id
 from tests.builders import cluster, host, snapshot, vm
 from tests.processes import Forked
 from tests.web.running import HOSTILE, Answer, Page, paged, words

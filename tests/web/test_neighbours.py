@@ -19,8 +19,7 @@ import requests
 import sqlalchemy
 import trustme
 
-from ovirt_simulator.core.entities import user_id
-from ovirt_simulator.core.roles import BY_NAME
+from ovirt_simulator.core.entities import BY_NAME, user_id
 from tests.configuration import write_configuration
 from tests.pages import samples
 from tests.placement.postgres_server import running

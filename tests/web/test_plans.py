@@ -14,8 +14,7 @@ from ovirt_placement.answers.plans.plan import plan_record
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
 from ovirt_placement.store.enforcer.history import HistoryStore
-from ovirt_simulator.core.entities import user_id
-from ovirt_simulator.core.roles import BY_NAME
+from ovirt_simulator.core.entities import BY_NAME, user_id
 from tests.builders import APART, cluster, group, host, snapshot, vm
 from tests.web.running import HOSTILE, Page, paged
 

@@ -8,8 +8,7 @@ import re
 
 import pytest
 
-from ovirt_simulator.core.entities import user_id
-from ovirt_simulator.core.roles import BY_NAME
+from ovirt_simulator.core.entities import BY_NAME, user_id
 from tests.paths import CHECKOUT
 from tests.web.running import HOSTILE, Page
 from tests.web.views import VIEWS

@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 
 from ovirt_placement.model import Snapshot
-from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
+from ovirt_simulator.core.commands.groups import AffinityGroupEdit
 from tests.builders import APART, TOGETHER, Part, cluster, group, host, label, snapshot, vm
 
 _HOSTS = ("h1", "h2", "h3")

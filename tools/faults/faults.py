@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from random import Random
 
-from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
+from ovirt_simulator.core.commands.groups import AffinityGroupEdit
 from ovirt_simulator.core.faults import MigrationFault
 from tests.builders import CLUSTER
 from tools.faults.clusters import LATE

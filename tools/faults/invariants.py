@@ -10,9 +10,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ovirt_simulator.core.commands.migrations import Migration
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import Job, Vm
-from ovirt_simulator.core.migrations import Migration
 from ovirt_simulator.core.rejections import Rejected
 from tests.builders import CLUSTER
 from tests.enforcer.safety.rules import HardRule, hard_rules

@@ -14,8 +14,6 @@ from ovirt_placement.planning.assignment.choice import Strategy, StrategyChoice
 from ovirt_placement.planning.assignment.spread import spread
 from ovirt_placement.planning.deadline import NEVER, NO_TIME, Deadline
 from ovirt_placement.planning.ha_repair import Asked, restored
-from ovirt_placement.planning.local_search import improved
-from ovirt_placement.planning.lower_bound import least_migrations
 from ovirt_placement.planning.ordering.schedule import ScheduleLimits, schedule
 from ovirt_placement.planning.ordering.sequence import sequence
 from ovirt_placement.planning.plan import LostReservation, Plan, RefusedStep, Step
@@ -25,6 +23,8 @@ from ovirt_placement.planning.problem.placement import after, placement_after
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.problem.score import Value, crowded, value, value_of
 from ovirt_placement.planning.reservation import Harm, avoidable_harm, harm, safe_part
+from ovirt_placement.planning.solver.bound import least_migrations
+from ovirt_placement.planning.solver.local_search import improved
 from ovirt_placement.planning.unrepaired import End, LeftOut, remains
 from ovirt_placement.planning.verification import Certified, certify, moves_of, refusal
 from ovirt_placement.rules.doubts import held

@@ -13,9 +13,8 @@ from typing import Any, TypeVar, cast
 from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
-from ovirt_simulator.core.audit_log import Action, AuditLog, Jobs, Timeline
 from ovirt_simulator.core.entities import Caller, Cluster, Host, Vm
-from ovirt_simulator.core.events import EventType
+from ovirt_simulator.core.events import Action, AuditLog, EventType, Jobs, Timeline
 from ovirt_simulator.core.faults import Faults
 from ovirt_simulator.core.rejections import Message
 from ovirt_simulator.core.settings import Settings

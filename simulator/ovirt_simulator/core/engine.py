@@ -8,23 +8,23 @@ from datetime import datetime
 
 from ovirt_placement import model
 from ovirt_simulator.core import loading
-from ovirt_simulator.core.affinity_commands import AffinityCommands
-from ovirt_simulator.core.audit_log import Action
 from ovirt_simulator.core.backend import Backend
+from ovirt_simulator.core.commands.external_events import EventCommands
+from ovirt_simulator.core.commands.groups import AffinityCommands
+from ovirt_simulator.core.commands.hosts import HostCommands, Maintenance
+from ovirt_simulator.core.commands.labels import DeviceCommands, LabelCommands, TagCommands
+from ovirt_simulator.core.commands.migrations import Migrations
+from ovirt_simulator.core.commands.outages import Outages, Restarts
+from ovirt_simulator.core.commands.permissions import AccessCommands
+from ovirt_simulator.core.commands.policies import PolicyCommands
+from ovirt_simulator.core.commands.running import Running
+from ovirt_simulator.core.commands.upgrades import HostUpgrades, UpgradeCommands
+from ovirt_simulator.core.commands.vms import VmCommands
 from ovirt_simulator.core.entities import SYSTEM
-from ovirt_simulator.core.external_events import EventCommands
+from ovirt_simulator.core.events import Action
 from ovirt_simulator.core.faults import Faults
-from ovirt_simulator.core.hosts import HostCommands, Maintenance
-from ovirt_simulator.core.labels import DeviceCommands, LabelCommands, TagCommands
-from ovirt_simulator.core.migrations import Migrations
-from ovirt_simulator.core.outages import Outages, Restarts
-from ovirt_simulator.core.permissions import AccessCommands
-from ovirt_simulator.core.policies import PolicyCommands
 from ovirt_simulator.core.queries import Queries
-from ovirt_simulator.core.running import Running
 from ovirt_simulator.core.settings import USUAL, Settings
-from ovirt_simulator.core.upgrades import HostUpgrades, UpgradeCommands
-from ovirt_simulator.core.vms import VmCommands
 from ovirt_simulator.scheduler.affinity_enforcement import AffinityEnforcement
 from ovirt_simulator.scheduler.external import ExternalScheduler, ExternalUnits, LoadBalancing
 from ovirt_simulator.scheduler.filters import HostLoad

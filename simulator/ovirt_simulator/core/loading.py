@@ -10,8 +10,8 @@ from msgspec.structs import asdict, replace
 
 from ovirt_placement import model
 from ovirt_simulator.core import built_in_policies as built_in
-from ovirt_simulator.core import permissions
 from ovirt_simulator.core.affinity import shown_priority
+from ovirt_simulator.core.commands import permissions
 from ovirt_simulator.core.entities import (
     AffinityGroup,
     AffinityLabel,

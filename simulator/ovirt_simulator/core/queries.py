@@ -13,8 +13,7 @@ from zlib import crc32
 from ovirt_simulator.core import affinity
 from ovirt_simulator.core.backend import Backend
 from ovirt_simulator.core.entities import AffinityGroup, Cluster, Event, Host, Job, Statistic, Vm
-from ovirt_simulator.core.state import State, used_cores, used_mb
-from ovirt_simulator.core.vm_memory import huge_pages
+from ovirt_simulator.core.state import State, huge_pages, used_cores, used_mb
 
 _MIB = 1024 * 1024
 

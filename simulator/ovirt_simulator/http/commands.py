@@ -8,14 +8,15 @@ from types import MappingProxyType
 from typing import Any
 
 from ovirt_placement.model import Nic
-from ovirt_simulator.core.affinity_commands import DISABLED, AffinityGroupEdit, Members
+from ovirt_simulator.core.commands.external_events import SEVERITIES
+from ovirt_simulator.core.commands.groups import DISABLED, AffinityGroupEdit, Members
+from ovirt_simulator.core.commands.vms import VmEdit
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import Job
-from ovirt_simulator.core.external_events import SEVERITIES
-from ovirt_simulator.core.vms import VmEdit
 from ovirt_simulator.http import markup, records
-from ovirt_simulator.http.bodies import (
+from ovirt_simulator.http.call import (
     Body,
+    Call,
     Part,
     boolean,
     element,
@@ -30,7 +31,6 @@ from ovirt_simulator.http.bodies import (
     text,
     whole,
 )
-from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.markup import fault
 from ovirt_simulator.http.resource import Action, Change, Given, Ids, Resource, Run, Shape
 from ovirt_simulator.http.sso import Permit

@@ -9,8 +9,16 @@ from functools import cache
 from operator import attrgetter
 from typing import Any
 
-from ovirt_simulator.core.entities import BLANK_TEMPLATE, Host, Reference, Statistic, Vm, stable_id, user_id
-from ovirt_simulator.core.roles import Permission
+from ovirt_simulator.core.entities import (
+    BLANK_TEMPLATE,
+    Host,
+    Permission,
+    Reference,
+    Statistic,
+    Vm,
+    stable_id,
+    user_id,
+)
 from ovirt_simulator.http.call import Call, Links
 from ovirt_simulator.http.markup import API, attribute, element, entity, lines, path, text
 from ovirt_simulator.http.resource import (

@@ -7,8 +7,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from ovirt_simulator.core.entities import Tag, stable_id, user_id
-from ovirt_simulator.core.roles import Permission, Role
+from ovirt_simulator.core.entities import Permission, Role, Tag, stable_id, user_id
 from ovirt_simulator.http import markup
 from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.documents import statistic_id

@@ -18,8 +18,7 @@ from werkzeug import Response
 from ovirt_simulator.core.entities import Job
 from ovirt_simulator.core.rejections import Rejected
 from ovirt_simulator.http import markup
-from ovirt_simulator.http.bodies import Known, Part, known
-from ovirt_simulator.http.call import NOT_AUTHORIZED, Call, Links
+from ovirt_simulator.http.call import NOT_AUTHORIZED, Call, Known, Links, Part, known
 from ovirt_simulator.http.markup import Value, attribute, element, lines, path, text
 from ovirt_simulator.http.search import searched
 from ovirt_simulator.http.sso import Permit

@@ -12,11 +12,10 @@ from typing import Any
 
 from werkzeug.routing import Map, Rule
 
-from ovirt_simulator.core.affinity_commands import Members
+from ovirt_simulator.core.commands.groups import Members
 from ovirt_simulator.http import commands, records
 from ovirt_simulator.http import documents as shown
-from ovirt_simulator.http.bodies import boolean, element, id_of, integer, pairs, text
-from ovirt_simulator.http.call import Call
+from ovirt_simulator.http.call import Call, boolean, element, id_of, integer, pairs, text
 from ovirt_simulator.http.commands import acts, does
 from ovirt_simulator.http.markup import absent
 from ovirt_simulator.http.resource import NAME, Action, Change, Ids, Resource, Shape, parent

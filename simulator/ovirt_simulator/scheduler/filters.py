@@ -15,10 +15,16 @@ import msgspec
 from msgspec.structs import replace
 
 from ovirt_placement.model import AffinityGroup, AffinityLabel, Host, Snapshot, Vm
-from ovirt_simulator.core import vm_memory
 from ovirt_simulator.core.affinity import legacy_labels
 from ovirt_simulator.core.backend import Backend
-from ovirt_simulator.core.state import State
+from ovirt_simulator.core.state import (
+    State,
+    huge_pages,
+    own_without_huge_pages_mb,
+    pages_mb,
+    required_without_huge_pages_mb,
+    static_overhead_mb,
+)
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,14 +128,14 @@ def _too_little(snapshot: Snapshot, host: Host, vms: Sequence[Vm]) -> int | None
     not looked at.
     """
     coming = coming_to(snapshot, host)
-    to_allocate = vm_memory.pages_mb(_missing_pages(host, vms, coming))
+    to_allocate = pages_mb(_missing_pages(host, vms, coming))
     if host.memory_free_mb is not None:
         swap = host.swap_free_mb or 0
-        needed = sum(vm_memory.own_without_huge_pages_mb(vm) + vm_memory.static_overhead_mb(vm) for vm in vms)
-        left = host.memory_free_mb - sum(map(vm_memory.static_overhead_mb, coming)) - to_allocate
+        needed = sum(own_without_huge_pages_mb(vm) + static_overhead_mb(vm) for vm in vms)
+        left = host.memory_free_mb - sum(map(static_overhead_mb, coming)) - to_allocate
         if left < 0 or needed > left + swap:
             return host.memory_free_mb + swap
-    total = sum(map(vm_memory.required_without_huge_pages_mb, vms)) + to_allocate
+    total = sum(map(required_without_huge_pages_mb, vms)) + to_allocate
     return host.free_mb if total > host.free_mb else None
 
 
@@ -139,9 +145,9 @@ def _missing_pages(host: Host, vms: Sequence[Vm], coming: Sequence[Vm]) -> Mappi
     Of those that are free it deducts pending ones, whose count the engine looks up under the number of free
     pages where it means their size (freeHugePagesOnHost).
     """
-    pending = vm_memory.huge_pages(coming)
+    pending = huge_pages(coming)
     free = {size: max(0, count - pending[count]) for size, count in host.free_huge_pages.items()}
-    needed = vm_memory.huge_pages(vms)
+    needed = huge_pages(vms)
     return {size: max(0, count - free.get(size, 0)) for size, count in needed.items()}
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from ovirt_placement.model import AffinityGroup, Cluster, Host, Snapshot, Vm
 from ovirt_simulator.core.affinity import stored_priority
-from ovirt_simulator.core.vm_memory import required_mb
+from ovirt_simulator.core.state import required_mb
 from ovirt_simulator.scheduler.filters import coming_to, cpus, peer_places
 from ovirt_simulator.scheduler.java import HashMap, as_int, divided, float32, guid_hash, math_round
 

@@ -20,9 +20,9 @@ from ovirt_placement.store.enforcer.intents import Intent, IntentState, Store
 from ovirt_placement.store.pauses import ALL_CLUSTERS, Paused, PauseStore
 from ovirt_placement.store.sql.access import LeaseLost
 from ovirt_service.errors import UserError
-from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
+from ovirt_simulator.core.commands.groups import AffinityGroupEdit
 from ovirt_simulator.core.faults import MigrationFault
-from ovirt_simulator.http.disturbances import Disturbance
+from ovirt_simulator.http.control import Disturbance
 from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.enforcer.actions import bench as benches
 from tests.enforcer.actions.bench import STATE, Bench

@@ -20,7 +20,7 @@ from ovirt_placement.store.enforcer.causes import Cause
 from ovirt_placement.store.enforcer.cycles import ViolatedRuleStore
 from ovirt_placement.store.enforcer.intents import Intent, IntentState, Store
 from ovirt_placement.store.pauses import ALL_CLUSTERS, PauseStore
-from ovirt_simulator.http.disturbances import Disturbance
+from ovirt_simulator.http.control import Disturbance
 from tests.builders import CLUSTER
 from tests.clock import Clock
 from tests.enforcer.actions import bench as benches

@@ -20,7 +20,7 @@ from ovirt_placement.engine.writing.migration import Conflict, PermissionDenied,
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.enforcer.causes import Cause
 from ovirt_placement.store.enforcer.intents import Intent, IntentState
-from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
+from ovirt_simulator.core.commands.groups import AffinityGroupEdit
 from ovirt_simulator.scheduler.external import ExternalUnits
 from tests.builders import APART, SOFT_APART, group, host, snapshot, vm
 from tests.enforcer.actions.bench import Bench

@@ -10,7 +10,7 @@ import pytest
 from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_placement.store.enforcer.cycles import HaAnnouncementStore
 from ovirt_placement.store.enforcer.maintenance import RunState
-from ovirt_simulator.core.affinity_commands import Members
+from ovirt_simulator.core.commands.groups import Members
 from tests.builders import APART, CLUSTER, group, host, snapshot, vm
 from tests.enforcer.maintenance.stage import Stage, stage
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_simulator.core.commands.migrations import Migration
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import Host, Job, Vm
-from ovirt_simulator.core.migrations import Migration
 from ovirt_simulator.core.rejections import Rejected
 from tests.enforcer.safety.limits import CLOCK_GRAIN_SECONDS, Begun, Counts, passed
 from tests.enforcer.safety.rules import HardRule, Places, hard_rules

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.model import Snapshot
+from ovirt_simulator.core.commands.migrations import Migration
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.migrations import Migration
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve
 from tests.placement.planning.assignment.test_spread import pairs_that_must_part

@@ -18,7 +18,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.rejections import NotFound, Rejected
 from ovirt_simulator.core.settings import PROMPT
-from ovirt_simulator.http.disturbances import Disturbance
+from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import Server, serve
 from tests.builders import snapshot
 from tests.enforcer.safety.cases import TROUBLED_SECONDS, Case, of_the_engine

@@ -19,7 +19,7 @@ from ovirt_placement.store.enforcer.leases import LeaseStore
 from ovirt_placement.store.sql.access import LeaseLost
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
-from ovirt_simulator.http.disturbances import Disturbance
+from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import Server, serve
 from tests.builders import TOGETHER, cluster, group, host, snapshot, vm
 from tests.clock import Clock

@@ -14,7 +14,7 @@ import pytest
 from ovirt_enforcer.cli.main import main
 from ovirt_placement.model import AffinityRule
 from ovirt_placement.store.pauses import ALL_CLUSTERS, PauseStore
-from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
+from ovirt_simulator.core.commands.groups import AffinityGroupEdit
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import Server, serve

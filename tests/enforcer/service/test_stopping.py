@@ -21,7 +21,7 @@ import pytest
 from ovirt_placement.store.enforcer.intents import Store
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
-from ovirt_simulator.http.disturbances import Disturbance
+from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import Server, serve
 from tests.builders import APART, group, host, snapshot, vm
 from tests.configuration import write_configuration

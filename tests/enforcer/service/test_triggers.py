@@ -21,7 +21,7 @@ from ovirt_placement.inventory.client import DEFAULT_DEADLINE_SECONDS
 from ovirt_placement.model import Snapshot
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
-from ovirt_simulator.http.disturbances import Disturbance
+from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import serve
 from tests.builders import APART, cluster, group, host, snapshot, vm
 from tests.clock import Clock

@@ -22,7 +22,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.failover.check import check
 from ovirt_placement.store.enforcer.cycles import HaAnnouncementStore
 from ovirt_service.metrics import Instruments
-from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
+from ovirt_simulator.core.commands.groups import AffinityGroupEdit
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import Server, serve

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ovirt_simulator.core.vms import VmEdit
+from ovirt_simulator.core.commands.vms import VmEdit
 from tests.builders import cluster, host, rule, snapshot, vm
 from tests.paths import CHECKOUT
 from tests.placement.cli.live_engine import Starting

@@ -19,7 +19,7 @@ from ovirt_placement.inventory.service.follower import Follower
 from ovirt_placement.inventory.service.larger_readings import ReconciliationScope, read
 from ovirt_placement.model import Snapshot
 from ovirt_service.errors import UserError
-from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
+from ovirt_simulator.core.commands.groups import AffinityGroupEdit
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.faults import MigrationFault
 from ovirt_simulator.core.rejections import Rejected

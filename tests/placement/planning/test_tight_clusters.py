@@ -8,12 +8,12 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.assignment import catalogue
 from ovirt_placement.planning.assignment.catalogue import StrategyName
 from ovirt_placement.planning.deadline import NEVER, Deadline
-from ovirt_placement.planning.local_search import improved, shortened
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import pose
 from ovirt_placement.planning.problem.problem import Move
 from ovirt_placement.planning.problem.score import value
+from ovirt_placement.planning.solver.local_search import improved, shortened
 from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.placement.planning.ordering.oracle import Cluster, Request
 from tests.placement.planning.tight_clusters import scrambled, tangled

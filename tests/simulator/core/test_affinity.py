@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ovirt_placement.model import AffinityRule
-from ovirt_simulator.core.affinity_commands import AffinityGroupEdit, Members
+from ovirt_simulator.core.commands.groups import AffinityGroupEdit, Members
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.rejections import NotFound
 from tests.builders import (

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ovirt_simulator.core.commands.vms import VmEdit
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.vms import VmEdit
 from tests.builders import Part, host, vm
 from tests.simulator.core import engines
 

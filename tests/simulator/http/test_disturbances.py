@@ -12,7 +12,7 @@ from ovirtsdk4 import Connection, Error
 
 from ovirt_placement.model.files import state_file
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.http.disturbances import Disturbance
+from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import Server
 from tests.simulator.http.plain import Reply, request
 

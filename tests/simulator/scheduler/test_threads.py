@@ -8,8 +8,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 from ovirt_placement.model import SchedulingPolicy
-from ovirt_simulator.core.audit_log import Action
 from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.events import Action
 from ovirt_simulator.core.rejections import Rejected
 from ovirt_simulator.core.settings import Settings
 from tests.builders import APART, TOGETHER, cluster, group, host, vm

@@ -10,8 +10,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from ovirt_enforcer.cli.main import main as enforcer
-from ovirt_simulator.core.entities import user_id
-from ovirt_simulator.core.roles import BY_NAME
+from ovirt_simulator.core.entities import BY_NAME, user_id
 from tests.processes import Forked
 from tests.web.browser.conftest import Tab, tab
 from tests.web.running import Page, paged

@@ -12,9 +12,9 @@ from ovirt_placement.planning.assignment.assignment import Assignment, EmptiestF
 from ovirt_placement.planning.assignment.choice import Shortest, Strategy, StrategyChoice
 from ovirt_placement.planning.assignment.greedy import Greedy
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.lower_bound import bound
 from ovirt_placement.planning.problem.problem import Goal, Problem
 from ovirt_placement.planning.problem.score import score
+from ovirt_placement.planning.solver.bound import bound
 from ovirt_placement.rules.engine_enforcement import buckets
 from ovirt_service.errors import UserError
 

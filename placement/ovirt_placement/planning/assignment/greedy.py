@@ -13,11 +13,11 @@ from ovirt_placement.planning.assignment.choice import MOST_OTHERS, Shortest, St
 from ovirt_placement.planning.assignment.proposals import Proposal, Proposals
 from ovirt_placement.planning.assignment.spread import spread
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.lower_bound import bound, fixed
 from ovirt_placement.planning.ordering.detours import direct_moves
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Goal, Problem
 from ovirt_placement.planning.problem.score import score
+from ovirt_placement.planning.solver.bound import bound, fixed
 
 
 def detours(assignment: Assignment, mark: int, moves: Mapping[str, str]) -> int:

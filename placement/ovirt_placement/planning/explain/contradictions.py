@@ -10,9 +10,9 @@ from math import comb
 from typing import Protocol
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.cp_forms import At, Term
-from ovirt_placement.planning.cp_forms import ask as ask_under
-from ovirt_placement.planning.cp_sat import cp_model
+from ovirt_placement.planning.solver.cp_sat import cp_model
+from ovirt_placement.planning.solver.forms import At, Term
+from ovirt_placement.planning.solver.forms import ask as ask_under
 from ovirt_placement.rules.asks import Ask
 from ovirt_placement.rules.constraints import Allowed, Form, Sum
 

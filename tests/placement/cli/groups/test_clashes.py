@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ovirt_placement.model import Snapshot
-from ovirt_simulator.core.affinity_commands import Members
+from ovirt_simulator.core.commands.groups import Members
 from tests.builders import APART, SOFT_TOGETHER, TOGETHER, cluster, group, host, snapshot, vm
 from tests.placement.cli.live_engine import LiveEngine, Starting
 

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_placement.model import AffinityRule
-from ovirt_simulator.core.affinity_commands import Members
+from ovirt_simulator.core.commands.groups import Members
 from ovirt_simulator.core.entities import AffinityGroup
 from tests.builders import (
     APART,

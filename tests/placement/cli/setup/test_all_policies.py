@@ -8,7 +8,7 @@ import pytest
 
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import SchedulingPolicy
-from ovirt_simulator.http.disturbances import Disturbance
+from ovirt_simulator.http.control import Disturbance
 from tests.builders import cluster, snapshot
 from tests.placement.cli.live_engine import LiveEngine, Starting
 from tests.placement.cli.setup.policies import (

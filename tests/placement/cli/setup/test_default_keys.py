@@ -10,7 +10,7 @@ import pytest
 from ovirt_placement.model import PlacementKey
 from ovirt_placement.store.keys import KeyStore
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.http.disturbances import Disturbance
+from ovirt_simulator.http.control import Disturbance
 from tests.builders import cluster, host, snapshot, vm
 from tests.placement.cli.live_engine import LiveEngine, Starting
 from tests.placement.cli.setup.policies import STATE, cluster_policy, policy_named

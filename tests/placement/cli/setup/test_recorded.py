@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ovirt_placement.store.user_actions import UserAction, UserActionStore
-from ovirt_simulator.http.disturbances import Disturbance
+from ovirt_simulator.http.control import Disturbance
 from tests.placement.cli.live_engine import LiveEngine, Starting
 from tests.placement.cli.setup.policies import STATE
 

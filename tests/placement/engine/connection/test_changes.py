@@ -6,7 +6,7 @@ import pytest
 
 from ovirt_placement.engine.connection.client import EngineAway
 from ovirt_placement.engine.writing.affinity_groups import GroupEdit, add_group
-from ovirt_simulator.http.disturbances import Disturbance
+from ovirt_simulator.http.control import Disturbance
 from tests.builders import cluster, snapshot
 from tests.placement.engine.simulated import simulated
 

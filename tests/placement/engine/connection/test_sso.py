@@ -20,7 +20,7 @@ from ovirt_placement.engine.connection.client import EngineAway, EngineConnectio
 from ovirt_placement.engine.writing.events import add_event
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
-from ovirt_simulator.http.disturbances import Disturbance
+from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import Certificate, Server, serve
 from tests.builders import cluster, snapshot
 

@@ -14,7 +14,7 @@ from ovirt_placement.engine.reading.topology import (
     reread_vms,
 )
 from ovirt_simulator.generate import Sizes, generate
-from ovirt_simulator.http.disturbances import Disturbance
+from ovirt_simulator.http.control import Disturbance
 from tests.placement.engine.simulated import simulated
 from tests.placement.engine_server import answering
 

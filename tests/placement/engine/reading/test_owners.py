@@ -14,7 +14,7 @@ from ovirt_placement.engine.parsing.users import USER_ROLE, USER_VM_MANAGER, Gra
 from ovirt_placement.engine.reading.owners import ALL_DETAILS, Detail, owner
 from ovirt_placement.engine.reading.topology import detailed_vms, read_snapshot, reread_vms
 from ovirt_placement.model import Disk, Nic, Snapshot
-from ovirt_simulator.http.disturbances import Disturbance
+from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import Server
 from tests import builders as build
 from tests.placement.engine.simulated import simulated

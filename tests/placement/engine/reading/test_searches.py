@@ -8,7 +8,7 @@ import pytest
 
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, EngineFault
 from ovirt_placement.engine.reading.searches import UNPARSED, is_working, search_members, tagged_ids
-from ovirt_simulator.http.disturbances import Disturbance
+from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import Server
 from tests.builders import cluster, host, snapshot, vm
 from tests.placement.engine.simulated import simulated

@@ -16,7 +16,7 @@ from ovirt_placement.inventory.on_demand import Demands, referred
 from ovirt_placement.model import Disk, Network, Nic, Snapshot, VnicProfile
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
-from ovirt_simulator.http.disturbances import Disturbance
+from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import Server, serve
 from tests import builders as build
 from tests.configuration import write_password

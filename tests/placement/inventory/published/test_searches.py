@@ -11,10 +11,10 @@ import pytest
 from ovirt_placement.model import MemberSearch, Snapshot
 from ovirt_placement.rules.placement_rules.members import resolved_rules
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore
+from ovirt_simulator.core.commands.vms import VmEdit
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
-from ovirt_simulator.core.vms import VmEdit
-from ovirt_simulator.http.disturbances import Disturbance
+from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import Server, serve
 from tests.builders import host, rule, snapshot, vm
 from tests.configuration import write_configuration

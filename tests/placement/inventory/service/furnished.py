@@ -7,9 +7,9 @@ from msgspec.structs import replace
 from ovirt_placement.inventory.on_demand import Demands, referred
 from ovirt_placement.model import Disk, Network, Nic, Snapshot, Vm, VnicProfile
 from ovirt_placement.model.placement_keys import LEVELS, STICKY
-from ovirt_simulator.core.vms import VmEdit
+from ovirt_simulator.core.commands.vms import VmEdit
 from ovirt_simulator.generate import Sizes, generate
-from ovirt_simulator.http.disturbances import Disturbance
+from ovirt_simulator.http.control import Disturbance
 from tests.placement.inventory.stage import Stage
 
 EVERY_LEVEL = frozenset(LEVELS) - {STICKY}

@@ -13,7 +13,7 @@ from ovirt_placement.inventory.on_demand import NOTHING, Needed, Needs
 from ovirt_placement.inventory.service.larger_readings import ReconciliationScope, read
 from ovirt_simulator.core.rejections import Rejected
 from ovirt_simulator.generate import Sizes, generate
-from ovirt_simulator.http.disturbances import Disturbance
+from ovirt_simulator.http.control import Disturbance
 from tests.examples import seeds
 from tests.placement.inventory.stage import Stage, staged, stir
 

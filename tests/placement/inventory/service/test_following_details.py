@@ -13,7 +13,7 @@ from ovirt_placement.engine.reading.owners import Detail
 from ovirt_placement.inventory.on_demand import Demands
 from ovirt_placement.model import Disk, Nic
 from ovirt_placement.rules.placement_keys.hierarchy import resources
-from ovirt_simulator.core.roles import USER_ROLE, USER_VM_MANAGER
+from ovirt_simulator.core.entities import USER_ROLE, USER_VM_MANAGER
 from tests import builders as build
 from tests.examples import seeds
 from tests.placement.inventory.service.furnished import (

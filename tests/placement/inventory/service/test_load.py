@@ -14,7 +14,7 @@ from ovirt_placement.engine.reading.events import read_events
 from ovirt_placement.engine.reading.topology import reread_vms
 from ovirt_placement.inventory.service.rereads import SOON_SECONDS, Rereads, Subject, SubjectKind
 from ovirt_service.daemon import Garbage
-from ovirt_simulator.core.vms import VmEdit
+from ovirt_simulator.core.commands.vms import VmEdit
 from ovirt_simulator.generate import Sizes, generate
 from tests import builders as build
 from tests.placement.inventory.stage import Stage, staged

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ovirt_placement.inventory.on_demand import NOTHING
 from ovirt_placement.inventory.service.larger_readings import LargerReadings, ReconciliationScope
 from ovirt_simulator.core.entities import UnitType
-from ovirt_simulator.http.disturbances import Disturbance
+from ovirt_simulator.http.control import Disturbance
 from tests.builders import cluster, host, snapshot
 from tests.placement.inventory.stage import Stage, staged
 

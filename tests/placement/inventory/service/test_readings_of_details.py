@@ -13,7 +13,7 @@ from ovirt_placement.inventory.service.larger_readings import ReconciliationScop
 from ovirt_placement.inventory.service.view import Reading
 from ovirt_placement.model import Disk, Nic
 from ovirt_placement.rules.placement_keys.hierarchy import resources
-from ovirt_simulator.core.roles import USER_ROLE, USER_VM_MANAGER
+from ovirt_simulator.core.entities import USER_ROLE, USER_VM_MANAGER
 from tests.placement.inventory.service.furnished import (
     DESCRIBED,
     EVERY_LEVEL,

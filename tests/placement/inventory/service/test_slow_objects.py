@@ -18,7 +18,7 @@ from ovirt_placement.model import Vm
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.generate import Sizes, generate
-from ovirt_simulator.http.disturbances import Disturbance
+from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import Server, serve
 from tests.builders import host, snapshot, vm
 from tests.configuration import write_configuration

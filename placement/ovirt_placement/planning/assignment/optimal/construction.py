@@ -30,14 +30,14 @@ from ovirt_placement.planning.assignment.optimal.stages import (
     total,
     value_of,
 )
-from ovirt_placement.planning.cp_forms import Term
-from ovirt_placement.planning.cp_sat import cp_model
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.lower_bound import bound, fixed, leavers
 from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts, unreached_groups
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Problem
 from ovirt_placement.planning.problem.score import value_of as score_value
+from ovirt_placement.planning.solver.bound import bound, fixed, leavers
+from ovirt_placement.planning.solver.cp_sat import cp_model
+from ovirt_placement.planning.solver.forms import Term
 
 #: A part with more places than this to choose from is repaired by its offenders alone.
 _MOST_PLACES = 6_000

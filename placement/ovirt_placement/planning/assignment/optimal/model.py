@@ -6,12 +6,12 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ovirt_placement.planning.cp_forms import Term, excess, loads, loads_above, restrict
-from ovirt_placement.planning.cp_sat import cp_model
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts, detour, is_fresh
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Goal, Problem
+from ovirt_placement.planning.solver.cp_sat import cp_model
+from ovirt_placement.planning.solver.forms import Term, excess, loads, loads_above, restrict
 from ovirt_placement.rules.constraints import AtLeast, AtMost, Even, OfAll, OnePlace, Sum
 
 

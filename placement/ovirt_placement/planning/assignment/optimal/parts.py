@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ovirt_placement.planning.assignment.optimal.model import goals_of
-from ovirt_placement.planning.lower_bound import fixed, least_excess
 from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts
 from ovirt_placement.planning.problem.placement import ProblemPlacement, brought
 from ovirt_placement.planning.problem.problem import Goal, Problem
+from ovirt_placement.planning.solver.bound import fixed, least_excess
 
 
 @dataclass(frozen=True)

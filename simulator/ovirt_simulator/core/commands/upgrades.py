@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from ovirt_simulator.core import rejections
 from ovirt_simulator.core.backend import Backend, Commands, locked
+from ovirt_simulator.core.commands.hosts import HostCommands, Maintenance
 from ovirt_simulator.core.entities import ADMIN, SYSTEM, Caller, Cluster, Job, Record
 from ovirt_simulator.core.events import EventCode, EventType
-from ovirt_simulator.core.hosts import HostCommands, Maintenance
 from ovirt_simulator.core.rejections import Rejected, existing
 
 

@@ -11,10 +11,18 @@ from msgspec.structs import replace
 from ovirt_placement import model
 from ovirt_simulator.core import rejections
 from ovirt_simulator.core.backend import Commands, locked
-from ovirt_simulator.core.entities import ADMIN, Caller, Cluster, Vm, stable_id
+from ovirt_simulator.core.entities import (
+    ADMIN,
+    USER_ROLE,
+    USER_VM_MANAGER,
+    Caller,
+    Cluster,
+    Permission,
+    Vm,
+    stable_id,
+)
 from ovirt_simulator.core.events import EventCode, EventType
 from ovirt_simulator.core.rejections import existing
-from ovirt_simulator.core.roles import USER_ROLE, USER_VM_MANAGER, Permission
 from ovirt_simulator.core.state import State
 
 

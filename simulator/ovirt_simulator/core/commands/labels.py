@@ -12,8 +12,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from ovirt_placement.model import Disk, Nic, VnicProfile
-from ovirt_simulator.core import permissions, rejections
+from ovirt_simulator.core import rejections
 from ovirt_simulator.core.backend import Commands, locked
+from ovirt_simulator.core.commands import permissions
 from ovirt_simulator.core.entities import ADMIN, AffinityLabel, Caller, Tag
 from ovirt_simulator.core.events import EventCode, EventType
 from ovirt_simulator.core.rejections import existing

@@ -11,11 +11,11 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from ovirt_simulator.core.backend import Backend, Commands
+from ovirt_simulator.core.commands.migrations import Migrations
+from ovirt_simulator.core.commands.running import Running
 from ovirt_simulator.core.entities import SYSTEM, Vm
 from ovirt_simulator.core.events import EventCode
-from ovirt_simulator.core.migrations import Migrations
 from ovirt_simulator.core.rejections import Rejected
-from ovirt_simulator.core.running import Running
 from ovirt_simulator.scheduler.filters import Request
 from ovirt_simulator.scheduler.placing import Scheduler
 

@@ -13,10 +13,10 @@ from functools import partial
 from ovirt_simulator.core import rejections
 from ovirt_simulator.core.affinity import scheduled_together
 from ovirt_simulator.core.backend import Backend, Commands, locked
+from ovirt_simulator.core.commands.migrations import Migration, Migrations
+from ovirt_simulator.core.commands.outages import Outages
 from ovirt_simulator.core.entities import ADMIN, SYSTEM, Caller, Host, Job, Vm
 from ovirt_simulator.core.events import EventCode, EventType
-from ovirt_simulator.core.migrations import Migration, Migrations
-from ovirt_simulator.core.outages import Outages
 from ovirt_simulator.core.rejections import Rejected, existing
 from ovirt_simulator.scheduler.filters import Request
 from ovirt_simulator.scheduler.placing import Scheduler

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from zlib import crc32
 
-from ovirt_simulator.core.audit_log import Action
 from ovirt_simulator.core.backend import Backend, Commands
 from ovirt_simulator.core.entities import SYSTEM, Caller, Job, Vm
-from ovirt_simulator.core.events import EventCode
+from ovirt_simulator.core.events import Action, EventCode
 
 
 class Course:

@@ -12,14 +12,15 @@ from typing import Any
 from msgspec.structs import asdict, replace
 
 from ovirt_placement import model
-from ovirt_simulator.core import permissions, rejections
+from ovirt_simulator.core import rejections
 from ovirt_simulator.core.backend import Backend, Commands, locked
+from ovirt_simulator.core.commands import permissions
+from ovirt_simulator.core.commands.migrations import MigrateCommand, Migrations, Order
+from ovirt_simulator.core.commands.outages import Restarts
+from ovirt_simulator.core.commands.running import Running
 from ovirt_simulator.core.entities import ADMIN, SYSTEM, Caller, Edit, Job, Vm
 from ovirt_simulator.core.events import EventCode, EventType
-from ovirt_simulator.core.migrations import MigrateCommand, Migrations, Order
-from ovirt_simulator.core.outages import Restarts
 from ovirt_simulator.core.rejections import Rejected, existing
-from ovirt_simulator.core.running import Running
 from ovirt_simulator.core.state import State
 from ovirt_simulator.scheduler.filters import Request
 from ovirt_simulator.scheduler.placing import Scheduler

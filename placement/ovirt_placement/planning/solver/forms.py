@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from ovirt_placement.planning.cp_sat import cp_model
+from ovirt_placement.planning.solver.cp_sat import cp_model
 from ovirt_placement.rules.constraints import Allowed, AtLeast, AtMost, Even, Form, OfAll, OnePlace, Sum
 
 #: A term of a sum: a variable, something made of variables, or a number.

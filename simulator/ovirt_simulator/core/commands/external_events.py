@@ -8,10 +8,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from ovirt_simulator.core import rejections
-from ovirt_simulator.core.audit_log import reference, template_of
 from ovirt_simulator.core.backend import Commands, locked
 from ovirt_simulator.core.entities import ADMIN, Caller, Event, Reference
-from ovirt_simulator.core.events import EventCode
+from ovirt_simulator.core.events import EventCode, reference, template_of
 
 #: The engine's MaxAuditLogMessageLength.
 LONGEST_DESCRIPTION = 10000

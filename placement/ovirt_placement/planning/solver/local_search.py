@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import count
 
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.lower_bound import fixed
 from ovirt_placement.planning.ordering.detours import direct_moves
 from ovirt_placement.planning.problem.placement import (
     ProblemPlacement,
@@ -18,6 +17,7 @@ from ovirt_placement.planning.problem.placement import (
 )
 from ovirt_placement.planning.problem.problem import Goal, Move, Problem
 from ovirt_placement.planning.problem.score import Value, score, value, value_of
+from ovirt_placement.planning.solver.bound import fixed
 from ovirt_placement.rules.constraints import AtMost
 
 

@@ -1,0 +1,1 @@
+"""What is solved by OR-Tools or counted out, whatever the rules: forms, bounds, and better ends nearby."""
