@@ -1,4 +1,4 @@
-"""Names for ids, as administrators know them; an id that has no name stands as it is. And how many, in words."""
+"""Names for ids, as administrators know them; an id without a name stands as it is. And counts in words."""
 
 from __future__ import annotations
 

@@ -316,8 +316,8 @@ def _remove_key(rows: EngineRows, place: KeyPlace) -> None:
     rows.remove(placement_keys, *here)
 
 
-# -- The special keys that setup gave clusters, so that it takes back these and nothing else. The keys themselves
-# stand with all others: one that a user has changed or removed is theirs from then on.
+# -- The special keys that setup gave clusters, so that it takes back these and nothing else. The keys
+# themselves stand with all others: one that a user has changed or removed is theirs from then on.
 
 
 class DefaultKey(msgspec.Struct, frozen=True):

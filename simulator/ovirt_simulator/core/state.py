@@ -261,8 +261,8 @@ class State:
             self.hosts[host_id] = self._occupancy.measured(self.hosts[host_id])
 
 
-# -- What a VM takes of a host's memory: its own, and what the engine reckons with besides. Source: the engine's
-# VmOverheadCalculatorImpl and HugePageUtils.
+# -- What a VM takes of a host's memory: its own, and what the engine reckons with besides. Source: the
+# engine's VmOverheadCalculatorImpl and HugePageUtils.
 
 
 _KIB_IN_MIB = 1024

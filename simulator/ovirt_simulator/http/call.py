@@ -186,9 +186,9 @@ def parse_follow(text: str) -> Follow:
     return follow
 
 
-# -- Request bodies: what commands take from them. What the engine cannot read, or its API has and no command here
-# takes, is refused as it refuses it, and never quietly left out. What a client sends for `false`, or empty, asks for
-# nothing and passes.
+# -- Request bodies: what commands take from them. What the engine cannot read, or its API has and no command
+# here takes, is refused as it refuses it, and never quietly left out. What a client sends for `false`, or
+# empty, asks for nothing and passes.
 
 
 Value = TypeVar("Value")
