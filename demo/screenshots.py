@@ -39,7 +39,7 @@ def main() -> int:
         with _served(folder) as (url, cluster), _tab(browser) as tab:
             log_in(tab, url)
             for name, (view, sign) in _VIEWS.items():
-                _take(tab, f"{url}{view}/{cluster}", name, sign)
+                _take_picture(tab, f"{url}{view}/{cluster}", name, sign)
 
     return demonstrate("make screenshots", show)
 
@@ -85,7 +85,7 @@ def log_in(tab: Page, url: str) -> None:
     tab.wait_for_selector("header .find")
 
 
-def _take(tab: Page, url: str, name: str, sign: str) -> None:
+def _take_picture(tab: Page, url: str, name: str, sign: str) -> None:
     """The picture of a view, once it shows what is to be seen."""
     tab.goto(url)
     tab.wait_for_selector(sign)

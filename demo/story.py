@@ -45,12 +45,12 @@ class Story:
     def open(self) -> None:
         heading = f"A cluster, drawn with seed {self._stage.seed}; simulator, inventory and proxy start."
         if not self._kept:
-            _say(heading)
+            _say_heading(heading)
             self._open()
             return
         self._open()
         print(self._stage.start_page(), flush=True)  # its address is the first line of all
-        _say(heading)
+        _say_heading(heading)
 
     def _open(self) -> None:
         # The engine asks the proxy for its units once, when it starts: so the proxy is there first.
@@ -63,12 +63,12 @@ class Story:
         self._start("ovirt-placement", "inventory", "run")
 
     def before(self) -> None:
-        _say("Before: two rules are violated.")
-        self._show()
+        _say_heading("Before: two rules are violated.")
+        self._show_placement()
 
     def start_vm(self, name: str) -> None:
         """Ask the engine to start a VM; it asks the proxy, and the proxy the rules."""
-        _say(f"Start {name}. {words.PURPOSE[name]}")
+        _say_heading(f"Start {name}. {words.PURPOSE[name]}")
         with self.connection() as connection:
             vms = connection.system_service().vms_service()
             service = vms.vm_service(_id_of(vms, name))
@@ -83,12 +83,12 @@ class Story:
         print(self._output("ovirt-placement", "why", name))
 
     def plan(self) -> None:
-        _say('What the enforcer would do; with mode = "observe" it changes nothing.')
+        _say_heading('What the enforcer would do; with mode = "observe" it changes nothing.')
         print(self._output("ovirt-enforcer", "plan"))
 
     def repair(self) -> None:
         mode = "approve" if self._kept else "enforce"
-        _say(f'The enforcer, with mode = "{mode}", in four steps.')
+        _say_heading(f'The enforcer, with mode = "{mode}", in four steps.')
         self._stage.configure(mode)
         self._start("ovirt-enforcer", "run")
         if self._kept:
@@ -110,14 +110,14 @@ class Story:
                 time.sleep(0.5)
 
     def after(self) -> None:
-        _say("After: every rule is satisfied.")
-        self._show()
+        _say_heading("After: every rule is satisfied.")
+        self._show_placement()
         print("\nMigrations that the engine logged:")
         for description in self._events(MIGRATION_DONE):
             print(tables.folded(f"  {description}"))
 
     def what_now(self) -> None:
-        _say("What now.")
+        _say_heading("What now.")
         print(words.WHAT_NOW)
 
     def read(self) -> tables.Placement:
@@ -162,7 +162,7 @@ class Story:
             events = connection.system_service().events_service().list()
         return [event.description for event in reversed(events) if event.code == code]
 
-    def _show(self) -> None:
+    def _show_placement(self) -> None:
         placement = self.read()
         print(tables.hosts_table(placement), tables.groups_table(placement), sep="\n\n")
 
@@ -189,5 +189,5 @@ def _id_of(vms: ovirtsdk4.services.VmsService, name: str) -> str:
     return str(vm.id)
 
 
-def _say(heading: str) -> None:
+def _say_heading(heading: str) -> None:
     print(f"\n{tables.folded(f'=== {heading}')}\n", flush=True)

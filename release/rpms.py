@@ -77,16 +77,16 @@ def bill_of_materials(rpm: Rpm, epoch: int) -> str:
 
 
 def _bundled(file: Path) -> Iterator[Component]:
-    for name, version in _BUNDLED.findall(_ask("--provides", file)):
+    for name, version in _BUNDLED.findall(_query_rpm("--provides", file)):
         url = PackageURL("pypi", None, name, version)
         yield Component(name=name, version=version, type=ComponentType.LIBRARY, purl=url, bom_ref=str(url))
 
 
 def _read(file: Path) -> Rpm:
-    tags = _ask("--queryformat=%{name} %{version} %{release} %{arch}", file).split()
+    tags = _query_rpm("--queryformat=%{name} %{version} %{release} %{arch}", file).split()
     return Rpm(file, *tags)
 
 
-def _ask(query: str, file: Path) -> str:
+def _query_rpm(query: str, file: Path) -> str:
     asked = ("rpm", "-qp", "--nosignature", query, file)
     return subprocess.run(asked, capture_output=True, text=True, check=True).stdout

@@ -30,7 +30,7 @@ def call(settings: Settings, options: argparse.Namespace) -> int:
     """Make the call and print its answer. Returns 1 when a unit failed, else 0. Raises `UserError`."""
     url = options.url or _url(settings)
     started = time.monotonic()
-    answer = _ask(url, options.method, _parameters(options))
+    answer = _call(url, options.method, _parameters(options))
     seconds = time.monotonic() - started
     print(
         json.dumps(answer, indent=2, ensure_ascii=False) if options.json else _as_text(options.method, answer)
@@ -57,7 +57,7 @@ def _split_property(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _ask(url: str, method: str, parameters: list[Any]) -> Any:
+def _call(url: str, method: str, parameters: list[Any]) -> Any:
     headers = [(TROUBLE_SHOOTING, "1")]
     try:
         with xmlrpc.client.ServerProxy(url, headers=headers) as proxy:

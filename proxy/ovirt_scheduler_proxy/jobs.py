@@ -165,11 +165,11 @@ class _RunningJob:
         worker = self._worker
         if worker is None:
             self._job.pool.withdraw(self._ticket)
-            self._end(self._awaiting or (_LENT if self._job.pool.has_workers else _NOT_STARTED))
+            self._end_with(self._awaiting or (_LENT if self._job.pool.has_workers else _NOT_STARTED))
             return
         errors = worker.stderr_text()
         self._release(worker, discard=True)
-        self._end(failed(Cause.OVERRAN, "did not answer in time", errors=errors))
+        self._end_with(failed(Cause.OVERRAN, "did not answer in time", errors=errors))
 
     def readable(self) -> None:
         worker = self._worker
@@ -184,7 +184,7 @@ class _RunningJob:
             received, frame = b"", None
         except BadFrame:
             self._release(worker, discard=True)
-            self._end(_CONFUSED)
+            self._end_with(_CONFUSED)
             return
         if frame is not None:
             self._read(worker, *frame)
@@ -232,19 +232,19 @@ class _RunningJob:
             reported = None
         if reported is None:
             self._release(worker, discard=True)
-            self._end(_CONFUSED)
+            self._end_with(_CONFUSED)
             return
         self._release(worker, discard=False, retire=reported.retire)
         at, failure = len(body) - reported.reasons_size, reported.failure
         if failure is None or failure.cause is not Cause.AWAITED:
-            self._end(msgspec.structs.replace(reported, body=body[:at], reasons=body[at:]))
+            self._end_with(msgspec.structs.replace(reported, body=body[:at], reasons=body[at:]))
             return
         # What awaits something that does not come has failed.
         self._awaiting = msgspec.structs.replace(reported, failure=Failure(Cause.RAISED, failure.sentence))
         if self._loop.time() + _AGAIN_SECONDS < self._until:
             self._loop.call_later(_AGAIN_SECONDS, self.start)
         else:
-            self._end(self._awaiting)
+            self._end_with(self._awaiting)
 
     def _gone(self, worker: Worker) -> None:
         """The worker has ended. Unless that was the unit's own doing, try another."""
@@ -258,7 +258,7 @@ class _RunningJob:
             self.start()
             return
         failure = failure or Failure(Cause.CRASHED, "lost its worker process several times: it was killed")
-        self._end(Outcome(failure=failure, errors=errors))
+        self._end_with(Outcome(failure=failure, errors=errors))
 
     def _release(self, worker: Worker, discard: bool, retire: bool = False) -> None:
         if self._unsent:
@@ -269,7 +269,7 @@ class _RunningJob:
         else:
             self._job.pool.give_back(self._job.key, worker, retire)
 
-    def _end(self, outcome: Outcome) -> None:
+    def _end_with(self, outcome: Outcome) -> None:
         self._over = True
         self.outcome = outcome
         self._on_end()

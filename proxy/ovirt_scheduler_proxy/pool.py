@@ -284,9 +284,9 @@ class Pool:
             if event is None:
                 self._replace_zygote()
                 return
-            self._take(event)
+            self._note_event(event)
 
-    def _take(self, event: dict[str, Any]) -> None:
+    def _note_event(self, event: dict[str, Any]) -> None:
         if event["event"] == "spawned":
             worker: Worker = event["worker"]
             self._known[worker.pid] = worker

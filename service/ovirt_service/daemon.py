@@ -47,10 +47,10 @@ class Notifier:
         """The same for a loop without asyncio, from a thread that ends with the process."""
         if self._interval is not None:
             threading.Thread(
-                target=self._keep, args=(self._interval, hangs), name="watchdog", daemon=True
+                target=self._report_for_ever, args=(self._interval, hangs), name="watchdog", daemon=True
             ).start()
 
-    def _keep(self, interval: float, hangs: Callable[[], bool]) -> None:
+    def _report_for_ever(self, interval: float, hangs: Callable[[], bool]) -> None:
         while True:
             self._report_unless(hangs)
             time.sleep(interval)

@@ -38,7 +38,7 @@ def start(load: Callable[[], Callable[[], int]]) -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in _ENDING:
         if signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, _end)
+            signal.signal(number, _end_by_signal)
     try:
         return main()
     except _Ended as ended:
@@ -57,7 +57,7 @@ class _Ended(BaseException):
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
-def _end(number: int, frame: object) -> None:
+def _end_by_signal(number: int, frame: object) -> None:
     raise _Ended(number)
 
 
@@ -65,7 +65,7 @@ def _forget() -> None:
     """What the parent has open is no child's to close."""
     _closings.clear()
     for number in _ENDING:
-        if signal.getsignal(number) is _end:
+        if signal.getsignal(number) is _end_by_signal:
             signal.signal(number, signal.SIG_DFL)
 
 

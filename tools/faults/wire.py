@@ -57,14 +57,14 @@ class Wire:
     def around(self, application: Application) -> Application:
         def answer(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
             path = str(environ["PATH_INFO"]).removeprefix(API)
-            distorted = self._take(environ["REQUEST_METHOD"], path)
+            distorted = self._take_distorted(environ["REQUEST_METHOD"], path)
             if distorted is None:
                 return application(environ, start_response)
             return distorted(application, environ, start_response)
 
         return answer
 
-    def _take(self, method: str, path: str) -> Distorted | None:
+    def _take_distorted(self, method: str, path: str) -> Distorted | None:
         with self._lock:
             self._seen[path] += 1
             for one in self._waiting:

@@ -134,14 +134,14 @@ class Bound:
             try:
                 yield
             finally:
-                self._end(own)
+                self._free_place(own)
         finally:
             if not own.running and not own.waiting and self._askers.get(asker) is own:
                 del self._askers[asker]
 
     async def _enter(self, own: _Asker) -> None:
         if self._free and own.running < self._each.running:
-            self._begin(own)
+            self._give_place(own)
             return
         if own.running + len(own.waiting) >= sum(self._each):
             raise self._refusal(429, "too many of your requests are under way")
@@ -157,7 +157,7 @@ class Bound:
             if turn in own.waiting:
                 own.waiting.remove(turn)
             elif not turn.cancelled() and turn.exception() is None:
-                self._end(own)  # its turn came as it gave up
+                self._free_place(own)  # its turn came as it gave up
             if isinstance(error, TimeoutError):
                 raise self._refusal(503, "too many requests are under way") from None
             raise
@@ -184,12 +184,12 @@ class Bound:
         if not (turn := most.pop()).done():
             turn.set_exception(refusal)
 
-    def _begin(self, own: _Asker) -> None:
+    def _give_place(self, own: _Asker) -> None:
         self._free -= 1
         own.running += 1
         self._running.inc()
 
-    def _end(self, own: _Asker) -> None:
+    def _free_place(self, own: _Asker) -> None:
         self._free += 1
         own.running -= 1
         self._running.dec()
@@ -197,7 +197,7 @@ class Bound:
             waiting = self._askers[asker] = self._askers.pop(asker)  # behind all others
             turn = waiting.waiting.popleft()
             if not turn.done():
-                self._begin(waiting)
+                self._give_place(waiting)
                 turn.set_result(None)
 
     def _next(self) -> Hashable | None:

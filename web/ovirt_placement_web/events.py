@@ -67,7 +67,7 @@ class EventStream:
                 changed.clear()
                 lasts = site.sessions.find(site.cookie_of(request), use=False) is session
                 if not lasts or not session.rights.administrator:
-                    await _send(send, _end(NO_ADMIN if lasts else ""), more=False)
+                    await _send(send, _end_event(NO_ADMIN if lasts else ""), more=False)
                     return
                 sent_at = time.monotonic()
                 await _send(send, _event(site.keeper.view))
@@ -96,7 +96,7 @@ async def _gone(receive: Receive) -> None:
         pass
 
 
-def _end(why: str) -> bytes:
+def _end_event(why: str) -> bytes:
     return b"event: end\ndata: " + msgspec.json.encode({"why": why} if why else {}) + b"\n\n"
 
 

@@ -233,7 +233,7 @@ class KnownSearches:
         """Forget what is not wanted any more."""
         if wanted != self.wanted:
             self.wanted = wanted
-            self._keep(self.found)
+            self._keep_answers(self.found)
 
     def put(self, answers: Iterable[MemberSearch]) -> None:
         """Take the answers of one reading."""
@@ -243,7 +243,7 @@ class KnownSearches:
                 self._answered[one.of, one.text] = time.time()
             before = known.get((one.of, one.text))
             known[one.of, one.text] = one if before is None else self._after(before, one)
-        self._keep(known.values())
+        self._keep_answers(known.values())
 
     def _after(self, before: MemberSearch, now: MemberSearch) -> MemberSearch:
         if now.found is not None or before.found is None:
@@ -252,7 +252,7 @@ class KnownSearches:
         since = time.strftime("%Y-%m-%d %H:%M:%S UTC", moment)
         return replace(now, found=before.found, problem=f"{now.problem}; whom it found at {since} counts")
 
-    def _keep(self, answers: Iterable[MemberSearch]) -> None:
+    def _keep_answers(self, answers: Iterable[MemberSearch]) -> None:
         kept = tuple(one for one in answers if (one.of, one.text) in self.wanted)
         if kept != self.found:
             self.found = kept

@@ -88,7 +88,7 @@ class StoreReader(Generic[_Store, _Found]):
         if earlier is not None and not earlier.wait(patience):
             return False
         with self._lock:
-            reading = self._reading or self._begin()
+            reading = self._reading or self._begin_reading()
         return reading.wait(max(0.0, until - time.monotonic()))
 
     def close(self) -> None:
@@ -99,7 +99,7 @@ class StoreReader(Generic[_Store, _Found]):
         if idle and self._store is not None:
             self._store.close()
 
-    def _begin(self) -> threading.Event:
+    def _begin_reading(self) -> threading.Event:
         reading = self._reading = threading.Event()
         BackgroundThread(target=self._read, args=(reading,), name="store").start()
         return reading

@@ -59,7 +59,7 @@ def write(database: Database, path: Path, folders: Iterable[Path] = ()) -> int:
 def _content(database: Database) -> bytes:
     """The number of rows on a line, and what a backup holds."""
     with database.transaction() as connection:
-        _hold(connection)
+        _hold_writes(connection)
         tables = {
             table.name: [dict(row) for row in connection.execute(select(table)).mappings()]
             for table in _tables()
@@ -98,17 +98,17 @@ def restore(database: Database, backup: Backup, by: tuple[str, Act], *, replace:
     try:
         database.check_whole()
         with database.transaction() as connection:
-            _hold(connection)
+            _hold_writes(connection)
             _check(database, connection, backup, replace=replace)
-            _fill(connection, backup, by)
+            _fill_tables(connection, backup, by)
     except (StoreLost, StoreUnmade, StoreLater) as error:
         if isinstance(error, StoreLater) and not (replace and database.is_file):
             raise
-        database.begin_again(lambda connection: _fill(connection, backup, by))
+        database.begin_again(lambda connection: _fill_tables(connection, backup, by))
     return sum(map(len, backup.tables.values()))
 
 
-def _fill(connection: Connection, backup: Backup, by: tuple[str, Act]) -> None:
+def _fill_tables(connection: Connection, backup: Backup, by: tuple[str, Act]) -> None:
     """Let the rows of a file be all that there are, and who brought them back."""
     for table in reversed(_tables()):
         connection.execute(delete(table))
@@ -170,7 +170,7 @@ def _insert(connection: Connection, table: Table, rows: list[dict[str, Any]]) ->
         )
 
 
-def _hold(connection: Connection) -> None:
+def _hold_writes(connection: Connection) -> None:
     """See the store as it is at one moment, and let no other client write meanwhile."""
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql("BEGIN IMMEDIATE")

@@ -59,19 +59,19 @@ class AgedMove(tuple[str, list[str]]):
 
 def accepted_hosts(unit: str, hosts: Sequence[str], vm: str, properties: Properties) -> list[str]:
     """The hosts that a filter leaves. Raises `Undecided`."""
-    decided = _ask("filter", unit, hosts, vm, properties)
+    decided = _ask_inventory("filter", unit, hosts, vm, properties)
     return Aged(decided["hosts"], decided)
 
 
 def ranked_hosts(unit: str, hosts: Sequence[str], vm: str, properties: Properties) -> list[tuple[str, int]]:
     """The ranks that a weight gives to hosts; 0 is best. Raises `Undecided`."""
-    decided = _ask("score", unit, hosts, vm, properties)
+    decided = _ask_inventory("score", unit, hosts, vm, properties)
     return Aged(zip(decided["hosts"], decided["ranks"], strict=True), decided)
 
 
 def chosen_move(unit: str, hosts: Sequence[str], properties: Properties) -> tuple[str, list[str]]:
     """What a balance moves; no VM and no hosts where there is nothing to do. Raises `Undecided`."""
-    decided = _ask("balance", unit, hosts, "", properties)
+    decided = _ask_inventory("balance", unit, hosts, "", properties)
     move = AgedMove((decided["vm"], decided["hosts"]))
     move.state_age_seconds = decided["age_seconds"]
     return move
@@ -90,7 +90,9 @@ def answers(decide: Callable[Parameters, Answer]) -> Callable[Parameters, Answer
     return answer
 
 
-def _ask(method: str, unit: str, hosts: Sequence[str], vm: str, properties: Properties) -> dict[str, Any]:
+def _ask_inventory(
+    method: str, unit: str, hosts: Sequence[str], vm: str, properties: Properties
+) -> dict[str, Any]:
     """Ask as `inventory.protocol.Decide` is asked, with the hosts in lines of their own."""
     question = {
         "type": "decide",

@@ -78,7 +78,7 @@ def _paged() -> Iterator[None]:
         yield
     finally:
         sys.stdout = terminal
-        _show(page.getvalue(), terminal)
+        _show_in_pager(page.getvalue(), terminal)
 
 
 def say(text: str) -> None:
@@ -86,7 +86,7 @@ def say(text: str) -> None:
     print(escaped(text), file=sys.stderr)
 
 
-def _show(text: str, terminal: TextIO) -> None:
+def _show_in_pager(text: str, terminal: TextIO) -> None:
     pager = shlex.split(os.environ.get("PAGER", "less"))
     fits = text.count("\n") < shutil.get_terminal_size().lines
     if fits or not pager or shutil.which(pager[0]) is None:

@@ -105,7 +105,7 @@ class Keeper:
         garbage = Garbage()
         while not self._stopped.is_set():
             try:
-                self._look()
+                self._read_state()
             except Exception:
                 _log.exception("the state could not be read")
             if not self._changed():
@@ -119,22 +119,22 @@ class Keeper:
             self._stopped.wait(_PAUSE_SECONDS)
             return False
 
-    def _look(self) -> None:
+    def _read_state(self) -> None:
         try:
             found = known_state(self._config, deadline=_PATIENCE_SECONDS, max_age=_FRESH_SECONDS, stale=True)
         except UserError as error:
             # Nothing newer is to be had: what was known stays, with the reason.
             known = self.view.parts if self.view.known else nothing_known(self._config, str(error))
-            self._show(known, self.view.true_at, str(error), None, new=self.view.error is None)
+            self._show_state(known, self.view.true_at, str(error), None, new=self.view.error is None)
             return
         published = found.known.publication
         age = found.age_seconds if published is None else published.age_seconds
         version = id(found.known.snapshot) if published is None else published.version
         shown = version, found.known.snapshot.pending, found.error is None
         true_at = time.monotonic() - (age or 0.0)
-        self._show(of_known(self._config, found), true_at, found.error, shown, new=shown != self._shown)
+        self._show_state(of_known(self._config, found), true_at, found.error, shown, new=shown != self._shown)
 
-    def _show(
+    def _show_state(
         self, parts: HealthState, true_at: float, error: str | None, shown: object, *, new: bool
     ) -> None:
         new = new or self._shown is _NOTHING

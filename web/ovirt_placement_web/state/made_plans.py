@@ -65,7 +65,7 @@ class MadePlans:
         seconds = min(planning_seconds(settings), _MOST_SECONDS)
         found = read_engine_state(self._config, ENGINE_SECONDS)
         made = planned_in_process(found, cluster.id, seconds, staying)
-        return self._keep(
+        return self._keep_plan(
             MadePlan(msgspec.to_builtins(plan_record(made, found.snapshot, found.not_now(made))))
         )
 
@@ -74,13 +74,13 @@ class MadePlans:
         snapshot = inventory.snapshot(config=self._config, deadline=ENGINE_SECONDS)
         found = way_back(self._config, snapshot, record)
         kept = tuple((one.id, one.name, one.because) for one in found.kept)
-        return self._keep(MadePlan(msgspec.to_builtins(found.clusters[0]), record.id, kept))
+        return self._keep_plan(MadePlan(msgspec.to_builtins(found.clusters[0]), record.id, kept))
 
     def room(self, snapshot: Snapshot, vm: Vm) -> RoomFound:
         """Which migrations let a VM start that no host takes; kept, to be carried out. Raises `UserError`."""
         found = in_process(room_for, snapshot, vm, seconds=_MOST_SECONDS)
         if found.plan.steps:
-            self._keep(MadePlan(msgspec.to_builtins(found.plan)))
+            self._keep_plan(MadePlan(msgspec.to_builtins(found.plan)))
         return found
 
     def foreseen(self, snapshot: Snapshot, change: Change) -> WhatIfDocument:
@@ -104,7 +104,7 @@ class MadePlans:
         with self._lock:
             return self._known.get(plan)
 
-    def _keep(self, made: MadePlan) -> MadePlan:
+    def _keep_plan(self, made: MadePlan) -> MadePlan:
         with self._lock:
             self._known[made.document["id"]] = made
             self._known.move_to_end(made.document["id"])

@@ -135,7 +135,9 @@ class Questions:
             return asked.ask((self, view), **arguments)
         key = asked.name, *sorted((name, word) for name, word in words.items() if word is not None)
         seconds = _BRIEF_SECONDS if asked.reads in (Reads.HEALTH, Reads.KEYS) else math.inf
-        return self._ask(view, key, lambda: asked.ask(self._state(view, asked.reads), **arguments), seconds)
+        return self._ask_once(
+            view, key, lambda: asked.ask(self._state(view, asked.reads), **arguments), seconds
+        )
 
     def _state(self, view: View, reads: Reads) -> object:
         """What a question is about."""
@@ -174,15 +176,15 @@ class Questions:
         """What a question answers about one cluster or all; or about what is `named` by its id."""
         key = ask.__name__, cluster and cluster.id, *sorted(named.items())
         clusters = (cluster,) if cluster else view.snapshot.clusters
-        return self._ask(view, key, lambda: ask(view.snapshot, clusters, **named))
+        return self._ask_once(view, key, lambda: ask(view.snapshot, clusters, **named))
 
     def about(self, view: View, ask: Callable[[Snapshot, Item], _Answer], one: Item) -> _Answer:
         """What a question answers about a VM or a host."""
-        return self._ask(view, (ask.__name__, one.id), lambda: ask(view.snapshot, one))
+        return self._ask_once(view, (ask.__name__, one.id), lambda: ask(view.snapshot, one))
 
     def why(self, view: View, vm: Vm) -> WhyDocument:
         hosts = view.snapshot.hosts_of_cluster.get(vm.cluster, ())
-        return self._ask(view, ("why", vm.id), lambda: why(view.snapshot, vm, hosts))
+        return self._ask_once(view, ("why", vm.id), lambda: why(view.snapshot, vm, hosts))
 
     def map(self, view: View, cluster: Cluster) -> MapDocument:
         def ask() -> MapDocument:
@@ -193,7 +195,7 @@ class Questions:
             self._maps.add(Drawn(view.snapshot, drawn))
             return drawn
 
-        return self._ask(view, ("map", cluster.id), ask)
+        return self._ask_once(view, ("map", cluster.id), ask)
 
     def _domains(self, view: View) -> Mapping[str, str]:
         """The failure domains of hosts as they are configured; else the tags that name a rack."""
@@ -212,7 +214,7 @@ class Questions:
             now, before = self.map(view, cluster), self._maps.find(cluster.id, since)
             return whole(now, since) if before is None else map_changes(before, now)
 
-        return self._ask(view, ("map since", cluster.id, since), ask)
+        return self._ask_once(view, ("map since", cluster.id, since), ask)
 
     def map_after(
         self, view: View, cluster: Cluster, plan: Mapping[str, Any], done: frozenset[int]
@@ -231,7 +233,9 @@ class Questions:
         """Whether every failure of a cluster is survived, or the one of all these hosts together."""
         key = "ha", cluster.id, *(host.id for host in hosts)
         state = ConfiguredState(view.snapshot, lambda: self._config)
-        return self._ask(view, key, lambda: check_ha(state, cluster=cluster, hosts=hosts, steps=PAGE_STEPS))
+        return self._ask_once(
+            view, key, lambda: check_ha(state, cluster=cluster, hosts=hosts, steps=PAGE_STEPS)
+        )
 
     def starts(self, view: View, hosts: Iterable[str]) -> WhatIfDocument:
         """Where each VM would start if these hosts failed, in the order of the starts."""
@@ -241,7 +245,7 @@ class Questions:
             found = course(view.snapshot, down, ())
             return what_if((), view.snapshot, starts=found.starts, stopped=found.stopped)
 
-        return self._ask(view, ("starts", down), ask)
+        return self._ask_once(view, ("starts", down), ask)
 
     def keys(self, view: View) -> KeysListDocument:
         """All that are set, by whom and when where the store says."""
@@ -290,7 +294,7 @@ class Questions:
         finally:
             self._examining.release()
 
-    def _ask(
+    def _ask_once(
         self, view: View, question: Hashable, make: Callable[[], _Answer], seconds: float = math.inf
     ) -> _Answer:
         answer = self.once(view, question, make, seconds)

@@ -100,13 +100,13 @@ class Session:
 
         Raises `Unanswered`, and what the log-in raises.
         """
-        answer = self._ask(method, path, query, body)
+        answer = self._send(method, path, query, body)
         if answer.status == HTTPStatus.UNAUTHORIZED:
             self.token = self._sso.log_in()
-            answer = self._ask(method, path, query, body)
+            answer = self._send(method, path, query, body)
         return answer
 
-    def _ask(self, method: str, path: str, query: Mapping[str, Any], body: bytes | None) -> Answer:
+    def _send(self, method: str, path: str, query: Mapping[str, Any], body: bytes | None) -> Answer:
         address = f"{self._url}{path}{f'?{urlencode(sorted(query.items()))}' if query else ''}"
         headers = {**_HEADERS, "Authorization": f"Bearer {self.token}"}
         seconds = min(self._seconds, _longest.get())
@@ -202,14 +202,14 @@ class EngineConnection:
     def get(self, path: str, **query: str | int | bool) -> bytes:
         """Read `/vms` and the like as the XML that the engine sent."""
         words = {name: _word(value) for name, value in query.items()}
-        answer = self._ask("GET", path, words)
+        answer = self._send("GET", path, words)
         if answer.status == HTTPStatus.OK and _is_xml(answer.content_type):
             return answer.body
         raise self._failure(answer, path)
 
     def send(self, method: str, path: str, body: bytes = b"") -> bytes:
         """Change something by POST, PUT or DELETE, in XML as `get` reads it; return the answer."""
-        answer = self._ask(method, path, {}, body or None)
+        answer = self._send(method, path, {}, body or None)
         if answer.status in _CHANGED:
             return answer.body
         raise self._failure(answer, path)
@@ -221,7 +221,7 @@ class EngineConnection:
             return failure_of_page(self.settings, path)
         return failure_of_answer(answer.status, fault, self.settings, path, answer.body)
 
-    def _ask(self, method: str, path: str, query: Mapping[str, str], body: bytes | None = None) -> Answer:
+    def _send(self, method: str, path: str, query: Mapping[str, str], body: bytes | None = None) -> Answer:
         with self.session(path) as session:
             return session.ask(method, path, query, body)
 

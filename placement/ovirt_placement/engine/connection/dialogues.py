@@ -133,28 +133,28 @@ class Dialogues(Generic[K]):
             answers.append(answer)
             awaited.discard(answer.key)
             self._asking -= 1
-            self._ask()
+            self._ask_waiting()
 
     def _go_on(self, answer: _Answer[K]) -> None:
         """Let a dialogue have an answer, and ask what it asks next."""
         try:
             self._waiting.append((answer.key, self._next_question(answer)))
         except StopIteration as end:
-            self._end(answer.key, end.value, None)
+            self._end_dialogue(answer.key, end.value, None)
         except Exception as error:  # raised to the taker of the outcome
-            self._end(answer.key, None, error)
-        self._ask()
+            self._end_dialogue(answer.key, None, error)
+        self._ask_waiting()
 
     def _next_question(self, answer: _Answer[K]) -> Callable[[], Any]:
         dialogue = self._dialogues[answer.key]
         return dialogue.send(answer.value) if answer.error is None else dialogue.throw(answer.error)
 
-    def _end(self, key: K, value: Any, error: Exception | None) -> None:
+    def _end_dialogue(self, key: K, value: Any, error: Exception | None) -> None:
         del self._dialogues[key]
         self._ended[key] = Outcome(value, error, key in self._late)
         self._late.discard(key)
 
-    def _ask(self) -> None:
+    def _ask_waiting(self) -> None:
         while self._waiting and self._asking < self._at_once:
             self._asking += 1
             question = self._waiting.popleft()

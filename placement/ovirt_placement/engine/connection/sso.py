@@ -80,7 +80,7 @@ class SingleSignOn:
         password = self._read_password()
         form = _log_in_form(self._settings.username, password.text)
         with self._log_ins.trying(password.mark):
-            answer = self._ask(_LOG_IN, form, self._settings.timeout_seconds, self._ended)
+            answer = self._ask_sso(_LOG_IN, form, self._settings.timeout_seconds, self._ended)
             if "error" in answer:
                 raise _refusal(answer)
             token = answer.get("access_token")
@@ -90,9 +90,9 @@ class SingleSignOn:
 
     def log_out(self, token: str) -> None:
         """Have the engine forget a token; raises `Unanswered` if it does not say so soon."""
-        self._ask(_LOG_OUT, {"scope": _SCOPE, "token": token}, _LOG_OUT_SECONDS, lambda: False)
+        self._ask_sso(_LOG_OUT, {"scope": _SCOPE, "token": token}, _LOG_OUT_SECONDS, lambda: False)
 
-    def _ask(
+    def _ask_sso(
         self, path: str, form: dict[str, str], seconds: float, ended: Callable[[], bool]
     ) -> dict[str, Any]:
         url, trust = _root_of(self._settings) + path, trust_of(self._settings)
@@ -175,7 +175,7 @@ class UserTokens:
             raise Refused("the engine does not take this token")
         headers = {"Accept": "application/xml", "Authorization": f"Bearer {token}"}
         url = f"{self._api}{path}{f'?{urlencode(query)}' if query else ''}"
-        answer = self._ask(url, None, headers)
+        answer = self._ask_sso(url, None, headers)
         if answer.status == HTTPStatus.OK:
             return answer.body
         if answer.status in (*AWAY_STATUSES, HTTPStatus.INTERNAL_SERVER_ERROR):
@@ -185,12 +185,12 @@ class UserTokens:
         raise Refused(f"the engine answers {answer.status} to {path}")
 
     def _post(self, path: str, form: dict[str, str]) -> Answer:
-        answer = self._ask(self._root + path, form, _HEADERS)
+        answer = self._ask_sso(self._root + path, form, _HEADERS)
         if answer.status in AWAY_STATUSES:
             raise EngineAway(f"the engine is starting or stopping ({answer.status})", request_sent=True)
         return answer
 
-    def _ask(self, url: str, form: dict[str, str] | None, headers: Mapping[str, str]) -> Answer:
+    def _ask_sso(self, url: str, form: dict[str, str] | None, headers: Mapping[str, str]) -> Answer:
         try:
             return ask_once(url, form, headers, trust=self._trust, seconds=self._seconds)
         except Unanswered as error:

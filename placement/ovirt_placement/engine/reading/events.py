@@ -223,7 +223,7 @@ def find_migration_events(
             and vm_id in (None, event.vm)
         )
 
-    return _find(connection, search, fits).events
+    return _find_latest(connection, search, fits).events
 
 
 def find_start_events(connection: EngineConnection) -> tuple[EngineEvent, ...]:
@@ -244,10 +244,12 @@ def find_refusals(connection: EngineConnection) -> LatestEvents:
 
 def _find_kinds(connection: EngineConnection, codes: Container[int]) -> LatestEvents:
     search = " or ".join(f"type={code}" for code in sorted(EventCode) if code in codes)
-    return _find(connection, search, lambda event: event.code in codes)
+    return _find_latest(connection, search, lambda event: event.code in codes)
 
 
-def _find(connection: EngineConnection, search: str, fits: Callable[[EngineEvent], bool]) -> LatestEvents:
+def _find_latest(
+    connection: EngineConnection, search: str, fits: Callable[[EngineEvent], bool]
+) -> LatestEvents:
     read = _read(connection, search=search, max=_NEWEST)
     if not any(map(fits, read)):
         read = _read(connection, max=_NEWEST)

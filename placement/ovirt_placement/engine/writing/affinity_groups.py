@@ -46,13 +46,13 @@ class GroupEdit:
 
 def add_group(connection: EngineConnection, cluster_id: str, edit: GroupEdit) -> str:
     """Add a group, which the engine checks as a whole; return its id. Raises as `EngineConnection.get`."""
-    added = _ask(connection, _path(cluster_id), lambda groups: groups.add(_group(edit)))
+    added = _ask_sdk(connection, _path(cluster_id), lambda groups: groups.add(_group(edit)))
     return str(added.id)
 
 
 def edit_group(connection: EngineConnection, cluster_id: str, group_id: str, edit: GroupEdit) -> None:
     """Change a group, which the engine then checks as a whole. Raises what `EngineConnection.get` raises."""
-    _ask(connection, _path(cluster_id, group_id), lambda group: group.update(_group(edit)))
+    _ask_sdk(connection, _path(cluster_id, group_id), lambda group: group.update(_group(edit)))
 
 
 def save_group(
@@ -73,7 +73,7 @@ def save_group(
 
 def remove_group(connection: EngineConnection, cluster_id: str, group_id: str) -> None:
     """Remove a group, whatever its members. Raises what `EngineConnection.get` raises."""
-    _ask(connection, _path(cluster_id, group_id), lambda group: group.remove())
+    _ask_sdk(connection, _path(cluster_id, group_id), lambda group: group.remove())
 
 
 def add_member(
@@ -81,7 +81,7 @@ def add_member(
 ) -> None:
     """Add one member; the engine looks neither at its cluster nor for conflicts."""
     path = _path(cluster_id, group_id, members.replace("_", ""))
-    _ask(connection, path, lambda listed: listed.add(_TYPES[members](id=member_id)))
+    _ask_sdk(connection, path, lambda listed: listed.add(_TYPES[members](id=member_id)))
 
 
 def remove_member(
@@ -89,7 +89,7 @@ def remove_member(
 ) -> None:
     """Take one member out; the engine does not look at what is left."""
     path = _path(cluster_id, group_id, members.replace("_", ""), member_id)
-    _ask(connection, path, lambda member: member.remove())
+    _ask_sdk(connection, path, lambda member: member.remove())
 
 
 _TYPES: dict[Members, Callable[..., Any]] = {
@@ -126,7 +126,7 @@ def _rule(rule: AffinityRule | None) -> types.AffinityRule | None:
     return types.AffinityRule(enabled=rule.enabled, positive=rule.positive, enforcing=rule.enforcing)
 
 
-def _ask(connection: EngineConnection, path: str, request: Callable[[Any], Any]) -> Any:
+def _ask_sdk(connection: EngineConnection, path: str, request: Callable[[Any], Any]) -> Any:
     """Make a request of the SDK's service for what is at a path."""
     try:
         with connection.session(path) as sdk:

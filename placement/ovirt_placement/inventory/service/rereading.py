@@ -124,7 +124,7 @@ class Rereading:
         self._sought += set(vms) - {*wanted}
         unasked = [vm for vm in wanted if vm not in self._under_way(SubjectKind.VM)]
         if unasked:
-            self._begin(SubjectKind.VM, unasked, self._seek)
+            self._begin_reading(SubjectKind.VM, unasked, self._seek)
 
     def read_due(self) -> None:
         """Read what is due: VMs first, for those that came or went name hosts.
@@ -137,7 +137,7 @@ class Rereading:
         self._begin_clusters()
         for kind, reading in ((SubjectKind.LABELS, self._labels), (SubjectKind.NETWORKS, self._networks)):
             if self._due(kind):
-                self._begin(kind, [""], reading)
+                self._begin_reading(kind, [""], reading)
         self._settle()
 
     def read_hosts(self) -> None:
@@ -184,7 +184,7 @@ class Rereading:
         asked = self._under_way(SubjectKind.HOST if kind is SubjectKind.MEMORY else kind)
         return [subject.id for subject in due if subject.kind is kind and subject.id not in asked]
 
-    def _begin(
+    def _begin_reading(
         self, kind: SubjectKind, ids: Sequence[str], reading: Callable[[list[str]], Dialogue[None]]
     ) -> None:
         """Begin to read these: those that were late each by itself, all others together."""
@@ -194,7 +194,7 @@ class Rereading:
             self._dialogues.begin(_Asked(kind, tuple(chunk)), reading(chunk))
 
     def _begin_vms(self) -> None:
-        self._begin(SubjectKind.VM, self._due(SubjectKind.VM, SOON_SECONDS), self._vms)
+        self._begin_reading(SubjectKind.VM, self._due(SubjectKind.VM, SOON_SECONDS), self._vms)
 
     def _begin_hosts(self, memory_seconds: float) -> None:
         """Read hosts that events speak of; with them, or after this many seconds, those with other memory."""
@@ -203,7 +203,7 @@ class Rereading:
             ids = sorted({*ids, *self._due(SubjectKind.MEMORY, SOON_SECONDS)})
         if ids:
             self._memory_at = began
-            self._begin(SubjectKind.HOST, ids, self._hosts)
+            self._begin_reading(SubjectKind.HOST, ids, self._hosts)
 
     def _begin_clusters(self) -> None:
         """Read clusters that events speak of; all where they speak of policies, which any may use."""
@@ -214,7 +214,7 @@ class Rereading:
                 self._rereads.ask(Subject(SubjectKind.CLUSTER, cluster), now, ONCE)
             self._rereads.read(Subject(SubjectKind.POLICIES), None, now)
         for cluster in self._due(SubjectKind.CLUSTER):
-            self._begin(SubjectKind.CLUSTER, [cluster], self._cluster)
+            self._begin_reading(SubjectKind.CLUSTER, [cluster], self._cluster)
 
     def _seek(self, ids: list[str]) -> Dialogue[None]:
         began, wanted = self._clock(), self._view.demands.details
@@ -242,7 +242,7 @@ class Rereading:
     def _put_vm(self, vm_id: str, vm: Vm | None, span: Span, *, detailed: bool) -> None:
         before = self._view.vm(vm_id)
         newer = self._view.put_vm(vm_id, vm, span, detailed=detailed)
-        self._put(Subject(SubjectKind.VM, vm_id), vm, span, newer=newer)
+        self._note_found(Subject(SubjectKind.VM, vm_id), vm, span, newer=newer)
         after = self._view.vm(vm_id)
         if places(before) != places(after):
             self._rereads.ask_for_hosts(places(before) | places(after), span.ended)
@@ -257,7 +257,7 @@ class Rereading:
         for host_id in ids:
             newer = self._view.put_host(host_id, found.get(host_id), span)
             for kind in (SubjectKind.HOST, SubjectKind.MEMORY):
-                self._put(Subject(kind, host_id), found.get(host_id), span, newer=newer)
+                self._note_found(Subject(kind, host_id), found.get(host_id), span, newer=newer)
 
     def _cluster(self, ids: list[str]) -> Dialogue[None]:
         (cluster,) = ids
@@ -281,7 +281,7 @@ class Rereading:
         began = self._clock()
         found = yield ask
         span = self._span(began)
-        self._put(subject, None, span, newer=put(found, span))
+        self._note_found(subject, None, span, newer=put(found, span))
 
     def _within_patience(self, ids: Sequence[str], ask: Callable[[], _Answer]) -> Callable[[], _Answer]:
         """Ask for several no longer than for a while, since they can be asked for one by one."""
@@ -290,7 +290,7 @@ class Rereading:
     def _span(self, began: float) -> Span:
         return Span(began, self._clock())
 
-    def _put(self, subject: Subject, found: Found, span: Span, *, newer: bool) -> None:
+    def _note_found(self, subject: Subject, found: Found, span: Span, *, newer: bool) -> None:
         """Take note of what was put into the view; what was not newer stays due."""
         if newer:
             self._rereads.read(subject, found, span.began)

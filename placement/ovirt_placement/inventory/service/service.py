@@ -246,7 +246,7 @@ class _Service:
             began = self._following.begin()
             with self._metrics.readings.labels("turn").time():
                 self._turning_since = began
-                state = await self._asking.attempt(self._following, self._turn)
+                state = await self._asking.attempt(self._following, self._follow_once)
                 self._turning_since = _NEVER
             for lane in (self._whole, *self._lanes):
                 if lane.due.require(self._follower.required_since):
@@ -322,7 +322,7 @@ class _Service:
     def _heard(self, vm: str, host: str | None, before: float) -> None:
         self._accepted.heard(vm, host, before, now())
 
-    def _turn(self) -> PublicationState:
+    def _follow_once(self) -> PublicationState:
         follower = self._follower
         follower.demands = demands_of(self._publisher.keys.records)
         follower.turn()

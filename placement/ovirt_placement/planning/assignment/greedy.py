@@ -81,9 +81,9 @@ class Repairing:
         for proposal in trouble.proposals:
             if self._tries <= 0 or self._deadline.over:
                 return
-            self._try(proposal, depth)
+            self._try_proposal(proposal, depth)
 
-    def _try(self, proposal: Proposal, depth: int) -> None:
+    def _try_proposal(self, proposal: Proposal, depth: int) -> None:
         self._tries -= 1
         mark = self._assignment.mark
         for vm, host in proposal.items():

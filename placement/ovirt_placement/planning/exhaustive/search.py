@@ -237,7 +237,7 @@ class _Search:
                     return None
                 for cost, fresh in self._expand(states, steps):
                     layers[steps + cost].append(fresh)
-        return self._path(self._end())
+        return self._path(self._choose_end())
 
     def _judge(self, states: Numbers) -> None:
         """Keep those that are the best so far; of such as need more steps none."""
@@ -260,7 +260,7 @@ class _Search:
                 self._known.append(move)
                 yield cost, fresh
 
-    def _end(self) -> int:
+    def _choose_end(self) -> int:
         """Of ends that are equal in all that is proven: the least memory, then the fullest target."""
         ends = np.concatenate(self._ends)
         memory = self._values.memory_mb(ends)

@@ -83,12 +83,12 @@ def _one_way(
         before = None
         while left and before != len(left):
             before = len(left)
-            left, moved = _pass(reached, left, rooms)
+            left, moved = _move_each(reached, left, rooms)
             again += moved if number else 0
     return Shifted(tuple(left), again)
 
 
-def _pass(reached: ReversiblePlacement, vms: list[str], rooms: _Rooms) -> tuple[list[str], int]:
+def _move_each(reached: ReversiblePlacement, vms: list[str], rooms: _Rooms) -> tuple[list[str], int]:
     """Try each once; those that are left, and how many moved."""
     left, gone = [], set[str]()
     for vm in vms:
@@ -227,7 +227,7 @@ class Draining:
         """As many hosts as cost no VM a second move, and others up to what is required; None if none can."""
         at_once = self.site.options.at_once
         guess = self._guess(reached, undone, required, lead)
-        found = self._try(reached, guess, undone)
+        found = self._try_wave(reached, guess, undone)
         if found is not None and (len(guess) <= required or not found[1]):
             return found[0]
         if found is not None:
@@ -239,7 +239,7 @@ class Draining:
                 break
             if self._too_early(host, {*chosen, *stuck}, undone):
                 continue
-            more = self._try(reached, (*chosen, host), undone)
+            more = self._try_wave(reached, (*chosen, host), undone)
             if more is None:
                 self._refusals[host] += 1
                 stuck.update(() if chosen else (host,))
@@ -247,7 +247,7 @@ class Draining:
             if not more[1] or len(chosen) < required:
                 chosen = (*chosen, host)
             self._take_back(reached, more[0])
-        found = self._try(reached, chosen, undone) if chosen else None
+        found = self._try_wave(reached, chosen, undone) if chosen else None
         return None if found is None else found[0]
 
     def _guess(
@@ -296,7 +296,7 @@ class Draining:
         rank = self.site.rank(host)
         return any(self.site.rank(one) < rank and one not in chosen for one in undone)
 
-    def _try(
+    def _try_wave(
         self, reached: ReversiblePlacement, hosts: tuple[str, ...], undone: list[str]
     ) -> tuple[Wave, int] | None:
         """The wave, and how many VMs must move again for it; None if it cannot be: nothing changes then."""

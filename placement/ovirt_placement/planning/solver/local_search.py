@@ -71,7 +71,7 @@ class Bringing:
 
     def bring(self, vm: str, host: str, settled: frozenset[str]) -> bool:
         """Whether the VM is there in the end; if not, all is as before. Those that are `settled` stay."""
-        return self._bring(vm, host, settled, frozenset(), _DEPTH)
+        return self._bring_vm(vm, host, settled, frozenset(), _DEPTH)
 
     def hosts_for(self, vm: str, hosts: Collection[str]) -> list[str]:
         """The hosts, those first that take a VM as things are, and then by what they lack."""
@@ -87,7 +87,9 @@ class Bringing:
 
         return sorted(sorted(hosts), key=rank)
 
-    def _bring(self, vm: str, host: str, settled: frozenset[str], closed: frozenset[str], depth: int) -> bool:
+    def _bring_vm(
+        self, vm: str, host: str, settled: frozenset[str], closed: frozenset[str], depth: int
+    ) -> bool:
         """No VM that makes room goes to a host that is `closed`: room is being made there."""
         walk = self._walk
         if walk.placement.where(vm) == host:
@@ -141,7 +143,7 @@ class Bringing:
         left = len(there) + len(limit.sets(vm for vm in vms if vm in goal.vms)) - limit.most
         for rivals in there.values():
             if left > 0 and all(
-                rival not in settled and self._leave(rival, settled, closed, depth) for rival in rivals
+                rival not in settled and self._leave_host(rival, settled, closed, depth) for rival in rivals
             ):
                 left -= 1
         return left <= 0
@@ -153,9 +155,9 @@ class Bringing:
         walk = self._walk
         while (lacking_mb := needed_mb - walk.placement.free_mb(host)) > 0:
             leaving = self._leavers(host, lacking_mb, settled)
-            able = (vm for vm in leaving if self._leave(vm, settled, closed, 0))
+            able = (vm for vm in leaving if self._leave_host(vm, settled, closed, 0))
             if next(able, None) is None:
-                able = (vm for vm in leaving if depth > 0 and self._leave(vm, settled, closed, depth))
+                able = (vm for vm in leaving if depth > 0 and self._leave_host(vm, settled, closed, depth))
                 if next(able, None) is None:
                     return False
         return True
@@ -170,7 +172,7 @@ class Bringing:
         there.sort(key=lambda vm: self._dice.random() * (lacking_mb + 2 * abs(sizes[vm] - lacking_mb)))
         return there[:_LEAVING]
 
-    def _leave(self, vm: str, settled: frozenset[str], closed: frozenset[str], depth: int) -> bool:
+    def _leave_host(self, vm: str, settled: frozenset[str], closed: frozenset[str], depth: int) -> bool:
         """To a host that takes it as things are; else, as far as `depth` goes, to one that makes room."""
         walk = self._walk
         vms = walk.placement.closure(vm)
@@ -182,7 +184,7 @@ class Bringing:
         if any(walk.go(vms, host) for host in self._ranked(size_mb, fitting)):
             return True
         return depth > 0 and any(
-            self._bring(vm, host, settled, closed, depth - 1)
+            self._bring_vm(vm, host, settled, closed, depth - 1)
             for host in self._few(self._ranked(size_mb, hosts))
         )
 

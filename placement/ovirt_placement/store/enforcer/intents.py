@@ -168,20 +168,20 @@ class Store(StoreAccess):
 
     def accept(self, intent_id: int) -> Intent:
         """Record that the engine accepted the migration."""
-        return self._move(intent_id, IntentState.ACCEPTED)
+        return self._change_state(intent_id, IntentState.ACCEPTED)
 
     def finish(self, intent_id: int, target: str | None = None) -> Intent:
         """Record that the VM arrived, on `target` where the engine chose that."""
         chosen = {} if target is None else {"target": target}
-        return self._move(intent_id, IntentState.DONE, **chosen)
+        return self._change_state(intent_id, IntentState.DONE, **chosen)
 
     def fail(self, intent_id: int, error: str | None, cause: Cause | None = None) -> Intent:
         """Record that the engine refused, or that the VM did not arrive."""
-        return self._move(intent_id, IntentState.FAILED, error=error, cause=cause)
+        return self._change_state(intent_id, IntentState.FAILED, error=error, cause=cause)
 
     def lose(self, intent_id: int, error: str, cause: Cause | None = None) -> Intent:
         """Record that it is not known whether the engine accepted, or how the migration ended."""
-        return self._move(intent_id, IntentState.UNKNOWN, error=error, cause=cause)
+        return self._change_state(intent_id, IntentState.UNKNOWN, error=error, cause=cause)
 
     def open_intents(self) -> tuple[Intent, ...]:
         """List the migrations whose end is not known, oldest first: what a start must reconcile."""
@@ -226,7 +226,7 @@ class Store(StoreAccess):
                 rows.remove(table, table.c.updated < long_ago)
             return rows.remove(intents, _in(_ENDED), intents.c.updated < long_ago)
 
-    def _move(self, intent_id: int, state: IntentState, **changes: str | None) -> Intent:
+    def _change_state(self, intent_id: int, state: IntentState, **changes: str | None) -> Intent:
         """Enter a state in one statement, which no crash can halve and no second process overtake.
 
         SQLite knows `RETURNING` since 3.35 only: who has written reads it back within the transaction.

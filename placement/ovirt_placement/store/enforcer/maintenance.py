@@ -245,12 +245,12 @@ class MaintenanceStore(StoreAccess):
         with self._leading() as rows:
             if "draining" in changes:
                 revise(rows)
-            rows.change(maintenance_hosts, *_of(run_id, host), **values)
+            rows.change(maintenance_hosts, *_host_of_run(run_id, host), **values)
 
     def note(self, run_id: str, host: str, message: str) -> None:
         """Write down what a host waits for."""
         with self._leading() as rows:
-            rows.change(maintenance_hosts, *_of(run_id, host), message=message)
+            rows.change(maintenance_hosts, *_host_of_run(run_id, host), message=message)
 
     def say(self, run_id: str, message: str) -> None:
         """Write down what a run waits for besides its hosts."""
@@ -260,7 +260,7 @@ class MaintenanceStore(StoreAccess):
     def mark_stopped(self, run_id: str, host: str, vms: Sequence[str]) -> None:
         """Write down which VMs are stopped for a host, before any of them is."""
         with self._leading() as rows:
-            rows.change(maintenance_hosts, *_of(run_id, host), stopped=list(vms))
+            rows.change(maintenance_hosts, *_host_of_run(run_id, host), stopped=list(vms))
 
 
 def draining_hosts(rows: EngineRows) -> tuple[str, ...]:
@@ -270,7 +270,7 @@ def draining_hosts(rows: EngineRows) -> tuple[str, ...]:
     return tuple(found.scalars())
 
 
-def _of(run_id: str, host: str) -> tuple[ColumnElement[bool], ...]:
+def _host_of_run(run_id: str, host: str) -> tuple[ColumnElement[bool], ...]:
     return maintenance_hosts.c.run == run_id, maintenance_hosts.c.host == host
 
 

@@ -70,7 +70,7 @@ class Maintenance(Commands):
             self._backend.unlocked(0.0, drain)
         else:
             self._log_end(host_id, caller, reason, scheduled=True, internal=internal)
-        self._look(host_id, job, self._backend.timeline.elapsed)
+        self._watch_drained(host_id, job, self._backend.timeline.elapsed)
 
     def activate(self, host_id: str, job: Job) -> None:
         """Bring the host up; one that only prepares for maintenance is up at once."""
@@ -164,7 +164,7 @@ class Maintenance(Commands):
         host = self._state.hosts[host_id]
         self._log(code, caller, host=host, reason=reason)
 
-    def _look(self, host_id: str, job: Job, drained: float) -> None:
+    def _watch_drained(self, host_id: str, job: Job, drained: float) -> None:
         """Look again and again whether the host is empty; after a while, try what is left once more."""
         if not self._is_preparing(host_id) or self._attempts.get(host_id) is not job:
             self._backend.jobs.end(job, "aborted")
@@ -180,7 +180,7 @@ class Maintenance(Commands):
         if idle and now - drained >= settings.retry_seconds:
             drained = now
             self._backend.unlocked(0.0, lambda: self._try_again(host_id))
-        self._backend.after(settings.refresh_seconds, lambda: self._look(host_id, job, drained))
+        self._backend.after(settings.refresh_seconds, lambda: self._watch_drained(host_id, job, drained))
 
     def _try_again(self, host_id: str) -> None:
         """Drain as the engine's own order: what a user's order forces refuses it now."""

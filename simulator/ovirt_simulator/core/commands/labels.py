@@ -36,14 +36,14 @@ class LabelCommands(Commands):
         """Add a label; the name is unique over all labels (409)."""
         identity = self._backend.new_id()
         label = AffinityLabel(id=identity, name=name, vms=tuple(vms), hosts=tuple(hosts), implicit=implicit)
-        return self._put(label, EventCode.USER_ADDED_AFFINITY_LABEL, caller)
+        return self._put_label(label, EventCode.USER_ADDED_AFFINITY_LABEL, caller)
 
     @locked
     def edit(self, label_id: str, *, caller: Caller = ADMIN, **changes: Any) -> AffinityLabel:
         """Change name, vms, hosts or implicit; lists replace the whole list. Raises `NotFound`."""
         changes |= {members: tuple(changes[members]) for members in ("vms", "hosts") if members in changes}
         label = replace(existing(self._state.labels, label_id), **changes)
-        return self._put(label, EventCode.USER_UPDATED_AFFINITY_LABEL, caller)
+        return self._put_label(label, EventCode.USER_UPDATED_AFFINITY_LABEL, caller)
 
     @locked
     def remove(self, label_id: str, *, caller: Caller = ADMIN) -> None:
@@ -66,7 +66,7 @@ class LabelCommands(Commands):
         """Put the label on one of `vms` or `hosts`; one that has it keeps it. Raises `NotFound`."""
         label = existing(self._state.labels, label_id)
         ids = tuple(dict.fromkeys((*getattr(label, members), member_id)))
-        self._put(replace(label, **{members: ids}), EventCode.USER_UPDATED_AFFINITY_LABEL, caller)
+        self._put_label(replace(label, **{members: ids}), EventCode.USER_UPDATED_AFFINITY_LABEL, caller)
 
     @locked
     def remove_member(self, label_id: str, members: str, member_id: str, *, caller: Caller = ADMIN) -> None:
@@ -75,9 +75,9 @@ class LabelCommands(Commands):
         present: tuple[str, ...] = getattr(label, members)
         existing(dict.fromkeys(present), member_id)
         left = tuple(other for other in present if other != member_id)
-        self._put(replace(label, **{members: left}), EventCode.USER_UPDATED_AFFINITY_LABEL, caller)
+        self._put_label(replace(label, **{members: left}), EventCode.USER_UPDATED_AFFINITY_LABEL, caller)
 
-    def _put(self, label: AffinityLabel, code: EventType, caller: Caller) -> AffinityLabel:
+    def _put_label(self, label: AffinityLabel, code: EventType, caller: Caller) -> AffinityLabel:
         for other in self._state.labels.values():
             if other.id != label.id and other.name == label.name:
                 raise rejections.conflict("Cannot add affinity label with a conflicting NAME.")

@@ -286,7 +286,7 @@ class MigrateCommand(Commands):
             self._backend.vm_locks.update(held)
             job = self._backend.jobs.start(self._description(order, vms[0]), order.caller)
         try:
-            self._scheduler.schedule(request, lambda target: self._begin(order, vms, target, job))
+            self._scheduler.schedule(request, lambda target: self._begin_migration(order, vms, target, job))
         except Rejected:
             with self._backend.lock:
                 self._backend.jobs.end(job, "failed")
@@ -348,7 +348,7 @@ class MigrateCommand(Commands):
             vm_ids=tuple(vm.id for vm in vms), blacklist=frozenset(blacklist), whitelist=frozenset(whitelist)
         )
 
-    def _begin(self, order: Order, vms: Sequence[Vm], target: str, job: Job) -> None:
+    def _begin_migration(self, order: Order, vms: Sequence[Vm], target: str, job: Job) -> None:
         if self._state.vms[order.vm_id].host == target:
             raise rejections.same_host()
         for vm in vms:

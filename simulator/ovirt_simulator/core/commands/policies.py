@@ -99,7 +99,7 @@ class PolicyCommands(Commands):
         if cluster.name != before.name:
             self._check_name("edit", cluster.name)
         if policy_id is not None or policy_name is not None:
-            cluster = replace(cluster, policy_id=self._find(policy_id, policy_name).id)
+            cluster = replace(cluster, policy_id=self._find_policy(policy_id, policy_name).id)
         return self._put_cluster(cluster, properties, caller, EventCode.USER_UPDATE_CLUSTER)
 
     @locked
@@ -112,7 +112,7 @@ class PolicyCommands(Commands):
             name=name,
             ha_reservation=False,
             data_center=data_center_id,
-            policy_id=self._find(None, None).id,
+            policy_id=self._find_policy(None, None).id,
         )
         return self._put_cluster(cluster, None, caller, EventCode.USER_ADD_CLUSTER)
 
@@ -241,7 +241,7 @@ class PolicyCommands(Commands):
         for fault in _faults(policy, self._state):
             raise rejections.bad_parameters(f"Cannot {verb} Scheduling Policy. {fault}")
 
-    def _find(self, policy_id: str | None, name: str | None) -> SchedulingPolicy:
+    def _find_policy(self, policy_id: str | None, name: str | None) -> SchedulingPolicy:
         policies = self._state.policies
         if policy_id in policies:
             return policies[policy_id]

@@ -134,7 +134,7 @@ class HostUpgrades(Commands):
         if activate and not self._drain(host_id, upgrade):
             self._fail(host_id, job, caller)
         else:
-            self._look(host_id, upgrade)
+            self._watch_empty(host_id, upgrade)
         return job
 
     def _drain(self, host_id: str, upgrade: _Upgrade) -> bool:
@@ -151,7 +151,7 @@ class HostUpgrades(Commands):
         self._maintenance.begin(host_id, job, upgrade.caller, internal=True, failed=give_up)
         return True
 
-    def _look(self, host_id: str, upgrade: _Upgrade) -> None:
+    def _watch_empty(self, host_id: str, upgrade: _Upgrade) -> None:
         """Wait until the host is empty; what comes between ends the upgrade."""
         host = self._state.hosts.get(host_id)
         if host is None or host.status not in {"preparing_for_maintenance", "maintenance"}:
@@ -162,7 +162,7 @@ class HostUpgrades(Commands):
             self._backend.after(seconds, lambda: self._installed(host_id, upgrade))
         else:
             seconds = self._backend.settings.refresh_seconds
-            self._backend.after(seconds, lambda: self._look(host_id, upgrade))
+            self._backend.after(seconds, lambda: self._watch_empty(host_id, upgrade))
 
     def _installed(self, host_id: str, upgrade: _Upgrade) -> None:
         host = self._state.hosts.get(host_id)

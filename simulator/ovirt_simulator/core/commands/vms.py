@@ -295,13 +295,13 @@ class VmCommands(Commands):
     def stop(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
         """Power the VM off; one that is down stays so, which an event reports."""
         seconds = self._backend.settings.stop_seconds
-        return self._end(vm_id, "stop", EventCode.USER_STOP_VM, seconds, "Stopping", caller)
+        return self._end_run(vm_id, "stop", EventCode.USER_STOP_VM, seconds, "Stopping", caller)
 
     def shutdown(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
         """Ask the guest to shut down; one that is down stays so, which an event reports."""
         seconds = self._backend.settings.shutdown_seconds
         code = EventCode.USER_INITIATED_SHUTDOWN_VM
-        return self._end(vm_id, "shutdown", code, seconds, "Shutting down", caller)
+        return self._end_run(vm_id, "shutdown", code, seconds, "Shutting down", caller)
 
     @locked
     def suspend(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
@@ -319,7 +319,7 @@ class VmCommands(Commands):
         return job
 
     @locked
-    def _end(
+    def _end_run(
         self, vm_id: str, action: str, code: EventType, seconds: float, description: str, caller: Caller
     ) -> Job:
         vm = self._unlocked_vm(vm_id, action)
