@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.elements.verdict import BalanceMove
 from ovirt_placement.rules.load import choose_move
-from ovirt_placement.rules.verdict import BalanceMove
 from tests.builders import SOFT_APART, SOFT_TOGETHER, group, host, snapshot, vm
 from tests.cases.asking import Ask
 

@@ -24,7 +24,7 @@ from ovirt_placement.forecast.course import Course, course
 from ovirt_placement.forecast.outlook import Outlook, foresee
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.planning.problem.build_problem import Repair
-from ovirt_placement.rules.placement import SnapshotPlacement
+from ovirt_placement.rules.elements.placement import SnapshotPlacement
 from ovirt_simulator.core.commands.groups import AffinityGroupEdit
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.rejections import Rejected

@@ -17,7 +17,7 @@ from ovirt_placement.model import (
     Vm,
 )
 from ovirt_placement.rules.catalogue import UNITS
-from ovirt_placement.rules.rule import UnitKind
+from ovirt_placement.rules.elements.rule import UnitKind
 from tests.builders import CLUSTER, TOGETHER, group
 from tests.placement.rules.placement_rules.drawn import placement_rules
 from tests.placement.rules.strategies import HOSTS, VMS, snapshots

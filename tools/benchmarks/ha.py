@@ -16,7 +16,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.ha_repair import failing
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions
-from ovirt_placement.rules.assignment import Budget
+from ovirt_placement.rules.elements.assignment import Budget
 from ovirt_placement.rules.failover.check import CheckQuestion
 from ovirt_placement.rules.failover.failures import judge_failures
 from ovirt_placement.rules.failover.outcomes import Proven

@@ -9,12 +9,12 @@ from types import MappingProxyType
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.affinity import conflicts, host_filter, host_weight, vm_filter, vm_weight
 from ovirt_placement.rules.affinity.groups import unify
+from ovirt_placement.rules.elements.ranks import order_hosts
+from ovirt_placement.rules.elements.verdict import Request, Verdict, Weight
 from ovirt_placement.rules.engine_enforcement import candidates, cycle
 from ovirt_placement.rules.failover import check
 from ovirt_placement.rules.ha import OVER_UTILIZATION, Measure, balance_ha_vms, rank_hosts
-from ovirt_placement.rules.ranks import order_hosts
 from ovirt_placement.rules.scheduling import order
-from ovirt_placement.rules.verdict import Request, Verdict, Weight
 from tools.conformance import placement_keys
 from tools.conformance.vector import Vector
 

@@ -9,10 +9,10 @@ from ovirt_enforcer.policy_actors import SimulatedCluster, engine_candidates, en
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.affinity.conflicts import find_conflicts
 from ovirt_placement.rules.affinity.groups import unify
+from ovirt_placement.rules.elements.ranks import order_hosts
+from ovirt_placement.rules.elements.verdict import Request, Verdict, Weight, whole_number
 from ovirt_placement.rules.failover import check
 from ovirt_placement.rules.load import LoadLimits, balance_load, overloaded
-from ovirt_placement.rules.ranks import order_hosts
-from ovirt_placement.rules.verdict import Request, Verdict, Weight, whole_number
 from tools.engine_conformance.questions import Question
 
 

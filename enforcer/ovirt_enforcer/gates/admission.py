@@ -38,7 +38,7 @@ from ovirt_placement.config import Config
 from ovirt_placement.inventory.stored import with_intents
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan, Step
-from ovirt_placement.rules.memory import promised_mb
+from ovirt_placement.rules.elements.memory import promised_mb
 from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.approvals import ApprovalStore
 from ovirt_placement.store.enforcer.cycles import ViolatedRuleStore

@@ -18,8 +18,8 @@ from ovirt_placement.inventory.asking import SOCKET_NAME
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.names import choices
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.rule import Rule
-from ovirt_placement.rules.verdict import Reason, sentence
+from ovirt_placement.rules.elements.rule import Rule
+from ovirt_placement.rules.elements.verdict import Reason, sentence
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
 

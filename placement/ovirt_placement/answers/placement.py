@@ -30,13 +30,13 @@ from ovirt_placement.model.names import (
 )
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.catalogue import UNITS
+from ovirt_placement.rules.elements.rule import UnitKind
 from ovirt_placement.rules.failover.restart_order import restart_order
 from ovirt_placement.rules.listed import LISTED, NO_UNITS, those_in_force
 from ovirt_placement.rules.placement_rules.in_force import is_in_force
 from ovirt_placement.rules.placement_rules.kind import RESTART_AFTER
 from ovirt_placement.rules.placement_rules.members import resolved_rules
 from ovirt_placement.rules.placement_rules.restart_order import not_waiting, restart_orders
-from ovirt_placement.rules.rule import UnitKind
 from ovirt_placement.rules.scheduling import HostJudgement, Ranked, judge, order
 
 

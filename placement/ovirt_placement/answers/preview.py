@@ -30,7 +30,7 @@ from ovirt_placement.model.key_resources import clusters_of
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.problem.build_problem import Repair
 from ovirt_placement.rules.catalogue import filters_in_force
-from ovirt_placement.rules.placement import LEAVABLE
+from ovirt_placement.rules.elements.placement import LEAVABLE
 from ovirt_placement.rules.placement_keys.units import KEY_FILTER
 from ovirt_placement.rules.placement_rules.members import resolved_rules
 from ovirt_placement.store.keys import KeyChange

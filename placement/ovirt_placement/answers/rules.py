@@ -16,7 +16,7 @@ from ovirt_placement.answers.question import AuthoredState, Parameter, Reads, Ta
 from ovirt_placement.model import PlacementRule, Snapshot
 from ovirt_placement.model.names import Named, NamedGroup, named_group, named_groups, named_hosts
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.placement import SnapshotPlacement
+from ovirt_placement.rules.elements.placement import SnapshotPlacement
 from ovirt_placement.rules.placement_rules.in_force import (
     constraints_in,
     is_in_force,

@@ -11,7 +11,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from ovirt_placement.model import AffinityGroup, Snapshot
-from ovirt_placement.rules.memory import with_left
+from ovirt_placement.rules.elements.memory import with_left
 from ovirt_placement.store.keys import KeyChange, KeyPlace
 
 #: What can be asked about; of each, what stands for it where no number is given.

@@ -18,10 +18,10 @@ from ovirt_placement.planning.plan import Obstacle, ObstacleKind, Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from ovirt_placement.planning.verification import apply
-from ovirt_placement.rules.memory import required_mb
-from ovirt_placement.rules.placement import expected_by_engine, moved_by_engine
+from ovirt_placement.rules.elements.memory import required_mb
+from ovirt_placement.rules.elements.placement import expected_by_engine, moved_by_engine
+from ovirt_placement.rules.elements.world import World
 from ovirt_placement.rules.violations import find_violations
-from ovirt_placement.rules.world import World
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from ovirt_placement.rules import catalogue
-from ovirt_placement.rules.constraints import Constraint
-from ovirt_placement.rules.placement import SnapshotPlacement
+from ovirt_placement.rules.elements.constraints import Constraint
+from ovirt_placement.rules.elements.placement import SnapshotPlacement
 from ovirt_placement.rules.scheduling import judge
 from ovirt_placement.rules.violations import find_violations
 

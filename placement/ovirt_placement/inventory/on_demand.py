@@ -17,7 +17,7 @@ from ovirt_placement.model.snapshot import HOST_STATISTICS, VM_STATISTICS
 from ovirt_placement.model.statistics import HostStatistics, VmStatistics
 from ovirt_placement.rules.admission.units import listed_tags
 from ovirt_placement.rules.catalogue import RULES
-from ovirt_placement.rules.rule import Rule
+from ovirt_placement.rules.elements.rule import Rule
 
 if TYPE_CHECKING:
     from ovirt_placement.engine.connection.client import EngineConnection

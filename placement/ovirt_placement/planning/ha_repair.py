@@ -21,12 +21,12 @@ from ovirt_placement.planning.problem.placement import ProblemPlacement, placeme
 from ovirt_placement.planning.problem.problem import Goal, Move, Problem
 from ovirt_placement.planning.problem.score import crowded
 from ovirt_placement.planning.verification import Certified, apply, certify, moves_of, refusal
+from ovirt_placement.rules.elements.world import World
 from ovirt_placement.rules.failover.check import DEFAULT_BUDGET
 from ovirt_placement.rules.failover.failures import judge_failures
 from ovirt_placement.rules.failover.outcomes import Loss, Proven
 from ovirt_placement.rules.failover.starts import Starts
 from ovirt_placement.rules.failover.units import Domain, whole_domains
-from ovirt_placement.rules.world import World
 
 #: Single failure domains are judged, as by the watch.
 _DOMAINS_AT_ONCE: Final = 1

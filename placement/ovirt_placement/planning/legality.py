@@ -13,9 +13,9 @@ from collections.abc import Hashable, Iterator, Mapping
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.planning.plan import Step
 from ovirt_placement.rules.catalogue import filters_in_force
-from ovirt_placement.rules.memory import physical_mb, physical_room
-from ovirt_placement.rules.rule import Rule
-from ovirt_placement.rules.verdict import Reason, Request
+from ovirt_placement.rules.elements.memory import physical_mb, physical_room
+from ovirt_placement.rules.elements.rule import Rule
+from ovirt_placement.rules.elements.verdict import Reason, Request
 
 
 def filters_of(snapshot: Snapshot, cluster: str) -> tuple[Rule, ...]:

@@ -16,12 +16,12 @@ from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.verification import certify
-from ovirt_placement.rules.assignment import Budget
 from ovirt_placement.rules.catalogue import constraints
-from ovirt_placement.rules.constraints import AtMost, Constraint, Same
 from ovirt_placement.rules.doubts import doubt
-from ovirt_placement.rules.memory import required_mb
-from ovirt_placement.rules.verdict import NOT_KNOWN_YET, Reason
+from ovirt_placement.rules.elements.assignment import Budget
+from ovirt_placement.rules.elements.constraints import AtMost, Constraint, Same
+from ovirt_placement.rules.elements.memory import required_mb
+from ovirt_placement.rules.elements.verdict import NOT_KNOWN_YET, Reason
 
 
 class StartOptions:

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import msgspec
 
-from ovirt_placement.rules.verdict import Reason
+from ovirt_placement.rules.elements.verdict import Reason
 
 
 class ObstacleKind(StrEnum):

@@ -14,7 +14,7 @@ from ovirt_placement.planning.plan import Obstacle, ObstacleKind, Plan, Step, St
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
 from ovirt_placement.planning.unrepaired import End, remains
 from ovirt_placement.planning.verification import certify, refusal
-from ovirt_placement.rules.placement import why_immovable
+from ovirt_placement.rules.elements.placement import why_immovable
 from ovirt_placement.rules.violations import Violation, find_violations
 
 #: The word for it where a plan names its strategy.

@@ -14,10 +14,10 @@ from ovirt_placement.planning.legality import vetoes
 from ovirt_placement.planning.plan import Obstacle, ObstacleKind, Remaining
 from ovirt_placement.planning.problem.problem import Goal, Problem
 from ovirt_placement.planning.reservation import Harm
+from ovirt_placement.rules.elements.memory import required_mb
+from ovirt_placement.rules.elements.placement import SnapshotPlacement, why_immovable
+from ovirt_placement.rules.elements.verdict import Reason, ReasonKind
 from ovirt_placement.rules.listed import ENGINES_OWN
-from ovirt_placement.rules.memory import required_mb
-from ovirt_placement.rules.placement import SnapshotPlacement, why_immovable
-from ovirt_placement.rules.verdict import Reason, ReasonKind
 
 if TYPE_CHECKING:
     from ovirt_placement.planning.explain.core import Element

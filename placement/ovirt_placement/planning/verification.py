@@ -17,10 +17,10 @@ from ovirt_placement.planning.ordering.dependencies import waits
 from ovirt_placement.planning.plan import Obstacle, ObstacleKind, Plan, RefusedStep, Step, StepPurpose
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move, Problem
+from ovirt_placement.rules.elements.rule import Scope
+from ovirt_placement.rules.elements.world import World
 from ovirt_placement.rules.failover.restart_check import part_of
-from ovirt_placement.rules.rule import Scope
 from ovirt_placement.rules.violations import find_violations
-from ovirt_placement.rules.world import World
 
 #: Of VMs with more peers the whole state is looked at: next to nothing of it would be left out.
 _MOST_PEERS = 100

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.blocks import Binding, bindings
-from ovirt_placement.rules.constraints import Allowed, AtMost, Form, Same
+from ovirt_placement.rules.elements.constraints import Allowed, AtMost, Form, Same
 from ovirt_placement.rules.placement_keys.host_table import host_table
 from ovirt_placement.rules.placement_keys.judgement import rounds_of, thresholds
 from ovirt_placement.rules.placement_keys.keys import is_special

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.memory import uncounted
+from ovirt_placement.rules.elements.memory import uncounted
+from ovirt_placement.rules.elements.verdict import unread
 from ovirt_placement.rules.placement_rules.in_force import not_known_yet
-from ovirt_placement.rules.verdict import unread
 
 
 def doubt(snapshot: Snapshot, cluster: str) -> str:

@@ -15,9 +15,9 @@ from ovirt_placement.model import AffinityGroup, Cluster, Snapshot
 from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.affinity.groups import fixed_point, groups_of, members
 from ovirt_placement.rules.affinity.host_groups import listed_hosts
-from ovirt_placement.rules.constraints import Constraint
-from ovirt_placement.rules.java import KeyOrder, in_order, put_all
-from ovirt_placement.rules.placement import Placement, SnapshotPlacement
+from ovirt_placement.rules.elements.constraints import Constraint
+from ovirt_placement.rules.elements.java import KeyOrder, in_order, put_all
+from ovirt_placement.rules.elements.placement import Placement, SnapshotPlacement
 
 #: The engine's factors where a policy says nothing.
 _VM_FACTOR, _HOST_FACTOR = 1, 20

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.built_in.affinity import score_by_host_groups, score_by_vm_groups
 from ovirt_placement.rules.built_in.weights import score_by_ha_vms, score_by_preference, summed
+from ovirt_placement.rules.elements.verdict import Request
 from ovirt_placement.rules.load import score_by_cpu, score_by_memory
-from ovirt_placement.rules.verdict import Request
 
 
 class EnginesWeight(NamedTuple):

@@ -13,7 +13,20 @@ from ovirt_placement.lookups.index import Earlier, continued
 from ovirt_placement.model import Cluster, Host, Snapshot, Vm
 from ovirt_placement.model.record import Record
 from ovirt_placement.model.snapshot import HOST_STATISTICS, VM_STATISTICS
-from ovirt_placement.rules.cpus import cores_of
+from ovirt_placement.rules.elements.cpus import cores_of
+from ovirt_placement.rules.elements.memory import required_mb
+from ovirt_placement.rules.elements.placement import destinations
+from ovirt_placement.rules.elements.ranks import ranked
+from ovirt_placement.rules.elements.rule import Rule, UnitKind
+from ovirt_placement.rules.elements.verdict import (
+    BalanceMove,
+    BalanceRequest,
+    Reason,
+    ReasonKind,
+    Request,
+    Weight,
+    whole_number,
+)
 from ovirt_placement.rules.load import (
     admitted,
     balance_load,
@@ -22,19 +35,6 @@ from ovirt_placement.rules.load import (
     limits_of,
     may_move,
     overloaded,
-)
-from ovirt_placement.rules.memory import required_mb
-from ovirt_placement.rules.placement import destinations
-from ovirt_placement.rules.ranks import ranked
-from ovirt_placement.rules.rule import Rule, UnitKind
-from ovirt_placement.rules.verdict import (
-    BalanceMove,
-    BalanceRequest,
-    Reason,
-    ReasonKind,
-    Request,
-    Weight,
-    whole_number,
 )
 
 #: Ids of a cluster and of a host.

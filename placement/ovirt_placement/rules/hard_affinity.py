@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.rules.affinity.groups import chained_peers, groups_of, members, peers_on
-from ovirt_placement.rules.memory import promised_mb
+from ovirt_placement.rules.elements.memory import promised_mb
+from ovirt_placement.rules.elements.ranks import ranked
+from ovirt_placement.rules.elements.rule import Rule, UnitKind
+from ovirt_placement.rules.elements.verdict import Reason, ReasonKind, Request, Weight
 from ovirt_placement.rules.placement_keys.hierarchy import compile_keys, keys_of
-from ovirt_placement.rules.ranks import ranked
-from ovirt_placement.rules.rule import Rule, UnitKind
-from ovirt_placement.rules.verdict import Reason, ReasonKind, Request, Weight
 
 CHAIN_HERE = ReasonKind("chain_here", "VMs of its hard affinity groups that are here or expected: {number:g}")
 CHAIN_BEGINS = ReasonKind(

@@ -17,10 +17,10 @@ from ovirt_placement.rules.built_in.filters import (
     PIN_TO_HOST_FILTER,
     STATUS_FILTER,
 )
+from ovirt_placement.rules.elements.rule import Rule, UnitKind
 from ovirt_placement.rules.ha import BALANCE, HA_WEIGHT
 from ovirt_placement.rules.placement_keys.units import KEY_FILTER, KEY_WEIGHT
 from ovirt_placement.rules.placement_rules.units import RULE_FILTER, RULE_WEIGHT
-from ovirt_placement.rules.rule import Rule, UnitKind
 
 #: In the order in which they are asked and listed.
 LISTED: tuple[Rule, ...] = (

@@ -18,12 +18,12 @@ from ovirt_placement.model import AffinityGroup, Host, Snapshot, Vm
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity import host_filter, vm_filter
 from ovirt_placement.rules.affinity.groups import groups_of, hosts, members
-from ovirt_placement.rules.cpus import cpus_of, running_vms, shared_load, total_load, vm_load
 from ovirt_placement.rules.doubts import doubt
-from ovirt_placement.rules.java import in_order, quotient, rounded, single, wrapped
-from ovirt_placement.rules.memory import required_mb
-from ovirt_placement.rules.placement import destinations, vms_coming_to
-from ovirt_placement.rules.verdict import BalanceMove, Request, decimal_number, whole_number
+from ovirt_placement.rules.elements.cpus import cpus_of, running_vms, shared_load, total_load, vm_load
+from ovirt_placement.rules.elements.java import in_order, quotient, rounded, single, wrapped
+from ovirt_placement.rules.elements.memory import required_mb
+from ovirt_placement.rules.elements.placement import destinations, vms_coming_to
+from ovirt_placement.rules.elements.verdict import BalanceMove, Request, decimal_number, whole_number
 
 #: The engine's MaxSchedulerWeight.
 _WORST_OF_MEMORY = 1000

@@ -12,11 +12,11 @@ from ovirt_placement.model import Cluster, Host, Snapshot, Vm
 from ovirt_placement.rules import hard_affinity
 from ovirt_placement.rules.affinity.vm_filter import moves_with_its_peers, positive_peers
 from ovirt_placement.rules.catalogue import filters_in_force, in_force
+from ovirt_placement.rules.elements.ranks import order_hosts
+from ovirt_placement.rules.elements.rule import Rule, UnitKind
+from ovirt_placement.rules.elements.verdict import Reason, Request, Verdict, Weight
 from ovirt_placement.rules.listed import NO_UNITS
 from ovirt_placement.rules.placement_keys.judgement import HostDecision
-from ovirt_placement.rules.ranks import order_hosts
-from ovirt_placement.rules.rule import Rule, UnitKind
-from ovirt_placement.rules.verdict import Reason, Request, Verdict, Weight
 
 #: A reason with all rules that give it.
 Given = tuple[Reason, tuple[Rule, ...]]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules import catalogue
-from ovirt_placement.rules.constraints import Constraint
-from ovirt_placement.rules.placement import Placement, SnapshotPlacement
+from ovirt_placement.rules.elements.constraints import Constraint
+from ovirt_placement.rules.elements.placement import Placement, SnapshotPlacement
 
 
 class Location(Record, frozen=True):

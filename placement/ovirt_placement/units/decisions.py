@@ -21,10 +21,10 @@ from ovirt_placement.inventory.protocol import Decide, Decided, decoded, encoded
 from ovirt_placement.inventory.publication import now
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.catalogue import UNITS
+from ovirt_placement.rules.elements.rule import Rule
+from ovirt_placement.rules.elements.verdict import BalanceRequest, Reason, Request, Verdict, sentence
 from ovirt_placement.rules.load import limits_of, overloaded
-from ovirt_placement.rules.rule import Rule
 from ovirt_placement.rules.scheduling import gives_way
-from ovirt_placement.rules.verdict import BalanceRequest, Reason, Request, Verdict, sentence
 from ovirt_placement.units.reporting import Report, Reporting, recorded
 from ovirt_service.errors import UserError
 from ovirt_service.text.saying import Few

@@ -22,8 +22,8 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.rules import catalogue
-from ovirt_placement.rules.rule import Rule, UnitKind
-from ovirt_placement.rules.verdict import Reason, ReasonKind, Request, Verdict
+from ovirt_placement.rules.elements.rule import Rule, UnitKind
+from ovirt_placement.rules.elements.verdict import Reason, ReasonKind, Request, Verdict
 from ovirt_placement.store.enforcer.cycles import CycleStore
 from ovirt_placement.store.enforcer.intents import IntentState
 from ovirt_placement.store.sql.schema import intents

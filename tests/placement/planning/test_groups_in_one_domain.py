@@ -7,8 +7,8 @@ import pytest
 from ovirt_placement.model import RuleDomain
 from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
 from ovirt_placement.planning.planner import make_plan
+from ovirt_placement.rules.elements.verdict import Request
 from ovirt_placement.rules.placement_rules.units import filter_hosts
-from ovirt_placement.rules.verdict import Request
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, rule, snapshot, vm
 
 HOSTS = (host("h0"), host("h1"), host("h2"))

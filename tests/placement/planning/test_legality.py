@@ -18,8 +18,8 @@ from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.verification import apply
 from ovirt_placement.rules import catalogue
-from ovirt_placement.rules.rule import Rule, UnitKind
-from ovirt_placement.rules.verdict import Reason, ReasonKind, Request, Verdict
+from ovirt_placement.rules.elements.rule import Rule, UnitKind
+from ovirt_placement.rules.elements.verdict import Reason, ReasonKind, Request, Verdict
 from tests.builders import APART, CLUSTER, TOGETHER, cluster, group, host, label, pending, snapshot, vm
 from tests.examples import examples
 from tests.placement.rules.strategies import HOSTS, snapshots

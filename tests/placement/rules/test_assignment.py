@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ovirt_placement.rules.affinity.feasibility import can_be_coloured
-from ovirt_placement.rules.assignment import (
+from ovirt_placement.rules.elements.assignment import (
     Block,
     Budget,
     BudgetSpentError,

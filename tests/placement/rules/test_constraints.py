@@ -11,9 +11,9 @@ from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.affinity import host_filter, vm_filter
 from ovirt_placement.rules.affinity.constraints import Apart, Together
 from ovirt_placement.rules.affinity.host_groups import OffHosts, OnHosts
-from ovirt_placement.rules.constraints import Constraint
-from ovirt_placement.rules.placement import SnapshotPlacement
-from ovirt_placement.rules.verdict import Request
+from ovirt_placement.rules.elements.constraints import Constraint
+from ovirt_placement.rules.elements.placement import SnapshotPlacement
+from ovirt_placement.rules.elements.verdict import Request
 from tests.builders import CLUSTER
 from tests.placement.rules.strategies import HOSTS, VMS, snapshots
 

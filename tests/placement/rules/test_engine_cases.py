@@ -19,14 +19,14 @@ from ovirt_placement.rules.built_in.affinity import filter_by_vm_groups, score_b
 from ovirt_placement.rules.built_in.filters import filter_by_cpu_load, filter_by_cpus, filter_by_memory
 from ovirt_placement.rules.built_in.weights import score_by_preference
 from ovirt_placement.rules.catalogue import constraints
+from ovirt_placement.rules.elements.placement import SnapshotPlacement
+from ovirt_placement.rules.elements.ranks import order_hosts
+from ovirt_placement.rules.elements.rule import Filter
+from ovirt_placement.rules.elements.verdict import BalanceMove, Request
 from ovirt_placement.rules.engine_enforcement import tiers as tiers_of_engine
 from ovirt_placement.rules.engines_weights import ENGINES_WEIGHTS
 from ovirt_placement.rules.failover.check import by_engine
 from ovirt_placement.rules.load import LoadLimits, balance_load, proposals, score_by_cpu, score_by_memory
-from ovirt_placement.rules.placement import SnapshotPlacement
-from ovirt_placement.rules.ranks import order_hosts
-from ovirt_placement.rules.rule import Filter
-from ovirt_placement.rules.verdict import BalanceMove, Request
 from tests.paths import DATA
 
 Scores = Callable[[Snapshot, Request], dict[str, int]]

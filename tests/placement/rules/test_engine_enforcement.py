@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.catalogue import constraints
+from ovirt_placement.rules.elements.placement import SnapshotPlacement
 from ovirt_placement.rules.engine_enforcement import Tier, candidates, cycle, gains, tiers
-from ovirt_placement.rules.placement import SnapshotPlacement
 from tests.builders import (
     APART,
     CLUSTER,

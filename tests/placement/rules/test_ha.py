@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.rules.elements.verdict import BalanceMove, Reason, Request
 from ovirt_placement.rules.ha import HA_RESOURCES_HERE, HA_VMS_HERE, Measure, balance_ha_vms, rank_hosts
-from ovirt_placement.rules.verdict import BalanceMove, Reason, Request
 from tests.builders import APART, CLUSTER, cluster, group, host, needed_mb, pending, snapshot, vm
 from tests.placement.rules.strategies import HOSTS, VMS, snapshots
 

@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import Pending, SchedulingPolicy, Snapshot
 from ovirt_placement.rules.affinity.groups import chained_peers
+from ovirt_placement.rules.elements.verdict import Request
 from ovirt_placement.rules.hard_affinity import rank_hosts
-from ovirt_placement.rules.verdict import Request
 from tests.builders import APART, SOFT_TOGETHER, TOGETHER, cluster, group, host, snapshot, vm
 
 HOSTS = ("h1", "h2", "h3")

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ovirt_placement.model import Host, Snapshot, Vm
-from ovirt_placement.rules.java import rounded, single, wrapped
+from ovirt_placement.rules.elements.java import rounded, single, wrapped
+from ovirt_placement.rules.elements.verdict import BalanceMove, Request
 from ovirt_placement.rules.load import (
     LoadLimits,
     balance_load,
@@ -23,7 +24,6 @@ from ovirt_placement.rules.load import (
     score_by_cpu,
     score_by_memory,
 )
-from ovirt_placement.rules.verdict import BalanceMove, Request
 from tests import builders as build
 from tests.builders import APART, CLUSTER, cluster, group, host, pending, snapshot, vm
 from tests.examples import examples

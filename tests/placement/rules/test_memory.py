@@ -15,8 +15,7 @@ from ovirt_placement.answers.status.clusters import cluster_status
 from ovirt_placement.answers.status.health import judge
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.rules.built_in.filters import MEMORY_AND_SWAP_IN_USE, MEMORY_HANDED_OUT, filter_by_memory
-from ovirt_placement.rules.failover.check import check
-from ovirt_placement.rules.memory import (
+from ovirt_placement.rules.elements.memory import (
     Believed,
     believed,
     overhead_mb,
@@ -26,7 +25,8 @@ from ovirt_placement.rules.memory import (
     with_arrived,
     with_left,
 )
-from ovirt_placement.rules.verdict import Request
+from ovirt_placement.rules.elements.verdict import Request
+from ovirt_placement.rules.failover.check import check
 from tests import builders as build
 from tests.builders import CLUSTER, cluster, host, needed_mb, pending, snapshot, vm
 

@@ -18,8 +18,8 @@ from ovirt_placement.rules.built_in.filters import (
     filter_by_pinning,
     note_flags,
 )
+from ovirt_placement.rules.elements.verdict import Request
 from ovirt_placement.rules.failover.check import check
-from ovirt_placement.rules.verdict import Request
 from tests.builders import CLUSTER, cluster, host, snapshot, vm
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_placement.rules.java import in_order, put_all, spread_hash
-from ovirt_placement.rules.ranks import Scored, order_hosts
+from ovirt_placement.rules.elements.java import in_order, put_all, spread_hash
+from ovirt_placement.rules.elements.ranks import Scored, order_hosts
 from tests.java_order import IDS, IN_JAVA
 from tests.paths import DATA
 

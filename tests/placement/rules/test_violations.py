@@ -7,7 +7,7 @@ from hypothesis import given
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.rules.affinity import host_filter, vm_filter
 from ovirt_placement.rules.affinity.constraints import Together
-from ovirt_placement.rules.verdict import Request
+from ovirt_placement.rules.elements.verdict import Request
 from ovirt_placement.rules.violations import Location, Violation, find_violations
 from tests.builders import (
     APART,

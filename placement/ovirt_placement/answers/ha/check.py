@@ -17,10 +17,10 @@ from ovirt_placement.lookups.called import WILDCARD, called
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.names import Named, be, choices, counted, host_name, named_host, named_vm, vm_name
 from ovirt_placement.model.record import Record
+from ovirt_placement.rules.elements.verdict import sentence
 from ovirt_placement.rules.failover.check import DEFAULT_BUDGET, HaCheck, Spread, by_engine, check
 from ovirt_placement.rules.failover.outcomes import Loss, Lost, Outside, Proven, Size, protected
 from ovirt_placement.rules.failover.units import Domain, tagged_domains
-from ovirt_placement.rules.verdict import sentence
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
 

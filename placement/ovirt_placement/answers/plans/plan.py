@@ -31,7 +31,7 @@ from ovirt_placement.planning.plan import (
 )
 from ovirt_placement.planning.verification import Misfit
 from ovirt_placement.rules.doubts import doubt
-from ovirt_placement.rules.verdict import Reason, sentence
+from ovirt_placement.rules.elements.verdict import Reason, sentence
 
 # -- What stands in the way of a repair, a migration or a plan: in sentences, and as data with names.
 _KIND = ObstacleKind

@@ -49,7 +49,7 @@ from ovirt_placement.engine.parsing.policies import Entry
 from ovirt_placement.engine.reading.policies import Policy, policy_of
 from ovirt_placement.engine.writing.policies import NEW, PolicyContent, PolicyRequest, PolicyUser
 from ovirt_placement.rules.catalogue import UNITS
-from ovirt_placement.rules.rule import Rule, UnitKind
+from ovirt_placement.rules.elements.rule import Rule, UnitKind
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
 

@@ -39,7 +39,7 @@ from ovirt_placement.answers.setup.units import (
 )
 from ovirt_placement.engine.parsing.policies import Entry
 from ovirt_placement.engine.writing.policies import PolicyContent, PolicyUser
-from ovirt_placement.rules.rule import UnitKind
+from ovirt_placement.rules.elements.rule import UnitKind
 
 #: The engine's balance that does nothing. A policy without any stops the load balancing of all clusters.
 _NO_BALANCE = "None"

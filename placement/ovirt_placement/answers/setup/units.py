@@ -8,8 +8,8 @@ from enum import StrEnum
 from ovirt_placement.engine.parsing.policies import PolicyUnit
 from ovirt_placement.rules.admission import units as admission
 from ovirt_placement.rules.catalogue import UNITS
+from ovirt_placement.rules.elements.rule import Rule, UnitKind
 from ovirt_placement.rules.placement_keys import units as placement_keys
-from ovirt_placement.rules.rule import Rule, UnitKind
 
 #: The engine's policy units by id.
 Units = Mapping[str, PolicyUnit]

@@ -16,7 +16,7 @@ from xml.parsers.expat import ExpatError
 
 from ovirt_placement.config_file import DEFAULT_ENGINE
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.rule import UnitKind
+from ovirt_placement.rules.elements.rule import UnitKind
 from ovirt_service import files
 from ovirt_service.errors import UserError
 

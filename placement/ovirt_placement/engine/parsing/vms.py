@@ -10,7 +10,7 @@ from ovirt_placement.engine.parsing.users import Grant, grants
 from ovirt_placement.model import Disk, Nic, Vm
 from ovirt_placement.model.statistics import VmStatistics
 from ovirt_placement.model.statuses import VM_STATUSES
-from ovirt_placement.rules.cpus import EXCLUSIVE
+from ovirt_placement.rules.elements.cpus import EXCLUSIVE
 from ovirt_service.errors import UserError
 
 #: MiB of one monitor; and of the guest's own share where its system does not multiply that.

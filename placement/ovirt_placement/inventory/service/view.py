@@ -27,7 +27,7 @@ from ovirt_placement.inventory.on_demand import (
 from ovirt_placement.inventory.service.events import Crashes, MigrationTargets
 from ovirt_placement.inventory.service.rereads import Subject, SubjectKind
 from ovirt_placement.model import AffinityGroup, AffinityLabel, Cluster, Host, MemberSearch, Snapshot, Vm
-from ovirt_placement.rules.memory import Believed, believed
+from ovirt_placement.rules.elements.memory import Believed, believed
 
 _Record = TypeVar("_Record")
 

@@ -10,7 +10,7 @@ from itertools import chain, islice
 from ovirt_placement.planning.assignment.assignment import Assignment, EmptiestFirst, allowed, best_hosts
 from ovirt_placement.planning.problem.candidate_hosts import company
 from ovirt_placement.planning.problem.problem import Goal
-from ovirt_placement.rules.constraints import Allowed, AtMost, Sum
+from ovirt_placement.rules.elements.constraints import Allowed, AtMost, Sum
 
 #: VMs that end elsewhere, with their hosts.
 Proposal = Mapping[str, str]

@@ -13,8 +13,8 @@ from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Goal, Move, Problem
 from ovirt_placement.planning.problem.score import score
-from ovirt_placement.rules.constraints import OnePlace
-from ovirt_placement.rules.placement import Arriving, Placement
+from ovirt_placement.rules.elements.constraints import OnePlace
+from ovirt_placement.rules.elements.placement import Arriving, Placement
 
 
 class Moves:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts
 from ovirt_placement.planning.problem.placement import MovedPlacement
 from ovirt_placement.planning.problem.problem import Goal, Problem
-from ovirt_placement.rules.constraints import AtMost
+from ovirt_placement.rules.elements.constraints import AtMost
 
 Numbers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]

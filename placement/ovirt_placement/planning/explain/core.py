@@ -11,7 +11,7 @@ from ovirt_placement.planning.plan import ObstacleKind
 from ovirt_placement.planning.problem.problem import Goal, Problem
 from ovirt_placement.planning.solver.cp_sat import cp_model
 from ovirt_placement.planning.solver.forms import At, Term, ask
-from ovirt_placement.rules.constraints import OfAll
+from ovirt_placement.rules.elements.constraints import OfAll
 
 #: VMs that are looked at together with those of the goal.
 _MOST_VMS = 60

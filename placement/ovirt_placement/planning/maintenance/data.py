@@ -9,9 +9,9 @@ from typing import ClassVar
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.maintenance import Return
 from ovirt_placement.planning.plan import Obstacle, Step, StepPurpose, Struct
-from ovirt_placement.rules.constraints import Allowed, Constraint
+from ovirt_placement.rules.elements.constraints import Allowed, Constraint
+from ovirt_placement.rules.elements.placement import Placement
 from ovirt_placement.rules.failover.units import Domain
-from ovirt_placement.rules.placement import Placement
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

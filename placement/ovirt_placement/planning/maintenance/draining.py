@@ -14,7 +14,7 @@ from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.maintenance.site import Reserve, Site, moved, out
 from ovirt_placement.planning.problem.placement import ReversiblePlacement
 from ovirt_placement.planning.problem.problem import Move
-from ovirt_placement.rules.placement import expected_by_engine
+from ovirt_placement.rules.elements.placement import expected_by_engine
 
 
 class Fit(Enum):

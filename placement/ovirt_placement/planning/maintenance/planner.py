@@ -30,7 +30,7 @@ from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions
 from ovirt_placement.planning.verification import apply
 from ovirt_placement.rules.doubts import held
-from ovirt_placement.rules.world import World
+from ovirt_placement.rules.elements.world import World
 
 #: The share of the time that is left for one host.
 _SHARE = 0.3

@@ -14,10 +14,10 @@ from ovirt_placement.planning.maintenance.data import MaintenanceOptions
 from ovirt_placement.planning.plan import Obstacle, ObstacleKind
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
 from ovirt_placement.planning.problem.problem import Move, Problem
+from ovirt_placement.rules.elements.placement import LEAVABLE, moved_by_engine, why_immovable
+from ovirt_placement.rules.elements.verdict import Reason, ReasonKind
+from ovirt_placement.rules.elements.world import World
 from ovirt_placement.rules.failover.units import Domain
-from ovirt_placement.rules.placement import LEAVABLE, moved_by_engine, why_immovable
-from ovirt_placement.rules.verdict import Reason, ReasonKind
-from ovirt_placement.rules.world import World
 
 
 class Reserve:

@@ -22,8 +22,8 @@ from ovirt_placement.planning.problem.problem import Move
 from ovirt_placement.planning.reservation import harm
 from ovirt_placement.planning.undoing import Moved, Undoing, plan_back
 from ovirt_placement.planning.verification import Certified, apply, certify, refusal
+from ovirt_placement.rules.elements.world import World
 from ovirt_placement.rules.violations import find_violations
-from ovirt_placement.rules.world import World
 
 
 class Verified(NamedTuple):

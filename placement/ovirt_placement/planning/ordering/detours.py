@@ -16,7 +16,7 @@ from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move
 from ovirt_placement.planning.problem.score import score
-from ovirt_placement.rules.assignment import Budget
+from ovirt_placement.rules.elements.assignment import Budget
 
 
 def direct_moves(

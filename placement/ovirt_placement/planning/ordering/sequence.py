@@ -12,7 +12,7 @@ from ovirt_placement.planning.ordering.detours import around, direct_moves, find
 from ovirt_placement.planning.problem.placement import ProblemPlacement, are_legal, placement_after
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.problem.score import score
-from ovirt_placement.rules.assignment import Budget
+from ovirt_placement.rules.elements.assignment import Budget
 
 
 def tied(problem: Problem, where: Mapping[str, str]) -> list[tuple[str, ...]]:

@@ -13,13 +13,13 @@ from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.planning.legality import ProblemTargets, filters_of
 from ovirt_placement.planning.problem.problem import HARD, Goal, Problem
 from ovirt_placement.rules import catalogue
-from ovirt_placement.rules.constraints import Allowed, AtLeast, AtMost, Constraint, Even, Same, Sum
-from ovirt_placement.rules.cpus import cores_of
 from ovirt_placement.rules.doubts import doubt
+from ovirt_placement.rules.elements.constraints import Allowed, AtLeast, AtMost, Constraint, Even, Same, Sum
+from ovirt_placement.rules.elements.cpus import cores_of
+from ovirt_placement.rules.elements.memory import required_mb
+from ovirt_placement.rules.elements.placement import SnapshotPlacement, why_immovable
+from ovirt_placement.rules.elements.rule import Rule
 from ovirt_placement.rules.failover.units import Domain
-from ovirt_placement.rules.memory import required_mb
-from ovirt_placement.rules.placement import SnapshotPlacement, why_immovable
-from ovirt_placement.rules.rule import Rule
 
 
 class Repair(StrEnum):

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
 from ovirt_placement.planning.problem.problem import Goal, Problem
-from ovirt_placement.rules.constraints import AtMost
+from ovirt_placement.rules.elements.constraints import AtMost
 
 
 class CandidateHosts:

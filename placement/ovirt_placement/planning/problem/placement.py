@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from ovirt_placement.planning.problem.counts import Count, Crowd, InSum
 from ovirt_placement.planning.problem.problem import Goal, Move, Problem
-from ovirt_placement.rules.constraints import OnePlace
-from ovirt_placement.rules.placement import Indexed
+from ovirt_placement.rules.elements.constraints import OnePlace
+from ovirt_placement.rules.elements.placement import Indexed
 
 
 class MovedPlacement:

@@ -11,7 +11,7 @@ from ovirt_placement.planning.problem.counts import Count, count
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Goal, Problem
 from ovirt_placement.planning.problem.score import Score, Value
-from ovirt_placement.rules.constraints import AtLeast, Even, Sum
+from ovirt_placement.rules.elements.constraints import AtLeast, Even, Sum
 
 #: Shares are added as floats: with less than this missing, nothing is.
 _ROUNDING = 1e-6

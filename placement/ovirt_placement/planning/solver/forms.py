@@ -6,7 +6,16 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ovirt_placement.planning.solver.cp_sat import cp_model
-from ovirt_placement.rules.constraints import Allowed, AtLeast, AtMost, Even, Form, OfAll, OnePlace, Sum
+from ovirt_placement.rules.elements.constraints import (
+    Allowed,
+    AtLeast,
+    AtMost,
+    Even,
+    Form,
+    OfAll,
+    OnePlace,
+    Sum,
+)
 
 #: A term of a sum: a variable, something made of variables, or a number.
 Term = cp_model.LinearExpr | int

@@ -18,7 +18,7 @@ from ovirt_placement.planning.problem.placement import (
 from ovirt_placement.planning.problem.problem import Goal, Move, Problem
 from ovirt_placement.planning.problem.score import Value, score, value, value_of
 from ovirt_placement.planning.solver.bound import fixed
-from ovirt_placement.rules.constraints import AtMost
+from ovirt_placement.rules.elements.constraints import AtMost
 
 
 class Walk(ReversiblePlacement):

@@ -14,15 +14,21 @@ from msgspec.structs import replace
 
 from ovirt_placement.lookups.index import once_per_snapshot
 from ovirt_placement.model import Snapshot, Vm
-from ovirt_placement.rules.assignment import Block, Budget, BudgetSpentError, Resources
-from ovirt_placement.rules.cpus import cores_of
+from ovirt_placement.rules.elements.assignment import Block, Budget, BudgetSpentError, Resources
+from ovirt_placement.rules.elements.cpus import cores_of
+from ovirt_placement.rules.elements.memory import (
+    huge_page_kib,
+    physical_mb,
+    physical_room,
+    required_mb,
+    used_mb,
+)
 from ovirt_placement.rules.failover.blocks import NONE, bond_of, rivalries_of
 from ovirt_placement.rules.failover.failures import judge_and_keep
 from ovirt_placement.rules.failover.outcomes import ExaminationTask, Loss, Outcome, Proven, Survival, examine
 from ovirt_placement.rules.failover.restart_check import RestartCheck
 from ovirt_placement.rules.failover.starts import Starts
 from ovirt_placement.rules.failover.units import Domain, FailureUnit, single_hosts, whole_domains
-from ovirt_placement.rules.memory import huge_page_kib, physical_mb, physical_room, required_mb, used_mb
 
 #: Steps for what is known of a cluster as it is: some two seconds in the worst case.
 _KNOWN_STEPS = 80_000

@@ -13,7 +13,7 @@ from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.groups import UnifiedGroup, members
 from ovirt_placement.rules.affinity.host_groups import configured, legacy_groups, listed_hosts
-from ovirt_placement.rules.assignment import Block, Resources
+from ovirt_placement.rules.elements.assignment import Block, Resources
 
 
 class Binding(Record, frozen=True):

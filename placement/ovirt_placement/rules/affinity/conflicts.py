@@ -14,7 +14,7 @@ from itertools import combinations_with_replacement
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.groups import UnifiedGroup, hosts, members, numbers_by_vm, unify
-from ovirt_placement.rules.assignment import can_all_differ
+from ovirt_placement.rules.elements.assignment import can_all_differ
 
 
 class ConflictType(StrEnum):

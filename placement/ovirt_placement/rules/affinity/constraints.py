@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.affinity.groups import as_the_engine_unifies, members, unify
-from ovirt_placement.rules.constraints import AtMost, Constraint, Same
-from ovirt_placement.rules.placement import Placement
+from ovirt_placement.rules.elements.constraints import AtMost, Constraint, Same
+from ovirt_placement.rules.elements.placement import Placement
 
 
 class Together(Constraint, frozen=True, kw_only=True):

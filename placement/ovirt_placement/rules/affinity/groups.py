@@ -11,9 +11,9 @@ from typing import Protocol, TypeVar
 from ovirt_placement.lookups.index import once_for_members
 from ovirt_placement.model import AffinityGroup, Cluster, Snapshot, Vm
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.java import KeyOrder
-from ovirt_placement.rules.placement import destinations
-from ovirt_placement.rules.verdict import ReasonKind
+from ovirt_placement.rules.elements.java import KeyOrder
+from ovirt_placement.rules.elements.placement import destinations
+from ovirt_placement.rules.elements.verdict import ReasonKind
 
 _cluster_of = attrgetter("cluster")
 

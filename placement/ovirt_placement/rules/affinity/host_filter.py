@@ -15,8 +15,8 @@ from ovirt_placement.rules.affinity.host_groups import (
     on_and_off_hosts,
     refusals,
 )
-from ovirt_placement.rules.rule import Dependence, Rule, UnitKind
-from ovirt_placement.rules.verdict import Reason, ReasonKind, Request, Verdict
+from ovirt_placement.rules.elements.rule import Dependence, Rule, UnitKind
+from ovirt_placement.rules.elements.verdict import Reason, ReasonKind, Request, Verdict
 
 HOST_NOT_LISTED = ReasonKind("host_not_listed", "VM {vm} may only run on the hosts of {group}", veto=True)
 HOST_FORBIDDEN = ReasonKind("host_forbidden", "VM {vm} must not run on the hosts of {group}", veto=True)

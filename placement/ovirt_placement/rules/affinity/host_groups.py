@@ -9,9 +9,9 @@ from typing import ClassVar
 from ovirt_placement.lookups.index import once_for_members
 from ovirt_placement.model import AffinityGroup, AffinityLabel, AffinityRule, Cluster, Snapshot
 from ovirt_placement.rules.affinity.groups import hosts, members
-from ovirt_placement.rules.constraints import Allowed, Constraint
-from ovirt_placement.rules.placement import Placement
-from ovirt_placement.rules.verdict import Reason
+from ovirt_placement.rules.elements.constraints import Allowed, Constraint
+from ovirt_placement.rules.elements.placement import Placement
+from ovirt_placement.rules.elements.verdict import Reason
 
 #: The first compatibility version whose clusters ignore the implicit flag of labels.
 _LABELS_ACT_NO_MORE = (4, 4)

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.rules.affinity.groups import GROUP_VIOLATED_HERE, asked_by_groups, groups_of, worst_first
 from ovirt_placement.rules.affinity.host_groups import OnHosts, listed_hosts, on_and_off_hosts
-from ovirt_placement.rules.ranks import competition_ranks, ranked
-from ovirt_placement.rules.rule import Rule, UnitKind
-from ovirt_placement.rules.verdict import Reason, Request, Weight
+from ovirt_placement.rules.elements.ranks import competition_ranks, ranked
+from ovirt_placement.rules.elements.rule import Rule, UnitKind
+from ovirt_placement.rules.elements.verdict import Reason, Request, Weight
 
 
 def rank_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:

@@ -16,9 +16,9 @@ from ovirt_placement.model import AffinityGroup, Cluster, Snapshot
 from ovirt_placement.rules.affinity import host_weight, vm_weight
 from ovirt_placement.rules.affinity.constraints import Apart, Together, apart, hard_together
 from ovirt_placement.rules.affinity.groups import asked_by_groups, groups_of, hard_positive_group_of, members
-from ovirt_placement.rules.placement import destinations, occupied, target_unknown
-from ovirt_placement.rules.rule import Dependence, Rule, Scope, UnitKind
-from ovirt_placement.rules.verdict import Reason, ReasonKind, Request, Verdict
+from ovirt_placement.rules.elements.placement import destinations, occupied, target_unknown
+from ovirt_placement.rules.elements.rule import Dependence, Rule, Scope, UnitKind
+from ovirt_placement.rules.elements.verdict import Reason, ReasonKind, Request, Verdict
 
 GROUP_MOVES_ALONG = ReasonKind(
     "group_moves_along",

@@ -20,10 +20,10 @@ from ovirt_placement.rules.affinity.groups import (
     groups_of,
     members,
 )
-from ovirt_placement.rules.placement import destinations
-from ovirt_placement.rules.ranks import ranked
-from ovirt_placement.rules.rule import Rule, UnitKind
-from ovirt_placement.rules.verdict import Reason, ReasonKind, Request, Weight
+from ovirt_placement.rules.elements.placement import destinations
+from ovirt_placement.rules.elements.ranks import ranked
+from ovirt_placement.rules.elements.rule import Rule, UnitKind
+from ovirt_placement.rules.elements.verdict import Reason, ReasonKind, Request, Weight
 
 POSITIVE_PEERS_HERE = ReasonKind("positive_peers_here", "VMs to run with that are here: {number:g}")
 FIXED_PEERS_HERE = ReasonKind("fixed_peers_here", "of these cannot be moved: {number:g}")

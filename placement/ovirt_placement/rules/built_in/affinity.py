@@ -21,10 +21,10 @@ from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.rules.affinity.groups import worst_first
 from ovirt_placement.rules.affinity.host_groups import hard_host_groups_of, legacy_groups, refusals
 from ovirt_placement.rules.built_in.weights import summed
-from ovirt_placement.rules.placement import destinations
-from ovirt_placement.rules.ranks import competition_ranks
-from ovirt_placement.rules.rule import Dependence, Rule, Scope, UnitKind
-from ovirt_placement.rules.verdict import Reason, ReasonKind, Request, Verdict
+from ovirt_placement.rules.elements.placement import destinations
+from ovirt_placement.rules.elements.ranks import competition_ranks
+from ovirt_placement.rules.elements.rule import Dependence, Rule, Scope, UnitKind
+from ovirt_placement.rules.elements.verdict import Reason, ReasonKind, Request, Verdict
 
 
 def peers_by_host(snapshot: Snapshot, group: AffinityGroup, vms: Sequence[str]) -> dict[str, list[str]]:

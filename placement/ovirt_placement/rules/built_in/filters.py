@@ -27,7 +27,7 @@ from collections.abc import Hashable, Iterator, Sequence
 
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.snapshot import HOST_STATISTICS
-from ovirt_placement.rules.cpus import (
+from ovirt_placement.rules.elements.cpus import (
     RESIZED,
     any_exclusive,
     cores_of,
@@ -36,10 +36,10 @@ from ovirt_placement.rules.cpus import (
     running_vms,
     shared_load,
 )
-from ovirt_placement.rules.memory import lack
-from ovirt_placement.rules.placement import occupied, vms_coming_to
-from ovirt_placement.rules.rule import Dependence, Rule, Scope, UnitKind
-from ovirt_placement.rules.verdict import (
+from ovirt_placement.rules.elements.memory import lack
+from ovirt_placement.rules.elements.placement import occupied, vms_coming_to
+from ovirt_placement.rules.elements.rule import Dependence, Rule, Scope, UnitKind
+from ovirt_placement.rules.elements.verdict import (
     NOT_KNOWN_YET,
     Reason,
     ReasonKind,

@@ -15,8 +15,8 @@ from math import ceil
 
 from ovirt_placement.lookups.index import once_whatever_is_pending
 from ovirt_placement.model import Snapshot, Vm
-from ovirt_placement.rules.java import KeyOrder, rounded, single
-from ovirt_placement.rules.verdict import Request, whole_number
+from ovirt_placement.rules.elements.java import KeyOrder, rounded, single
+from ovirt_placement.rules.elements.verdict import Request, whole_number
 
 
 def summed(weights: Iterable[Mapping[str, int]]) -> dict[str, int]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from math import floor
 
 from ovirt_placement.model import Cluster, Host, Snapshot, Vm
-from ovirt_placement.rules.assignment import (
+from ovirt_placement.rules.elements.assignment import (
     Block,
     Budget,
     BudgetSpentError,
@@ -17,7 +17,7 @@ from ovirt_placement.rules.assignment import (
     proves_impossible,
     search,
 )
-from ovirt_placement.rules.cpus import cores_of
+from ovirt_placement.rules.elements.cpus import cores_of
 from ovirt_placement.rules.failover.blocks import Combining, blocks_of
 from ovirt_placement.rules.failover.outcomes import Loss, Outcome, Survival, Unknown, protected
 

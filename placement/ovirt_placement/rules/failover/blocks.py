@@ -9,8 +9,8 @@ from ovirt_placement.lookups.index import once_whatever_is_pending
 from ovirt_placement.model import AffinityGroup, Snapshot, Vm
 from ovirt_placement.rules.affinity.blocks import bindings_of, block_of, gather
 from ovirt_placement.rules.affinity.groups import connected, hard_positive_group_of, members
-from ovirt_placement.rules.assignment import NOTHING, Block, Hosts, Resources, first_fit
-from ovirt_placement.rules.placement import destinations, occupied
+from ovirt_placement.rules.elements.assignment import NOTHING, Block, Hosts, Resources, first_fit
+from ovirt_placement.rules.elements.placement import destinations, occupied
 
 #: What one VM needs on another host.
 Need = Callable[[Vm], Resources]

@@ -14,6 +14,7 @@ from msgspec.structs import asdict, replace
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.doubts import doubt
+from ovirt_placement.rules.elements.placement import LEAVABLE
 from ovirt_placement.rules.failover.arithmetic import Arithmetic
 from ovirt_placement.rules.failover.failures import judge_failures
 from ovirt_placement.rules.failover.outcomes import (
@@ -32,7 +33,6 @@ from ovirt_placement.rules.failover.outcomes import (
 )
 from ovirt_placement.rules.failover.starts import Starts
 from ovirt_placement.rules.failover.units import Domain, FailureUnit, single_hosts, whole_domains
-from ovirt_placement.rules.placement import LEAVABLE
 
 #: Steps for a whole check by one measure: a set of failing hosts costs one, and one for each VM to place.
 DEFAULT_BUDGET = 4_000_000

@@ -18,7 +18,8 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.affinity.blocks import bindings_of, block_of
-from ovirt_placement.rules.assignment import NOTHING
+from ovirt_placement.rules.elements.assignment import NOTHING
+from ovirt_placement.rules.elements.memory import required_mb
 from ovirt_placement.rules.failover.outcomes import (
     ExaminationTask,
     Examiner,
@@ -42,7 +43,6 @@ from ovirt_placement.rules.failover.units import (
     sets_without,
     single_hosts,
 )
-from ovirt_placement.rules.memory import required_mb
 
 #: Sizes of VMs that are counted in, the largest ones; and sets of hosts that VMs are restricted to.
 _MOST_SIZES = 6

@@ -7,8 +7,8 @@ from typing import Final, Protocol
 
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.assignment import Budget, BudgetSpentError
-from ovirt_placement.rules.placement import LEAVABLE
+from ovirt_placement.rules.elements.assignment import Budget, BudgetSpentError
+from ovirt_placement.rules.elements.placement import LEAVABLE
 
 
 class Survival(Record, frozen=True):

@@ -12,12 +12,12 @@ from ovirt_placement.lookups.index import share
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.groups import connected, hard_positive_group_of
-from ovirt_placement.rules.assignment import Budget
+from ovirt_placement.rules.elements.assignment import Budget
+from ovirt_placement.rules.elements.rule import Rule, Scope
+from ovirt_placement.rules.elements.verdict import Request
+from ovirt_placement.rules.elements.world import World
 from ovirt_placement.rules.failover.blocks import bond_of
 from ovirt_placement.rules.listed import restart_filters
-from ovirt_placement.rules.rule import Rule, Scope
-from ovirt_placement.rules.verdict import Request
-from ovirt_placement.rules.world import World
 
 #: VMs that have started, each with its host, in order.
 Starts = tuple[tuple[str, str], ...]

@@ -11,7 +11,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from ovirt_placement.model import Snapshot, Vm
-from ovirt_placement.rules.assignment import Block, Budget, BudgetSpentError, Hosts, Resources, even_fit
+from ovirt_placement.rules.elements.assignment import (
+    Block,
+    Budget,
+    BudgetSpentError,
+    Hosts,
+    Resources,
+    even_fit,
+)
+from ovirt_placement.rules.elements.memory import huge_page_kib, overhead_mb, required_mb
+from ovirt_placement.rules.elements.world import World, given_back
 from ovirt_placement.rules.failover.arithmetic import SEARCH_BUDGET, Fitting
 from ovirt_placement.rules.failover.blocks import Combining, blocks_of
 from ovirt_placement.rules.failover.outcomes import (
@@ -25,8 +34,6 @@ from ovirt_placement.rules.failover.outcomes import (
 )
 from ovirt_placement.rules.failover.restart_check import Ready, RestartCheck, Tried, try_all
 from ovirt_placement.rules.failover.restart_order import restart_order
-from ovirt_placement.rules.memory import huge_page_kib, overhead_mb, required_mb
-from ovirt_placement.rules.world import World, given_back
 
 _NOTHING_TAKEN: Mapping[str, Block] = MappingProxyType({})
 

@@ -7,7 +7,8 @@ from math import lcm
 
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.rules.built_in.filters import HOST_NOT_UP, MEMORY_HANDED_OUT
-from ovirt_placement.rules.placement import occupied
+from ovirt_placement.rules.elements.placement import occupied
+from ovirt_placement.rules.elements.verdict import Reason, ReasonKind, Request, Verdict, Weight
 from ovirt_placement.rules.placement_keys.capacity import Shortage
 from ovirt_placement.rules.placement_keys.hierarchy import CompiledKeys, compile_keys, keys_of
 from ovirt_placement.rules.placement_keys.host_table import host_table, host_table_without
@@ -20,7 +21,6 @@ from ovirt_placement.rules.placement_keys.judgement import (
 )
 from ovirt_placement.rules.placement_keys.presence import host_places
 from ovirt_placement.rules.placement_keys.settings import DEFAULTS, KeySettings
-from ovirt_placement.rules.verdict import Reason, ReasonKind, Request, Verdict, Weight
 
 MEMORY_IN_USE = ReasonKind(
     "memory_in_use", "only {number:g} MiB of its memory are physically free", veto=True

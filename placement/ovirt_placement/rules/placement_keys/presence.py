@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from ovirt_placement.lookups.index import Earlier, continued, once_per_part, once_whatever_is_pending
 from ovirt_placement.model import FrozenKeys, Snapshot, Vm
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.placement import destinations, occupied
+from ovirt_placement.rules.elements.placement import destinations, occupied
 from ovirt_placement.rules.placement_keys.hierarchy import compile_keys, keys_of
 from ovirt_placement.rules.placement_keys.host_keys import FrozenSet
 

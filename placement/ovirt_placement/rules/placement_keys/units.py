@@ -13,13 +13,13 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.model.snapshot import HOST_STATISTICS, STORED, VM_DETAILS
 from ovirt_placement.rules.affinity.groups import parting_hosts
 from ovirt_placement.rules.affinity.host_groups import OnHosts
-from ovirt_placement.rules.placement import why_immovable
+from ovirt_placement.rules.elements.placement import why_immovable
+from ovirt_placement.rules.elements.rule import Dependence, Rule, Scope, UnitKind
+from ovirt_placement.rules.elements.verdict import NOT_KNOWN_YET, Reason, Request, Verdict, Weight, unread
 from ovirt_placement.rules.placement_keys import placing
 from ovirt_placement.rules.placement_keys.keys import is_special
 from ovirt_placement.rules.placement_keys.placing import filter_hosts
 from ovirt_placement.rules.placement_keys.settings import read_settings, settings_of
-from ovirt_placement.rules.rule import Dependence, Rule, Scope, UnitKind
-from ovirt_placement.rules.verdict import NOT_KNOWN_YET, Reason, Request, Verdict, Weight, unread
 
 
 class OnAcceptedHosts(OnHosts, frozen=True, kw_only=True):

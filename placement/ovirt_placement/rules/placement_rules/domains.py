@@ -9,8 +9,9 @@ from typing import Any, ClassVar, NamedTuple
 from ovirt_placement.model import AffinityGroup, Host, Snapshot
 from ovirt_placement.model.names import counted
 from ovirt_placement.rules.affinity.host_groups import configured, hard_host_groups_of, listed_hosts
-from ovirt_placement.rules.constraints import AtLeast, Even, OnePlace
-from ovirt_placement.rules.placement import Placement
+from ovirt_placement.rules.elements.constraints import AtLeast, Even, OnePlace
+from ovirt_placement.rules.elements.placement import Placement
+from ovirt_placement.rules.elements.verdict import ReasonKind
 from ovirt_placement.rules.placement_rules.kind import (
     NOBODY,
     Against,
@@ -20,7 +21,6 @@ from ovirt_placement.rules.placement_rules.kind import (
     common,
 )
 from ovirt_placement.rules.placement_rules.members import Resolved
-from ovirt_placement.rules.verdict import ReasonKind
 
 HOST_IN_NO_DOMAIN = ReasonKind("host_in_no_domain", "this host is in no failure domain of {group}", veto=True)
 #: The hard host rules of a VM, and the hosts that it is pinned to.

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar, Final
 
 from ovirt_placement.model import Snapshot, Vm
-from ovirt_placement.rules.constraints import Allowed, Sum
-from ovirt_placement.rules.placement import Placement, holding
+from ovirt_placement.rules.elements.constraints import Allowed, Sum
+from ovirt_placement.rules.elements.placement import Placement, holding
+from ovirt_placement.rules.elements.verdict import ReasonKind
 from ovirt_placement.rules.placement_rules.kind import (
     NOBODY,
     Against,
@@ -17,7 +18,6 @@ from ovirt_placement.rules.placement_rules.kind import (
     common,
 )
 from ovirt_placement.rules.placement_rules.members import Resolved
-from ovirt_placement.rules.verdict import ReasonKind
 
 HOSTS_ARE_FULL = ReasonKind(
     "hosts_are_full",

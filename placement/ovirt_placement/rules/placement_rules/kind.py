@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.constraints import Constraint
-from ovirt_placement.rules.placement import Arriving, Placement, any_between_hosts
+from ovirt_placement.rules.elements.constraints import Constraint
+from ovirt_placement.rules.elements.placement import Arriving, Placement, any_between_hosts
+from ovirt_placement.rules.elements.verdict import ReasonKind
 from ovirt_placement.rules.placement_rules.members import Resolved
-from ovirt_placement.rules.verdict import ReasonKind
 
 NOBODY: frozenset[str] = frozenset()
 

@@ -15,8 +15,9 @@ from typing import ClassVar
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import counted
-from ovirt_placement.rules.constraints import AtMost
-from ovirt_placement.rules.placement import Placement
+from ovirt_placement.rules.elements.constraints import AtMost
+from ovirt_placement.rules.elements.placement import Placement
+from ovirt_placement.rules.elements.verdict import ReasonKind
 from ovirt_placement.rules.placement_rules.kind import (
     NOBODY,
     Against,
@@ -26,7 +27,6 @@ from ovirt_placement.rules.placement_rules.kind import (
     common,
 )
 from ovirt_placement.rules.placement_rules.members import Resolved
-from ovirt_placement.rules.verdict import ReasonKind
 
 #: By place and set, the VMs that are there.
 _There = Mapping[str, Mapping[str, list[str]]]

@@ -13,7 +13,7 @@ from ovirt_placement.model import Host, PlacementRule, Snapshot, Vm
 from ovirt_placement.model.placement_rules import GROUP, LABEL, SEARCH, TAG, MemberSearch, SearchOf
 from ovirt_placement.model.record import Record
 from ovirt_placement.model.snapshot import HOST_TAGS, VM_DETAILS, Part
-from ovirt_placement.rules.verdict import unread
+from ovirt_placement.rules.elements.verdict import unread
 
 _SEVERAL = (TAG, GROUP, LABEL, SEARCH)
 

@@ -8,14 +8,14 @@ from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.snapshot import STORED
 from ovirt_placement.rules.affinity.groups import GROUP_VIOLATED_HERE, fixed_point, hard_positive_group_of
 from ovirt_placement.rules.affinity.vm_filter import moves_with_its_peers
-from ovirt_placement.rules.placement import Arriving, SnapshotPlacement, destinations
+from ovirt_placement.rules.elements.placement import Arriving, SnapshotPlacement, destinations
+from ovirt_placement.rules.elements.ranks import ranked
+from ovirt_placement.rules.elements.rule import Dependence, Rule, Scope, UnitKind
+from ovirt_placement.rules.elements.verdict import NOT_KNOWN_YET, Reason, Request, Verdict, Weight, unread
 from ovirt_placement.rules.placement_rules.host_sets import ExclusiveHosts
 from ovirt_placement.rules.placement_rules.in_force import constraints_in, constraints_of, not_known_yet
 from ovirt_placement.rules.placement_rules.kind import Against, Judge, PlacementConstraint
 from ovirt_placement.rules.placement_rules.limits import Limited
-from ovirt_placement.rules.ranks import ranked
-from ovirt_placement.rules.rule import Dependence, Rule, Scope, UnitKind
-from ovirt_placement.rules.verdict import NOT_KNOWN_YET, Reason, Request, Verdict, Weight, unread
 
 
 def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:

@@ -10,7 +10,7 @@ import pytest
 from ovirt_placement.engine.reading.events import EngineEvent
 from ovirt_placement.inventory.service.events import Crashes
 from ovirt_placement.rules.admission.units import filter_hosts
-from ovirt_placement.rules.verdict import Request
+from ovirt_placement.rules.elements.verdict import Request
 from ovirt_simulator.core.commands.vms import VmEdit
 from tests.builders import cluster, host, snapshot, vm
 from tests.placement.inventory.events import event

@@ -20,8 +20,8 @@ from ovirt_placement.rules.admission.units import (
     filter_hosts,
     rank_hosts,
 )
-from ovirt_placement.rules.memory import physical_mb
-from ovirt_placement.rules.verdict import Reason, Request, Verdict
+from ovirt_placement.rules.elements.memory import physical_mb
+from ovirt_placement.rules.elements.verdict import Reason, Request, Verdict
 from ovirt_placement.unit_parameters import PARAMETERS
 from tests.builders import APART, CLUSTER, TOGETHER, cluster, group, host, needed_mb, snapshot, vm
 from tests.examples import examples

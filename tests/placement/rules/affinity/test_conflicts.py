@@ -14,7 +14,7 @@ from ovirt_placement.rules.affinity.blocks import bindings_of, block_of, gather
 from ovirt_placement.rules.affinity.conflicts import Conflict, ConflictType, find_conflicts
 from ovirt_placement.rules.affinity.feasibility import Feasibility, judge_groups
 from ovirt_placement.rules.affinity.groups import hard_positive_group_of
-from ovirt_placement.rules.assignment import NOTHING, Block
+from ovirt_placement.rules.elements.assignment import NOTHING, Block
 from tests.builders import (
     APART,
     CLUSTER,

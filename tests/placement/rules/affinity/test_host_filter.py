@@ -16,7 +16,7 @@ from ovirt_placement.rules.affinity.host_filter import (
     filter_hosts,
 )
 from ovirt_placement.rules.affinity.host_weight import rank_hosts
-from ovirt_placement.rules.verdict import Reason, Request, Verdict
+from ovirt_placement.rules.elements.verdict import Reason, Request, Verdict
 from tests.builders import (
     APART,
     SOFT_TOGETHER,

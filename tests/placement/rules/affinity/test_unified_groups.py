@@ -23,7 +23,7 @@ from ovirt_placement.rules.affinity.groups import (
     unify,
 )
 from ovirt_placement.rules.affinity.vm_filter import UNIT_MISSING, missing_units
-from ovirt_placement.rules.verdict import Reason
+from ovirt_placement.rules.elements.verdict import Reason
 from tests.builders import (
     APART,
     CLUSTER,

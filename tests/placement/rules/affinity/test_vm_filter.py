@@ -15,7 +15,7 @@ from ovirt_placement.rules.affinity.vm_filter import (
     REQUEST_MUST_PART,
     filter_hosts,
 )
-from ovirt_placement.rules.verdict import Reason, Request, Verdict
+from ovirt_placement.rules.elements.verdict import Reason, Request, Verdict
 from tests.builders import (
     APART,
     TOGETHER,

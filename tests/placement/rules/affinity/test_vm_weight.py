@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ovirt_placement.model import AffinityGroup, SchedulingPolicy, Snapshot
 from ovirt_placement.rules.affinity.groups import GROUP_VIOLATED_BY_VM, GROUP_VIOLATED_HERE
 from ovirt_placement.rules.affinity.vm_weight import POSITIVE_PEERS_HERE, rank_hosts
-from ovirt_placement.rules.verdict import Reason, Request
+from ovirt_placement.rules.elements.verdict import Reason, Request
 from tests.builders import APART, SOFT_APART, SOFT_TOGETHER, group, host, snapshot, vm
 from tests.placement.rules.strategies import HOSTS, VMS, snapshots
 

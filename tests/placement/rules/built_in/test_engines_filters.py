@@ -26,9 +26,9 @@ from ovirt_placement.rules.built_in.filters import (
     filter_by_status,
 )
 from ovirt_placement.rules.catalogue import filters_in_force
-from ovirt_placement.rules.cpus import cores_of
+from ovirt_placement.rules.elements.cpus import cores_of
+from ovirt_placement.rules.elements.verdict import Reason, Request
 from ovirt_placement.rules.failover.check import check
-from ovirt_placement.rules.verdict import Reason, Request
 from tests import builders as build
 from tests.builders import cluster, host, pending, snapshot, vm
 from tests.paths import VECTORS

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.rules.built_in.affinity import score_by_host_groups, score_by_vm_groups
 from ovirt_placement.rules.built_in.weights import score_by_ha_vms, score_by_preference
-from ovirt_placement.rules.verdict import Request
+from ovirt_placement.rules.elements.verdict import Request
 from tests.placement.rules import strategies
 
 SNAPSHOTS = strategies.snapshots()

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.assignment import Budget
+from ovirt_placement.rules.elements.assignment import Budget
 from ovirt_placement.rules.failover.arithmetic import SEARCH_BUDGET, Arithmetic
 from ovirt_placement.rules.failover.check import by_engine
 from ovirt_placement.rules.failover.outcomes import Loss, Proven, Survival

@@ -9,11 +9,11 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import PlacementKey, SchedulingPolicy, Snapshot
 from ovirt_placement.rules import listed
+from ovirt_placement.rules.elements.rule import Rule, UnitKind
+from ovirt_placement.rules.elements.verdict import Request, Verdict
 from ovirt_placement.rules.failover import starts
 from ovirt_placement.rules.failover.check import HaCheck, by_engine, check
 from ovirt_placement.rules.failover.outcomes import Outside, Proven, Survival, Unknown
-from ovirt_placement.rules.rule import Rule, UnitKind
-from ovirt_placement.rules.verdict import Request, Verdict
 from tests import builders as build
 from tests.builders import APART, CLUSTER, TOGETHER, cluster, group, host, pending, snapshot, vm
 

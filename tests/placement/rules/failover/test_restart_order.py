@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ovirt_placement.model import PlacementRule, RuleDomain, Snapshot
-from ovirt_placement.rules.assignment import Budget
+from ovirt_placement.rules.elements.assignment import Budget
 from ovirt_placement.rules.failover.check import check
 from ovirt_placement.rules.failover.outcomes import Loss, Survival
 from ovirt_placement.rules.failover.restart_order import RestartOrder

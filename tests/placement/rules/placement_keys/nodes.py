@@ -25,12 +25,12 @@ from ovirt_placement.model import (
     VnicProfile,
 )
 from ovirt_placement.model.placement_keys import STICKY
+from ovirt_placement.rules.elements.verdict import Request
 from ovirt_placement.rules.placement_keys.host_keys import NodeKeys
 from ovirt_placement.rules.placement_keys.host_table import keys_of_host
 from ovirt_placement.rules.placement_keys.judgement import KeyDecision
 from ovirt_placement.rules.placement_keys.placing import decide_vm, filter_hosts, rank_hosts
 from ovirt_placement.rules.placement_keys.settings import DEFAULTS, KeySettings
-from ovirt_placement.rules.verdict import Request
 from tests import builders as build
 from tests.builders import host
 

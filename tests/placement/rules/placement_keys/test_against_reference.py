@@ -15,13 +15,13 @@ from hypothesis import settings as limit
 from hypothesis import strategies as st
 
 from ovirt_placement.model import Host, Snapshot, Vm
+from ovirt_placement.rules.elements.verdict import Request
 from ovirt_placement.rules.placement_keys.host_keys import copies_after_start, sticky_keys
 from ovirt_placement.rules.placement_keys.judgement import KeyDecision
 from ovirt_placement.rules.placement_keys.placing import compiled_keys, decide_vm, filter_hosts, rank_hosts
 from ovirt_placement.rules.placement_keys.presence import present_set
 from ovirt_placement.rules.placement_keys.score import Score
 from ovirt_placement.rules.placement_keys.settings import KeySettings
-from ovirt_placement.rules.verdict import Request
 from tests.examples import examples
 from tests.placement.rules.placement_keys import reference, reference_keys
 from tests.placement.rules.placement_keys.reference_worlds import HOSTS, NEW, settings, worlds

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.lookups.index import prepare
 from ovirt_placement.model import FrozenKeys, Nic, PlacementKey, Snapshot, VnicProfile
+from ovirt_placement.rules.elements.verdict import Request
 from ovirt_placement.rules.placement_keys.capacity import contention_of_hosts
 from ovirt_placement.rules.placement_keys.host_keys import Values
 from ovirt_placement.rules.placement_keys.host_table import (
@@ -25,7 +26,6 @@ from ovirt_placement.rules.placement_keys.host_table import (
 from ovirt_placement.rules.placement_keys.mistakes import find_mistakes
 from ovirt_placement.rules.placement_keys.placing import filter_hosts, rank_hosts
 from ovirt_placement.rules.placement_keys.settings import DEFAULTS, KeySettings
-from ovirt_placement.rules.verdict import Request
 from tests.builders import cluster, host, pending, vm
 from tests.examples import examples
 from tests.placement.rules.placement_keys.nodes import key, keyed, keys_there, node, node_key

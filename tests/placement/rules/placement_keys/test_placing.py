@@ -8,6 +8,7 @@ import pytest
 
 from ovirt_placement.model import DataCenter
 from ovirt_placement.rules.built_in.filters import HOST_NOT_UP, MEMORY_HANDED_OUT
+from ovirt_placement.rules.elements.verdict import Reason, ReasonKind
 from ovirt_placement.rules.placement_keys.placing import (
     KEYS_REFUSE,
     KEYS_ROUND,
@@ -16,7 +17,6 @@ from ovirt_placement.rules.placement_keys.placing import (
     rank_hosts,
 )
 from ovirt_placement.rules.placement_keys.settings import KeySettings
-from ovirt_placement.rules.verdict import Reason, ReasonKind
 from tests.builders import cluster, host, vm
 from tests.placement.rules.placement_keys.nodes import TWO_HOSTS, accepted, asked, key, keyed, node_key, ranks
 

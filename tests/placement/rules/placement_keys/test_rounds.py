@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.elements.verdict import Request
 from ovirt_placement.rules.placement_keys.judgement import rounds_of, thresholds
 from ovirt_placement.rules.placement_keys.settings import KeySettings
 from ovirt_placement.rules.placement_keys.units import rank_hosts
-from ovirt_placement.rules.verdict import Request
 from tests.builders import TOGETHER, group, host, vm
 from tests.placement.rules.placement_keys.nodes import decide, key, keyed, node, node_key, place, world
 

@@ -12,7 +12,7 @@ from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Goal, Problem
 from ovirt_placement.planning.solver.cp_sat import cp_model
 from ovirt_placement.planning.solver.forms import Term, excess, loads, loads_above, restrict
-from ovirt_placement.rules.constraints import AtLeast, AtMost, Even, OfAll, OnePlace, Sum
+from ovirt_placement.rules.elements.constraints import AtLeast, AtMost, Even, OfAll, OnePlace, Sum
 
 
 @dataclass(frozen=True)

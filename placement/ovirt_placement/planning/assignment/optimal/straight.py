@@ -18,7 +18,7 @@ from ovirt_placement.planning.problem.placement import ProblemPlacement, after
 from ovirt_placement.planning.problem.problem import Goal, Problem
 from ovirt_placement.planning.problem.score import score
 from ovirt_placement.planning.solver.cp_sat import cp_model
-from ovirt_placement.rules.constraints import AtMost
+from ovirt_placement.rules.elements.constraints import AtMost
 
 #: Larger models than this are not built: places to choose from.
 _MOST_PLACES = 6_000

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import Host, Pending, Snapshot, Vm
 from ovirt_placement.model.snapshot import HOST_STATISTICS
-from ovirt_placement.rules.placement import vms_coming_to
+from ovirt_placement.rules.elements.placement import vms_coming_to
 
 #: MiB of each VM whatever its size: QEMU itself.
 _FIXED_MB = 64

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.lookups.index import share
 from ovirt_placement.model import Host, Pending, Snapshot, Vm
-from ovirt_placement.rules.memory import promised_mb, with_arrived, with_left
+from ovirt_placement.rules.elements.memory import promised_mb, with_arrived, with_left
 
 _FULL_PERCENT = 100
 

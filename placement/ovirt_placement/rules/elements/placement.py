@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from ovirt_placement.lookups.index import once_per_snapshot
 from ovirt_placement.model import Snapshot, Vm
-from ovirt_placement.rules.verdict import Reason, ReasonKind
+from ovirt_placement.rules.elements.verdict import Reason, ReasonKind
 
 
 def destinations(snapshot: Snapshot, vm: str) -> tuple[str, ...]:

@@ -8,8 +8,15 @@ from enum import StrEnum
 
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.snapshot import Part
-from ovirt_placement.rules.constraints import Constraint
-from ovirt_placement.rules.verdict import BalanceMove, BalanceRequest, Reason, Request, Verdict, Weight
+from ovirt_placement.rules.elements.constraints import Constraint
+from ovirt_placement.rules.elements.verdict import (
+    BalanceMove,
+    BalanceRequest,
+    Reason,
+    Request,
+    Verdict,
+    Weight,
+)
 
 Filter = Callable[[Snapshot, Request], tuple[Verdict, ...]]
 Ranking = Callable[[Snapshot, Request], tuple[Weight, ...]]

@@ -10,8 +10,8 @@ from typing import Any
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.java import KeyOrder, put_all, spread_hash
-from ovirt_placement.rules.verdict import Reason, ReasonKind, Weight
+from ovirt_placement.rules.elements.java import KeyOrder, put_all, spread_hash
+from ovirt_placement.rules.elements.verdict import Reason, ReasonKind, Weight
 
 #: A dedicated failover host: no weight prefers it.
 FAILOVER_HOST = ReasonKind("failover_host", "kept free for a failover")

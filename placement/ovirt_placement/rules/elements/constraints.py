@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar
 
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.placement import Placement
+from ovirt_placement.rules.elements.placement import Placement
 
 
 class Same(Record, frozen=True):
