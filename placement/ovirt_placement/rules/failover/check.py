@@ -123,8 +123,9 @@ def judge_lost(snapshot: Snapshot, cluster_id: str, steps: int = DEFAULT_BUDGET)
     if doubt(snapshot, cluster_id):
         return tuple(replace(one, unjudged=True) for one in lost)
     measure = Starts(snapshot, cluster_id, everywhere=True)
-    silent = (one.host for one in lost if one.host is not None and one.host_status not in LEAVABLE)
-    failed = (*dict.fromkeys(silent), NOWHERE)
+    # Also where no lost VM was: what is on its way from a host that does not answer will not arrive.
+    silent = (host for host in measure.hosts if snapshot.host_by_id[host].status not in LEAVABLE)
+    failed = (*silent, NOWHERE)
     outcome = examine(measure, ExaminationTask(failed), steps).outcome
     if isinstance(outcome, Unknown):
         return tuple(replace(one, unjudged=True) for one in lost)
