@@ -76,6 +76,7 @@ def acts(file: Path, capsys: pytest.CaptureFixture[str]) -> Callable[[], list[di
     return read
 
 
+@pytest.mark.system
 def test_every_act_is_recorded_with_who_where_and_what(
     file: Path, acts: Callable[[], list[dict[str, Any]]], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -26,7 +26,7 @@ def marked(name: str) -> object:
     return pytest.param(name, marks=pytest.mark.system) if name == "engine-moves-a-vm-to-and-fro" else name
 
 
-@pytest.mark.parametrize("name", map(marked, questions.STATES))
+@pytest.mark.parametrize("name", [*map(marked, questions.STATES)])
 def test_commands_answer_about_a_state_as_recorded(name: str) -> None:
     check(questions.answers(name))
 

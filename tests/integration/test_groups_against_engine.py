@@ -52,6 +52,7 @@ def test_a_new_group_is_refused_exactly_where_the_engine_refuses_it(
 
 
 @given(snapshots(most_groups=3).filter(lambda state: bool(state.affinity_groups)), groups("g0"), MORE_VMS)
+@pytest.mark.system
 def test_a_change_is_refused_exactly_where_the_engine_refuses_it(
     state: Snapshot, group: AffinityGroup, more: tuple[str, ...]
 ) -> None:

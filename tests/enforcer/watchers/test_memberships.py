@@ -136,9 +136,8 @@ def test_a_loss_is_written_down_logged_and_reported_once(
     )
 
 
-@pytest.mark.parametrize(
-    "cycles", [1, *(pytest.param(cycles, marks=pytest.mark.system) for cycles in (0, 2))]
-)
+@pytest.mark.system
+@pytest.mark.parametrize("cycles", [0, 1, 2])
 def test_a_restart_neither_misses_nor_repeats_it(
     bench: Bench, caplog: pytest.LogCaptureFixture, cycles: int
 ) -> None:
@@ -257,6 +256,7 @@ def test_the_engine_that_takes_no_events_hears_of_it_later_and_the_list_waits_fo
     assert sum("left cluster" in text for text in warnings(caplog)) == 1
 
 
+@pytest.mark.system
 def test_an_event_whose_answer_was_lost_is_not_added_twice(bench: Bench) -> None:
     bench.cycles()
     bench.server.disturbances.add(Disturbance(method="POST", path="/events", drop="answer"))

@@ -162,6 +162,7 @@ def test_name_that_several_share_asks_for_an_id() -> None:
 
 
 @pytest.mark.parametrize("opening", [pytest.param(b"[", marks=pytest.mark.system), b"{a: ", b'{"a":', b"- "])
+@pytest.mark.system
 def test_what_is_nested_without_end_is_refused_in_one_line(opening: bytes) -> None:
     content = opening * 20_000
     with pytest.raises(UserError, match="not YAML") as refusal:

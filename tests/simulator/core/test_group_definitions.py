@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import permutations
 
+import pytest
 from hypothesis import given, settings
 
 from ovirt_placement.model import AffinityGroup, Snapshot
@@ -17,6 +18,7 @@ from tests.simulator.scheduler.clusters import states
 
 
 @given(states())
+@pytest.mark.system
 def test_a_closure_is_of_the_groups_of_the_vms_cluster(snapshot: Snapshot) -> None:
     state = engines.backend(snapshot).state
     for one in snapshot.vms:

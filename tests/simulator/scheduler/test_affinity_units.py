@@ -140,6 +140,7 @@ def test_ranks_of_several_vms_by_their_hosts_add_up() -> None:
     )
 
 
+@pytest.mark.system
 def test_preferred_hosts_are_those_of_vms_that_are_down() -> None:
     def of_vm(vm: Vm, hosts: Sequence[Host]) -> dict[str, int]:
         return {h.id: 10000 if vm.pinned_hosts and h.id not in vm.pinned_hosts else 0 for h in hosts}

@@ -136,6 +136,7 @@ def test_ours_come_with_the_factor_that_is_asked_for_the_engines(live: LiveEngin
 
 @pytest.mark.parametrize("nth", range(6))
 @pytest.mark.parametrize("drop", ["request", "answer"])
+@pytest.mark.system
 def test_a_factor_changes_though_a_parameter_is_set_that_only_its_weight_knows(
     starting: Starting, nth: int, drop: Drop
 ) -> None:

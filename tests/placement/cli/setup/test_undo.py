@@ -79,6 +79,7 @@ def test_a_policy_of_the_site_is_as_it_was(starting: Starting) -> None:
         assert cluster_policy(live.engine, "c1") == "none"
 
 
+@pytest.mark.system
 def test_the_engines_weights_get_the_factors_back_that_they_had(starting: Starting) -> None:
     """Whichever run changed them, and whosever factor was asked for."""
     with starting(STATE, prepare=theirs) as live:
@@ -184,6 +185,7 @@ def test_parameters_that_a_cluster_lost_come_back_with_its_policy(starting: Star
         assert blue.scheduling_properties["HighUtilization"] == "66"
 
 
+@pytest.mark.system
 def test_what_a_policy_cannot_remember_is_refused_before_anything_is_sent(starting: Starting) -> None:
     state = snapshot(*(cluster(f"c{number}", name=f"cluster{number}") for number in range(80)))
     everybody = [word for number in range(80) for word in ("--cluster", f"c{number}")]

@@ -60,6 +60,7 @@ def test_a_vm_that_crashes_may_restart_and_has_not_crashed_when_it_runs(stage: S
     assert not crashed(stage, "db")
 
 
+@pytest.mark.system
 def test_what_somebody_stops_has_not_crashed(stage: Stage) -> None:
     stage.engine.vms.stop("db")
     stage.settle()
