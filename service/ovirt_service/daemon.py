@@ -14,6 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from types import FrameType
 
+#: So long systemd is waited for, where it must hear something.
+_PATIENCE_SECONDS = 5.0
+
 
 class Notifier:
     """Speaks to the socket that systemd names; silent where there is none."""
@@ -57,14 +60,16 @@ class Notifier:
 
     def _report_unless(self, hangs: Callable[[], bool]) -> None:
         if not hangs():
-            self._send("WATCHDOG=1")
+            # Where systemd does not listen now, so many signs of life wait for it that it needs no more.
+            self._send("WATCHDOG=1", patience_seconds=0.0)
 
-    def _send(self, state: str) -> None:
+    def _send(self, state: str, patience_seconds: float = _PATIENCE_SECONDS) -> None:
         if not self._address:
             return
         address = f"\0{self._address[1:]}" if self._address.startswith("@") else self._address
         # systemd judges by what reaches it; nobody else can be notified of an error here.
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notifying, contextlib.suppress(OSError):
+            notifying.settimeout(patience_seconds)
             notifying.sendto(state.encode(), address)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_service.daemon import Progress
+from ovirt_service.daemon import Notifier, Progress
 from tests.service.listening import systemd
 
 PLAIN = """
@@ -147,3 +148,15 @@ def test_a_signal_between_two_sleeps_is_not_lost(signals: int) -> None:
             for _ in range(signals):
                 daemon.terminate()
             assert daemon.wait(10) == 0
+
+
+def test_a_sign_of_life_waits_for_no_systemd_that_does_not_listen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with systemd(tmp_path) as listening:
+        for name, value in listening.environment(watchdog_seconds=1e-6).items():
+            monkeypatch.setenv(name, value)
+        more = iter([False] * 2000)  # than any socket keeps
+        with pytest.raises(RuntimeError, match="StopIteration"):
+            asyncio.run(Notifier().keep_alive(lambda: next(more)))
+        assert listening.hear() == "WATCHDOG=1"

@@ -27,7 +27,7 @@ from tests.proxy.running import eventually
 
 ROOT = "/ovirt-placement"
 COOKIE = "__Secure-ovirt-placement"
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 60.0
 #: A name that would be markup, a template, an address, and would turn a line round.
 HOSTILE = "<img src=x onerror=alert(1)>{{7*7}}\"'&\u202edlrow javascript:alert(1)"
 

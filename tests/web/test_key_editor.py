@@ -101,6 +101,7 @@ def test_a_key_is_foreseen_as_the_command_foresees_it_and_then_set(
     assert line["on"] == "operator's placement key SSD on server db-1"
 
 
+@pytest.mark.system
 def test_each_level_of_a_vm_shows_what_is_in_force_and_what_that_overrides(page: Page) -> None:
     cookie = page.session()
     for level, on, value in (("cluster", "blue", "1"), ("vdc", "home", "3"), ("server", HOSTILE, "2")):

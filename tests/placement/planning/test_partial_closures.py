@@ -67,6 +67,7 @@ def test_two_parts_that_each_stand_whole_become_one_by_one_request() -> None:
 
 
 @pytest.mark.parametrize("seed", range(0, 300, 20))
+@pytest.mark.system
 def test_no_plan_repairs_more_or_needs_fewer_migrations(seed: int) -> None:
     for one in range(seed, seed + 20):
         state = drawn(one)

@@ -133,6 +133,7 @@ def test_our_filters_without_the_engines_alongside_them(starting: Starting) -> N
 
 
 @pytest.mark.parametrize(("ours", "engines"), TWINS.items())
+@pytest.mark.system
 def test_our_weights_without_the_engines_alongside_them(starting: Starting, ours: str, engines: str) -> None:
     """Somebody has taken it out; setup adds it again."""
     with starting(EMPTY) as live:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Collection, Mapping
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -80,6 +81,7 @@ def test_pairs_that_must_part_do_not_pile_up_on_the_emptiest_host() -> None:
         assert max(rises(problem, choice.where, size).values()) <= 2 * fair
 
 
+@pytest.mark.system
 def test_a_large_cluster_rises_evenly() -> None:
     cluster = generate(Sizes(hosts=500, vms=10_000, groups=1_000, broken=0.2), seed=3)
     problem = problem_of(cluster, headroom=0.1)
