@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ovirt_placement.config import Config
+from ovirt_placement.store.sql.database import _opened as open_databases
 from tests.placement.databases import database, postgresql
 from tests.placement.engine_server import EngineServer, serving
 from tests.placement.inventory.running import configured, loaded
@@ -40,6 +41,8 @@ def server(one_server: str) -> Iterator[str]:
     with database(one_server) as connection:
         connection.exec_driver_sql("DROP SCHEMA public CASCADE")
         connection.exec_driver_sql("CREATE SCHEMA public")
+    # What a test has left open knows that its tables are there: the next one must not share it.
+    open_databases.clear()
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.system)])

@@ -37,9 +37,10 @@ def opened(url: str) -> Database:
 
 
 def fill(url: str) -> None:
-    intents = Store(url, engine="default", patience_seconds=5)
-    prepared(intents, vm="v", cluster="c", source="a", target="b", correlation_id="one")
-    KeyStore(url, engine="default", patience_seconds=5).change(lambda _: KeyChange((KEY,)), set_by="me")
+    with closing(Store(url, engine="default", patience_seconds=5)) as intents:
+        prepared(intents, vm="v", cluster="c", source="a", target="b", correlation_id="one")
+    with closing(KeyStore(url, engine="default", patience_seconds=5)) as keys:
+        keys.change(lambda _: KeyChange((KEY,)), set_by="me")
 
 
 def lose(url: str) -> None:
