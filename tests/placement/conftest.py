@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from ovirt_placement.config import Config
-from ovirt_placement.store.sql.database import _opened as open_databases
 from tests.placement.databases import database, postgresql
 from tests.placement.engine_server import EngineServer, serving
 from tests.placement.inventory.running import configured, loaded
@@ -42,7 +41,9 @@ def server(one_server: str) -> Iterator[str]:
         connection.exec_driver_sql("DROP SCHEMA public CASCADE")
         connection.exec_driver_sql("CREATE SCHEMA public")
     # What a test has left open knows that its tables are there: the next one must not share it.
-    open_databases.clear()
+    from ovirt_placement.store.sql.database import _opened
+
+    _opened.clear()
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.system)])
