@@ -60,7 +60,7 @@ class Notifier:
 
     def _report_unless(self, hangs: Callable[[], bool]) -> None:
         if not hangs():
-            # Where systemd does not listen now, so many signs of life wait for it that it needs no more.
+            # Where systemd does not listen now, others wait for it already.
             self._send("WATCHDOG=1", patience_seconds=0.0)
 
     def _send(self, state: str, patience_seconds: float = _PATIENCE_SECONDS) -> None:

@@ -71,6 +71,7 @@ def test_the_optimal_strategy_is_refused_in_one_line(state: Path) -> None:
     assert "ovirt-placement[planner]" in line
 
 
+@pytest.mark.system
 def test_a_plan_is_optimal_without_pandas(state: Path) -> None:
     done = ran("plan", "--state", str(state), code=WITHOUT.replace('("ortools", "numpy")', '("pandas",)'))
     assert "(optimal; proven)" in done.stdout.splitlines()[0]
