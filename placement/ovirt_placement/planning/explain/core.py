@@ -87,13 +87,10 @@ def core(problem: Problem, goal: Goal, deadline: Deadline) -> tuple[Element, ...
     if left is None:
         return None
     # All of a kind go at once, if they may: of hosts alone there are hundreds.
-    kinds = [[one for one in left if one.kind is kind] for kind in _DROPPED]
-    for some in (*kinds, *([one] for one in left[:_MOST_LEFT_OUT])):
-        if deadline.over:
-            break
-        others = [one for one in left if one not in some]
-        fewer = question.sufficient(others, deadline) if len(others) < len(left) else None
-        left = left if fewer is None else fewer
+    for kind in _DROPPED:
+        left = question.reduced(left, [one for one in left if one.kind is not kind], deadline)
+    for dropped in left[:_MOST_LEFT_OUT]:
+        left = question.reduced(left, [one for one in left if one is not dropped], deadline)
     return tuple(sorted(left, key=lambda one: (-one.rank(), one.ids)))
 
 
@@ -104,6 +101,13 @@ class _Question:
         self._problem = problem
         self._goal = goal
         self._hosts = {vm: tuple(dict.fromkeys((problem.where[vm], *problem.hosts))) for vm in vms}
+
+    def reduced(self, left: list[Element], fewer: list[Element], deadline: Deadline) -> list[Element]:
+        """What blocks the goal of the fewer; what is left, where they do not, or that is not found out."""
+        if deadline.over or len(fewer) == len(left):
+            return left
+        found = self.sufficient(fewer, deadline)
+        return left if found is None else found
 
     def sufficient(self, asked: Sequence[Element], deadline: Deadline) -> list[Element] | None:
         """Those of the elements that block the goal; None if they do not, or if that is not known."""
