@@ -144,7 +144,7 @@ class Garbage:
     """Collected while nobody waits; what was there at the last collection is looked at by the next alone.
 
     All threads stand still meanwhile, for 0.1 s with ten thousand VMs. Python would do so in the middle of an
-    answer, or of a change that somebody waits for.
+    answer, or of a change that a reader waits for.
     """
 
     def __init__(self, *, alone: bool = False) -> None:

@@ -295,7 +295,8 @@ class EngineState:
         read = self._reader.last()
         if read is None:
             return None
-        age = now() - read[1]  # first: whatever interrupts this makes both younger, not only what was written
+        # Before the file's time: an interruption in between makes no reading look younger than the file.
+        age = now() - read[1]
         try:
             written = time.time() - self._config.inventory.directory.stat().st_mtime
         except OSError:

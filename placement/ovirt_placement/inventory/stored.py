@@ -67,7 +67,7 @@ class StoreReader(Generic[_Store, _Found]):
         self.found = nothing
         #: Why the last reading found nothing; empty if it did.
         self.error = "the store has not answered yet"
-        #: Whether a reading has ended, in whatever way: where there is no store yet, none began.
+        #: Whether a reading has ended, well or not: where there is no store yet, none began.
         self._answered = False
 
     def look(self, first_seconds: float = _FIRST_SECONDS, later_seconds: float = 0.0) -> bool:

@@ -1,1 +1,1 @@
-"""What is solved by OR-Tools or counted out, whatever the rules: forms, bounds, and better ends nearby."""
+"""Forms, bounds and nearby solutions of a problem; they know no rule."""
