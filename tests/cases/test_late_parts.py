@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -32,6 +32,7 @@ from ovirt_placement.rules.placement_keys.units import KEY_FILTER
 from ovirt_placement.rules.placement_rules.units import RULE_FILTER
 from ovirt_placement.rules.violations import find_violations
 from tests.builders import CLUSTER, cluster, host, snapshot, vm
+from tests.examples import examples
 
 _HOSTS = ("h0", "h1", "h2")
 _VMS = ("v0", "v1", "v2", "v3")
@@ -158,6 +159,7 @@ def _is_known(reasons: tuple[object, ...]) -> bool:
 
 
 @pytest.mark.parametrize("part", sorted(WITHOUT))
+@settings(max_examples=examples(60), deadline=None)
 @given(data=st.data())
 def test_no_verdict_without_a_part_differs_from_what_it_is_with_any_value_of_it(
     part: str, data: st.DataObject

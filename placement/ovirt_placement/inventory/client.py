@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 import time
 from pathlib import Path
@@ -57,6 +58,9 @@ DEFAULT_DEADLINE_SECONDS = 10.0
 
 _log = logging.getLogger(__name__)
 _said = Said()
+
+#: Before all that was read: JSON has no infinity.
+_EVER = -sys.float_info.max
 
 
 class Known(NamedTuple):
@@ -141,7 +145,7 @@ def known(
     max_age = config.inventory.max_age_seconds if max_age is None else max_age
     asked = opened(config)
     try:
-        return _served(asked, max(0.0, now() - max_age), max_age <= 0, vm, until)
+        return _served(asked, max(_EVER, now() - max_age), max_age <= 0, vm, until)
     except NoService:
         return Known(asked.engine.base(max_age, until, vm, measured=measured).snapshot, None)
 

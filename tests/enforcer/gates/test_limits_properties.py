@@ -186,7 +186,7 @@ class World:
         return tuple(run.intent(self.now) for run in self.runs if (run.ended is not None) is ended)
 
 
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(100))
 @given(LIMITS, st.sets(st.integers(0, VMS - 1), max_size=2), st.lists(WISHES, max_size=25))
 def test_no_limit_is_ever_passed(limits: EnforcerSettings, foreign: set[int], wishes: list[Wish]) -> None:
     world = World(limits, foreign)

@@ -25,7 +25,7 @@ HOSTS = ("h1", "h2", "h3", "h4")
 VMS = ("a", "b", "c", "d")
 At = tuple[str, ...]
 FEW = settings(
-    max_examples=examples(27),
+    max_examples=examples(20),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

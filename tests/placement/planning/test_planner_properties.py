@@ -133,7 +133,7 @@ def test_what_cannot_hold_is_spread_as_far_as_it_can_be(cluster: Snapshot) -> No
     assert end_of(cluster, plan)[0] == end_of(cluster, planned(cluster))[0]
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(tiny_clusters(), st.randoms(use_true_random=False))
 def test_the_order_in_which_the_engine_lists_things_changes_nothing(cluster: Snapshot, random: Any) -> None:
     def shuffled(parts: tuple[Any, ...]) -> tuple[Any, ...]:

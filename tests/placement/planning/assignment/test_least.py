@@ -27,7 +27,7 @@ def as_value(violations: Violations, migrations: int) -> Value:
     return (hard, 0, *others, migrations)
 
 
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(tiny_clusters())
 def test_no_sequence_that_leaves_as_little_violated_is_shorter(cluster: Snapshot) -> None:
     problem, oracle = posed(cluster), BruteForce(cluster)

@@ -50,7 +50,7 @@ def tiny_sites(draw: st.DrawFn) -> Snapshot:
 
 
 @given(state=tiny_sites(), at_once=st.integers(1, 2), data=st.data())
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_no_plan_is_better(state: Snapshot, at_once: int, data: st.DataObject) -> None:
     known = [one.id for one in state.hosts]
     asked = data.draw(st.one_of(st.just(known), st.lists(st.sampled_from(known), min_size=1, unique=True)))
