@@ -108,7 +108,9 @@ def _special(decision: KeyDecision) -> dict[str, dict[str, Fraction]]:
     if judged is None:
         return {}
     return {
-        judged.table.ids[place]: {name: Fraction(*share) for name, share in judged.table.special.at(place)}
+        judged.table.ids[place]: {
+            name: Fraction(*share) for name, share in judged.table.capacities[place].shares.ratios.items()
+        }
         for place in judged.places
     }
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from fractions import Fraction
+from functools import cached_property
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -100,7 +102,24 @@ class Shortage(StrEnum):
     CONTENDED = "contended"
 
 
-class Capacity(Record, frozen=True, kw_only=True):
+class Shares(NamedTuple):
+    """The special keys of a host. Hosts differ in size, so each counts in parts of its own."""
+
+    #: Of how many parts its shares are.
+    whole: int
+    #: By name; without `LOAD` where there are no statistics.
+    parts: Mapping[str, int]
+
+    @property
+    def ratios(self) -> dict[str, Ratio]:
+        """Each between 0 and 1."""
+        return {name: Fraction(part, self.whole).as_integer_ratio() for name, part in self.parts.items()}
+
+
+_ONCE = Fraction(1)
+
+
+class Capacity(Record, frozen=True, kw_only=True, dict=True):
     """A host's memory and CPUs without the VM to be placed, and what is handed out of them. Memory in MiB."""
 
     up: bool
@@ -116,6 +135,8 @@ class Capacity(Record, frozen=True, kw_only=True):
     free_mb: int
     #: Whether `free_mb` leaves the host's own software out already.
     free_without_overhead: bool = False
+    #: What must stay free besides a VM.
+    overhead_mb: int
     #: How busy its CPUs are: from 1 on, all of them; None where there are no statistics.
     load: Fraction | None = None
 
@@ -124,24 +145,43 @@ class Capacity(Record, frozen=True, kw_only=True):
         """What may still be handed out; below 0 if too much is."""
         return self.memory_mb * self.memory_ratio - self.allocated_mb
 
-    def largest_vm_mb(self, overhead_mb: int) -> int:
+    @cached_property
+    def largest_vm_mb(self) -> int:
         """The most memory that a VM may have to find room here; below 0 if none may."""
-        return min(limit for _, limit in self.limits(overhead_mb))
+        return min(limit for _, limit in self.limits)
 
-    def limits(self, overhead_mb: int) -> tuple[tuple[Shortage, int], ...]:
+    @property
+    def limits(self) -> tuple[tuple[Shortage, int], ...]:
         """By each thing that there may be too little of, the most memory that a VM may have.
 
         What there is must exceed what a VM needs. That is a whole number of MiB, so the next one above what
         there is, less 1, is the most that it may need.
         """
-        contended_overhead_mb = 0 if self.free_without_overhead else overhead_mb
+        contended_overhead_mb = 0 if self.free_without_overhead else self.overhead_mb
         times, parts = self.memory_ratio.as_integer_ratio()
         uncontended_mb = -(-self.memory_mb * times // parts) - self.allocated_mb
         return (
             (Shortage.NOT_UP, _NO_LIMIT if self.up else -1),
-            (Shortage.UNCONTENDED, uncontended_mb - overhead_mb - 1),
+            (Shortage.UNCONTENDED, uncontended_mb - self.overhead_mb - 1),
             (Shortage.CONTENDED, self.free_mb - contended_overhead_mb - 1),
         )
+
+    @cached_property
+    def shares(self) -> Shares:
+        """How full it is."""
+        ram, memory = _share(self.allocated_mb, self.memory_mb, self.memory_ratio)
+        vcpus, cpus = _share(self.allocated_vcpus, self.cpus, self.cpu_ratio)
+        if self.load is None:
+            return Shares(memory * cpus, {RAM: ram * cpus, CPU: vcpus * memory})
+        busy, time = _share(self.load.numerator, self.load.denominator, _ONCE)
+        parts = {RAM: ram * cpus * time, CPU: vcpus * memory * time, LOAD: busy * memory * cpus}
+        return Shares(memory * cpus * time, parts)
+
+
+def _share(part: int, whole: int, times: Fraction) -> Ratio:
+    """A part of a whole that may be handed out this many times; a host that has nothing is full."""
+    most, unit = whole * times.numerator, times.denominator
+    return (min(max(part * unit, 0), most), most) if most > 0 else (1, 1)
 
 
 class Room(Record, frozen=True):
@@ -154,11 +194,11 @@ class Room(Record, frozen=True):
     shortages: tuple[Shortage, ...]
 
 
-def room(capacity: Capacity, memory_mb: int, overhead_mb: int) -> Room:
+def room(capacity: Capacity, memory_mb: int) -> Room:
     """Hold the memory of a VM against a host's; what there is must exceed what is needed."""
-    need = memory_mb + overhead_mb
+    need = memory_mb + capacity.overhead_mb
     contended_need = memory_mb if capacity.free_without_overhead else need
-    shortages = tuple(shortage for shortage, limit in capacity.limits(overhead_mb) if memory_mb > limit)
+    shortages = tuple(shortage for shortage, limit in capacity.limits if memory_mb > limit)
     return Room(capacity.uncontended_mb, need, capacity.free_mb, contended_need, shortages)
 
 
@@ -181,6 +221,7 @@ def capacity_of(
         cpus=cpus,
         free_mb=host.free_mb if host.memory_free_mb is None else host.memory_free_mb,
         free_without_overhead=host.memory_free_mb is None,
+        overhead_mb=settings.overhead_mb,
         load=_load(host, cpus, settings),
     )
 
@@ -203,56 +244,3 @@ def without_vm(capacity: Capacity, held: Held, vm: Vm) -> Capacity:
         allocated_vcpus=capacity.allocated_vcpus - vm.vcpus,
         free_mb=capacity.free_mb + used_mb,
     )
-
-
-class Shares(Record, frozen=True):
-    """The special keys of all hosts, by place. Hosts differ in size, so each counts in parts of its own."""
-
-    #: Of how many parts the shares of each host are.
-    wholes: Sequence[int]
-    #: By name; None on hosts without statistics.
-    parts: Mapping[str, Sequence[int | None]]
-
-    def at(self, place: int) -> Iterator[tuple[str, Ratio]]:
-        """The shares of one host."""
-        for name, parts in self.parts.items():
-            part = parts[place]
-            if part is not None:
-                yield name, Fraction(part, self.wholes[place]).as_integer_ratio()
-
-    def exchanged(self, capacities: Sequence[Capacity], places: Iterable[int]) -> Shares:
-        """The same where hosts at some places have other capacities now."""
-        wholes, parts = list(self.wholes), {name: list(some) for name, some in self.parts.items()}
-        for place in places:
-            wholes[place], found = _of_host(capacities[place])
-            for some, part in zip(parts.values(), found, strict=True):
-                some[place] = part
-        return Shares(wholes, parts)
-
-
-NO_SHARES = Shares((), {})
-
-_ONCE = Fraction(1)
-
-
-def shares(capacities: Iterable[Capacity]) -> Shares:
-    """Compute the special keys of hosts: each between 0 and 1."""
-    computed = [_of_host(capacity) for capacity in capacities]
-    parts = zip(*(parts for _, parts in computed), strict=True)
-    return Shares([whole for whole, _ in computed], dict(zip((RAM, CPU, LOAD), parts, strict=False)))
-
-
-def _of_host(capacity: Capacity) -> tuple[int, tuple[int, int, int | None]]:
-    """Into how many parts a host's shares are divided, and the shares of memory, CPUs and load."""
-    ram, memory = _share(capacity.allocated_mb, capacity.memory_mb, capacity.memory_ratio)
-    vcpus, cpus = _share(capacity.allocated_vcpus, capacity.cpus, capacity.cpu_ratio)
-    if capacity.load is None:
-        return memory * cpus, (ram * cpus, vcpus * memory, None)
-    busy, time = _share(capacity.load.numerator, capacity.load.denominator, _ONCE)
-    return memory * cpus * time, (ram * cpus * time, vcpus * memory * time, busy * memory * cpus)
-
-
-def _share(part: int, whole: int, times: Fraction) -> Ratio:
-    """A part of a whole that may be handed out this many times; a host that has nothing is full."""
-    most, unit = whole * times.numerator, times.denominator
-    return (min(max(part * unit, 0), most), most) if most > 0 else (1, 1)

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from functools import cached_property
-from math import lcm
 from typing import TypeAlias
 
 from ovirt_placement.model import PlacementKey, StickyCopy
@@ -31,110 +29,66 @@ from ovirt_placement.rules.placement_keys.keys import (
 #: A value, and how many VMs (or the host itself, once) bring it.
 Instances: TypeAlias = tuple[Ratio, int]
 
-#: By name, each value as it was written, and the ids of the hosts or VMs that bring it.
+#: By name, each value as it was written, and the ids of the hosts that have it.
 Bearers: TypeAlias = Mapping[str, Mapping[Written, Sequence[str]]]
 
 #: By name, each value with the places of the hosts that have it, one for each instance.
 Located: TypeAlias = Mapping[str, Mapping[Written, Sequence[int]]]
 
-#: A value, and the places of the hosts that have it, one for each instance.
-Found: TypeAlias = tuple[Written, Sequence[int]]
+#: What hosts have under one name: each value, in no order, with the places of the hosts that have it, one for
+#: each instance. A host is its place among all hosts.
+Column: TypeAlias = Mapping[Ratio, Sequence[int]]
 
 
-class Column(Record, frozen=True, dict=True):
-    """What hosts have under one name. A host is its place among all hosts."""
-
-    #: Values are whole numbers of this part of 1.
-    unit: int
-    #: Each once, from the lowest.
-    values: tuple[int, ...]
-    #: For each value the hosts that have it, one for each instance.
-    places: tuple[Sequence[int], ...]
-
-    @cached_property
-    def by_place(self) -> Mapping[int, tuple[Instances, ...]]:
-        """The values of each host that has any."""
-        found: defaultdict[int, list[Instances]] = defaultdict(list)
-        for value, places in zip(self.values, self.places, strict=True):
-            for place, count in Counter(places).items():
-                found[place].append(((value, self.unit), count))
-        return {place: tuple(instances) for place, instances in found.items()}
-
-    def without(self, written: Written, places: Iterable[int]) -> Column:
-        """The same with one instance of a value less on each of these hosts."""
-        part, whole = ratio(written)
-        at = self.values.index(part * (self.unit // whole))
-        left = list(self.places[at])
-        for place in places:
-            left.remove(place)
-        return Column(self.unit, self.values, (*self.places[:at], left, *self.places[at + 1 :]))
+def column(found: Iterable[tuple[Written, Iterable[int]]]) -> Column:
+    """Make a column of values as they were written; the same value may be written in several ways."""
+    by_value: defaultdict[Ratio, list[int]] = defaultdict(list)
+    for written, places in found:
+        by_value[ratio(written)] += places
+    return {value: places for value, places in by_value.items() if places}
 
 
-class Columns(dict[str, Column | None]):
-    """Columns by name, each made when it is first asked for; None where no host has the name."""
+def _by_place(one: Column) -> Mapping[int, tuple[Instances, ...]]:
+    found: defaultdict[int, list[Instances]] = defaultdict(list)
+    for value in sorted(one, key=lambda value: Fraction(*value)):
+        for place, count in Counter(one[value]).items():
+            found[place].append((value, count))
+    return {place: tuple(instances) for place, instances in found.items()}
 
-    def __init__(self, make: Callable[[str], Column | None], names: Iterable[str]) -> None:
+
+class Columns(dict[str, Column]):
+    """Columns by name, each made when it is first asked for; empty where no host has the name."""
+
+    def __init__(self, make: Callable[[str], Column], names: Iterable[str]) -> None:
         super().__init__()
         self._make = make
+        self._by_place: dict[str, Mapping[int, tuple[Instances, ...]]] = {}
         #: All that some host may have.
         self.names = names
 
-    def __missing__(self, name: str) -> Column | None:
+    def __missing__(self, name: str) -> Column:
         column = self[name] = self._make(name)
         return column
 
     def at(self, place: int) -> dict[str, tuple[Instances, ...]]:
         """All that one host has."""
-        columns = ((name, self[name]) for name in self.names)
-        return {
-            name: one.by_place[place] for name, one in columns if one is not None and place in one.by_place
-        }
+        return {name: found for name in self.names if (found := self.instances(name, place))}
+
+    def instances(self, name: str, place: int) -> tuple[Instances, ...]:
+        """What one host has under a name, from the lowest."""
+        if name not in self._by_place:
+            self._by_place[name] = _by_place(self[name])
+        return self._by_place[name].get(place, ())
 
 
-def column(found: Iterable[Found]) -> Column | None:
-    """Make a column of values as they were written; the same value may be written in several ways."""
-    by_value: defaultdict[Ratio, list[int]] = defaultdict(list)
-    for written, places in found:
-        if places:
-            by_value[ratio(written)] += places
-    if not by_value:
-        return None
-    unit = lcm(*(whole for _, whole in by_value))
-    places_of = {part * (unit // whole): places for (part, whole), places in by_value.items()}
-    values = tuple(sorted(places_of))
-    return Column(unit, values, tuple(places_of[value] for value in values))
+def columns_of(own: Bearers, places: Mapping[str, int]) -> Columns:
+    """Make the columns of what hosts have; one that has no place counts nowhere."""
 
-
-def joined(*columns: Column | None) -> Column | None:
-    """Make one column of several."""
-    return column(
-        (Fraction(value, one.unit), places)
-        for one in columns
-        if one is not None
-        for value, places in zip(one.values, one.places, strict=True)
-    )
-
-
-def bearers(brought: Iterable[tuple[str, Iterable[tuple[str, Written]]]]) -> Bearers:
-    """Turn who brings which names and values into who brings each of them."""
-    by_pair: defaultdict[tuple[str, Written], list[str]] = defaultdict(list)
-    for who, pairs in brought:
-        for pair in pairs:
-            by_pair[pair].append(who)
-    by_name: defaultdict[str, dict[Written, list[str]]] = defaultdict(dict)
-    for (name, value), ids in by_pair.items():
-        by_name[name][value] = ids
-    return dict(by_name)
-
-
-def columns_of(brought: Bearers, places: Mapping[str, int]) -> Columns:
-    """Make the columns of what is brought; who has no place counts nowhere."""
-
-    def make(name: str) -> Column | None:
-        values = brought.get(name, {}).items()
+    def make(name: str) -> Column:
+        values = own.get(name, {}).items()
         return column((value, [places[one] for one in ids if one in places]) for value, ids in values)
 
-    return Columns(make, brought)
+    return Columns(make, own)
 
 
 #: By name, each value with its instances.
@@ -166,15 +120,18 @@ def node_lists(own: Columns, brought: Columns, *, reserved_from_vms: bool = Fals
     letter of the original says; by default only hosts do.
     """
 
-    def system(name: str) -> Column | None:
-        return None if is_special(name) or is_reserved(name) else own[name]
+    def system(name: str) -> Column:
+        return {} if is_special(name) or is_reserved(name) else own[name]
 
-    def customer(name: str) -> Column | None:
+    def customer(name: str) -> Column:
         if is_special(name):
-            return None
+            return {}
         if not is_reserved(name):
             return brought[name]
-        return joined(own[name], brought[name]) if reserved_from_vms else own[name]
+        if not reserved_from_vms:
+            return own[name]
+        every = (*own[name].items(), *brought[name].items())
+        return column((Fraction(*value), places) for value, places in every)
 
     return NodeLists(Columns(system, own.names), Columns(customer, {*own.names, *brought.names}))
 
@@ -182,7 +139,10 @@ def node_lists(own: Columns, brought: Columns, *, reserved_from_vms: bool = Fals
 def own_keys(keys: Iterable[PlacementKey]) -> Bearers:
     """Which hosts have which keys of their own; keys with mistakes are left out."""
     values = {(key.resource, key.name): key.value for key in keys if not ignored_because(key)}
-    return bearers((host, ((name, value),)) for (host, name), value in values.items())
+    found: defaultdict[str, defaultdict[Written, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for (host, name), value in values.items():
+        found[name][value].append(host)
+    return found
 
 
 def sticky_keys(own: Iterable[PlacementKey]) -> tuple[PlacementKey, ...]:

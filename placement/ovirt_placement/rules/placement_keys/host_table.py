@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from ovirt_placement.lookups.differences import exchanged_ids
@@ -14,10 +13,8 @@ from ovirt_placement.model.placement_keys import NODE
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_keys.capacity import (
     Capacity,
-    Shares,
     capacity_of,
     contention_of_hosts,
-    shares,
     without_vm,
 )
 from ovirt_placement.rules.placement_keys.hierarchy import keys_by_resource
@@ -34,7 +31,7 @@ from ovirt_placement.rules.placement_keys.host_keys import (
     own_keys,
     sticky_keys,
 )
-from ovirt_placement.rules.placement_keys.keys import Written
+from ovirt_placement.rules.placement_keys.keys import Written, ratio
 from ovirt_placement.rules.placement_keys.presence import (
     Presence,
     bringing_present_keys,
@@ -127,48 +124,13 @@ def _exchanged_places(
     return {value: places for value, places in after.items() if places}
 
 
-class HostTable(Record, frozen=True, dict=True):
+class HostTable(Record, frozen=True):
     """Hosts without the VM to be placed. A host is its place in each of these lists."""
 
     ids: Sequence[str]
+    #: The same object as long as nothing of the host has changed: what was found of it stands.
     capacities: Sequence[Capacity]
     lists: NodeLists
-    #: What must stay free besides a VM.
-    overhead_mb: int
-    #: The table that it differs from at a few places only, if there is one, and these places.
-    origin: HostTable | None = None
-    places: Collection[int] = ()
-
-    @cached_property
-    def largest_vm_mb(self) -> Sequence[int]:
-        """The most memory that a VM may have to find room; below 0 where none may."""
-        if self.origin is None:
-            return [capacity.largest_vm_mb(self.overhead_mb) for capacity in self.capacities]
-        found = list(self.origin.largest_vm_mb)
-        for place in self.places:
-            found[place] = self.capacities[place].largest_vm_mb(self.overhead_mb)
-        return found
-
-    @cached_property
-    def special(self) -> Shares:
-        """The special keys."""
-        if self.origin is None:
-            return shares(self.capacities)
-        return self.origin.special.exchanged(self.capacities, self.places)
-
-    def exchanged(
-        self, capacities: Sequence[Capacity], lists: NodeLists, places: Collection[int]
-    ) -> HostTable:
-        """The same hosts with other keys, and at some places with other capacities."""
-        return HostTable(self.ids, capacities, lists, self.overhead_mb, self, places)
-
-    def on_its_own(self) -> HostTable:
-        """The same without an origin, which it would keep alive; what was found of that is made use of."""
-        table = HostTable(self.ids, self.capacities, self.lists, self.overhead_mb)
-        for name in ("largest_vm_mb", "special"):
-            if self.origin is not None and name in self.origin.__dict__:
-                table.__dict__[name] = getattr(self, name)
-        return table
 
 
 @continued
@@ -176,18 +138,12 @@ def host_table(snapshot: Snapshot, earlier: Earlier | None, settings: KeySetting
     """All hosts of a snapshot with all VMs, each host at its place."""
     lists = _lists(snapshot, _brought_columns(snapshot), settings)
     if earlier is not None and _same_around(earlier.snapshot, snapshot):
-        before = host_table(earlier.snapshot, settings)
-        places = _differing_places(earlier.snapshot, snapshot)
-        capacities = list(before.capacities)
-        for place in places:
+        capacities = list(host_table(earlier.snapshot, settings).capacities)
+        for place in _differing_places(earlier.snapshot, snapshot):
             capacities[place] = _capacity(snapshot, place, settings)
-        return before.exchanged(capacities, lists, places).on_its_own()
-    return HostTable(
-        ids=tuple(host_places(snapshot)),
-        capacities=[_capacity(snapshot, place, settings) for place in range(len(snapshot.hosts))],
-        lists=lists,
-        overhead_mb=settings.overhead_mb,
-    )
+    else:
+        capacities = [_capacity(snapshot, place, settings) for place in range(len(snapshot.hosts))]
+    return HostTable(tuple(host_places(snapshot)), capacities, lists)
 
 
 def _capacity(snapshot: Snapshot, place: int, settings: KeySettings) -> Capacity:
@@ -224,20 +180,18 @@ def _differing_places(one: Snapshot, other: Snapshot) -> list[int]:
 def host_table_without(snapshot: Snapshot, settings: KeySettings, vm: Vm) -> HostTable:
     """The same without one VM: what it holds counts as free, and its keys do not count."""
     table = host_table(snapshot, settings)
-    capacities = list(table.capacities)
-    columns, places = _brought_columns(snapshot), set()
+    capacities, columns = list(table.capacities), _brought_columns(snapshot)
     for presence in presences(snapshot, [vm]):
         for held in presence.held:
             capacities[held.place] = without_vm(capacities[held.place], held, vm)
-            places.add(held.place)
         columns = _of_others(columns, presence)
-    return table.exchanged(capacities, _lists(snapshot, columns, settings), places)
+    return HostTable(table.ids, capacities, _lists(snapshot, columns, settings))
 
 
 def keys_of_host(snapshot: Snapshot, host: Host, settings: KeySettings) -> NodeKeys:
     """The keys of one host, with those of all VMs on it."""
     table, place = host_table(snapshot, settings), host_places(snapshot)[host.id]
-    computed = {name: ((share, 1),) for name, share in table.special.at(place)}
+    computed = {name: ((share, 1),) for name, share in table.capacities[place].shares.ratios.items()}
     own = keys_by_resource(snapshot).get((NODE, host.id), ())
     system = {**table.lists.system.at(place), **computed}
     return NodeKeys(system, table.lists.customer.at(place), sticky_keys(own))
@@ -271,9 +225,14 @@ def _of_others(every: Columns, presence: Presence) -> Columns:
     """What others bring than one VM."""
     own = dict(presence.keys)
 
-    def less(name: str) -> Column | None:
-        found = every[name]
-        return found.without(own[name], presence.places) if found is not None and name in own else found
+    def less(name: str) -> Column:
+        if name not in own:
+            return every[name]
+        value = ratio(own[name])
+        left = list(every[name][value])
+        for place in presence.places:
+            left.remove(place)
+        return {**every[name], value: left}
 
     return Columns(less, every.names)
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.placement_keys.capacity import NO_SHARES, Room, room
+from ovirt_placement.rules.placement_keys.capacity import Room, room
 from ovirt_placement.rules.placement_keys.hierarchy import CompiledKeys
 from ovirt_placement.rules.placement_keys.host_table import HostTable
 from ovirt_placement.rules.placement_keys.keys import is_special
@@ -95,7 +95,7 @@ class KeyJudgement(Record, frozen=True, dict=True):
         }
 
     def _of_host(self, place: int, passed: int | None) -> HostDecision:
-        space = room(self.table.capacities[place], self.memory_mb, self.table.overhead_mb)
+        space = room(self.table.capacities[place], self.memory_mb)
         return HostDecision(
             self.table.ids[place],
             space,
@@ -109,14 +109,14 @@ def judge(
     keys: CompiledKeys, memory_mb: int, table: HostTable, places: Sequence[int], settings: KeySettings
 ) -> KeyJudgement:
     """Take a VM with these keys and this memory through steps 1 and 4, and on demand 5, on some hosts."""
-    to_exceed = thresholds(settings)
-    shares = table.special if any(map(is_special, keys.system)) else NO_SHARES
+    to_exceed, capacities = thresholds(settings), table.capacities
+    shares = [one.shares for one in capacities] if any(map(is_special, keys.system)) else ()
     system = score(
         keys.system.values(), table.lists.system, len(table.ids), shares=shares, compared_with=to_exceed
     )
     passed = rounds_of((system.parts[place] for place in places), system.unit, to_exceed)
     rounds = [
-        number if memory_mb <= table.largest_vm_mb[place] else None
+        number if memory_mb <= capacities[place].largest_vm_mb else None
         for number, place in zip(passed, places, strict=True)
     ]
     return KeyJudgement(keys, memory_mb, table, places, system, rounds)
@@ -169,5 +169,5 @@ def choose(judged: KeyJudgement, settings: KeySettings) -> KeyDecision:
 
 
 def _failure(judged: KeyJudgement) -> KeyFailure:
-    lacking = all(judged.memory_mb > judged.table.largest_vm_mb[place] for place in judged.places)
+    lacking = all(judged.memory_mb > judged.table.capacities[place].largest_vm_mb for place in judged.places)
     return KeyFailure.CONSTRAINT if lacking else KeyFailure.THRESHOLD

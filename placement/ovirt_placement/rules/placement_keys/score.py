@@ -7,10 +7,10 @@ from fractions import Fraction
 from math import lcm
 
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.placement_keys.capacity import NO_SHARES, Shares
+from ovirt_placement.rules.placement_keys.capacity import Shares
 from ovirt_placement.rules.placement_keys.hierarchy import CompiledKey
-from ovirt_placement.rules.placement_keys.host_keys import Column, Instances
-from ovirt_placement.rules.placement_keys.keys import Ratio
+from ovirt_placement.rules.placement_keys.host_keys import Column, Columns, Instances
+from ovirt_placement.rules.placement_keys.keys import SPECIAL_NAMES, Ratio
 
 
 class Match(Record, frozen=True):
@@ -28,7 +28,7 @@ class Match(Record, frozen=True):
 
 
 class Score(Record, frozen=True):
-    """What one host is worth by one list of keys, unbounded; `matches` lists its parts."""
+    """What one host is worth by one list of keys, unbounded."""
 
     total: Fraction
     keys: tuple[CompiledKey, ...]
@@ -37,7 +37,7 @@ class Score(Record, frozen=True):
 
     @property
     def matches(self) -> Iterator[Match]:
-        """The names that both sides have, in the order of the VM's keys."""
+        """What it is made of: the names that both sides have, in the order of the VM's keys."""
         for key in self.keys:
             for found, count in self.values.get(key.name, ()):
                 near = proximity(key.value.as_integer_ratio(), found)
@@ -48,8 +48,9 @@ class Scores(Record, frozen=True):
     """What all hosts are worth by one list of keys: by place, exact, whole numbers of a part of a point."""
 
     keys: tuple[CompiledKey, ...]
-    columns: Mapping[str, Column]
-    shares: Shares
+    columns: Columns
+    #: By place; none where no special key counts.
+    shares: Sequence[Shares]
     #: This many parts are a point; whole values, weights and thresholds are whole numbers of parts.
     unit: int
     #: Rounded up where special keys count: what was above a whole number of parts still is.
@@ -59,18 +60,20 @@ class Scores(Record, frozen=True):
 
     def at(self, place: int) -> Score:
         """One host's score, and what it is made of."""
-        whole, excess = (self.shares.wholes[place], self.excess[place]) if self.excess else (1, 0)
-        values = {name: column.by_place.get(place, ()) for name, column in self.columns.items()}
-        values |= {name: ((found, 1),) for name, found in self.shares.at(place)}
+        values = {key.name: self.columns.instances(key.name, place) for key in self.keys}
+        whole, excess = 1, 0
+        if self.excess:
+            whole, excess = self.shares[place].whole, self.excess[place]
+            values |= {name: ((found, 1),) for name, found in self.shares[place].ratios.items()}
         return Score(Fraction(self.parts[place] * whole - excess, self.unit * whole), self.keys, values)
 
 
 def score(
     keys: Iterable[CompiledKey],
-    columns: Mapping[str, Column | None],
+    columns: Columns,
     hosts: int,
     *,
-    shares: Shares = NO_SHARES,
+    shares: Sequence[Shares] = (),
     compared_with: Iterable[Fraction] = (),
 ) -> Scores:
     """Add up over every value of a host that has a name of the VM's: the weight times the proximity.
@@ -79,20 +82,19 @@ def score(
     `compared_with` is a whole number of their parts, too.
     """
     every = tuple(keys)
-    matched = [(key, found) for key in every if (found := columns[key.name]) is not None]
-    special = [key for key in every if key.name in shares.parts]
+    matched = [(key, found) for key in every if (found := columns[key.name])]
+    special = [key for key in every if key.name in SPECIAL_NAMES] if shares else []
     unit = lcm(
-        *(_unit(key, column.unit) for key, column in matched),
+        *(_unit(key, lcm(*(whole for _, whole in column))) for key, column in matched),
         *(_unit(key, 1) for key in special),
         *(number.denominator for number in compared_with),
     )
-    parts = _sums(matched, unit, hosts)
-    excess: list[int] = []
+    parts, excess = _sums(matched, unit, hosts), list[int]()
     if special:
         fine = _in_shares(special, shares, unit)
-        parts = [part - -more // whole for part, more, whole in zip(parts, fine, shares.wholes, strict=True)]
-        excess = [-more % whole for more, whole in zip(fine, shares.wholes, strict=True)]
-    return Scores(every, {key.name: column for key, column in matched}, shares, unit, parts, excess)
+        parts = [part - -more // one.whole for part, more, one in zip(parts, fine, shares, strict=True)]
+        excess = [-more % one.whole for more, one in zip(fine, shares, strict=True)]
+    return Scores(every, columns, shares, unit, parts, excess)
 
 
 def _unit(key: CompiledKey, unit: int) -> int:
@@ -104,30 +106,25 @@ def _sums(matched: Iterable[tuple[CompiledKey, Column]], unit: int, hosts: int) 
     """What the keys are worth on each host, in parts of a point."""
     parts = [0] * hosts
     for key, column in matched:
-        for worth, places in zip(_worths(key, column, unit), column.places, strict=True):
-            if worth:
+        value, whole = key.value.as_integer_ratio()
+        points = key.weight.numerator * unit // key.weight.denominator
+        for (found, fine), places in column.items():
+            near = whole * fine - abs(value * fine - found * whole)
+            if near > 0:
+                worth = points * near // (whole * fine)
                 for place in places:
                     parts[place] += worth
     return parts
 
 
-def _worths(key: CompiledKey, column: Column, unit: int) -> list[int]:
-    """What one instance of each value of a column is worth."""
-    value, whole = key.value.as_integer_ratio()
-    fine = lcm(whole, column.unit)
-    wanted, step = value * (fine // whole), fine // column.unit
-    points = key.weight.numerator * (unit // (key.weight.denominator * fine))
-    nearness = (fine - abs(wanted - found * step) for found in column.values)
-    return [points * near if near > 0 else 0 for near in nearness]
-
-
-def _in_shares(keys: Iterable[CompiledKey], shares: Shares, unit: int) -> list[int]:
+def _in_shares(keys: Iterable[CompiledKey], shares: Sequence[Shares], unit: int) -> list[int]:
     """What special keys are worth on each host, in parts as fine as its shares."""
-    found = [0] * len(shares.wholes)
+    found = [0] * len(shares)
     for key in keys:
         value, whole = key.value.as_integer_ratio()
         points = key.weight.numerator * (unit // (key.weight.denominator * whole))
-        for place, (share, fine) in enumerate(zip(shares.parts[key.name], shares.wholes, strict=True)):
+        for place, (fine, parts) in enumerate(shares):
+            share = parts.get(key.name)
             if share is not None and (near := whole * fine - abs(value * fine - share * whole)) > 0:
                 found[place] += points * near
     return found

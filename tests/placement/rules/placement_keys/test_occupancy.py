@@ -78,7 +78,7 @@ def plain(found: Occupancy) -> tuple[object, ...]:
 def plain_table(table: HostTable) -> list[tuple[object, ...]]:
     """Host by host, what is left of it and all of its keys."""
     return [
-        (host, capacity, table.lists.system.at(at), table.lists.customer.at(at), list(table.special.at(at)))
+        (host, capacity, table.lists.system.at(at), table.lists.customer.at(at), capacity.shares)
         for at, (host, capacity) in enumerate(zip(table.ids, table.capacities, strict=True))
     ]
 
