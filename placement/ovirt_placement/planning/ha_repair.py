@@ -5,21 +5,27 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from heapq import heappop, heappush
-from itertools import count, islice
+from itertools import islice
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.ordering.detours import closures
 from ovirt_placement.planning.ordering.schedule import ScheduleLimits, schedule
 from ovirt_placement.planning.plan import LostReservation, Plan, Reservation
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
 from ovirt_placement.planning.problem.placement import ProblemPlacement, placement_after
 from ovirt_placement.planning.problem.problem import Goal, Move, Problem
 from ovirt_placement.planning.problem.score import crowded
+from ovirt_placement.planning.solver.search import (
+    BestFirst,
+    Places,
+    closures,
+    legal_moves,
+    places_after,
+    put_at,
+)
 from ovirt_placement.planning.verification import Certified, apply, certify, moves_of, refusal
 from ovirt_placement.rules.elements.world import World
 from ovirt_placement.rules.failover.check import DEFAULT_BUDGET
@@ -94,11 +100,12 @@ class Candidates:
         #: Whether all legal moves are among them.
         self.all = len(problem.hosts) <= _FEW_HOSTS and len(problem.memory_mb) <= _FEW_VMS
 
-    def moves(self, losses: Sequence[Loss]) -> Iterator[Move]:
+    def moves(self, losses: Sequence[Loss]) -> list[Move]:
         """The most promising first, each once."""
         problem = self._placement.problem
-        every = (move for vm in sorted(problem.memory_mb) for move in self._to(vm, problem.hosts))
-        return iter(dict.fromkeys(every if self.all else self._helpful(losses)))
+        if self.all:
+            return legal_moves(self._placement, sorted(problem.memory_mb), problem.hosts)
+        return list(dict.fromkeys(self._helpful(losses)))
 
     def _helpful(self, losses: Sequence[Loss]) -> Iterator[Move]:
         """For the failures with the most VMs without a home.
@@ -132,7 +139,7 @@ class Candidates:
             if vm in self._placement.problem.memory_mb and self._snapshot.vm_by_id[vm].ha is ha:
                 yield vm
 
-    def _to(self, vm: str, hosts: Iterable[str], most: int | None = None) -> Iterator[Move]:
+    def _to(self, vm: str, hosts: Iterable[str], most: int) -> Iterator[Move]:
         placement = self._placement
         yield from islice((Move((vm,), host) for host in hosts if placement.legal(vm, host)), most)
         for vms in closures(placement, (vm,)):
@@ -147,9 +154,6 @@ _STATES_TIMES_VMS: Final = 200_000
 #: The share of the time for it; the rest is for leaving out what nothing is lost without.
 _SEARCHING_SHARE: Final = 0.8
 
-#: VMs that are elsewhere than at the start, with their hosts.
-_Places = frozenset[tuple[str, str]]
-
 
 class Found(NamedTuple):
     """Moves in a legal sequence, what is lost after them, and whether no other legal moves do better."""
@@ -157,14 +161,6 @@ class Found(NamedTuple):
     moves: tuple[Move, ...]
     end: Failing
     proven: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _State:
-    places: _Places
-    moves: tuple[Move, ...]
-    migrations: int
-    judged: Failing
 
 
 class Search:
@@ -182,67 +178,58 @@ class Search:
         self._start = ProblemPlacement(problem)
         self._candidates = Candidates(snapshot, self._placement)
         self._states_left = max(_LEAST_STATES, _STATES_TIMES_VMS // max(1, len(problem.memory_mb)))
-        self._known: dict[_Places, int] = {}
-        self._judged: dict[_Places, Failing] = {}
+        self._judged: dict[Places, Failing] = {}
 
     def run(self, start: Failing, deadline: Deadline) -> Found:
         """Search from a start where something is lost."""
-        serial, searching = count(), deadline.within(_SEARCHING_SHARE)
-        state = best = _State(frozenset(), (), 0, start)
-        self._known[state.places] = 0
-        self._judged[state.places] = start
-        queue = [(self._rank(state), next(serial), state)]
-        while queue and self._states_left > 0 and not searching.over:
-            _, _, state = heappop(queue)
-            if state.migrations > self._known[state.places]:
-                continue
-            if not state.judged.unplaced:
-                return self._found(state, deadline, proven=self._candidates.all)
-            for new in self._next(state, searching):
-                # On the way, too, no more failures are lost than at the start.
-                if len(new.judged.sets) <= len(start.sets):
-                    heappush(queue, (self._rank(new), next(serial), new))
-                if new.judged.no_worse_than(start):
-                    best = min(best, new, key=_worth)
-        return self._found(best, deadline, proven=self._candidates.all and not queue)
+        searching = deadline.within(_SEARCHING_SHARE)
+        best = state = Places()
+        self._judged[state] = start
+        search: BestFirst[Places, Move] = BestFirst(state, self._rank(state, 0))
+        while self._states_left > 0 and not searching.over and (found := search.take()) is not None:
+            state = found
+            if not self._judged[state].unplaced:
+                return self._found(search.ways(state), state, deadline, proven=self._candidates.all)
+            for new in self._next(search, state, searching):
+                if self._judged[new].no_worse_than(start):
+                    best = min(best, new, key=lambda one: (self._judged[one].unplaced, *search.cost(one)))
+        return self._found(
+            search.ways(best), best, deadline, proven=self._candidates.all and search.exhausted
+        )
 
-    def _rank(self, state: _State) -> tuple[int, int, int]:
+    def _rank(self, places: Places, migrations: int) -> tuple[int, int, int]:
         """A lower bound of the migrations of the whole way, in a small cluster; elsewhere a guess."""
-        unplaced = state.judged.unplaced
+        unplaced = self._judged[places].unplaced
         ahead = min(1, unplaced) if self._candidates.all else unplaced
-        moved_mb = sum(self._problem.memory_mb[vm] for vm, _ in state.places)
-        return state.migrations + ahead, unplaced, moved_mb
+        return migrations + ahead, unplaced, sum(self._problem.memory_mb[vm] for vm, _ in places)
 
-    def _next(self, state: _State, deadline: Deadline) -> list[_State]:
-        """The states that one move leads to; in a large cluster only as far as one of them is better."""
-        self._place(state.places)
-        found = []
-        for move in list(self._candidates.moves(state.judged.losses)):
+    def _next(self, search: BestFirst[Places, Move], state: Places, deadline: Deadline) -> list[Places]:
+        """The states that one move leads to, in which no rule fares worse, and a cheaper way than known.
+
+        In a large cluster only as far as one of them is better.
+        """
+        put_at(self._placement, state)
+        judged, found = self._judged[state], list[Places]()
+        for move in self._candidates.moves(judged.losses):
             if self._states_left <= 0 or deadline.over:
                 break
-            new = self._after(state, move)
-            if new is not None:
-                found.append(new)
-                if not self._candidates.all and new.judged.unplaced < state.judged.unplaced:
-                    break
+            new = places_after(self._problem, state, move)
+            migrations = search.cost(state)[0] + len(move.vms)
+            if not search.cheaper(new, (migrations,)):
+                continue
+            put_at(self._placement, new)
+            lost = self._judge(new) if self._keeps_rules() else None
+            put_at(self._placement, state)
+            # On the way, too, no more failures are lost than at the start.
+            if lost is None or lost.unknown or len(lost.sets) > len(self._judged[Places()].sets):
+                continue
+            search.add(state, move, new, (migrations,), self._rank(new, migrations))
+            found.append(new)
+            if not self._candidates.all and lost.unplaced < judged.unplaced:
+                break
         return found
 
-    def _after(self, state: _State, move: Move) -> _State | None:
-        """The state after a move, unless it is known already, or a rule fares worse in it."""
-        placement, before = self._placement, {vm: self._placement.where(vm) for vm in move.vms}
-        migrations = state.migrations + len(move.vms)
-        placement.move(move.vms, move.host)
-        places = frozenset(placement.moved.items())
-        new = None
-        if migrations < self._known.get(places, migrations + 1) and self._keeps_rules():
-            judged = self._judge(places)
-            if not judged.unknown:
-                self._known[places] = migrations
-                new = _State(places, (*state.moves, move), migrations, judged)
-        placement.put(before)
-        return new
-
-    def _judge(self, places: _Places) -> Failing:
+    def _judge(self, places: Places) -> Failing:
         judged = self._judged.get(places)
         if judged is None:
             self._states_left -= 1
@@ -264,15 +251,12 @@ class Search:
             return False
         return self._placement.faults(goal) <= self._start.faults(goal)
 
-    def _place(self, places: _Places) -> None:
-        self._placement.put({vm: self._problem.where[vm] for vm in self._placement.moved} | dict(places))
-
-    def _found(self, state: _State, deadline: Deadline, *, proven: bool) -> Found:
+    def _found(self, way: list[Move], places: Places, deadline: Deadline, *, proven: bool) -> Found:
         """Moves are left out that nothing is lost without."""
-        moves, end = state.moves, state.judged
+        moves, end = tuple(way), self._judged[places]
         if proven or not moves:
             return Found(moves, end, proven)
-        for move in reversed(state.moves):
+        for move in reversed(way):
             if deadline.over:
                 break
             shorter = tuple(one for one in moves if one is not move)
@@ -284,16 +268,12 @@ class Search:
 
     def _replayed(self, moves: Sequence[Move]) -> Failing | None:
         """What is lost after these moves; None if they are not legal one after the other."""
-        self._place(frozenset())
+        put_at(self._placement, Places())
         for move in moves:
             if not self._placement.allows(move):
                 return None
             self._placement.move(move.vms, move.host)
         return self._judge(frozenset(self._placement.moved.items())) if self._keeps_rules() else None
-
-
-def _worth(state: _State) -> tuple[int, int]:
-    return state.judged.unplaced, state.migrations
 
 
 #: So often a plan is made again without a step that some rule refuses.

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from heapq import heappop, heappush
-from itertools import count, islice
+from itertools import islice
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.legality import filters_of, request_for, vetoes
-from ovirt_placement.planning.ordering.detours import closures
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move, Problem
+from ovirt_placement.planning.solver.search import BestFirst, Places, closures, places_after, put_at
 from ovirt_placement.planning.verification import certify
 from ovirt_placement.rules.catalogue import constraints
 from ovirt_placement.rules.doubts import doubt
-from ovirt_placement.rules.elements.assignment import Budget
 from ovirt_placement.rules.elements.constraints import AtMost, Constraint, Same
 from ovirt_placement.rules.elements.memory import required_mb
 from ovirt_placement.rules.elements.verdict import NOT_KNOWN_YET, Reason
@@ -151,7 +149,7 @@ def make_room(
         return RoomPlan(vm, None, plan, tuple((one.id, late) for one in hosts))
     problem = pose(snapshot, cluster, frozen, options=PlanOptions(repair=frozenset()))
     search = _Search(snapshot, problem, vm)
-    moves, host, proven = search.run(deadline, Budget(_MOST))
+    moves, host, proven = search.run(deadline)
     certified = certify(snapshot, problem, moves)
     if host is None or certified.refused is not None:
         plan = Plan(cluster=cluster, strategy=_NAME, proven=proven and not problem.guessed)
@@ -171,13 +169,6 @@ def _refusals(snapshot: Snapshot, problem: Problem, vm: str) -> Iterator[tuple[s
         yield host, tuple(reason for _, reason in vetoes(snapshot, problem.cluster, (vm,), host))
 
 
-#: VMs that are elsewhere than at the start, with their hosts.
-_State = frozenset[tuple[str, str]]
-#: The migrations that it takes at least, violated rules, memory moved in MiB, and a number to order equals
-#: by.
-_Open = tuple[int, tuple[int, ...], int, int, _State]
-
-
 class _Search:
     """Best-first: the migrations made, and those that the nearest host needs at least."""
 
@@ -190,46 +181,30 @@ class _Search:
         self._small = len(problem.hosts) <= _FEW_HOSTS and len(problem.memory_mb) <= _FEW_VMS
         nearest = self._start_options.nearest(self._placement)
         self.at_least = nearest[0][0] if nearest else 0
-        self._came_by: dict[_State, tuple[_State, Move]] = {}
-        self._migrations: dict[_State, int] = {frozenset(): 0}
 
-    def run(self, deadline: Deadline, budget: Budget) -> tuple[list[Move], str | None, bool]:
+    def run(self, deadline: Deadline) -> tuple[list[Move], str | None, bool]:
         """Moves, where the VM could start after them, and whether no fewer let it start (or none at all)."""
-        serial = count()
-        start: _State = frozenset()
-        queue: list[_Open] = [(self.at_least, (), 0, next(serial), start)]
-        while queue and budget.left > 0 and not deadline.over:
-            estimate, _, _, _, state = heappop(queue)
-            budget.spend()
-            self._place(state)
-            nearest = self._start_options.nearest(self._placement)
-            moves = self._way(state)
+        problem, placement = self._problem, self._placement
+        search: BestFirst[Places, Move] = BestFirst(frozenset(), (self.at_least,))
+        while search.seen < _MOST and not deadline.over and (state := search.take()) is not None:
+            estimate = search.rank[0]
+            put_at(placement, state)
+            nearest = self._start_options.nearest(placement)
+            moves = search.ways(state)
             host = self._opening(moves, [host for near, host in nearest if near == 0])
             if host is not None:
                 return moves, host, self._small or estimate == self.at_least
-            for move in self._moves([host for _, host in nearest]):
-                self._push(queue, state, move, next(serial))
-        return [], None, self._small and not queue
-
-    def _push(
-        self,
-        queue: list[tuple[int, tuple[int, ...], int, int, _State]],
-        state: _State,
-        move: Move,
-        serial: int,
-    ) -> None:
-        placement, problem = self._placement, self._problem
-        migrations = self._migrations[state] + len(move.vms)
-        before = {vm: placement.where(vm) for vm in move.vms}
-        placement.move(move.vms, move.host)
-        reached = frozenset(placement.moved.items())
-        nearest = self._start_options.nearest(placement)
-        if nearest and migrations < self._migrations.get(reached, migrations + 1):
-            self._migrations[reached] = migrations
-            self._came_by[reached] = (state, move)
-            moved_mb = sum(problem.memory_mb[vm] for vm, _ in reached)
-            heappush(queue, (migrations + nearest[0][0], placement.violations(), moved_mb, serial, reached))
-        placement.put(before)
+            for move in list(self._moves([host for _, host in nearest])):
+                after = places_after(problem, state, move)
+                migrations = search.cost(state)[0] + len(move.vms)
+                if search.cheaper(after, (migrations,)):
+                    put_at(placement, after)
+                    if nearest := self._start_options.nearest(placement):
+                        moved_mb = sum(problem.memory_mb[vm] for vm, _ in after)
+                        rank = migrations + nearest[0][0], placement.violations(), moved_mb
+                        search.add(state, move, after, (migrations,), rank)
+                    put_at(placement, state)
+        return [], None, self._small and search.exhausted
 
     def _opening(self, moves: Sequence[Move], hosts: Sequence[str]) -> str | None:
         """Of hosts that nothing more must leave, the first that all rules let the VM start on."""
@@ -244,16 +219,6 @@ class _Search:
             if next(vetoes(certified.end, self._problem.cluster, (self._vm,), host), None) is None
         )
         return next(allowed, None)
-
-    def _way(self, state: _State) -> list[Move]:
-        moves: list[Move] = []
-        while state in self._came_by:
-            state, move = self._came_by[state]
-            moves.append(move)
-        return moves[::-1]
-
-    def _place(self, state: _State) -> None:
-        self._placement.put({vm: self._problem.where[vm] for vm in self._placement.moved} | dict(state))
 
     # -- what may help
 

@@ -6,8 +6,7 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from heapq import heappop, heappush
-from itertools import combinations, count
+from itertools import combinations
 from typing import NamedTuple
 
 from ovirt_placement.planning.deadline import Deadline
@@ -15,6 +14,7 @@ from ovirt_placement.planning.maintenance.draining import Draining, Outcome, Wav
 from ovirt_placement.planning.maintenance.site import Reserve, Site, moved, out
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Goal, Move
+from ovirt_placement.planning.solver.search import BestFirst, Cost, legal_moves
 
 #: Of VMs on other hosts this many are thought of as stepping aside for those that leave.
 _MOST_EVICTED = 50
@@ -193,8 +193,6 @@ class _Point(NamedTuple):
     done: frozenset[str]
 
 
-#: Rounds and migrations.
-_Cost = tuple[int, int]
 _Way = Move | tuple[str, ...]
 
 
@@ -223,8 +221,8 @@ class _Search:
         }
         self._placement = ProblemPlacement(site.problem)
         self._asked = frozenset(site.asked)
-        self._cost: dict[_Point, _Cost] = {}
-        self._before: dict[_Point, tuple[_Point, _Way]] = {}
+        start = _Point(tuple(site.problem.where[vm] for vm in self._vms), frozenset())
+        self._search: BestFirst[_Point, _Way] = BestFirst(start, self._estimate(start, (0, 0)), (0, 0))
         self._safe: dict[tuple[tuple[str, ...], frozenset[str]], bool] = {}
 
     @property
@@ -234,42 +232,31 @@ class _Search:
         return large or bool(self._site.by_engine) or self._site.problem.guessed
 
     def run(self, deadline: Deadline) -> Outcome | None:
-        start = _Point(tuple(self._site.problem.where[vm] for vm in self._vms), frozenset())
-        self._cost[start] = (0, 0)
-        number = count()
-        queue = [(self._estimate(start), next(number), start)]
-        closed: set[_Point] = set()
-        while queue:
-            estimate, _, point = heappop(queue)
-            if not self._known.blocked and estimate >= self._known.merit[1:]:
+        search, seen = self._search, list[_Point]()
+        while (point := search.take()) is not None:
+            if not self._known.blocked and search.rank >= self._known.merit[1:]:
                 return Outcome(self._known.waves, (), proven=True)
-            if point in closed:
-                continue
             if point.done == self._asked:
                 return self._outcome(point)
-            closed.add(point)
-            if len(closed) > _MOST_POINTS or deadline.over:
+            seen.append(point)
+            if len(seen) > _MOST_POINTS or deadline.over:
                 return None
             for way, after, cost in self._onwards(point):
-                if after not in self._cost or cost < self._cost[after]:
-                    self._cost[after] = cost
-                    self._before[after] = point, way
-                    heappush(queue, (self._estimate(after), next(number), after))
-        return self._outcome(
-            min(closed, key=lambda one: (len(self._asked) - len(one.done), *self._cost[one]))
-        )
+                if search.cheaper(after, cost):
+                    search.add(point, way, after, cost, self._estimate(after, cost))
+        return self._outcome(min(seen, key=lambda one: (len(self._asked) - len(one.done), *search.cost(one))))
 
-    def _estimate(self, point: _Point) -> _Cost:
+    def _estimate(self, point: _Point, cost: Cost) -> Cost:
         """What a maintenance that goes through a point costs at least."""
-        rounds, migrations = self._cost[point]
+        rounds, migrations = cost
         undone = self._asked - point.done
         return (
-            rounds + -(-len(undone) // self._site.options.at_once),
+            rounds + _ceil(len(undone), self._site.options.at_once),
             migrations + sum(host in undone for host in point.where),
         )
 
-    def _onwards(self, point: _Point) -> Iterator[tuple[_Way, _Point, _Cost]]:
-        rounds, migrations = self._cost[point]
+    def _onwards(self, point: _Point) -> Iterator[tuple[_Way, _Point, Cost]]:
+        rounds, migrations = self._search.cost(point)
         for hosts in self._waves(point):
             yield hosts, _Point(point.where, point.done.union(hosts)), (rounds + 1, migrations)
         for move in self._moves(point):
@@ -304,36 +291,24 @@ class _Search:
             self._safe[key] = self._reserve.worse(state) is None
         return self._safe[key]
 
-    def _moves(self, point: _Point) -> Iterator[Move]:
+    def _moves(self, point: _Point) -> list[Move]:
         site, placement = self._site, self._placement
         placement.put(dict(zip(self._vms, point.where, strict=True)))
         away = {host for host in site.waiting if host not in point.done or not site.returns(host)}
         hosts = [host for host in site.problem.hosts if host not in site.never and host not in away]
-        closures = dict.fromkeys(placement.closure(vm) for vm in self._vms)
-        found = [
-            move
-            for vms in dict.fromkeys((*((vm,) for vm in self._vms), *closures))
-            for host in hosts
-            if placement.allows(move := Move(vms, host))
-        ]
-        yield from found
+        return legal_moves(placement, self._vms, hosts)
 
     def _outcome(self, point: _Point) -> Outcome:
-        ways: list[_Way] = []
-        end = point
-        while point in self._before:
-            point, way = self._before[point]
-            ways.append(way)
         waves: list[Wave] = []
         moves: list[Move] = []
-        for way in reversed(ways):
+        for way in self._search.ways(point):
             if isinstance(way, Move):
                 moves.append(way)
             else:
                 stopped = tuple(vm for host in way for vm in self._site.stopped_on(host))
                 waves.append(Wave(way, tuple(moves), stopped, ()))
                 moves = []
-        left = tuple(host for host in self._site.asked if host not in end.done)
+        left = tuple(host for host in self._site.asked if host not in point.done)
         return Outcome(tuple(waves), left, proven=True)
 
 

@@ -7,15 +7,14 @@ VMs concerned: a way is judged by its migrations so far and the VMs that are not
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from heapq import heappop, heappush
-from itertools import count
 
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move
 from ovirt_placement.planning.problem.score import score
+from ovirt_placement.planning.solver.search import BestFirst, closures
 from ovirt_placement.rules.elements.assignment import Budget
 
 
@@ -61,12 +60,6 @@ def straight(placement: ProblemPlacement, vm: str, where: Mapping[str, str]) -> 
     ):
         return Move(vms, host)
     return None
-
-
-def closures(placement: ProblemPlacement, vms: Iterable[str]) -> list[tuple[str, ...]]:
-    """What of these VMs can only move at once, or may, each closure once."""
-    found = dict.fromkeys(placement.closure(vm) for vm in vms)
-    return [closure for closure in found if len(closure) > 1]
 
 
 def _woken(
@@ -204,6 +197,11 @@ def find_detours(
     return _Search(placement, where, scope).run(deadline, budget)
 
 
+#: The hosts, and whether they were looked at before: straight moves are tried at first, and the others, that
+#: cost one more, when their turn comes again.
+_Look = tuple[State, bool]
+
+
 class _Search:
     def __init__(self, placement: ProblemPlacement, where: Mapping[str, str], scope: OrderingScope) -> None:
         self._placement = placement
@@ -213,48 +211,38 @@ class _Search:
         self._index = {vm: at for at, vm in enumerate(scope.vms)}
         self._elsewhere = {vm: host for vm, host in where.items() if vm not in self._index}
         self._root: State = tuple(map(placement.where, scope.vms))
-        self._migrations = {self._root: 0}
-        self._came_by: dict[State, tuple[State, Move]] = {}
+        away = self._away(self._root)
+        self._search: BestFirst[_Look, Move | None] = BestFirst((self._root, False), (away, away, 0))
         self._intended = self._quality_at(tuple(where.get(vm, self._home(vm)) for vm in scope.vms))
         self._place(self._root)
 
     def run(self, deadline: Deadline, budget: Budget) -> Found:
-        """The first look at a placement tries straight moves; the second, one dearer, the others."""
-        serial = count()
-        away = self._away(self._root)
-        open_ends = [(away, away, 0, next(serial), False, self._root)]
-        best = ((*score(self._placement)[:4], 0, away), self._root)
-        while open_ends and budget.left > 0 and not deadline.over:
-            estimate, away, memory_mb, _, again, state = heappop(open_ends)
-            if estimate > self._migrations[state] + away + again:
-                continue
+        search = self._search
+        best = ((*score(self._placement)[:4], 0, self._away(self._root)), self._root)
+        while budget.left > 0 and not deadline.over and (look := search.take()) is not None:
+            state, again = look
+            estimate, away, memory_mb = search.rank
+            (migrations,) = search.cost(look)
             budget.spend()
             self._place(state)
             if not again:
                 if not away and self._acceptable(state):
                     return self._found(state, arrives=True, exhausted=True)
                 if self._placement.violations()[0] <= best[0][0]:
-                    merit = (*score(self._placement)[:4], self._migrations[state], away)
-                    best = min(best, (merit, state))
-                heappush(open_ends, (estimate + 1, away, memory_mb, next(serial), True, state))
+                    best = min(best, ((*score(self._placement)[:4], migrations, away), state))
+                search.add(look, None, (state, True), (migrations,), (estimate + 1, away, memory_mb))
             for move in self._others(state) if again else self._straight(state):
-                reached = self._after(state, move)
-                migrations = self._migrations[state] + len(move.vms)
-                if migrations < self._migrations.get(reached, migrations + 1):
-                    self._migrations[reached] = migrations
-                    self._came_by[reached] = (state, move)
+                reached, cost = self._after(state, move), migrations + len(move.vms)
+                if search.cheaper((reached, False), (cost,)):
                     left = self._away(reached)
                     moved_mb = memory_mb + sum(self._placement.problem.memory_mb[vm] for vm in move.vms)
-                    heappush(open_ends, (migrations + left, left, moved_mb, next(serial), False, reached))
-        return self._found(best[1], arrives=False, exhausted=not open_ends)
+                    search.add(look, move, (reached, False), (cost,), (cost + left, left, moved_mb))
+        return self._found(best[1], arrives=False, exhausted=search.exhausted)
 
     def _found(self, state: State, *, arrives: bool, exhausted: bool) -> Found:
-        moves: list[Move] = []
-        while state != self._root:
-            state, move = self._came_by[state]
-            moves.append(move)
         self._place(self._root)
-        return Found(tuple(reversed(moves)), arrives, exhausted)
+        moves = (move for move in self._search.ways((state, False)) if move is not None)
+        return Found(tuple(moves), arrives, exhausted)
 
     # -- moves
 
