@@ -37,8 +37,11 @@ class _Unparsed(Exception):
     """What the engine cannot parse: it finds nothing."""
 
 
-_SIGN = "!=|<>|>=|<=|[=<>~]"
-_TOKEN = re.compile(rf'\s*("[^"]*"|{_SIGN}|[^\s=<>!~"]+)')
+_WORD = r'[^\s=<>!~"()]+'
+#: One condition, with the brackets around it; without a field it is free text.
+_CONDITION = re.compile(rf'[\s()]*(?:({_WORD})[\s()]*(!=|<>|>=|<=|[=<>~])[\s()]*)?("[^"]*"|{_WORD})[\s()]*')
+_JOINT = re.compile(r"(and|or)(?![^\s()])", re.IGNORECASE)
+_PAGE = re.compile(r"(?:^|\s)page\s+(\S+)\s*$", re.IGNORECASE)
 _SIGNS = {"=": False, "!=": True, "<>": True}
 
 
@@ -125,53 +128,48 @@ def _texts(call: Call, kind: str, record: Any, field: str) -> Iterable[str | Non
 
 def _parse(text: str, kind: str) -> tuple[_Alternatives, int]:
     """Give the conditions, and the number of the page."""
-    tokens, page = _tokens(text), 1
-    if len(tokens) >= 2 and tokens[-2].lower() == "page":
-        if not tokens[-1].isdecimal():
-            raise _Unparsed
-        page, tokens = int(tokens[-1]), tokens[:-2]
-    if "sortby" in (token.lower() for token in tokens):
+    if re.search(r"\bsortby\b", text, re.IGNORECASE):
         raise not_simulated("searches with sortby")
+    page = 1
+    if paged := _PAGE.search(text):
+        if not paged[1].isdecimal():
+            raise _Unparsed
+        page, text = int(paged[1]), text[: paged.start()]
+    if not text.strip("() \t\n"):
+        return [], page
     found: list[list[_Condition]] = [[]]
-    rest = [token for token in tokens if token.strip("()")]
-    while rest:
-        condition, rest = _condition(rest, kind)
-        found[-1].append(condition)
-        if rest:
-            joint, rest = rest[0].lower(), rest[1:]
-            if joint not in ("and", "or") or not rest:
-                raise _Unparsed
-            found += [[]] if joint == "or" else []
-    return ([] if found == [[]] else found), page
+    at = 0
+    while condition := _CONDITION.match(text, at):
+        found[-1].append(_condition(kind, *condition.groups()))
+        at = condition.end()
+        if at == len(text):
+            return found, page
+        joint = _JOINT.match(text, at)
+        if joint is None:
+            break
+        at = joint.end()
+        found += [[]] if joint[1].lower() == "or" else []
+    raise _Unparsed
 
 
-def _tokens(text: str) -> list[str]:
-    """Give words, signs, and what stands in quotes with them around it."""
-    found = _TOKEN.findall(text)
-    if "".join(found) != "".join(re.findall(r'"[^"]*"|\S', text)):
+def _condition(kind: str, name: str | None, sign: str, value: str) -> _Condition:
+    if not value.startswith('"') and "'" in value:
         raise _Unparsed
-    return found
-
-
-def _condition(tokens: list[str], kind: str) -> tuple[_Condition, list[str]]:
-    if _is_sign(tokens[0]):
-        raise _Unparsed
-    if len(tokens) < 2 or not _is_sign(tokens[1]):
-        return _Condition(None, f"*{_value(tokens[0])}*", negated=False), tokens[1:]
-    name, sign = tokens[0].strip("()").lower(), tokens[1]
-    field = _field(name, kind)
-    if sign not in _SIGNS or len(tokens) < 3 or _is_sign(tokens[2]):
-        if field is not None and sign in _SIGNS.keys() | {"~"}:
+    value = value.strip('"')
+    if name is None:
+        return _Condition(None, f"*{value}*", negated=False)
+    field = _field(name.lower(), kind)
+    if sign not in _SIGNS:
+        if field is not None and sign == "~":
             raise _Unparsed
         raise not_simulated(f"searches with {sign}")
-    value = _value(tokens[2])
     if field is None:  # text that holds all of it
-        return _Condition(None, f"*{name}{sign}{value}*", negated=False), tokens[3:]
+        return _Condition(None, f"*{name.lower()}{sign}{value}*", negated=False)
     if field == "status" and kind in _STATUSES:
         value = value.replace("_", "")
         if "*" not in value and value.lower() not in _STATUSES[kind]:
             raise _Unparsed
-    return _Condition(field, value, _SIGNS[sign]), tokens[3:]
+    return _Condition(field, value, _SIGNS[sign])
 
 
 def _field(name: str, kind: str) -> str | None:
@@ -182,19 +180,6 @@ def _field(name: str, kind: str) -> str | None:
     if name in _ELSEWHERE.split() or "." in name:
         raise not_simulated(f"searches by {name}")
     return None
-
-
-def _is_sign(token: str) -> bool:
-    return bool(re.fullmatch(_SIGN, token))
-
-
-def _value(token: str) -> str:
-    if token.startswith('"'):
-        return token[1:-1]
-    value = token.strip("()")
-    if "'" in value or not value:
-        raise _Unparsed
-    return value
 
 
 @lru_cache(maxsize=256)
