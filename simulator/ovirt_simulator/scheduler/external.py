@@ -11,12 +11,11 @@ import http.client
 import logging
 import re
 import xmlrpc.client
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 from xml.parsers.expat import ExpatError
 
-import msgspec
 from msgspec.structs import replace
 
 from ovirt_placement.model import Host
@@ -53,15 +52,8 @@ class Malformed(Exception):
     """An answer that the engine fails on outside of what it catches: the whole command fails."""
 
 
-class Answer(msgspec.Struct, frozen=True):
-    """What came of a call, and what the answer says of plugins that failed (None: of the proxy itself)."""
-
-    result: Any
-    complaints: tuple[tuple[str | None, str], ...] = ()
-
-
 class ExternalScheduler:
-    """One proxy. Every method raises `Unreachable` as the engine's client would."""
+    """One proxy, called as the engine's client calls it."""
 
     def __init__(
         self, url: str, *, connect_seconds: float = CONNECT_SECONDS, reply_seconds: float = REPLY_SECONDS
@@ -70,46 +62,8 @@ class ExternalScheduler:
         self._connect_seconds = connect_seconds
         self._reply_seconds = reply_seconds
 
-    def discover(self) -> Any:
-        """Ask which units there are; the caller, who knows units, judges the answer."""
-        return self._call("discover")
-
-    def run_filters(
-        self, names: Sequence[str], hosts: Sequence[str], vm: str, properties: Mapping[str, str]
-    ) -> Answer:
-        """Ask which hosts remain; an answer without a list leaves none."""
-        reply = _checked(self._call("runFilters", list(names), list(hosts), vm, dict(properties)))
-        result = reply.get("result")
-        return Answer(tuple(result) if isinstance(result, list) else (), _complaints(reply))
-
-    def run_cost_functions(
-        self, factors: Sequence[tuple[str, int]], hosts: Sequence[str], vm: str, properties: Mapping[str, str]
-    ) -> Answer:
-        """Ask for weights, `Record`s under the names of their units; None stands for one without a name.
-
-        Triples carry their unit's name, pairs are summed up and final.
-        """
-        units = [list(entry) for entry in factors]
-        reply = _checked(self._call("runCostFunctions", units, list(hosts), vm, dict(properties)))
-        records = tuple(
-            Record(entry[2] if len(entry) > 2 else None, entry[0], _int32(entry[1]))
-            for entry in reply.get("result") or ()
-        )
-        return Answer(records, _complaints(reply))
-
-    def run_load_balancing(self, name: str, hosts: Sequence[str], properties: Mapping[str, str]) -> Answer:
-        """Ask for a VM to move, with the hosts where it may go; None when there is nothing to do.
-
-        Raises `Malformed` for an empty list: it ends the engine's balancing.
-        """
-        reply = _checked(self._call("runLoadBalancing", name, list(hosts), dict(properties)))
-        result = reply.get("result")
-        if result is not None and len(result) < 2:
-            raise Malformed(f"runLoadBalancing answered {result!r} instead of [vm, [hosts]]")
-        move = (result[0], tuple(result[1])) if result and result[0] and result[1] else None
-        return Answer(move, _complaints(reply))
-
-    def _call(self, method: str, *arguments: Any) -> Any:
+    def ask(self, method: str, *arguments: Any) -> Any:
+        """Make a call. Raises `Unreachable` as the engine's client would."""
         transport = _Transport(self._connect_seconds, self._reply_seconds)
         proxy = xmlrpc.client.ServerProxy(self.url, transport=transport)
         try:
@@ -161,27 +115,10 @@ class _Transport(xmlrpc.client.Transport):
         return xmlrpc.client.ExpatParser(target), target
 
 
-def _checked(reply: Any) -> Mapping[str, Any]:
-    """Take a reply that is no struct for an empty one; refuse one without the code the engine unboxes."""
-    if not isinstance(reply, dict):
-        return {}
-    if type(reply.get("result_code")) is not int:
-        raise Malformed("the reply has no int32 result_code")
-    return reply
-
-
 def _int32(weight: Any) -> int:
     if type(weight) is not int:
         raise Malformed(f"weight {weight!r} is no int32")
     return weight
-
-
-def _complaints(reply: Mapping[str, Any]) -> tuple[tuple[str | None, str], ...]:
-    if not reply.get("result_code"):
-        return ()
-    by_plugin = reply.get("plugin_errors") or {}
-    of_plugins = [(name, str(text)) for name, texts in by_plugin.items() for text in texts]
-    return (*of_plugins, *((None, str(text)) for text in reply.get("errors") or ()))
 
 
 _KINDS = {"filters": UnitType.FILTER, "scores": UnitType.WEIGHT, "balance": UnitType.LOAD_BALANCING}
@@ -200,7 +137,7 @@ class ExternalUnits:
         if self._external is None:
             return
         try:
-            found = _units(self._external.discover())
+            found = _units(self._external.ask("discover"))
         except (Unreachable, ValueError):
             found = {}
             self._log(EventCode.FAILED_TO_CONNECT_TO_SCHEDULER_PROXY)
@@ -213,7 +150,7 @@ class ExternalUnits:
     def filter(self, request: Request, cluster: Cluster, hosts: tuple[Host, ...]) -> tuple[Host, ...]:
         """Give the hosts that the policy's external filters leave; all of them when nobody answers.
 
-        Raises `Malformed` for an answer that the engine fails on.
+        An answer without a list leaves none. Raises `Malformed` for an answer that the engine fails on.
         """
         policy = self._policy(cluster)
         names = [
@@ -221,23 +158,23 @@ class ExternalUnits:
             for entry in sorted(policy.filters, key=lambda entry: entry.position)
             if (unit := self._enabled(entry.unit))
         ]
-        external = self._external
-        if external is None or not names:
+        if not names:
             return hosts
         for vm_id in request.vm_ids:
             if not hosts:
                 break
-            ids, properties = [host.id for host in hosts], cluster.scheduling_properties
-            left = self._asked(external.run_filters, names, ids, vm_id, properties)
-            if left is None:
+            reply = self._asked(cluster, "runFilters", names, [host.id for host in hosts], vm_id)
+            if reply is None:
                 return hosts
-            hosts = tuple(host for host in hosts if host.id in left)
+            left = reply.get("result")
+            hosts = tuple(host for host in hosts if isinstance(left, list) and host.id in left)
         return hosts
 
     def weigh(self, request: Request, cluster: Cluster, hosts: Sequence[Host]) -> list[Record]:
         """Give the external weights by unit id, VM for VM; none when nobody answers.
 
-        Weights that name no unit of the policy stand under None. Raises `Malformed` as `filter` does.
+        Triples carry their unit's name; pairs, which are summed up and final, stand under None, and so do
+        weights of a unit that the policy has not. Raises `Malformed` as `filter` does.
         """
         units = {
             unit.name: (entry.unit, entry.factor)
@@ -245,32 +182,30 @@ class ExternalUnits:
             if (unit := self._enabled(entry.unit))
         }
         records: list[Record] = []
-        external = self._external
-        if external is None or not units:
-            return records
-        factors = [(name, factor) for name, (_, factor) in units.items()]
-        ids, properties = [host.id for host in hosts], cluster.scheduling_properties
-        for vm_id in request.vm_ids:
-            found = self._asked(external.run_cost_functions, factors, ids, vm_id, properties)
-            if found is None:
+        factors, ids = [[name, factor] for name, (_, factor) in units.items()], [host.id for host in hosts]
+        for vm_id in request.vm_ids if units else ():
+            reply = self._asked(cluster, "runCostFunctions", factors, ids, vm_id)
+            if reply is None:
                 return []
-            for record in found:
-                known = units.get(record.unit) if record.unit is not None else None
-                records.append(record._replace(unit=None if known is None else known[0]))
+            for host, weight, *named in reply.get("result") or ():
+                known = units.get(named[0]) if named else None
+                records.append(Record(None if known is None else known[0], host, _int32(weight)))
         return records
 
     def balance(
         self, cluster: Cluster, unit: PolicyUnit, hosts: Sequence[Host]
     ) -> tuple[str, tuple[str, ...]] | None:
-        """Ask an external balance for a VM to move and where it may go; None for nothing, or no answer."""
-        external = self._external
-        if external is None or not unit.enabled:
+        """Ask an external balance for a VM to move and where it may go; None for nothing, or no answer.
+
+        Raises `Malformed` for an empty list, too: it ends the engine's balancing.
+        """
+        if not unit.enabled:
             return None
-        ids, properties = [host.id for host in hosts], cluster.scheduling_properties
-        move: tuple[str, tuple[str, ...]] | None = self._asked(
-            external.run_load_balancing, unit.name, ids, properties
-        )
-        return move
+        reply = self._asked(cluster, "runLoadBalancing", unit.name, [host.id for host in hosts])
+        result = None if reply is None else reply.get("result")
+        if result is not None and len(result) < 2:
+            raise Malformed(f"runLoadBalancing answered {result!r} instead of [vm, [hosts]]")
+        return (result[0], tuple(result[1])) if result and result[0] and result[1] else None
 
     def _policy(self, cluster: Cluster) -> SchedulingPolicy:
         with self._backend.lock:
@@ -281,19 +216,29 @@ class ExternalUnits:
             unit = self._backend.state.units[unit_id]
         return unit if unit.enabled and not unit.internal else None
 
-    def _asked(self, ask: Callable[..., Answer], *arguments: Any) -> Any:
-        """Give what the scheduler answers, once its complaints are logged; None when nobody answers."""
+    def _asked(self, cluster: Cluster, method: str, *arguments: Any) -> Mapping[str, Any] | None:
+        """Give the scheduler's reply, once its complaints are logged; None when nobody answers."""
+        if self._external is None:
+            return None
         try:
-            answer = ask(*arguments)
+            reply = self._external.ask(method, *arguments, dict(cluster.scheduling_properties))
         except Unreachable:
             self._log(EventCode.FAILED_TO_CONNECT_TO_SCHEDULER_PROXY)
             return None
-        for plugin, error in answer.complaints:
-            if plugin is None:
-                self._log(EventCode.EXTERNAL_SCHEDULER_ERROR, error=error)
-            else:
-                self._log(EventCode.EXTERNAL_SCHEDULER_PLUGIN_ERROR, plugin=plugin, error=error)
-        return answer.result
+        if not isinstance(reply, dict):
+            return {}
+        if type(reply.get("result_code")) is not int:
+            raise Malformed("the reply has no int32 result_code")
+        if reply["result_code"]:
+            self._log_complaints(reply)
+        return reply
+
+    def _log_complaints(self, reply: Mapping[str, Any]) -> None:
+        for plugin, texts in (reply.get("plugin_errors") or {}).items():
+            for text in texts:
+                self._log(EventCode.EXTERNAL_SCHEDULER_PLUGIN_ERROR, plugin=plugin, error=str(text))
+        for text in reply.get("errors") or ():
+            self._log(EventCode.EXTERNAL_SCHEDULER_ERROR, error=str(text))
 
     def _log(self, code: EventType, **words: str) -> None:
         with self._backend.lock:

@@ -9,8 +9,13 @@ from contextlib import contextmanager
 
 import pytest
 
-from ovirt_simulator.scheduler.external import ExternalScheduler, Malformed, Unreachable
+from ovirt_placement.model import SchedulingPolicy
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.scheduler.external import ExternalScheduler, ExternalUnits, Malformed, Unreachable
+from ovirt_simulator.scheduler.filters import Request
 from ovirt_simulator.scheduler.weights import Record
+from tests.builders import cluster, host, snapshot, vm
+from tests.scenarios.stage import START
 
 REPLY = (
     "<?xml version='1.0'?><methodResponse><params><param><value><struct>"
@@ -45,18 +50,28 @@ def http(body: str) -> bytes:
     return (head + body).encode()
 
 
+def weighed(answer: str) -> list[Record]:
+    """The weights of one unit, as the scheduler takes them from this answer."""
+    policy = SchedulingPolicy(weights={"W": 1})
+    state = snapshot(cluster(scheduling_policy=policy), host("h1"), vm("v"))
+    backend = Engine.from_snapshot(state, clock=START)._backend
+    with answering(http(answer)) as url:
+        units = ExternalUnits(backend, ExternalScheduler(url))
+        known = backend.state
+        (only,) = known.clusters.values()
+        return units.weigh(Request(vm_ids=("v",)), only, tuple(known.hosts.values()))
+
+
 @pytest.mark.parametrize("kind", ["int", "i4"])
 def test_32_bit_weights_are_taken(kind: str) -> None:
-    with answering(http(REPLY.format(kind=kind))) as url:
-        reply = ExternalScheduler(url).run_cost_functions([("W", 1)], ["h1"], "v", {})
-    assert reply.result == (Record(None, "h1", 7),)
+    assert weighed(REPLY.format(kind=kind)) == [Record(None, "h1", 7)]
 
 
 @pytest.mark.parametrize("kind", ["i8", "double", "string", "boolean"])
 def test_any_other_weight_is_malformed(kind: str) -> None:
     body = REPLY.format(kind=kind).replace("<boolean>7<", "<boolean>1<")
-    with answering(http(body)) as url, pytest.raises(Malformed):
-        ExternalScheduler(url).run_cost_functions([("W", 1)], ["h1"], "v", {})
+    with pytest.raises(Malformed):
+        weighed(body)
 
 
 @pytest.mark.parametrize(
@@ -64,11 +79,11 @@ def test_any_other_weight_is_malformed(kind: str) -> None:
 )
 def test_what_is_no_xml_rpc_is_no_answer(answer: bytes) -> None:
     with answering(answer) as url, pytest.raises(Unreachable):
-        ExternalScheduler(url).run_filters(["F"], ["h1"], "v", {})
+        ExternalScheduler(url).ask("runFilters", ["F"], ["h1"], "v", {})
 
 
 def test_an_answer_that_takes_too_long_is_no_answer() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
         with pytest.raises(Unreachable):
-            ExternalScheduler(url, reply_seconds=0.05).discover()
+            ExternalScheduler(url, reply_seconds=0.05).ask("discover")
