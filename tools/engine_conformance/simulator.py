@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -73,7 +74,7 @@ def _as_asked(engine: Engine, question: Question) -> Engine:
 def not_overloaded(question: Question) -> list[str]:
     """The hosts that are not refused for the use of their CPUs."""
     state = engine_of(question)._backend.state
-    hosts: list[str] = accepted(cpu_overloaded(state, _START).refuse)(question)
+    hosts: list[str] = accepted(partial(cpu_overloaded, state, _START))(question)
     return hosts
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, permutations, product
 from typing import TypeVar
 
@@ -77,33 +77,16 @@ def legacy_labels(labels: Iterable[Label], cluster: model.Cluster) -> list[Label
     return [label for label in labels if label.implicit]
 
 
-def unified_groups(state: State, cluster_id: str, vm_ids: Iterable[str]) -> list[tuple[str, ...]]:
-    """Group VMs that hard positive groups of the cluster tie together, over VMs that are down too.
-
-    Each of the VMs given is in exactly one of the groups; VMs not given only link.
-    """
-    peers = _hard_peers(state, cluster_id)
-    group_of: dict[str, list[str]] = {}
-    groups = []
-    for vm_id in dict.fromkeys(vm_ids):
-        if vm_id not in group_of:
-            group: list[str] = []
-            groups.append(group)
-            group_of.update(dict.fromkeys(_reachable(peers, vm_id), group))
-        group_of[vm_id].append(vm_id)
-    return [tuple(group) for group in groups]
-
-
 def scheduled_together(state: State, vm_ids: Iterable[str]) -> list[tuple[str, ...]]:
-    """Group VMs as they are scheduled: by hard positive groups, where the policy has the filter of these."""
-    by_cluster: dict[str, list[str]] = defaultdict(list)
+    """Group VMs as they are scheduled: by what ties them, over VMs that are not given, too."""
+    tied: dict[str, dict[str, frozenset[str]]] = {}
+    groups: dict[tuple[str, frozenset[str]], list[str]] = defaultdict(list)
     for vm_id in dict.fromkeys(vm_ids):
-        by_cluster[state.vms[vm_id].cluster].append(vm_id)
-    groups: list[tuple[str, ...]] = []
-    for cluster_id, ids in by_cluster.items():
-        ties = _filter_ties(state, cluster_id)
-        groups += unified_groups(state, cluster_id, ids) if ties else [(vm_id,) for vm_id in ids]
-    return groups
+        cluster_id = state.vms[vm_id].cluster
+        if cluster_id not in tied:
+            tied[cluster_id] = _tied(state, cluster_id)
+        groups[cluster_id, tied[cluster_id].get(vm_id, frozenset({vm_id}))].append(vm_id)
+    return [tuple(group) for group in groups.values()]
 
 
 def closure(state: State, vm_id: str) -> tuple[str, ...]:
@@ -112,34 +95,27 @@ def closure(state: State, vm_id: str) -> tuple[str, ...]:
     Those elsewhere are left where they are (computeVmAffinityClosure of MigrateMultipleVmsCommand).
     """
     vm = state.vms[vm_id]
-    if not _filter_ties(state, vm.cluster):
-        return (vm_id,)
-    tied = _reachable(_hard_peers(state, vm.cluster), vm_id) - {vm_id}
+    tied = _tied(state, vm.cluster).get(vm_id, frozenset()) - {vm_id}
     return (vm_id, *sorted(peer for peer in tied if vm.runs and state.vms[peer].host == vm.host))
 
 
-def _filter_ties(state: State, cluster_id: str) -> bool:
+def _tied(state: State, cluster_id: str) -> dict[str, frozenset[str]]:
+    """By VM, those that hard positive groups of a cluster tie to it, where its policy has their filter."""
     policy = state.policies[state.clusters[cluster_id].policy_id]
-    return any(entry.unit == VM_AFFINITY_FILTER for entry in policy.filters)
+    if all(entry.unit != VM_AFFINITY_FILTER for entry in policy.filters):
+        return {}
+    groups = [g for g in state.groups_of(cluster_id) if g.vms_rule.hard and g.vms_rule.positive]
+    joined = _joined(frozenset(vm.id for vm in member_vms(state, group)) for group in groups)
+    return {vm_id: together for together in joined for vm_id in together}
 
 
-def _hard_peers(state: State, cluster_id: str) -> Mapping[str, set[str]]:
-    peers: dict[str, set[str]] = defaultdict(set)
-    for group in state.groups_of(cluster_id):
-        if group.vms_rule.hard and group.vms_rule.positive:
-            members = {vm.id for vm in member_vms(state, group)}
-            for vm_id in members:
-                peers[vm_id] |= members
-    return peers
-
-
-def _reachable(peers: Mapping[str, set[str]], start: str) -> set[str]:
-    reached, frontier = {start}, [start]
-    while frontier:
-        fresh = peers.get(frontier.pop(), set()) - reached
-        reached |= fresh
-        frontier.extend(fresh)
-    return reached
+def _joined(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
+    """Join the sets that share members."""
+    joined: dict[str, frozenset[str]] = {}
+    for one in sets:
+        whole = one.union(*(joined[member] for member in one if member in joined))
+        joined.update(dict.fromkeys(whole, whole))
+    return list(dict.fromkeys(joined.values()))
 
 
 class Flat(msgspec.Struct, frozen=True):
@@ -185,7 +161,8 @@ def flat(state: State, group: AffinityGroup) -> Flat:
 def find_conflicts(groups: Sequence[Flat]) -> list[Conflict]:
     """Give the conflicts in the engine's order; each of the host kinds at most once, all merged."""
     host_groups = [group for group in groups if group.host_polarity is not None and group.hosts]
-    unified = _unified(groups)
+    # Soft groups join VMs, too.
+    unified = _joined(group.vms for group in groups if group.vm_polarity)
     found: list[tuple[EventType, Iterator[_Part]]] = [
         (
             EventCode.VM_TO_HOST_CONFLICT_IN_ENFORCING_POSITIVE_AND_NEGATIVE_AFFINITY,
@@ -287,14 +264,3 @@ def _positive_and_negative(groups: Sequence[Flat]) -> Iterator[tuple[Flat, Flat]
 
 def _all_hosts(groups: Iterable[Flat]) -> frozenset[str]:
     return frozenset(host for group in groups for host in group.hosts)
-
-
-def _unified(groups: Sequence[Flat]) -> list[frozenset[str]]:
-    """Join the positive groups, soft ones too, that share VMs."""
-    unified: list[frozenset[str]] = []
-    for group in groups:
-        if group.vm_polarity and group.vms:
-            touching = [vms for vms in unified if vms & group.vms]
-            unified = [vms for vms in unified if not vms & group.vms]
-            unified.append(group.vms.union(*touching))
-    return unified

@@ -64,13 +64,6 @@ Refusals = dict[str, str]
 Filter = Callable[[Snapshot, Sequence[Vm], Sequence[Host]], Refusals]
 
 
-class InternalFilter(msgspec.Struct, frozen=True):
-    """A filter under the name that the engine's messages give it."""
-
-    name: str
-    refuse: Filter
-
-
 #: What a VM is called that runs on a host and does not yet power up there.
 _STARTING = {"wait_for_launch", "restoring_state"}
 
@@ -218,22 +211,17 @@ def _is_noted(state: State, host: Host) -> bool:
     return load >= busy or load <= _number(properties, "LowUtilization", _IDLE_PERCENT)
 
 
-def cpu_overloaded(state: State, now: datetime) -> InternalFilter:
-    """Give the filter that refuses hosts which are too busy, for as long as the policy says by now."""
-    return InternalFilter("CPUOverloaded", _refusing(state, now))
-
-
-def _refusing(state: State, now: datetime) -> Filter:
-    def refuse(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> Refusals:
-        refusals = {}
-        for host in hosts:
-            if host.measured and host.cpu_percent is None:
-                refusals[host.id] = ""
-            elif _is_too_busy(snapshot, host, state.hosts[host.id].overloaded_since, now):
-                refusals[host.id] = "its CPU is too loaded"
-        return refusals
-
-    return refuse
+def cpu_overloaded(
+    state: State, now: datetime, snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]
+) -> Refusals:
+    """Refuse hosts that are too busy, for as long as the policy says by now."""
+    refusals = {}
+    for host in hosts:
+        if host.measured and host.cpu_percent is None:
+            refusals[host.id] = ""
+        elif _is_too_busy(snapshot, host, state.hosts[host.id].overloaded_since, now):
+            refusals[host.id] = "its CPU is too loaded"
+    return refusals
 
 
 def _is_too_busy(snapshot: Snapshot, host: Host, since: datetime | None, now: datetime) -> bool:
@@ -310,14 +298,6 @@ def vm_to_host(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> 
             elif missed:
                 refusals.setdefault(host.id, _MISSED_POSITIVE)
     return refusals
-
-
-#: In the engine's order: what every policy must have, then what the policy enables.
-PIN_TO_HOST = InternalFilter("PinToHost", pinned)
-MEMORY = InternalFilter("Memory", memory)
-CPU = InternalFilter("CPU", cpu)
-VM_AFFINITY = InternalFilter("VmAffinityGroups", vm_affinity)
-VM_TO_HOST = InternalFilter("VmToHostsAffinityGroups", vm_to_host)
 
 
 def _hard_vm_groups(snapshot: Snapshot, vms: Sequence[Vm]) -> tuple[list[AffinityGroup], list[AffinityGroup]]:

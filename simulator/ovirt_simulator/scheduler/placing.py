@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeVar
 
 from ovirt_placement.model import Host, Snapshot
@@ -18,18 +19,19 @@ from ovirt_simulator.core.entities import Cluster, SchedulingPolicy
 from ovirt_simulator.core.rejections import Rejected
 from ovirt_simulator.scheduler import filters, weights
 from ovirt_simulator.scheduler.external import ExternalUnits, Malformed
-from ovirt_simulator.scheduler.filters import Request, cpu_overloaded
+from ovirt_simulator.scheduler.filters import Request
 from ovirt_simulator.scheduler.weights import Record, best_host
 
 Placed = TypeVar("Placed")
 #: What a user hears of an answer that the engine fails on.
 _BROKEN = "Internal Engine Error"
 
-_FILTERS = {
-    built_in.MEMORY_FILTER: filters.MEMORY,
-    built_in.CPU_FILTER: filters.CPU,
-    built_in.VM_AFFINITY_FILTER: filters.VM_AFFINITY,
-    built_in.VM_TO_HOST_FILTER: filters.VM_TO_HOST,
+#: In the engine's order.
+_FILTERS: dict[str, filters.Filter] = {
+    built_in.MEMORY_FILTER: filters.memory,
+    built_in.CPU_FILTER: filters.cpu,
+    built_in.VM_AFFINITY_FILTER: filters.vm_affinity,
+    built_in.VM_TO_HOST_FILTER: filters.vm_to_host,
 }
 _WEIGHTS: dict[str, weights.Weight] = {
     built_in.EVEN_CPU_WEIGHT: weights.even_cpu,
@@ -108,11 +110,14 @@ class Scheduler:
             enabled.discard(built_in.VM_AFFINITY_FILTER)
         vms = request.vms(snapshot)
         found: list[tuple[str, str, str]] = []
-        overloaded = cpu_overloaded(self._backend.state, self._backend.now)
-        known = {**_FILTERS, built_in.CPU_OVERLOADED_FILTER: overloaded}
-        for unit in (filters.PIN_TO_HOST, *(unit for key, unit in known.items() if key in enabled)):
-            refused = unit.refuse(snapshot, vms, hosts)
-            found += [(host.name, unit.name, refused[host.id]) for host in hosts if refused.get(host.id)]
+        state = self._backend.state
+        overloaded = partial(filters.cpu_overloaded, state, self._backend.now)
+        known: dict[str, filters.Filter] = {**_FILTERS, built_in.CPU_OVERLOADED_FILTER: overloaded}
+        asked = [(state.units[key].name, refuse) for key, refuse in known.items() if key in enabled]
+        # Every policy must have the first.
+        for name, refuse in [("PinToHost", filters.pinned), *asked]:
+            refused = refuse(snapshot, vms, hosts)
+            found += [(host.name, name, refused[host.id]) for host in hosts if refused.get(host.id)]
             hosts = tuple(host for host in hosts if host.id not in refused)
             if not hosts:
                 raise rejections.all_hosts_filtered(action, found)

@@ -96,7 +96,7 @@ def test_overloaded_hosts() -> None:
     found = case("cpu-overloaded")
     engine = backend(found)
     HostLoad(engine).cycle()
-    refused = cpu_overloaded(engine.state, START + timedelta(minutes=2)).refuse(*asked(found))
+    refused = cpu_overloaded(engine.state, START + timedelta(minutes=2), *asked(found))
     assert [host for host in found["request"]["candidate_hosts"] if host not in refused] == found["engine"]
 
 
