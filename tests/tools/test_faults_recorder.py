@@ -78,8 +78,10 @@ def test_a_migration_that_repairs_nothing(scene: Scene) -> None:
 
 def test_a_rule_that_held_and_is_violated(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine's own filters, which would refuse it, are taken away."""
-    monkeypatch.setattr(scene.engine.vms._migrate, "_validated", scene.engine.vms._migrate._request)
-    monkeypatch.setattr(scene.engine.vms._migrate._scheduler, "schedule", lambda request, begin: begin("h3"))
+    monkeypatch.setattr(scene.engine.vms._migrations, "_validated", scene.engine.vms._migrations._request)
+    monkeypatch.setattr(
+        scene.engine.vms._migrations._scheduler, "schedule", lambda request, begin: begin("h3")
+    )
     scene.migrate("b1", "h3")
     scene.engine.advance(60)
     assert scene.faults[1:] == ["b1 arrives on h3, which violates ['b1', 'b2'] apart"]

@@ -14,6 +14,7 @@ from ovirt_placement.store.user_actions import UserActionStore
 from ovirt_simulator.core.entities import BY_NAME, user_id
 from ovirt_simulator.http.control import Disturbance
 from tests.builders import APART, TOGETHER, cluster, group, host, snapshot, vm
+from tests.portal import Portal
 from tests.web.running import HOSTILE, Page, check_preview, fields, paged, words
 
 STATE = snapshot(
@@ -100,10 +101,10 @@ def test_groups_are_added_and_removed_by_who_may(page: Page) -> None:
     form = fields(page, cookie, "/cluster/c1/new-group") | {"name": "more", "vms": "db-2"}
     assert page.ask("/cluster/c1/new-group", cookie=cookie, form=form | {"do": "yes"}).status == 303
     assert members(page, "more") == {"b"}
-    granted = page.engine.access.grant(BY_NAME["ClusterAdmin"].id, user_id("reader@internal"), cluster="c2")
+    granted = Portal(page.engine).grant(BY_NAME["ClusterAdmin"].id, user_id("reader@internal"), cluster="c2")
     own = {**form, "name": "mine", "csrf": page.csrf(reader), "do": "yes"}
     assert page.ask("/cluster/c1/new-group", cookie=reader, form=own).status == 403
-    page.engine.access.revoke(granted.id)
+    Portal(page.engine).revoke(granted.id)
     gone = {"csrf": page.csrf(cookie), "was": fields(page, cookie, "/group/g2/edit")["was"]}
     looked = page.ask("/group/g2/remove", cookie=cookie, form=gone)
     assert "Rules it violates 0" in words(looked.text)

@@ -17,6 +17,7 @@ from ovirt_placement.store.keys import KeyStore
 from ovirt_placement.store.user_actions import UserActionStore
 from ovirt_simulator.core.entities import BY_NAME, user_id
 from tests.builders import cluster, host, snapshot, vm
+from tests.portal import Portal
 from tests.web.running import HOSTILE, Answer, Page, check_preview, paged, words
 
 HEEDING = SchedulingPolicy(filters=("PlacementKeyFilter",), weights={"PlacementKeyWeight": 100})
@@ -178,7 +179,7 @@ def test_keys_are_set_by_who_may_change_every_cluster_concerned(page: Page) -> N
     admin, reader = page.session(), page.session("reader@internal")
     assert "Set a key" not in page.ask("/keys", cookie=reader).text
     assert "Set a key" in page.ask("/keys", cookie=admin).text
-    granted = page.engine.access.grant(BY_NAME["ClusterAdmin"].id, user_id("reader@internal"), cluster="c2")
+    granted = Portal(page.engine).grant(BY_NAME["ClusterAdmin"].id, user_id("reader@internal"), cluster="c2")
     for level, on, status in (
         ("server", "mail", 303),
         ("node", "gamma", 303),
@@ -190,7 +191,7 @@ def test_keys_are_set_by_who_may_change_every_cluster_concerned(page: Page) -> N
         weight = "" if level == "node" else "1"
         answer = do(page, reader, "/keys/set", key(level, on, "MINE", "1", weight))
         assert answer.status == status, (level, answer.text)
-    page.engine.access.revoke(granted.id)
+    Portal(page.engine).revoke(granted.id)
     answer = do(page, reader, "/keys/unset", key("server", "mail", "MINE"))
     assert answer.status == 403
     assert ("server", "r") in standing(page, "MINE")

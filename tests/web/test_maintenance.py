@@ -15,6 +15,7 @@ from ovirt_enforcer.cli.main import main as enforcer
 from ovirt_placement.store.enforcer.maintenance import MaintenanceRun, MaintenanceStore
 from ovirt_simulator.core.entities import BY_NAME, user_id
 from tests.builders import cluster, host, snapshot, vm
+from tests.portal import Portal
 from tests.processes import Forked
 from tests.web.running import HOSTILE, Answer, Page, paged, words
 from tests.web.test_plan_course import lead
@@ -102,11 +103,11 @@ def test_a_run_is_begun_paused_resumed_and_stopped_by_who_may(tmp_path: Path) ->
         with closing(lead(page)):
             assert "Begin this run" not in page.ask(TICKED, cookie=reader).text
             assert begin(page, reader).status == 403
-            own = page.engine.access.grant(
+            own = Portal(page.engine).grant(
                 BY_NAME["ClusterAdmin"].id, user_id("reader@internal"), cluster="c2"
             )
             assert begin(page, reader).status == 403
-            page.engine.access.revoke(own.id)
+            Portal(page.engine).revoke(own.id)
             answer = begin(page, ann)
             assert (answer.status, answer.headers["location"]) == (303, "/ovirt-placement/maintenance/c1")
             (run,) = runs(page)

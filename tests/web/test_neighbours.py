@@ -23,6 +23,7 @@ from ovirt_simulator.core.entities import BY_NAME, user_id
 from tests.configuration import write_configuration
 from tests.pages import samples
 from tests.placement.postgres_server import running
+from tests.portal import Portal
 from tests.web.apache import free_port
 from tests.web.conftest import STATE
 from tests.web.running import COOKIE, ROOT, Answer, Page, page_process, paged
@@ -133,13 +134,13 @@ def test_a_right_that_is_taken_away_ends_views_and_streams_with_the_role_that_is
     tmp_path: Path,
 ) -> None:
     with paged(tmp_path, STATE, web="validate_seconds = 0.4") as page:
-        granted = page.engine.access.grant(BY_NAME["ReadOnlyAdmin"].id, user_id("user@internal"))
+        granted = Portal(page.engine).grant(BY_NAME["ReadOnlyAdmin"].id, user_id("user@internal"))
         cookie = page.session("user@internal")
         assert page.ask("/", cookie=cookie).status == 200
         stream = requests.get(
             f"{page.url}events", headers={"Cookie": f"{COOKIE}={cookie}"}, stream=True, timeout=60
         )
-        page.engine.access.revoke(granted.id)
+        Portal(page.engine).revoke(granted.id)
         page.until(lambda: page.ask("/", cookie=cookie).status == 403)
         assert "ReadOnlyAdmin" in stream.content.decode()  # read to its end
         for path in ("/", "/vm/a", "/api/v1/status", "/events"):
@@ -148,15 +149,15 @@ def test_a_right_that_is_taken_away_ends_views_and_streams_with_the_role_that_is
             assert "ReadOnlyAdmin" in answer.text
         # Who has it back reads on, and may log in as somebody else at any time.
         assert page.ask("/log-in", cookie=cookie).status == 200
-        page.engine.access.grant(BY_NAME["ReadOnlyAdmin"].id, user_id("user@internal"))
+        Portal(page.engine).grant(BY_NAME["ReadOnlyAdmin"].id, user_id("user@internal"))
         page.until(lambda: page.ask("/", cookie=cookie).status == 200)
 
 
 def test_after_an_act_that_was_refused_rights_are_those_of_now(page: Page) -> None:
-    granted = page.engine.access.grant(BY_NAME["SuperUser"].id, user_id("user@internal"))
+    granted = Portal(page.engine).grant(BY_NAME["SuperUser"].id, user_id("user@internal"))
     cookie = page.session("user@internal")
     csrf = page.csrf(cookie)
-    page.engine.access.revoke(granted.id)
+    Portal(page.engine).revoke(granted.id)
     refused = page.ask("/cluster/c1/pause", cookie=cookie, form={"csrf": csrf, "hours": "1"})
     assert refused.status == 403
     assert "ReadOnlyAdmin" in refused.text

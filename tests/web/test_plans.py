@@ -16,6 +16,7 @@ from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
 from ovirt_placement.store.enforcer.history import HistoryStore
 from ovirt_simulator.core.entities import BY_NAME, user_id
 from tests.builders import APART, cluster, group, host, snapshot, vm
+from tests.portal import Portal
 from tests.web.running import HOSTILE, Page, paged
 
 STATE = snapshot(
@@ -78,10 +79,10 @@ def test_only_who_may_migrate_there_approves(page: Page) -> None:
     reader = page.session("reader@internal")
     assert "Approve 1 migration" not in page.ask("/plan/c1", cookie=reader).text
     assert approve(page, reader, "plan2")[0] == 403
-    granted = page.engine.access.grant(BY_NAME["ClusterAdmin"].id, user_id("reader@internal"), cluster="c2")
+    granted = Portal(page.engine).grant(BY_NAME["ClusterAdmin"].id, user_id("reader@internal"), cluster="c2")
     # By the address of a cluster that is theirs, the plan of another one is not to be had.
     assert approve(page, reader, "plan2", on="c2")[0] == 409
-    page.engine.access.revoke(granted.id)
+    Portal(page.engine).revoke(granted.id)
     with approvals(page) as store:
         assert store.approvals() == ()
         assert [one.plan for one in store.waiting()] == ["plan2"]

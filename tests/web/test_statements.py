@@ -10,6 +10,7 @@ import pytest
 
 from ovirt_simulator.core.entities import BY_NAME, user_id
 from tests.paths import CHECKOUT
+from tests.portal import Portal
 from tests.web.running import HOSTILE, Page
 from tests.web.views import VIEWS
 
@@ -147,7 +148,7 @@ def test_9_an_act_needs_the_permit_there_and_then(page: Page) -> None:
     """A reader who administers one cluster may not pause another; once that is taken away, none."""
     cluster_admin = BY_NAME["ClusterAdmin"].id
     reader = user_id("reader@internal")
-    granted = page.engine.access.grant(cluster_admin, reader, cluster="c1")
+    granted = Portal(page.engine).grant(cluster_admin, reader, cluster="c1")
     cookie = page.session("reader@internal")
     csrf = page.csrf(cookie)
     form = {"csrf": csrf, "hours": "1", "reason": "test"}
@@ -157,7 +158,7 @@ def test_9_an_act_needs_the_permit_there_and_then(page: Page) -> None:
     assert "are paused" not in page.ask("/cluster/c2", cookie=cookie).text
     assert page.ask("/cluster/c1/pause", cookie=cookie, form=form).status == 303
     page.until(lambda: "are paused" in page.ask("/cluster/c1", cookie=cookie).text)
-    page.engine.access.revoke(granted.id)
+    Portal(page.engine).revoke(granted.id)
     assert page.ask("/cluster/c1/resume", cookie=cookie, form=form).status == 403
     assert "are paused" in page.ask("/cluster/c1", cookie=cookie).text
     assert "Pause migrations" not in page.ask("/cluster/c1", cookie=cookie).text

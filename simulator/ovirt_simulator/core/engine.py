@@ -10,12 +10,10 @@ from ovirt_placement import model
 from ovirt_simulator.core import loading
 from ovirt_simulator.core.backend import Backend
 from ovirt_simulator.core.commands.external_events import EventCommands
-from ovirt_simulator.core.commands.groups import AffinityCommands
-from ovirt_simulator.core.commands.hosts import HostCommands, Maintenance
-from ovirt_simulator.core.commands.labels import DeviceCommands, LabelCommands, TagCommands
+from ovirt_simulator.core.commands.groups import AffinityCommands, LabelCommands
+from ovirt_simulator.core.commands.hosts import HostCommands
 from ovirt_simulator.core.commands.migrations import Migrations
 from ovirt_simulator.core.commands.outages import Outages, Restarts
-from ovirt_simulator.core.commands.permissions import AccessCommands
 from ovirt_simulator.core.commands.policies import PolicyCommands
 from ovirt_simulator.core.commands.running import Running
 from ovirt_simulator.core.commands.upgrades import HostUpgrades, UpgradeCommands
@@ -33,13 +31,13 @@ from ovirt_simulator.scheduler.placing import Scheduler
 _CAN_START = {"down", "suspended"}
 
 
-def resume(backend: Backend, running: Running, migrations: Migrations, maintenance: Maintenance) -> None:
+def resume(backend: Backend, running: Running, migrations: Migrations, hosts: HostCommands) -> None:
     """Take on every VM and host that is in the middle of something, and every start that is pending."""
     with backend.lock:
         for host in tuple(backend.state.hosts.values()):
             if host.status == "preparing_for_maintenance":
                 job = backend.jobs.start(f"Moving Host {host.name} to Maintenance", SYSTEM)
-                maintenance.begin(host.id, job, SYSTEM)
+                hosts.begin_maintenance(host.id, job, SYSTEM)
         for vm in tuple(backend.state.vms.values()):
             if vm.status == "migrating":
                 migrations.resume(vm)
@@ -74,23 +72,19 @@ class Engine:
         self._advancing = threading.Lock()
         scheduler = Scheduler(backend, external)
         running = Running(backend)
-        migrations = Migrations(backend, running)
+        migrations = Migrations(backend, running, scheduler)
         restarts = Restarts(backend, running, scheduler)
         outages = Outages(backend, running, migrations, restarts)
         self.queries = Queries(backend)
         self.vms = VmCommands(backend, running, migrations, restarts, scheduler)
-        self.devices = DeviceCommands(backend)
         self.upgrades = UpgradeCommands(backend)
-        self.access = AccessCommands(backend)
-        self.tags = TagCommands(backend)
-        maintenance = Maintenance(backend, migrations, scheduler, outages)
-        self.hosts = HostCommands(backend, maintenance, outages)
-        self.host_upgrades = HostUpgrades(backend, self.hosts, maintenance)
+        self.hosts = HostCommands(backend, migrations, scheduler, outages)
+        self.host_upgrades = HostUpgrades(backend, self.hosts)
         self.affinity_groups = AffinityCommands(backend)
         self.labels = LabelCommands(backend)
         self.policies = PolicyCommands(backend)
         self.events = EventCommands(backend)
-        resume(backend, running, migrations, maintenance)
+        resume(backend, running, migrations, self.hosts)
         self._start_loops(scheduler, external)
 
     @classmethod

@@ -203,8 +203,6 @@ class Event(Record, frozen=True):
     correlation_id: str | None = None
     origin: str = "oVirt"
     custom_id: int = -1
-    #: Lists leave it out; its custom id is taken all the same.
-    dismissed: bool = False
     user: Reference | None = None
     vm: Reference | None = None
     host: Reference | None = None

@@ -43,17 +43,6 @@ class EventType(NamedTuple):
 class EventCode:
     """Every type of event, by the engine's name for it."""
 
-    # Permissions, tags.
-    USER_UPDATE_TAG = EventType(430, "Tag {tag} configuration was updated by {user}.")
-    USER_ADD_TAG = EventType(432, "New Tag {tag} was created by {user}.")
-    USER_REMOVE_TAG = EventType(434, "Tag {tag} was removed by {user}.")
-    USER_ATTACH_TAG_TO_VM = EventType(440, "Tag {tag} was attached to VM(s) {names} by {user}.")
-    USER_DETACH_VM_FROM_TAG = EventType(446, "Tag {tag} was detached from VM(s) {names} by {user}.")
-    USER_ADD_PERMISSION = EventType(850, (
-        "User/Group {subject}, Namespace *, Authorization provider: internal-authz was granted permission"
-        " for Role {role} on {type} {object}, by {user}."))
-    USER_REMOVE_PERMISSION = EventType(
-        852, "User/Group {subject} Role {role} permission was removed from {type} {object} by {user}")
     # Affinity groups and labels, and how they contradict each other.
     USER_ADDED_AFFINITY_GROUP = EventType(10350, "Affinity Group {group} was added. (User: {user})")
     USER_FAILED_TO_ADD_AFFINITY_GROUP = EventType(
@@ -89,12 +78,7 @@ class EventCode:
     USER_ADD_CLUSTER = EventType(809, "Cluster {cluster} was added by {user}")
     USER_REMOVE_CLUSTER = EventType(813, "Host cluster {cluster} was removed by {user}")
     USER_UPDATE_CLUSTER = EventType(811, "Host cluster {cluster} was updated by {user}")
-    NETWORK_REMOVE_VM_INTERFACE = EventType(
-        930, "Interface {nic} (VirtIO) was removed from VM {vm}. (User: {user})")
     NETWORK_ADD_VM_INTERFACE = EventType(932, "Interface {nic} (VirtIO) was added to VM {vm}. (User: {user})")
-    ADD_VNIC_PROFILE = EventType(1122, (
-        "VM network interface profile {profile} was added to network {network} in Data Center:"
-        " {data_center}. (User: {user})"))
     SYSTEM_UPDATE_CLUSTER = EventType(835, "Host cluster {cluster} was updated by system")
     USER_START_CLUSTER_UPGRADE = EventType(
         892, "Successfully set upgrade running flag on Host cluster {cluster} by {user}")
@@ -145,10 +129,6 @@ class EventCode:
     HOST_UPGRADE_FINISHED_AND_WILL_BE_REBOOTED = EventType(
         888, "Upgrade was successful and host {host} will be rebooted.")
     # VMs: started, stopped, migrated and changed.
-    USER_ATTACH_DISK_TO_VM = EventType(
-        2016, "Disk {disk} was successfully attached to VM {vm} by {user}.")
-    USER_DETACH_DISK_FROM_VM = EventType(
-        2018, "Disk {disk} was successfully detached from VM {vm} by {user}.")
     USER_RUN_VM = EventType(32, "VM {vm} started on Host {host}")
     USER_STOP_VM = EventType(33, "VM {vm} powered off by {user} (Host: {host}).")
     USER_ADD_VM = EventType(34, "VM {vm} was created by {user}.")
@@ -333,14 +313,9 @@ class AuditLog:
         return event
 
     def visible(self) -> tuple[Event, ...]:
-        """What a list shows now: newest id first, without dismissed events."""
+        """What a list shows now: newest id first."""
         now = self._timeline.now
-        return tuple(
-            event for event in reversed(self._events.values()) if event.visible <= now and not event.dismissed
-        )
-
-    def dismiss(self, event_id: int) -> None:
-        self._events[event_id] = replace(self._events[event_id], dismissed=True)
+        return tuple(event for event in reversed(self._events.values()) if event.visible <= now)
 
     def has_external(self, origin: str, custom_id: int) -> bool:
         """Whether there has ever been an external event with this origin and custom id."""

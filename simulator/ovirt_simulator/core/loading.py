@@ -11,13 +11,14 @@ from msgspec.structs import asdict, replace
 from ovirt_placement import model
 from ovirt_simulator.core import built_in_policies as built_in
 from ovirt_simulator.core.affinity import shown_priority
-from ovirt_simulator.core.commands import permissions
 from ovirt_simulator.core.entities import (
+    USER_VM_MANAGER,
     AffinityGroup,
     AffinityLabel,
     Cluster,
     DataCenter,
     Host,
+    Permission,
     PolicyFilter,
     PolicyUnit,
     PolicyWeight,
@@ -30,6 +31,9 @@ from ovirt_simulator.core.entities import (
 from ovirt_simulator.core.state import State
 
 Wider = TypeVar("Wider", bound=msgspec.Struct)
+#: What stands after it in the name of a VM's tag is the owner, whatever the permissions. The engine has
+#: permissions and tags, and no owners: this tag is ours (docs/placement-keys.md).
+_OWNER_TAG = "pk-customer-"
 
 
 def load(state: State, snapshot: model.Snapshot, now: datetime) -> None:
@@ -91,9 +95,22 @@ def _load_vms(state: State, snapshot: model.Snapshot, now: datetime) -> None:
         started = None if vm.host is None else now
         # An engine shows no VM as crashed.
         state.put_vm(_widened(Vm, vm, migrating_to=target, started=started, crashed=False))
-        permissions.grant(state, vm)
+        grant(state, vm)
     for entry in pending.values():
         state.put_pending(entry)
+
+
+def grant(state: State, vm: model.Vm) -> None:
+    """Make the owner whom the state file names the VM's manager, unless a tag names the owner."""
+    if vm.owner is not None and not named_by_tags(vm):
+        identity = stable_id("permission", f"{vm.id}/{vm.owner}")
+        manages = Permission(id=identity, role=USER_VM_MANAGER.id, holder=vm.owner, vm=vm.id)
+        state.put(state.permissions, manages)
+
+
+def named_by_tags(vm: model.Vm) -> set[str]:
+    """Give the owners that the VM's tags name."""
+    return {tag.removeprefix(_OWNER_TAG) for tag in vm.tags if tag.startswith(_OWNER_TAG)}
 
 
 def _data_centers(snapshot: model.Snapshot) -> list[DataCenter]:

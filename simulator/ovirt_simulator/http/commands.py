@@ -288,7 +288,7 @@ def acts(
 
 def add_nic(call: Call, of: Ids, given: Given) -> Any:
     nic = Nic(id="", name=given["name"], vnic_profile=given.get("vnic_profile"))
-    return call.engine.devices.add_nic(of["vm_id"], nic, caller=call.caller)
+    return call.engine.vms.add_nic(of["vm_id"], nic, caller=call.caller)
 
 
 #: What a client of the API may send along that counts for nothing here.

@@ -21,7 +21,6 @@ from ovirt_simulator.http.markup import absent
 from ovirt_simulator.http.resource import NAME, Action, Change, Ids, Resource, Shape, parent
 from ovirt_simulator.http.sso import Permit
 
-_VM_DEVICES = Permit.EDIT_VM_PROPERTIES
 _VM_OWNER, _HOST_OWNER = (
     shown.statistics_of(parent(tag, f"{tag}s", f"{tag}_id", followed=False)) for tag in ("vm", "host")
 )
@@ -116,10 +115,9 @@ RESOURCES = (
     Resource(address="/vms/<vm_id>/diskattachments", shape=shown.DISK_ATTACHMENT,
              records=records.of_vm("disks"), root="disk_attachments", single=False),
     Resource(address="/vms/<vm_id>/nics", shape=shown.NIC, records=records.of_vm("nics"), id="nic_id",
-             post=Change(run=commands.add_nic, permit=_VM_DEVICES,
+             post=Change(run=commands.add_nic, permit=Permit.EDIT_VM_PROPERTIES,
                          takes={"name": text("name"), "vnic_profile": id_of("vnic_profile")},
-                         needs={"name": "name"}, status=201),
-             delete=Change(run=does(lambda e: e.devices.remove_nic, "vm_id", "nic_id"), permit=_VM_DEVICES)),
+                         needs={"name": "name"}, status=201)),
     # The state knows none of these, which the module `ovirt_vm` looks through.
     *(Resource(address=f"/vms/<vm_id>/{step}", shape=Shape(root.removesuffix("s"), (NAME,)),
                records=records.none_of_vm, root=root, single=False)

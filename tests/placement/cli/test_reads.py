@@ -17,6 +17,7 @@ from ovirt_simulator.http.control import Disturbance
 from tests.builders import APART, cluster, group, host, snapshot, vm
 from tests.kit.served import ServedInventory
 from tests.placement.cli.live_engine import LiveEngine, Starting
+from tests.portal import Portal
 
 STATE = snapshot(
     replace(cluster("c1", name="blue"), ha_reservation=True),
@@ -119,7 +120,7 @@ def test_a_key_of_a_vm_that_is_known_costs_the_engine_nothing(followed: LiveEngi
     setting = ("keys", "set", "GEN", "1", "1", "--on", "server")
     followed.run(0, *setting, "web")
     assert asked == []
-    followed.engine.vms.add(vm("v4", name="new", cluster="c1"))
+    Portal(followed.engine).add_vm(vm("v4", name="new", cluster="c1"))
     assert "server new" in followed.run(0, *setting, "new")[0]
 
 
@@ -129,7 +130,7 @@ def test_a_group_of_this_moment_is_listed(followed: LiveEngine) -> None:
 
 
 def test_what_is_not_known_yet_is_read_before_a_change_is_refused(followed: LiveEngine) -> None:
-    followed.engine.vms.add(vm("v4", name="new", cluster="c1"))
+    Portal(followed.engine).add_vm(vm("v4", name="new", cluster="c1"))
     followed.run(0, "groups", "edit", "apart", "--add-vm", "new")
     # It is a member that the inventory does not know: nobody takes it out.
     followed.run(0, "groups", "edit", "apart", "--add-vm", "db")

@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, expect
 
 from ovirt_enforcer.cli.main import main as enforcer
 from ovirt_simulator.core.entities import BY_NAME, user_id
+from tests.portal import Portal
 from tests.processes import Forked
 from tests.web.browser.conftest import Tab, tab
 from tests.web.running import Page, paged
@@ -50,12 +51,12 @@ def test_rights_are_given_and_withdrawn(chromium: Browser, served: Page) -> None
         expect(one.page.locator("main")).to_contain_text("Waiting for approval")
         assert one.page.locator(APPROVE).count() == 0
         role = BY_NAME["ClusterAdmin"].id
-        granted = served.engine.access.grant(role, user_id(READER), cluster="c1")
+        granted = Portal(served.engine).grant(role, user_id(READER), cluster="c1")
         one.log_out()
         one.log_in(READER)
         one.see("/plan/c1")
         expect(one.page.locator(APPROVE)).to_be_visible()
-        served.engine.access.revoke(granted.id)
+        Portal(served.engine).revoke(granted.id)
         one.page.click(APPROVE)
         expect(one.page.locator("main")).to_contain_text("permit")
         one.see("/plan/c1")

@@ -43,7 +43,7 @@ class EventCommands(Commands):
         data_center: str | None = None,
         caller: Caller = ADMIN,
     ) -> Event:
-        """Log an external event; origin and custom id are unique for ever, dismissed ones included.
+        """Log an external event; origin and custom id are unique for ever.
 
         Of a VM that it is about also its host and cluster are; what is not there is left out. `user` is whom
         it is about: the author is not shown.
@@ -73,11 +73,6 @@ class EventCommands(Commands):
             ),
             prompt=True,
         )
-
-    @locked
-    def remove(self, event_id: str) -> None:
-        """Dismiss an event that shows; no event reports it."""
-        self._backend.audit_log.dismiss(int(event_id))
 
     def _check(self, origin: str, custom_id: int) -> None:
         if origin.lower() == "ovirt":

@@ -1,6 +1,7 @@
-"""Affinity groups: add, edit, remove, and the member commands that check next to nothing.
+"""Affinity groups and labels: add, edit, remove, and the member commands that check next to nothing.
 
-Source: the engine's AddAffinityGroupCommand, EditAffinityGroupCommand and their like, and AffinityValidator.
+Source: the engine's AddAffinityGroupCommand, EditAffinityGroupCommand and their like, AffinityValidator,
+AddLabelCommand, UpdateLabelCommand and RemoveLabelCommand.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from ovirt_placement.model import AffinityRule
 from ovirt_simulator.core import rejections
 from ovirt_simulator.core.affinity import Conflict, find_conflicts, flat, shown_priority
 from ovirt_simulator.core.backend import Commands, locked
-from ovirt_simulator.core.entities import ADMIN, AffinityGroup, Caller, Edit
+from ovirt_simulator.core.entities import ADMIN, AffinityGroup, AffinityLabel, Caller, Edit
 from ovirt_simulator.core.events import EventCode, EventType
-from ovirt_simulator.core.rejections import Rejected
+from ovirt_simulator.core.rejections import Rejected, existing
 
 DISABLED = AffinityRule(enabled=False, positive=False, enforcing=False)
 
@@ -225,3 +226,73 @@ def _edited(group: AffinityGroup, edit: AffinityGroupEdit) -> AffinityGroup:
     group = replace(edit.applied(group), cluster=group.cluster)
     lists = {members.value: tuple(getattr(group, members)) for members in Members}
     return replace(group, priority=shown_priority(group.priority), **lists)
+
+
+class LabelCommands(Commands):
+    """Commands on affinity labels; all raise `Rejected`. Members are never checked for conflicts."""
+
+    @locked
+    def add(
+        self,
+        name: str,
+        *,
+        vms: Sequence[str] = (),
+        hosts: Sequence[str] = (),
+        implicit: bool = False,
+        caller: Caller = ADMIN,
+    ) -> AffinityLabel:
+        """Add a label; the name is unique over all labels (409)."""
+        identity = self._backend.new_id()
+        label = AffinityLabel(id=identity, name=name, vms=tuple(vms), hosts=tuple(hosts), implicit=implicit)
+        return self._put_label(label, EventCode.USER_ADDED_AFFINITY_LABEL, caller)
+
+    @locked
+    def edit(self, label_id: str, *, caller: Caller = ADMIN, **changes: Any) -> AffinityLabel:
+        """Change name, vms, hosts or implicit; lists replace the whole list. Raises `NotFound`."""
+        changes |= {members: tuple(changes[members]) for members in ("vms", "hosts") if members in changes}
+        label = replace(existing(self._state.labels, label_id), **changes)
+        return self._put_label(label, EventCode.USER_UPDATED_AFFINITY_LABEL, caller)
+
+    @locked
+    def remove(self, label_id: str, *, caller: Caller = ADMIN) -> None:
+        """Remove a label that has no members (409 else). Raises `NotFound`."""
+        label = existing(self._state.labels, label_id)
+        if label.vms or label.hosts:
+            raise rejections.conflict(
+                "Cannot remove Affinity Label. It is assigned to entities; take it off them first."
+            )
+        for group in tuple(self._state.groups.values()):
+            if label_id in (*group.vm_labels, *group.host_labels):
+                lists = {"vm_labels": group.vm_labels, "host_labels": group.host_labels}
+                left = {name: tuple(one for one in ids if one != label_id) for name, ids in lists.items()}
+                self._state.put(self._state.groups, replace(group, **left))
+        self._state.drop(self._state.labels, label_id)
+        self._log(EventCode.USER_REMOVED_AFFINITY_LABEL, caller, label=label.name)
+
+    @locked
+    def add_member(self, label_id: str, members: str, member_id: str, *, caller: Caller = ADMIN) -> None:
+        """Put the label on one of `vms` or `hosts`; one that has it keeps it. Raises `NotFound`."""
+        label = existing(self._state.labels, label_id)
+        ids = tuple(dict.fromkeys((*getattr(label, members), member_id)))
+        self._put_label(replace(label, **{members: ids}), EventCode.USER_UPDATED_AFFINITY_LABEL, caller)
+
+    @locked
+    def remove_member(self, label_id: str, members: str, member_id: str, *, caller: Caller = ADMIN) -> None:
+        """Take one of `vms` or `hosts` out; raises `NotFound` when it is no member."""
+        label = existing(self._state.labels, label_id)
+        present: tuple[str, ...] = getattr(label, members)
+        existing(dict.fromkeys(present), member_id)
+        left = tuple(other for other in present if other != member_id)
+        self._put_label(replace(label, **{members: left}), EventCode.USER_UPDATED_AFFINITY_LABEL, caller)
+
+    def _put_label(self, label: AffinityLabel, code: EventType, caller: Caller) -> AffinityLabel:
+        for other in self._state.labels.values():
+            if other.id != label.id and other.name == label.name:
+                raise rejections.conflict("Cannot add affinity label with a conflicting NAME.")
+        for vm_id in label.vms:
+            existing(self._state.vms, vm_id)
+        for host_id in label.hosts:
+            existing(self._state.hosts, host_id)
+        self._state.put(self._state.labels, label)
+        self._log(code, caller, label=label.name)
+        return label

@@ -22,10 +22,21 @@ from ovirt_simulator.scheduler.filters import Request
 from ovirt_simulator.scheduler.placing import Scheduler
 
 _MOVABLE = {"up", "powering_up", "paused", "reboot_in_progress"}
+_CAN_LEAVE = {
+    "up",
+    "non_responsive",
+    "error",
+    "preparing_for_maintenance",
+    "down",
+    "non_operational",
+    "install_failed",
+}
+_WITHOUT_VMS = {"non_responsive", "down"}
+_CAN_COME = {"maintenance", "preparing_for_maintenance", "non_operational", "non_responsive", "error", "down"}
 
 
-class Maintenance(Commands):
-    """Takes hosts into maintenance and back; the caller of `begin` and `activate` holds the lock."""
+class HostCommands(Commands):
+    """Takes hosts into maintenance and back. The commands, all but `fail` and `recover`, raise `Rejected`."""
 
     def __init__(
         self, backend: Backend, migrations: Migrations, scheduler: Scheduler, outages: Outages
@@ -37,7 +48,73 @@ class Maintenance(Commands):
         #: The attempt that counts for each host that prepares: a later one takes over.
         self._attempts: dict[str, Job] = {}
 
-    def begin(
+    @locked
+    def deactivate(self, host_id: str, *, reason: str = "", caller: Caller = ADMIN) -> Job:
+        """Put the host into maintenance: its VMs migrate away first. One that prepares is drained again."""
+        host = self.check_deactivation(host_id, internal=False)
+        job = self._backend.jobs.start(f"Moving Host(s) {host.name} to Maintenance", caller)
+        self.begin_maintenance(host_id, job, caller, reason=reason)
+        return job
+
+    def check_deactivation(self, host_id: str, *, internal: bool) -> Host:
+        """Give the host if it may go into maintenance; `internal` is an order of the engine's own."""
+        host = self.known(host_id, "maintenance")
+        vms = self._state.vms_on(host_id)
+        if host.status not in _CAN_LEAVE:
+            raise rejections.conflict(
+                "Cannot switch Host to Maintenance mode. Host is already in Maintenance mode."
+            )
+        immovable = {"pinned", "user_migratable"} if internal else {"pinned"}
+        if staying := [vm.name for vm in vms if vm.affinity in immovable]:
+            raise rejections.conflict(
+                "Cannot switch Host to Maintenance mode. Host has running VMs that are not migratable: "
+                + ", ".join(staying)
+                + "."
+            )
+        if host.status in _WITHOUT_VMS and vms:
+            raise rejections.conflict("Cannot switch Host to Maintenance mode. Host is not operational.")
+        return host
+
+    @locked
+    def activate(self, host_id: str, *, caller: Caller = ADMIN) -> Job:
+        """Bring the host up from maintenance or trouble."""
+        host = self.known(host_id, "activate")
+        if host.status not in _CAN_COME:
+            raise rejections.conflict(f"Cannot activate Host. Host in {host.status.capitalize()} status.")
+        self._log(EventCode.VDS_ACTIVATE, caller, host=host)
+        self._log(EventCode.SYSTEM_UPDATE_CLUSTER, SYSTEM, host=host)
+        job = self._backend.jobs.start(f"Invoking Activate Host {host.name}", caller)
+        self.bring_up(host_id, job)
+        return job
+
+    @locked
+    def fail(self, host_id: str) -> None:
+        """Let the host crash: it stops answering, is fenced, and its HA VMs restart elsewhere.
+
+        Raises `NotFound`.
+        """
+        existing(self._state.hosts, host_id)
+        self._outages.fail(host_id)
+
+    @locked
+    def recover(self, host_id: str) -> None:
+        """Let a crashed host come back; VMs that were not yet declared down are found running.
+
+        Raises `NotFound`.
+        """
+        existing(self._state.hosts, host_id)
+        self._outages.recover(host_id)
+
+    def known(self, host_id: str, action: str) -> Host:
+        """Give the host that an action is asked of."""
+        host = self._state.hosts.get(host_id)
+        if host is None:
+            raise rejections.host_not_found(action)
+        return host
+
+    # -- What the commands begin, and other commands as well; the caller holds the lock.
+
+    def begin_maintenance(
         self,
         host_id: str,
         job: Job,
@@ -72,7 +149,7 @@ class Maintenance(Commands):
             self._log_end(host_id, caller, reason, scheduled=True, internal=internal)
         self._watch_drained(host_id, job, self._backend.timeline.elapsed)
 
-    def activate(self, host_id: str, job: Job) -> None:
+    def bring_up(self, host_id: str, job: Job) -> None:
         """Bring the host up; one that only prepares for maintenance is up at once."""
         if self._state.hosts[host_id].status == "preparing_for_maintenance":
             self._up(host_id, job)
@@ -209,90 +286,3 @@ class Maintenance(Commands):
 
     def _is_preparing(self, host_id: str) -> bool:
         return self._state.hosts[host_id].status == "preparing_for_maintenance"
-
-
-_CAN_LEAVE = {
-    "up",
-    "non_responsive",
-    "error",
-    "preparing_for_maintenance",
-    "down",
-    "non_operational",
-    "install_failed",
-}
-_WITHOUT_VMS = {"non_responsive", "down"}
-_CAN_GO = {"maintenance", "non_responsive", "down", "install_failed", "non_operational"}
-_CAN_COME = {"maintenance", "preparing_for_maintenance", "non_operational", "non_responsive", "error", "down"}
-
-
-class HostCommands(Commands):
-    """Commands on hosts. All but `fail` and `recover`, which are no engine's, raise `Rejected`."""
-
-    def __init__(self, backend: Backend, maintenance: Maintenance, outages: Outages) -> None:
-        super().__init__(backend)
-        self._maintenance = maintenance
-        self._outages = outages
-
-    @locked
-    def deactivate(self, host_id: str, *, reason: str = "", caller: Caller = ADMIN) -> Job:
-        """Put the host into maintenance: its VMs migrate away first. One that prepares is drained again."""
-        host = self.check_deactivation(host_id, internal=False)
-        job = self._backend.jobs.start(f"Moving Host(s) {host.name} to Maintenance", caller)
-        self._maintenance.begin(host_id, job, caller, reason=reason)
-        return job
-
-    def check_deactivation(self, host_id: str, *, internal: bool) -> Host:
-        """Give the host if it may go into maintenance; `internal` is an order of the engine's own."""
-        host = self.known(host_id, "maintenance")
-        vms = self._state.vms_on(host_id)
-        if host.status not in _CAN_LEAVE:
-            raise rejections.conflict(
-                "Cannot switch Host to Maintenance mode. Host is already in Maintenance mode."
-            )
-        immovable = {"pinned", "user_migratable"} if internal else {"pinned"}
-        if staying := [vm.name for vm in vms if vm.affinity in immovable]:
-            raise rejections.conflict(
-                "Cannot switch Host to Maintenance mode. Host has running VMs that are not migratable: "
-                + ", ".join(staying)
-                + "."
-            )
-        if host.status in _WITHOUT_VMS and vms:
-            raise rejections.conflict("Cannot switch Host to Maintenance mode. Host is not operational.")
-        return host
-
-    @locked
-    def activate(self, host_id: str, *, caller: Caller = ADMIN) -> Job:
-        """Bring the host up from maintenance or trouble."""
-        host = self.known(host_id, "activate")
-        if host.status not in _CAN_COME:
-            raise rejections.conflict(f"Cannot activate Host. Host in {host.status.capitalize()} status.")
-        self._log(EventCode.VDS_ACTIVATE, caller, host=host)
-        self._log(EventCode.SYSTEM_UPDATE_CLUSTER, SYSTEM, host=host)
-        job = self._backend.jobs.start(f"Invoking Activate Host {host.name}", caller)
-        self._maintenance.activate(host_id, job)
-        return job
-
-    @locked
-    def fail(self, host_id: str) -> None:
-        """Let the host crash: it stops answering, is fenced, and its HA VMs restart elsewhere.
-
-        Raises `NotFound`.
-        """
-        existing(self._state.hosts, host_id)
-        self._outages.fail(host_id)
-
-    @locked
-    def recover(self, host_id: str) -> None:
-        """Let a crashed host come back; VMs that were not yet declared down are found running.
-
-        Raises `NotFound`.
-        """
-        existing(self._state.hosts, host_id)
-        self._outages.recover(host_id)
-
-    def known(self, host_id: str, action: str) -> Host:
-        """Give the host that an action is asked of."""
-        host = self._state.hosts.get(host_id)
-        if host is None:
-            raise rejections.host_not_found(action)
-        return host

@@ -6,7 +6,7 @@ CancelMigrateVmCommand and VmAnalyzer, which hears of it from VDSM.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -22,8 +22,22 @@ from ovirt_simulator.core.rejections import Message, Rejected
 from ovirt_simulator.scheduler.filters import Request
 from ovirt_simulator.scheduler.placing import Scheduler
 
-#: Looks for another host and begins again there, or gives the migration up.
-TryAgain = Callable[["Migration"], None]
+_STATUSES = {"up", "powering_up", "paused", "reboot_in_progress"}
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    """What the caller asks for."""
+
+    vm_id: str
+    host_id: str | None = None
+    cluster_id: str | None = None
+    force: bool = False
+    closure: bool = False
+    caller: Caller
+    #: Where the engine itself wants it to go; empty for anywhere.
+    hosts: frozenset[str] = frozenset()
+    #: Why the engine itself wants it; None for a user's order.
+    reason: str | None = None
 
 
 @dataclass(eq=False)
@@ -50,14 +64,13 @@ class Migration:
 
 
 class Migrations(Commands):
-    """All migrations under way; the caller holds the lock."""
+    """All migrations under way; the caller holds the lock, but of `carry_out`."""
 
-    def __init__(self, backend: Backend, running: Running) -> None:
+    def __init__(self, backend: Backend, running: Running, scheduler: Scheduler) -> None:
         super().__init__(backend)
         self._running = running
+        self._scheduler = scheduler
         self._under_way: dict[str, Migration] = {}
-        #: Set by the scheduler's side; called without the lock.
-        self.try_again: TryAgain = lambda migration: None
 
     def begin(self, migration: Migration) -> None:
         """Put the VM on its way, and take the target's memory. Raises `Rejected` when VDSM refuses."""
@@ -78,11 +91,7 @@ class Migrations(Commands):
         """Leave the VM where it is. It is up again a moment later."""
         migration = self._under_way[vm_id]
         self._log_of(EventCode.VM_CANCEL_MIGRATION, migration, caller)
-        self._settle(migration)
-
-    def withdraw(self, migration: Migration) -> None:
-        """Cancel a migration as the engine itself does it: no event reports it."""
-        self._settle(migration)
+        self.withdraw(migration)
 
     def of_host(self, host_id: str) -> tuple[Migration, ...]:
         """Give the migrations from and to the host."""
@@ -100,7 +109,7 @@ class Migrations(Commands):
             elif migration.active:
                 self.fail(migration)
             elif vm.status == "migrating" and vm.host == host_id:
-                self._settle(migration)
+                self.withdraw(migration)
 
     def fail(self, migration: Migration, error: str = "") -> None:
         """Leave the VM on its source; try another target, if the user named none and tries are left."""
@@ -170,8 +179,8 @@ class Migrations(Commands):
         migration.active = False
         migration.course = self._running.begin(migration.vm_id)
 
-    def _settle(self, migration: Migration) -> None:
-        """Let a cancelled migration come to its end."""
+    def withdraw(self, migration: Migration) -> None:
+        """Cancel a migration as the engine itself does it: no event reports it."""
         self._stop(migration)
         self._running.later(
             migration.vm_id,
@@ -230,7 +239,7 @@ class Migrations(Commands):
 
     def _run_again(self, migration: Migration) -> None:
         self._change_vm(migration.vm_id, status=migration.status_before, migrating_to=None)
-        self._backend.unlocked(0.0, lambda: self.try_again(migration))
+        self._backend.unlocked(0.0, lambda: self._try_again(migration))
 
     def _log_begin(self, migration: Migration) -> None:
         if migration.reason is None:
@@ -246,35 +255,9 @@ class Migrations(Commands):
     def _host(self, host_id: str) -> Host:
         return self._state.hosts[host_id]
 
+    # -- Orders: validated with internal filters only, then scheduled with all, then begun.
 
-_STATUSES = {"up", "powering_up", "paused", "reboot_in_progress"}
-
-
-class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """What the caller asks for."""
-
-    vm_id: str
-    host_id: str | None = None
-    cluster_id: str | None = None
-    force: bool = False
-    closure: bool = False
-    caller: Caller
-    #: Where the engine itself wants it to go; empty for anywhere.
-    hosts: frozenset[str] = frozenset()
-    #: Why the engine itself wants it; None for a user's order.
-    reason: str | None = None
-
-
-class MigrateCommand(Commands):
-    """Validates an order with internal filters only, then schedules with all, then begins."""
-
-    def __init__(self, backend: Backend, migrations: Migrations, scheduler: Scheduler) -> None:
-        super().__init__(backend)
-        self._migrations = migrations
-        self._scheduler = scheduler
-        migrations.try_again = self._try_again
-
-    def run(self, order: Order) -> Job:
+    def carry_out(self, order: Order) -> Job:
         """Begin the migration and give its job. Raises `Rejected`; called without the lock."""
         with self._backend.lock:
             vms = self._vms(order)
@@ -355,7 +338,7 @@ class MigrateCommand(Commands):
             now = self._state.vms[vm.id]
             if now.host in (None, target) or now.status not in _STATUSES:
                 continue
-            self._migrations.begin(
+            self.begin(
                 Migration(
                     vm_id=now.id,
                     source=now.host,
@@ -377,16 +360,16 @@ class MigrateCommand(Commands):
         except Rejected:
             with self._backend.lock:
                 if self._is_waiting(migration):
-                    self._migrations.give_up(migration)
+                    self.give_up(migration)
 
     def _begin_again(self, migration: Migration, target: str) -> None:
         if self._is_waiting(migration):
             migration.target = target
-            self._migrations.begin(migration)
+            self.begin(migration)
 
     def _is_waiting(self, migration: Migration) -> bool:
         vm = self._state.vms[migration.vm_id]
-        return self._migrations.get(vm.id) is migration and vm.status in _STATUSES
+        return self._under_way.get(vm.id) is migration and vm.status in _STATUSES
 
 
 def _check_vm(vm: Vm, *, force: bool) -> None:

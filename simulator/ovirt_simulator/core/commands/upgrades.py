@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ovirt_simulator.core import rejections
 from ovirt_simulator.core.backend import Backend, Commands, locked
-from ovirt_simulator.core.commands.hosts import HostCommands, Maintenance
+from ovirt_simulator.core.commands.hosts import HostCommands
 from ovirt_simulator.core.entities import ADMIN, SYSTEM, Caller, Cluster, Job, Record
 from ovirt_simulator.core.events import EventCode, EventType
 from ovirt_simulator.core.rejections import Rejected, existing
@@ -90,10 +90,9 @@ class _Upgrade(Record, frozen=True):
 class HostUpgrades(Commands):
     """Commands on hosts; all but `offer`, which is no engine's, raise `Rejected`."""
 
-    def __init__(self, backend: Backend, hosts: HostCommands, maintenance: Maintenance) -> None:
+    def __init__(self, backend: Backend, hosts: HostCommands) -> None:
         super().__init__(backend)
         self._hosts = hosts
-        self._maintenance = maintenance
 
     @locked
     def offer(self, host_id: str) -> None:
@@ -141,22 +140,22 @@ class HostUpgrades(Commands):
         """Empty the host by the engine's own order; one whose VMs cannot all go works on."""
 
         def give_up() -> None:
-            self._maintenance.activate(host_id, upgrade.job)
+            self._hosts.bring_up(host_id, upgrade.job)
 
         try:
             host = self._hosts.check_deactivation(host_id, internal=True)
         except Rejected:
             return False
         job = self._backend.jobs.start(f"Moving Host(s) {host.name} to Maintenance", upgrade.caller)
-        self._maintenance.begin(host_id, job, upgrade.caller, internal=True, failed=give_up)
+        self._hosts.begin_maintenance(host_id, job, upgrade.caller, internal=True, failed=give_up)
         return True
 
     def _watch_empty(self, host_id: str, upgrade: _Upgrade) -> None:
         """Wait until the host is empty; what comes between ends the upgrade."""
-        host = self._state.hosts.get(host_id)
-        if host is None or host.status not in {"preparing_for_maintenance", "maintenance"}:
+        status = self._state.hosts[host_id].status
+        if status not in {"preparing_for_maintenance", "maintenance"}:
             self._fail(host_id, upgrade.job, upgrade.caller)
-        elif host.status == "maintenance":
+        elif status == "maintenance":
             self._change_host(host_id, status="installing")
             seconds = self._backend.settings.host_installation_seconds
             self._backend.after(seconds, lambda: self._installed(host_id, upgrade))
@@ -165,8 +164,7 @@ class HostUpgrades(Commands):
             self._backend.after(seconds, lambda: self._watch_empty(host_id, upgrade))
 
     def _installed(self, host_id: str, upgrade: _Upgrade) -> None:
-        host = self._state.hosts.get(host_id)
-        if host is None or host.status != "installing":
+        if self._state.hosts[host_id].status != "installing":
             self._fail(host_id, upgrade.job, upgrade.caller)
             return
         fault = self._backend.faults.take_upgrade(host_id)
@@ -190,24 +188,20 @@ class HostUpgrades(Commands):
         self._backend.after(seconds, lambda: self._booted(host_id, upgrade))
 
     def _booted(self, host_id: str, upgrade: _Upgrade) -> None:
-        host = self._state.hosts.get(host_id)
-        if host is None or host.status not in {"installing", "reboot"}:
+        if self._state.hosts[host_id].status not in {"installing", "reboot"}:
             self._backend.jobs.end(upgrade.job, "aborted")
         elif host_id in self._backend.failed_hosts:
             self._log(EventCode.VDS_FAILURE, SYSTEM, host=host_id)
             self._change_host(host_id, status="non_responsive")
             self._backend.jobs.end(upgrade.job, "failed")
         elif upgrade.activate:
-            self._maintenance.activate(host_id, upgrade.job)
+            self._hosts.bring_up(host_id, upgrade.job)
         else:
             self._change_host(host_id, status="maintenance")
             self._backend.jobs.end(upgrade.job, "finished")
 
     def _checked(self, host_id: str, job: Job, caller: Caller) -> None:
-        host = self._state.hosts.get(host_id)
-        if host is None:
-            self._backend.jobs.end(job, "aborted")
-            return
+        host = self._state.hosts[host_id]
         message = "no updates found."
         if host.updates_offered:
             message = f"found updates for packages {_PACKAGES}"
@@ -220,5 +214,4 @@ class HostUpgrades(Commands):
 
     def _fail(self, host_id: str, job: Job, caller: Caller) -> None:
         self._backend.jobs.end(job, "failed")
-        if host_id in self._state.hosts:
-            self._log(EventCode.HOST_UPGRADE_FAILED, caller, host=host_id)
+        self._log(EventCode.HOST_UPGRADE_FAILED, caller, host=host_id)

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
-from ovirt_placement import model
+from ovirt_placement.model import Nic
 from ovirt_simulator.core import rejections
 from ovirt_simulator.core.backend import Backend, Commands, locked
-from ovirt_simulator.core.commands import permissions
-from ovirt_simulator.core.commands.migrations import MigrateCommand, Migrations, Order
+from ovirt_simulator.core.commands.migrations import Migrations, Order
 from ovirt_simulator.core.commands.outages import Restarts
 from ovirt_simulator.core.commands.running import Running
 from ovirt_simulator.core.entities import ADMIN, SYSTEM, Caller, Edit, Job, Vm
@@ -105,19 +104,6 @@ class VmCommands(Commands):
         self._restarts = restarts
         self._migrations = migrations
         self._scheduler = scheduler
-        self._migrate = MigrateCommand(backend, migrations, scheduler)
-
-    @locked
-    def add(self, vm: model.Vm, *, caller: Caller = ADMIN) -> Vm:
-        """Create a VM that is down, at once; its name is unique (409)."""
-        if any(vm.name == known.name for known in self._state.vms.values()):
-            raise rejections.conflict(_NAME_USED.format("add"))
-        vm = replace(vm, host=None, status="down", migrating_to=None)
-        created = Vm(**asdict(vm))
-        self._state.put_vm(created)
-        permissions.grant(self._state, created)
-        self._log(EventCode.USER_ADD_VM, caller, vm=created)
-        return created
 
     @locked
     def create(self, cluster_id: str, edit: VmEdit, *, caller: Caller = ADMIN) -> Vm:
@@ -194,6 +180,14 @@ class VmCommands(Commands):
         self._log(cleared if vm.pinned_hosts else EventCode.USER_UPDATE_VM, caller, vm=moved)
         return moved
 
+    @locked
+    def add_nic(self, vm_id: str, nic: Nic, *, caller: Caller = ADMIN) -> Nic:
+        """Add a NIC, which gets an id, whether the VM runs or not."""
+        vm, nic = existing(self._state.vms, vm_id), replace(nic, id=self._backend.new_id())
+        self._state.put_vm(replace(vm, nics=(*vm.nics, nic)))
+        self._log(EventCode.NETWORK_ADD_VM_INTERFACE, caller, vm=vm, nic=nic.name)
+        return nic
+
     def start(self, vm_id: str, *, host_id: str | None = None, caller: Caller = ADMIN) -> Job:
         """Start a VM that is down or suspended, on this host only if one is named."""
         with self._backend.lock:
@@ -234,7 +228,7 @@ class VmCommands(Commands):
         order = Order(
             vm_id=vm_id, host_id=host_id, cluster_id=cluster_id, force=force, closure=closure, caller=caller
         )
-        return self._migrate.run(order)
+        return self._migrations.carry_out(order)
 
     def migrate_by_system(self, vm_id: str, reason: str, *, hosts: Collection[str] = ()) -> Job:
         """Begin a migration that the engine itself wants, to one of the hosts, or any if none is named.
@@ -242,7 +236,7 @@ class VmCommands(Commands):
         The reason is the one that the event gives.
         """
         order = Order(vm_id=vm_id, hosts=frozenset(hosts), caller=SYSTEM, reason=reason)
-        return self._migrate.run(order)
+        return self._migrations.carry_out(order)
 
     @locked
     def cancel_migration(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:

@@ -18,6 +18,7 @@ from tests.placement.cli.doctor.examining import EMPTY, RULED, findings, policy_
 from tests.placement.cli.live_engine import LiveEngine, Starting
 from tests.placement.cli.setup.policies import TWINS
 from tests.placement.sockets import refusing_port
+from tests.portal import Portal
 
 
 def test_rules_that_the_policy_has_no_unit_for(starting: Starting) -> None:
@@ -106,7 +107,7 @@ def test_event_reports_the_engine_once_a_day(starting: Starting) -> None:
         assert text.startswith("cluster blue: soft rules of the groups near mean nothing")
         (event,) = (event for event in live.engine.queries.events() if event.origin == "ovirt-placement")
         findings(live, "--event")
-        live.engine.events.remove(str(event.id))
+        Portal(live.engine).dismiss_event(event.id)
         findings(live, "--event")  # nor again after it was dismissed
         assert reported(live.engine) == []
         live.engine.advance(24 * 3600)

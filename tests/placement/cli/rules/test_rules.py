@@ -12,6 +12,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.model.files import state_file
 from tests.builders import cluster, group, host, rule, snapshot, vm
 from tests.placement.cli.live_engine import LiveEngine, Starting
+from tests.portal import Portal
 
 STATE = snapshot(
     cluster("c1", name="blue"),
@@ -54,7 +55,7 @@ def test_a_rule_is_added_shown_changed_and_removed(live: LiveEngine) -> None:
 def test_a_vm_that_gets_the_tag_later_joins(live: LiveEngine) -> None:
     live.run(0, *ADD, "tag:web", "--most", "2")
     tag = next(one.id for one in live.engine.queries.state.tags.values() if one.name == "web")
-    live.engine.tags.attach(tag, "db1")
+    Portal(live.engine).attach_tag(tag, "db1")
     (one,) = live.data(0, "rules", "list")["rules"]
     assert sorted(one["record"]["vms"]) == ["db1", "web1", "web2", "web3"]
 

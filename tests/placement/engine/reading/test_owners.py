@@ -18,6 +18,7 @@ from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import Server
 from tests import builders as build
 from tests.placement.engine.simulated import simulated
+from tests.portal import Portal
 
 
 def held(*holders: str, role: str = USER_VM_MANAGER) -> list[Grant]:
@@ -102,8 +103,8 @@ def test_a_state_file_with_owners_comes_back() -> None:
 
 def test_inherited_permissions_make_no_owners_in_any_kind_of_reading() -> None:
     with simulated(owned(30)) as (engine, _, connection):
-        engine.access.grant(USER_VM_MANAGER, "boss", cluster=build.CLUSTER)
-        engine.access.grant(USER_ROLE, "everyone", cluster=build.CLUSTER, is_group=True)
+        Portal(engine).grant(USER_VM_MANAGER, "boss", cluster=build.CLUSTER)
+        Portal(engine).grant(USER_ROLE, "everyone", cluster=build.CLUSTER, is_group=True)
         expected = {vm.id: vm.owner for vm in engine.snapshot().vms}
         assert {vm.id: vm.owner for vm in read_snapshot(connection, devices=True).vms} == expected
         assert {vm.id: vm.owner for vm in detailed_vms(connection, Detail.OWNER)} == expected

@@ -29,6 +29,7 @@ from tests.placement.inventory.service.furnished import (
     watch,
 )
 from tests.placement.inventory.stage import Stage, staged, stir
+from tests.portal import Portal
 
 DETAILED_LEVELS = {
     f"{what}{offer}" for what in ("customer", "disk", "network", "nic") for offer in ("", "_offer")
@@ -62,9 +63,9 @@ def test_without_such_keys_nothing_of_it_is_ever_asked_for(stage: Stage) -> None
     refuse(stage, "follow=.*(tags|permissions|nics|disk)|/(networks|vnicprofiles|permissions|nics|tags)")
     watch(stage, *EVERY_LEVEL - DETAILED_LEVELS)
     vm = some_vm(stage)
-    stage.engine.devices.add_nic(vm.id, Nic(id="", name="nic3", vnic_profile="gold"))
-    stage.engine.access.grant(USER_ROLE.id, "x", vm=vm.id)
-    stage.engine.devices.add_vnic_profile("new", "front")
+    stage.engine.vms.add_nic(vm.id, Nic(id="", name="nic3", vnic_profile="gold"))
+    Portal(stage.engine).grant(USER_ROLE.id, "x", vm=vm.id)
+    Portal(stage.engine).add_vnic_profile("new", "front")
     turns(stage, 30)
     assert stage.failures == 0
     assert all(not (vm.disks or vm.nics or vm.owner) for vm in stage.follower.snapshot().vms)
@@ -104,30 +105,29 @@ def test_after_whatever_happened_all_details_are_known(stage: Stage, seed: int) 
 
 def deeds(stage: Stage, dice: random.Random) -> tuple[Callable[[str], object], ...]:
     """What may happen to a VM's disks, NICs and owner."""
-    devices, access, vm = stage.engine.devices, stage.engine.access, stage.engine.queries.vm
-    tags = stage.engine.tags
+    portal, add_nic, vm = Portal(stage.engine), stage.engine.vms.add_nic, stage.engine.queries.vm
     profile = dice.choice(tuple(stage.engine.queries.state.vnic_profiles.values())).id
     known = tuple(stage.engine.queries.state.tags.values()) or (
-        tags.add("pk-customer-acme"),
-        tags.add("other"),
+        portal.add_tag("pk-customer-acme"),
+        portal.add_tag("other"),
     )
     tag = dice.choice(known).id
     name = f"n{dice.randrange(100)}"
     granted = [one for one in stage.engine.queries.state.permissions.values() if one.vm is not None]
     return (
-        lambda vm_id: devices.add_nic(vm_id, Nic(id="", name=name, vnic_profile=profile)),
-        lambda vm_id: devices.remove_nic(vm_id, vm(vm_id).nics[0].id) if len(vm(vm_id).nics) > 1 else None,
-        lambda vm_id: devices.attach_disk(vm_id, Disk(id=name, bootable=False, profile="fast")),
-        lambda vm_id: [devices.attach_disk(vm_id, replace(one, profile="fast")) for one in vm(vm_id).disks],
-        lambda vm_id: devices.detach_disk(vm_id, vm(vm_id).disks[0].id) if len(vm(vm_id).disks) > 1 else None,
-        lambda _: devices.add_vnic_profile(name, dice.choice(NETWORKS).id),
-        lambda vm_id: access.grant(USER_VM_MANAGER.id, name, vm=vm_id, is_group=dice.random() < 0.5),
-        lambda vm_id: access.grant(USER_ROLE.id, name, vm=vm_id),
-        lambda _: access.revoke(dice.choice(granted).id),
-        lambda vm_id: tags.attach(tag, vm_id),
-        lambda vm_id: tags.detach(tag, vm_id),
-        lambda vm_id: access.grant(USER_VM_MANAGER.id, name, cluster=vm(vm_id).cluster),
-        lambda _: stage.engine.vms.add(
+        lambda vm_id: add_nic(vm_id, Nic(id="", name=name, vnic_profile=profile)),
+        lambda vm_id: portal.remove_nic(vm_id, vm(vm_id).nics[0].id) if len(vm(vm_id).nics) > 1 else None,
+        lambda vm_id: portal.attach_disk(vm_id, Disk(id=name, bootable=False, profile="fast")),
+        lambda vm_id: [portal.attach_disk(vm_id, replace(one, profile="fast")) for one in vm(vm_id).disks],
+        lambda vm_id: portal.detach_disk(vm_id, vm(vm_id).disks[0].id) if len(vm(vm_id).disks) > 1 else None,
+        lambda _: portal.add_vnic_profile(name, dice.choice(NETWORKS).id),
+        lambda vm_id: portal.grant(USER_VM_MANAGER.id, name, vm=vm_id, is_group=dice.random() < 0.5),
+        lambda vm_id: portal.grant(USER_ROLE.id, name, vm=vm_id),
+        lambda _: portal.revoke(dice.choice(granted).id),
+        lambda vm_id: portal.attach_tag(tag, vm_id),
+        lambda vm_id: portal.detach_tag(tag, vm_id),
+        lambda vm_id: portal.grant(USER_VM_MANAGER.id, name, cluster=vm(vm_id).cluster),
+        lambda _: portal.add_vm(
             furnished(build.vm(f"new-{name}", cluster=some_vm(stage).cluster), dice.randrange(9))
         ),
     )
@@ -175,7 +175,7 @@ def test_what_happened_while_the_engine_was_silent_is_found(stage: Stage) -> Non
     stage.server.disturbances.clear()
     refuse(stage, "/vms/")  # what events report now is no help
     vm = some_vm(stage)
-    stage.engine.devices.detach_disk(vm.id, vm.disks[0].id)
+    Portal(stage.engine).detach_disk(vm.id, vm.disks[0].id)
     turns(stage)
     assert known(stage, vm.id).disks == vm.disks[1:]
     assert stage.details_at > read_at

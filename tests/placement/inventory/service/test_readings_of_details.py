@@ -28,6 +28,7 @@ from tests.placement.inventory.service.furnished import (
     watch,
 )
 from tests.placement.inventory.stage import Stage, staged
+from tests.portal import Portal
 
 
 @pytest.fixture
@@ -54,7 +55,7 @@ def test_an_engine_that_fails_on_what_it_is_to_follow_hides_no_vm(stage: Stage) 
     vm = as_state_files_have(next(vm for vm in stage.engine.queries.vms() if vm.status == "up"))
     refuse(stage, f"/vms/{vm.id}.*follow")
     failures = stage.failures
-    stage.engine.devices.detach_disk(vm.id, vm.disks[0].id)
+    Portal(stage.engine).detach_disk(vm.id, vm.disks[0].id)
     stage.engine.vms.stop(vm.id)
     turns(stage, 10)
     assert stage.failures == failures
@@ -69,7 +70,7 @@ def test_a_vm_that_was_read_after_a_larger_reading_began_stays_as_it_was_read(st
     watch(stage, "nic")
     vm = some_vm(stage)
     slow = read(stage.connection, ReconciliationScope.DETAILS, stage.follower.needs, stage.now)
-    added = stage.engine.devices.add_nic(vm.id, Nic(id="", name="nic0")).id
+    added = stage.engine.vms.add_nic(vm.id, Nic(id="", name="nic0")).id
     turns(stage)
     assert added in {nic.id for nic in known(stage, vm.id).nics}
     stage.follower.hand_in(slow)  # it began before, and ends now
@@ -126,7 +127,7 @@ def test_a_new_vnic_profile_is_read_with_the_first_nic_that_has_it(stage: Stage)
     )  # as if no event had reported of a profile
     stage.turn()
     assert stage.follower.snapshot().vnic_profiles == ()
-    stage.engine.devices.add_nic(vm.id, Nic(id="", name="nic0", vnic_profile="bulk"))
+    stage.engine.vms.add_nic(vm.id, Nic(id="", name="nic0", vnic_profile="bulk"))
     turns(stage)
     found = stage.follower.snapshot()
     assert ("network", "back") in set(resources(found, found.vm_by_id[vm.id]))
@@ -134,50 +135,50 @@ def test_a_new_vnic_profile_is_read_with_the_first_nic_that_has_it(stage: Stage)
 
 def test_an_owner_is_who_alone_has_the_stronger_role_or_whom_a_tag_names(stage: Stage) -> None:
     watch(stage, "customer")
-    vm, access = some_vm(stage), stage.engine.access
+    vm, portal = some_vm(stage), Portal(stage.engine)
 
     def owner() -> str | None:
         turns(stage)
         return known(stage, vm.id).owner
 
     assert owner() == "user0"
-    access.grant(USER_ROLE.id, "guest", vm=vm.id)
+    portal.grant(USER_ROLE.id, "guest", vm=vm.id)
     assert owner() == "user0"
-    second = access.grant(USER_VM_MANAGER.id, "staff", vm=vm.id, is_group=True)
+    second = portal.grant(USER_VM_MANAGER.id, "staff", vm=vm.id, is_group=True)
     assert owner() is None
-    tag = stage.engine.tags.add("pk-customer-acme")
-    stage.engine.tags.attach(tag.id, vm.id)
+    tag = portal.add_tag("pk-customer-acme")
+    portal.attach_tag(tag.id, vm.id)
     assert owner() == "acme"
-    stage.engine.tags.detach(tag.id, vm.id)
+    portal.detach_tag(tag.id, vm.id)
     assert owner() is None
     first = next(
         one
         for one in stage.engine.queries.state.permissions.values()
         if one.vm == vm.id and one.holder == "user0"
     )
-    access.revoke(first.id)
+    portal.revoke(first.id)
     assert owner() == "staff"
-    access.revoke(second.id)
+    portal.revoke(second.id)
     assert owner() == "guest"
 
 
 def test_an_owner_changes_with_the_name_of_a_tag_and_goes_with_the_tag(stage: Stage) -> None:
     watch(stage, "customer")
-    vm, tags = some_vm(stage), stage.engine.tags
-    tag = tags.add("pk-customer-acme")
-    tags.attach(tag.id, vm.id)
+    vm, portal = some_vm(stage), Portal(stage.engine)
+    tag = portal.add_tag("pk-customer-acme")
+    portal.attach_tag(tag.id, vm.id)
     turns(stage)
-    tags.update(tag.id, name="pk-customer-other")
+    portal.rename_tag(tag.id, "pk-customer-other")
     turns(stage)
     assert known(stage, vm.id).owner == "other"
-    tags.remove(tag.id)
+    portal.remove_tag(tag.id)
     turns(stage)
     assert known(stage, vm.id).owner == "user0"
 
 
 def test_who_manages_a_whole_cluster_owns_none_of_its_vms(stage: Stage) -> None:
     for cluster in stage.engine.queries.clusters():
-        stage.engine.access.grant(USER_VM_MANAGER.id, "boss", cluster=cluster.id)
+        Portal(stage.engine).grant(USER_VM_MANAGER.id, "boss", cluster=cluster.id)
     watch(stage, "customer_offer")
     owners = {vm.id: vm.owner for vm in stage.engine.snapshot().vms}
     assert {vm.id: vm.owner for vm in stage.follower.snapshot().vms} == owners
