@@ -13,8 +13,8 @@ from typing import Any, TypeVar, cast
 from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
-from ovirt_simulator.core.entities import Caller, Cluster, Host, Vm
-from ovirt_simulator.core.events import Action, AuditLog, EventType, Jobs, Timeline
+from ovirt_simulator.core.entities import Caller, Cluster, Event, Host, Vm
+from ovirt_simulator.core.events import Action, AuditLog, EventType, Jobs, Timeline, reference, template_of
 from ovirt_simulator.core.faults import Faults
 from ovirt_simulator.core.rejections import Message
 from ovirt_simulator.core.settings import Settings
@@ -124,10 +124,29 @@ class Commands:
         of = vm or host
         if cluster is None and of is not None:
             cluster = self._state.clusters.get(of.cluster)
-        known = self._state.data_centers
-        data_center = known.get(cluster.data_center or "") if vm is not None and cluster is not None else None
-        log = self._backend.audit_log.log
-        log(code, caller, vm=vm, host=host, cluster=cluster, data_center=data_center, words=words)
+        data_center = None
+        if vm is not None and cluster is not None:
+            data_center = self._state.data_centers.get(cluster.data_center or "")
+        names = {"user": caller.user}
+        for name, record in (("vm", vm), ("host", host), ("cluster", cluster)):
+            names[name] = "<UNKNOWN>" if record is None else record.name
+        now = self._backend.now
+        event = Event(
+            id=0,
+            code=code.number,
+            severity=code.severity,
+            time=now,
+            visible=now,
+            description=code.text.format(**{**names, **words}),
+            correlation_id=caller.correlation_id,
+            user=caller.reference,
+            vm=reference(vm),
+            host=reference(host),
+            cluster=reference(cluster),
+            data_center=reference(data_center),
+            template=None if vm is None else template_of(vm),
+        )
+        self._backend.audit_log.add(event, flood_seconds=code.flood_seconds)
 
     def _change_host(self, host_id: str, **changes: Any) -> None:
         self._state.put(self._state.hosts, replace(self._state.hosts[host_id], **changes))

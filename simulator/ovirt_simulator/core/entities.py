@@ -63,8 +63,6 @@ class Host(model.Host, frozen=True):
     """`free_mb` is the engine's max_scheduling_memory: what VMs there and on their way there leave over."""
 
     address: str = "127.0.0.1"
-    #: The REST API's status_detail: why it is non-operational or in maintenance.
-    status_detail: str | None = None
     #: Since when its CPUs have been used more than the policy likes, or less (cpuOverCommitTimeStamp).
     overloaded_since: datetime | None = None
     #: Whether there are updates that the next look for some finds, and whether some were found.
@@ -78,9 +76,6 @@ class Vm(model.Vm, frozen=True):
     description: str = ""
     #: Since when it runs.
     started: datetime | None = None
-    stopped: datetime | None = None
-    #: The REST API's status_detail: why it is paused.
-    status_detail: str | None = None
     #: While migrating: the source has given it away (the engine's MigratingTo, else MigratingFrom).
     handed_over: bool = False
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import heapq
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from itertools import count
 from random import Random
-from types import MappingProxyType
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -248,9 +247,6 @@ class Jobs:
             self.by_id[job.id] = replace(self.by_id[job.id], status=status, ended=self._timeline.now)
 
 
-NO_WORDS: Mapping[str, object] = MappingProxyType({})
-
-
 class AuditLog:
     """All events. An id is given before its transaction ends, so a lower one may show after a higher."""
 
@@ -261,49 +257,13 @@ class AuditLog:
         self._events: dict[int, Event] = {}
         self._silent_until: dict[tuple[object, ...], datetime] = {}
 
-    def log(
-        self,
-        code: EventType,
-        caller: Caller,
-        *,
-        vm: Vm | None = None,
-        host: Host | None = None,
-        cluster: Cluster | None = None,
-        data_center: DataCenter | None = None,
-        words: Mapping[str, object] = NO_WORDS,
-    ) -> Event | None:
-        """Log an event whose text has the names of what it speaks of, and these words.
+    def add(self, event: Event, *, prompt: bool = False, flood_seconds: int = 0) -> Event:
+        """Give the event the next id and the moment it shows; a prompt one shows at once.
 
-        Returns None when the same event was logged within the code's flood interval.
+        The same event is not logged again within these seconds.
         """
-        if self._floods(code, vm, host, cluster, words):
-            return None
-        names = {
-            "user": caller.user,
-            "vm": vm.name if vm else "<UNKNOWN>",
-            "host": host.name if host else "<UNKNOWN>",
-            "cluster": cluster.name if cluster else "<UNKNOWN>",
-        }
-        return self.add(
-            Event(
-                id=0,
-                code=code.number,
-                severity=code.severity,
-                time=self._timeline.now,
-                visible=self._timeline.now,
-                description=code.text.format(**{**names, **words}),
-                correlation_id=caller.correlation_id,
-                user=caller.reference,
-                vm=reference(vm),
-                host=reference(host),
-                cluster=reference(cluster),
-                data_center=reference(data_center),
-                template=None if vm is None else template_of(vm),
-            )
-        )
-
-    def add(self, event: Event, *, prompt: bool = False) -> Event:
-        """Give the event the next id and the moment it shows; a prompt one shows at once."""
+        if flood_seconds and self._floods(event, flood_seconds):
+            return event
         late = 0.0
         if not prompt and self._random.random() < self._settings.late_event_probability:
             late = self._random.uniform(0.0, self._settings.late_event_seconds)
@@ -321,14 +281,11 @@ class AuditLog:
         """Whether there has ever been an external event with this origin and custom id."""
         return any((one.origin, one.custom_id) == (origin, custom_id) for one in self._events.values())
 
-    def _floods(self, code: EventType, *about: object) -> bool:
-        if not code.flood_seconds:
-            return False
-        key = (code.number, *map(str, about))
-        now = self._timeline.now
+    def _floods(self, event: Event, seconds: int) -> bool:
+        key, now = (event.code, event.description, event.vm, event.host, event.cluster), self._timeline.now
         if self._silent_until.get(key, now) > now:
             return True
-        self._silent_until[key] = now + timedelta(seconds=code.flood_seconds)
+        self._silent_until[key] = now + timedelta(seconds=seconds)
         return False
 
 

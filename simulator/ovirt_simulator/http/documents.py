@@ -110,7 +110,6 @@ HOST = Shape(
         value("memory", lambda host: host.memory_mb * _MIB),
         nested("spm", value("status", lambda host: "spm" if host.spm else "none")),
         value("status"),
-        value("status_detail"),
         value("update_available"),
         reference("cluster", "clusters"),
     ),
@@ -133,17 +132,10 @@ _VM_LINKS = linked(
 _QXL_MB = 72
 
 
-def _address(call: Call, vm: Vm) -> str | None:
-    """Give the address of the host that a VM runs on."""
-    host = call.state.hosts.get(vm.host or "") if vm.status not in _OFF else None
-    return None if host is None else host.address
-
-
-def _display(links: Links, vm: Vm) -> str:
-    """How the VM's screen is reached, and its video device; one that has no host has no address."""
+def _display(_: Links, vm: Vm) -> str:
+    """The VM's screen and its video device."""
     video = "qxl" if vm.video_mb >= _QXL_MB else "vga" if vm.video_mb else None
-    address = text("address", _address(links.call, vm))
-    return element("display", address, "<monitors>1</monitors>", text("video_type", video))
+    return element("display", "<monitors>1</monitors>", text("video_type", video))
 
 
 VM = Shape(
@@ -182,14 +174,12 @@ VM = Shape(
         fixed("next_run_configuration_exists", False),
         when(lambda _, vm: vm.status not in _OFF, fixed("run_once", False), value("start_time", "started")),
         value("status"),
-        value("status_detail"),
-        value("stop_time", "stopped"),
         reference("host", "hosts", lambda vm: vm.host if vm.status not in _OFF else None),
         reference("instance_type", "instancetypes"),
         lambda _, vm: mention("original_template", "templates", vm.template or BLANK_TEMPLATE),
         reference("template", "templates", lambda vm: vm.template or BLANK_TEMPLATE),
     ),
-    source=lambda call, vm: (vm, _address(call, vm)),
+    source=lambda _, vm: (vm,),
 )
 VM_OUTLINE = Shape("vm", (NAME, _VM_LINKS))
 VM_ACTED = Shape("vm", (_VM_LINKS,))

@@ -19,7 +19,7 @@ from xml.parsers.expat import ExpatError
 from msgspec.structs import replace
 
 from ovirt_placement.model import Host
-from ovirt_simulator.core.backend import Backend
+from ovirt_simulator.core.backend import Backend, Commands, locked
 from ovirt_simulator.core.entities import (
     SYSTEM,
     Cluster,
@@ -125,11 +125,11 @@ _KINDS = {"filters": UnitType.FILTER, "scores": UnitType.WEIGHT, "balance": Unit
 _PROPERTY = re.compile(r"[a-z_A-Z0-9]+=[^;]+")
 
 
-class ExternalUnits:
+class ExternalUnits(Commands):
     """Asks the external scheduler, if there is one. Never called with the engine's lock held."""
 
     def __init__(self, backend: Backend, external: ExternalScheduler | None) -> None:
-        self._backend = backend
+        super().__init__(backend)
         self._external = external
 
     def discover(self) -> None:
@@ -140,7 +140,7 @@ class ExternalUnits:
             found = _units(self._external.ask("discover"))
         except (Unreachable, ValueError):
             found = {}
-            self._log(EventCode.FAILED_TO_CONNECT_TO_SCHEDULER_PROXY)
+            self._complain(EventCode.FAILED_TO_CONNECT_TO_SCHEDULER_PROXY)
         with self._backend.lock:
             state = self._backend.state
             known = {unit.id: unit for unit in state.units.values() if not unit.internal}
@@ -223,7 +223,7 @@ class ExternalUnits:
         try:
             reply = self._external.ask(method, *arguments, dict(cluster.scheduling_properties))
         except Unreachable:
-            self._log(EventCode.FAILED_TO_CONNECT_TO_SCHEDULER_PROXY)
+            self._complain(EventCode.FAILED_TO_CONNECT_TO_SCHEDULER_PROXY)
             return None
         if not isinstance(reply, dict):
             return {}
@@ -236,13 +236,13 @@ class ExternalUnits:
     def _log_complaints(self, reply: Mapping[str, Any]) -> None:
         for plugin, texts in (reply.get("plugin_errors") or {}).items():
             for text in texts:
-                self._log(EventCode.EXTERNAL_SCHEDULER_PLUGIN_ERROR, plugin=plugin, error=str(text))
+                self._complain(EventCode.EXTERNAL_SCHEDULER_PLUGIN_ERROR, plugin=plugin, error=str(text))
         for text in reply.get("errors") or ():
-            self._log(EventCode.EXTERNAL_SCHEDULER_ERROR, error=str(text))
+            self._complain(EventCode.EXTERNAL_SCHEDULER_ERROR, error=str(text))
 
-    def _log(self, code: EventType, **words: str) -> None:
-        with self._backend.lock:
-            self._backend.audit_log.log(code, SYSTEM, words=words)
+    @locked
+    def _complain(self, code: EventType, **words: Any) -> None:
+        self._log(code, SYSTEM, **words)
 
 
 def _units(answer: Any) -> dict[str, PolicyUnit]:

@@ -71,12 +71,6 @@ def under_way_unlocked(engine: Engine) -> None:
     engine._backend.vm_locks.clear()
 
 
-def paused_by_storage(engine: Engine) -> None:
-    """Nothing that users or hosts do here leads to this state."""
-    state = engine._backend.state
-    state.put_vm(replace(state.vms["v1"], status="paused", status_detail="eio"))
-
-
 def refused_by_vdsm(engine: Engine) -> None:
     engine.faults.next_migrations(MigrationFault(refuse=True))
 
@@ -98,12 +92,6 @@ ROWS = {
         "[Cannot migrate VM. VM is non migratable and user did not specify the force-migration flag]",
     ),
     "not responding": Row("silent", 409, "[Cannot migrate VM because the VM is in NotResponding status.]"),
-    "paused by an I/O error": Row(
-        "v1",
-        400,
-        "[Migrating a VM in paused status due to I/O error is not supported.]",
-        prepare=paused_by_storage,
-    ),
     "host not up": Row(
         "v1", 409, "[Cannot migrate VM. Operation can be performed only when Host status is Up.]", to("down")
     ),

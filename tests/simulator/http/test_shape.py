@@ -22,7 +22,6 @@ NEWER: dict[str, set[str]] = {
         "vm/instance_type",
         "vm/placement_policy/hosts",
         "vm/placement_policy/hosts/host",
-        "vm/status_detail",
     },
     "hosts": set(),
     "clusters": {"cluster/data_center", "cluster/upgrade_in_progress", "cluster/upgrade_percent_complete"},

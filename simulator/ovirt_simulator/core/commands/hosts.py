@@ -225,9 +225,7 @@ class HostCommands(Commands):
         return all(tuple(map(int, version.split("."))) >= (4, 3) for version in versions)
 
     def _may_migrate(self, vm: Vm, *, forced: bool) -> bool:
-        if vm.status not in _MOVABLE or (vm.status == "paused" and vm.status_detail == "eio"):
-            return False
-        if vm.id in self._backend.vm_locks:
+        if vm.status not in _MOVABLE or vm.id in self._backend.vm_locks:
             return False
         return vm.affinity == "migratable" or (forced and vm.affinity == "user_migratable")
 

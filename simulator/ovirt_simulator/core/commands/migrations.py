@@ -383,7 +383,5 @@ def _check_vm(vm: Vm, *, force: bool) -> None:
         )
     if vm.status == "not_responding":
         raise rejections.vm_status_illegal("migrate", "NotResponding")
-    if vm.status == "paused" and vm.status_detail == "eio":
-        raise rejections.bad_parameters("Migrating a VM in paused status due to I/O error is not supported.")
     if vm.status not in _STATUSES:
         raise rejections.vm_not_running("migrate")

@@ -28,7 +28,7 @@ class Running(Commands):
         vm = self._state.vms[vm_id]
         waiting = "restoring_state" if vm.status == "suspended" else "wait_for_launch"
         self._state.drop_pending(vm_id)
-        self._change_vm(vm_id, status=waiting, host=host_id, stopped=None, migrating_to=None)
+        self._change_vm(vm_id, status=waiting, host=host_id, migrating_to=None)
         self.continue_launch(vm_id, job, caller)
 
     def continue_launch(self, vm_id: str, job: Job | None, caller: Caller) -> None:
@@ -104,7 +104,7 @@ class Running(Commands):
         self.begin(vm_id, ended=ended)
         self._state.drop_pending(vm_id)
         gone = {"host": None, "migrating_to": None, "handed_over": False, "started": None}
-        self._change_vm(vm_id, status=status, stopped=self._backend.now, **gone)
+        self._change_vm(vm_id, status=status, **gone)
 
     def _up(self, vm_id: str, course: Course, caller: Caller) -> None:
         vm = self._state.vms[vm_id]
