@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from functools import partial
 
@@ -16,6 +16,7 @@ from ovirt_enforcer.gates.admission import Gates, Memory
 from ovirt_enforcer.gates.gate import Remembered
 from ovirt_enforcer.plans import Asked, KeptVm, PlansBack, failure_domains, plan_options
 from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_enforcer.stores import Stores
 from ovirt_placement import inventory
 from ovirt_placement.answers.plans.plan import kept_text, plans_record
 from ovirt_placement.config import Config
@@ -29,7 +30,7 @@ from ovirt_placement.planning.undoing import Moved, plan_back
 from ovirt_placement.store.enforcer.history import PlanRecord
 from ovirt_placement.store.enforcer.intents import IntentState, Store
 from ovirt_placement.store.sql.database import StoreAway
-from ovirt_placement.store.sql.opening import PERSON_SECONDS, opened
+from ovirt_placement.store.sql.opening import opened
 from ovirt_service.errors import UserError
 
 
@@ -82,15 +83,12 @@ def current_gates(config: Config, connection: EngineConnection) -> Iterator[Gate
     settings = config.section("enforcer", EnforcerSettings)
     tag = settings.exclude_tag
     tagged = tagged_ids(connection, tag) if tag else frozenset[str]()
-    memory = Memory(config, patience_seconds=PERSON_SECONDS, create=False, tagged=lambda: tagged)
-    try:
+    with closing(Stores(config, create=False)) as stores:
         try:
-            gates = memory.gates()
+            gates = Memory(settings, stores, lambda: tagged).gates()
         except StoreAway:
             gates = Gates(settings, Remembered(tagged=tagged), (), datetime.now(UTC))
         yield gates
-    finally:
-        memory.close()
 
 
 _DEADLINE_SECONDS = 30.0

@@ -18,26 +18,19 @@ from typing import Any
 import msgspec
 import sqlalchemy
 
-from ovirt_enforcer.actions.executor import Executor
-from ovirt_enforcer.actions.following import Origins
-from ovirt_enforcer.gates.admission import Memory
-from ovirt_enforcer.maintenance.run_state import UpgradeFlags
-from ovirt_enforcer.maintenance.runs import MaintenanceRuns
 from ovirt_enforcer.notifications.notifications import Notifications
 from ovirt_enforcer.service.daemon import Daemon, Watcher
 from ovirt_enforcer.service.leader import Leader
 from ovirt_enforcer.service.metrics import EnforcerMetrics, Sampler
-from ovirt_enforcer.service.process import Stores
-from ovirt_enforcer.service.reading import CycleLog, Orders, Parts
+from ovirt_enforcer.service.reading import parts_of
 from ovirt_enforcer.service.recording import Recorder
-from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_enforcer.stores import Stores
 from ovirt_enforcer.watchers.engine_watch import DrainWatch
 from ovirt_placement import inventory
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, connect
 from ovirt_placement.engine.connection.dialogues import PATIENCE_SECONDS
 from ovirt_placement.engine.reading.events import read_events
-from ovirt_placement.engine.reading.searches import tagged_ids
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.files import state_file
 from ovirt_simulator.core.engine import Engine
@@ -188,57 +181,29 @@ def daemon_of(
     notifications: Notifications = Notifications(),  # noqa: B008 - nobody is notified
 ) -> Iterator[Daemon]:
     """A daemon with all its parts, which plans at once, and for which time passes by `clock`."""
-    settings = config.section("enforcer", EnforcerSettings)
     stores = Stores(config, lambda: leader.epoch)
     metrics = EnforcerMetrics(clock)
     recorder = Recorder(stores.history, metrics, sampler=Sampler(stores.samples, clock, lambda: 1))
     leader = Leader(stores.leases, "the only one", LEASE_SECONDS, clock)
-    memory = Memory(
+    parts = parts_of(
         config,
-        patience_seconds=5,
-        tagged=partial(tagged_ids, connection, settings.exclude_tag),
-        clock=lambda: START + timedelta(seconds=clock()),
-    )
-    executor = Executor(
         connection,
-        stores.intents,
-        settings,
-        clock,
-        leader.still_leads,
-        recorder.began,
-        recorder.ended,
+        stores,
+        recorder=recorder,
+        planners=PlannersHere(),
+        clock=clock,
+        still_leads=leader.still_leads,
+        goes_on=goes_on,
+        notifications=notifications,
+        time_of_day=lambda: START + timedelta(seconds=clock()),
         patience_seconds=patience_seconds,
-    )
-    parts = Parts(
-        settings,
-        PlannersHere(),
-        executor,
-        memory,
-        recorder,
-        Orders(settings, stores.approvals, stores.history),
-        clock,
-        goes_on,
-        Origins(connection),
-        config.ha,
-        MaintenanceRuns(
-            stores.maintenance,
-            stores.intents,
-            executor,
-            stores.ha_announcements,
-            settings,
-            UpgradeFlags(connection),
-            clock,
-            notifications,
-        ),
     )
     whole: Callable[[], Snapshot] = partial(inventory.snapshot, config=config, max_age=0.0)
     try:
-        drains = DrainWatch(Notifications(), clock, 2 * settings.interval_seconds)
-        shown = (executor, recorder, drains, *watchers)
-        cycles = CycleLog(stores.cycles, lambda: leader.epoch)
-        yield Daemon(read or whole, stores.intents, leader, parts, metrics, shown, ended=cycles.ended)
+        drains = DrainWatch(Notifications(), clock, 2 * parts.settings.interval_seconds)
+        shown = (parts.executor, recorder, drains, *watchers)
+        yield Daemon(read or whole, leader, parts, metrics, shown)
     finally:
-        memory.close()
         stores.close()
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -32,19 +32,16 @@ from ovirt_enforcer.gates.state import (
     MovementGate,
 )
 from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_enforcer.stores import Stores
 from ovirt_placement.answers.plans.plan import plan_record
 from ovirt_placement.answers.plans.text import text
-from ovirt_placement.config import Config
 from ovirt_placement.inventory.stored import with_intents
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.rules.elements.memory import promised_mb
 from ovirt_placement.rules.violations import find_violations
-from ovirt_placement.store.approvals import ApprovalStore
-from ovirt_placement.store.enforcer.cycles import ViolatedRuleStore
-from ovirt_placement.store.enforcer.intents import Intent, IntentState, Store
-from ovirt_placement.store.enforcer.maintenance import MaintenanceStore, upgrade_id
-from ovirt_placement.store.pauses import PauseStore
+from ovirt_placement.store.enforcer.intents import Intent, IntentState
+from ovirt_placement.store.enforcer.maintenance import upgrade_id
 
 #: In the order in which they are asked: the first that is closed says why.
 GATES: Final[tuple[Gate, ...]] = (
@@ -286,73 +283,59 @@ def _as_intent(cluster: str, step: Step, at: int) -> Intent:
 class Memory:
     """What survives a restart of all that gates judge by; for one thread.
 
-    Every method raises `StoreAway` if the store is away, and what `tagged` raises.
+    Every method raises `StoreAway` if the store is away, `LeaseLost` if another leads, and what `tagged`
+    raises.
     """
 
     def __init__(
         self,
-        config: Config,
-        *,
-        patience_seconds: float,
-        create: bool = True,
+        settings: EnforcerSettings,
+        stores: Stores,
         tagged: Callable[[], frozenset[str]] = frozenset,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-        epoch: Callable[[], int] | None = None,
     ) -> None:
-        """`tagged` gives the ids of what bears the tag `exclude_tag`; `clock` the time of day.
-
-        `epoch` gives the epoch of the lease: what is written once it is over raises `LeaseLost`.
-
-        With `create` false nothing is written: a store that does not exist is `StoreAway`.
-        """
-        self._settings = config.section("enforcer", EnforcerSettings)
+        """`tagged` gives the ids of what bears the tag `exclude_tag`; `clock` the time of day."""
+        self._settings = settings
+        self._stores = stores
         self._tagged = tagged
         #: What bore the tag when the engine was asked last; None before.
         self.tagged: frozenset[str] | None = None
         self._clock = clock
-        url = config.store.url
-        given: dict[str, Any] = {"patience_seconds": patience_seconds, "create": create}
-        given["engine"] = config.engine.name
-        self._intents = Store(url, **given)
-        self._pauses = PauseStore(url, **given)
-        self._approvals = ApprovalStore(url, epoch=epoch, **given)
-        self._runs = MaintenanceStore(url, **given)
-        self._violated = ViolatedRuleStore(url, epoch=epoch, **given)
 
     def gates(self) -> Gates:
         """The gates as of now, to be read again before each round of admissions.
 
         Open migrations are read before those that have ended, so that one that ends meanwhile is not missed.
         """
-        under_way = self._intents.open_intents()
-        history = self._intents.history(within_seconds=Gates.reach_seconds(self._settings))
+        under_way = self._stores.intents.open_intents()
+        history = self._stores.intents.history(within_seconds=Gates.reach_seconds(self._settings))
         ended = {intent.id for intent in history}
         self.tagged = self._tagged() if self._settings.exclude_tag else frozenset[str]()
         remembered = Remembered(
             history=history,
-            approvals=self._approvals.approvals(),
-            resumed=self._pauses.resumed(),
+            approvals=self._stores.approvals.approvals(),
+            resumed=self._stores.pauses.resumed(),
             tagged=self.tagged,
-            own_upgrades=frozenset(map(upgrade_id, self._runs.active_ids())),
+            own_upgrades=frozenset(map(upgrade_id, self._stores.maintenance.active_ids())),
         )
         still_open = tuple(intent for intent in under_way if intent.id not in ended)
         return Gates(self._settings, remembered, still_open, self._clock(), self._renewed)
 
     def words(self) -> Hashable:
         """Revision of approvals and pauses: changes with each decision of a user."""
-        approved = tuple((one.cluster, one.plan, one.set_at) for one in self._approvals.approvals())
-        return approved, self._pauses.pauses(), self._pauses.resumptions()
+        approved = tuple((one.cluster, one.plan, one.set_at) for one in self._stores.approvals.approvals())
+        return approved, self._stores.pauses.pauses(), self._stores.pauses.resumptions()
 
     def _renewed(self, remembered: Remembered) -> Remembered:
         """With what may be said or seen while steps are admitted."""
-        cycles = self._violated.cycles() if self._settings.hold_cycles > 1 else {}
-        return replace(remembered, pauses=self._pauses.pauses(), violated_cycles=cycles)
+        cycles = self._stores.violated.cycles() if self._settings.hold_cycles > 1 else {}
+        return replace(remembered, pauses=self._stores.pauses.pauses(), violated_cycles=cycles)
 
     def observe(self, snapshot: Snapshot, cluster: str) -> None:
         """Count a cycle of a cluster for the rules that are violated there; done before it is planned for."""
         violated = {rule_key(violation) for violation in find_violations(snapshot, cluster)}
         seconds, enough = self._settings.interval_seconds, self._settings.hold_cycles
-        self._violated.look(cluster, violated, cycle_seconds=seconds, enough=enough)
+        self._stores.violated.look(cluster, violated, cycle_seconds=seconds, enough=enough)
 
     def offer(self, gates: Gates, snapshot: Snapshot, plan: Plan) -> bool:
         """Let a plan wait for a person's word if it needs one, else none of its cluster; whether it is new.
@@ -360,12 +343,8 @@ class Memory:
         Done with each plan that is made, one without any step as well.
         """
         if not gates.waits_for_approval(snapshot, plan):
-            self._approvals.withdraw(plan.cluster)
+            self._stores.approvals.withdraw(plan.cluster)
             return False
         reads = text(plan_record(plan, snapshot))
         lasts = self._settings.approval_hours * HOUR_SECONDS
-        return self._approvals.offer(plan.cluster, plan.id, moves(plan), reads, refusal_seconds=lasts)
-
-    def close(self) -> None:
-        for part in (self._intents, self._pauses, self._approvals, self._runs, self._violated):
-            part.close()
+        return self._stores.approvals.offer(plan.cluster, plan.id, moves(plan), reads, refusal_seconds=lasts)

@@ -42,17 +42,16 @@ from ovirt_enforcer.maintenance.run_state import (
 from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_enforcer.notifications.notifications import Notifications
 from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_enforcer.stores import Stores
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import group_name
 from ovirt_placement.rules.violations import find_violations
-from ovirt_placement.store.enforcer.cycles import HaAnnouncementStore
-from ovirt_placement.store.enforcer.intents import Intent, IntentKind, IntentState, Store
+from ovirt_placement.store.enforcer.intents import Intent, IntentKind, IntentState
 from ovirt_placement.store.enforcer.maintenance import (
     ENDED,
     HostPhase,
     HostProgress,
     MaintenanceRun,
-    MaintenanceStore,
     RunState,
 )
 from ovirt_placement.store.pauses import Paused
@@ -86,24 +85,22 @@ class MaintenanceRuns:
 
     def __init__(
         self,
-        store: MaintenanceStore,
-        intents: Store,
+        stores: Stores,
         executor: Executor,
-        announcements: HaAnnouncementStore,
         settings: EnforcerSettings,
         flags: UpgradeFlags,
         clock: Callable[[], float],
         notifications: Notifications = Notifications(),  # noqa: B008 - no channel
     ) -> None:
-        self._store = store
-        self._intents = intents
+        self._store = stores.maintenance
+        self._intents = stores.intents
+        self._announcements = stores.ha_announcements
         self._executor = executor
-        self._announcements = announcements
         self._settings = settings
         self._flags = flags
         self._clock = clock
         self._notifications = notifications
-        self.commands = Commands(settings.maintenance, intents)
+        self.commands = Commands(settings.maintenance, stores.intents)
         self._active: tuple[MaintenanceRun, ...] = ()
         #: When they are to be looked at, by the clock; never if there are none.
         self.due = inf

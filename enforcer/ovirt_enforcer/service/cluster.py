@@ -16,7 +16,7 @@ from ovirt_enforcer.gates.people import ApprovalGate
 from ovirt_enforcer.gates.state import LegalityGate
 from ovirt_enforcer.log import RetryState
 from ovirt_enforcer.processes import Call
-from ovirt_enforcer.service.reading import LastPlan, Parts, Reading
+from ovirt_enforcer.service.reading import LastPlan, Parts, Reading, applied_plan
 from ovirt_enforcer.service.triggers import OwnMigrations
 from ovirt_placement.answers.plans.plan import misfit_text, plan_record, step_record
 from ovirt_placement.answers.plans.text import dropped_text, plan_lines, step_text
@@ -192,7 +192,7 @@ class ClusterWork:
 
     def _obey(self, reading: Reading) -> bool:
         """Take up a plan that a user had applied, unless the cluster has changed beneath it."""
-        order = self._parts.orders.applied_plan(self._cluster)
+        order = applied_plan(self._parts, self._cluster)
         if order is None or (order.under_way.plan.id, order.set_at) in self._void:
             return False
         plan, projection = order.under_way.plan, reading.projection.snapshot

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Final, Protocol
 
 from msgspec.structs import replace
@@ -18,14 +18,15 @@ from ovirt_enforcer.gates.admission import Gates
 from ovirt_enforcer.log import RetryState
 from ovirt_enforcer.service import triggers
 from ovirt_enforcer.service.cluster import ClusterWork
+from ovirt_enforcer.service.cycles import Cycles
 from ovirt_enforcer.service.leader import Leader
-from ovirt_enforcer.service.metrics import EnforcerMetrics, Health, engine_is_away
+from ovirt_enforcer.service.metrics import EnforcerMetrics, Health
 from ovirt_enforcer.service.reading import Parts, Reading
 from ovirt_enforcer.service.triggers import OwnMigrations
 from ovirt_placement.engine.connection.client import EngineAway
 from ovirt_placement.engine.reading.events import EngineEvent
 from ovirt_placement.model import Snapshot
-from ovirt_placement.store.enforcer.intents import Intent, Store
+from ovirt_placement.store.enforcer.intents import Intent
 from ovirt_placement.store.sql.access import LeaseLost
 from ovirt_placement.store.sql.database import StoreAway
 
@@ -79,55 +80,6 @@ _REMEMBERED_SECONDS = 30 * 24 * 3600.0
 _FORGETTING_SECONDS = 3600.0
 
 
-class Cycles:
-    """Whether engine and store work, as the last cycle found that asked them."""
-
-    def __init__(
-        self,
-        metrics: EnforcerMetrics,
-        health: Health | None,
-        clock: Callable[[], float],
-        longest_pause: float,
-    ) -> None:
-        """After failures it waits at most `longest_pause` seconds."""
-        self._metrics = metrics
-        self._health = health
-        self._clock = clock
-        self._longest_pause = longest_pause
-        self._retry_state = RetryState("engine and store")
-        #: What they failed of when they were asked last; None if they answered.
-        self.failure: Exception | None = None
-
-    @property
-    def pause(self) -> float:
-        """Seconds from now until both may be asked again."""
-        return self._retry_state.due - self._clock()
-
-    def failed(self, error: Exception) -> None:
-        """One has failed."""
-        self.failure = error
-        self._retry_state.fail(error, self._clock(), self._longest_pause)
-        self._note("failed")
-
-    def ended(self, *, engine_asked: bool) -> None:
-        """One has ended well. If the engine was away, it is so until a cycle has asked it."""
-        if engine_asked or not engine_is_away(self.failure):
-            self.failure = None
-            self._retry_state.recover()
-        self._note("ok")
-
-    def followed(self) -> None:
-        """One has ended well in which another leads: whether the engine is away is found by that one."""
-        if engine_is_away(self.failure):
-            self._retry_state.forget_failure()
-        self.ended(engine_asked=True)
-
-    def _note(self, result: str) -> None:
-        self._metrics.cycles.labels(result).inc()
-        if self._health is not None:
-            self._health.cycled(self.failure)
-
-
 _log = logging.getLogger(__name__)
 
 
@@ -137,32 +89,34 @@ class Daemon:
     def __init__(
         self,
         read: Callable[[], Snapshot],
-        store: Store,
         leader: Leader,
         parts: Parts,
         metrics: EnforcerMetrics,
         watchers: Sequence[Watcher] = (),
         health: Health | None = None,
         people: Callable[[], None] = lambda: None,
-        ended: Callable[[Reading | None, Exception | None, Collection[str]], None] = lambda *_: None,
     ) -> None:
         """`read` gives a snapshot whose reading began after the call. The watchers are shown what is read.
 
-        `people` is called in each cycle, to log what people did; `ended` after each, with the look that it
-        took, if any, and what it failed of: also what one before it did, if the engine was not asked since;
-        and the VMs of what is not repaired.
+        `people` is called in each cycle, to log what people did.
         """
         self._read = read
-        self._store = store
+        self._store = parts.stores.intents
         self._leader = leader
         self._parts = parts
         self._settings = parts.settings
         self._clock = parts.clock
         self._metrics = metrics
         self._watchers = [(watcher, RetryState(type(watcher).__name__)) for watcher in watchers]
-        self._cycles = Cycles(metrics, health, self._clock, self._settings.interval_seconds)
+        self._cycles = Cycles(
+            parts.stores.cycles,
+            metrics,
+            health,
+            self._clock,
+            self._settings.interval_seconds,
+            lambda: self._epoch,
+        )
         self._people = people
-        self._ended = ended
         self._last_reading: Reading | None = None
         self._clusters: dict[str, ClusterWork] = {}
         self._epoch = 0
@@ -211,7 +165,6 @@ class Daemon:
                 pause = self._cycle()
             except Exception as error:  # no failure may end the daemon
                 self._cycles.failed(error)
-                self._ended(None, error, ())
                 self._parts.recorder.news.failed(error)
                 return min(self._cycles.pause, self._leader.seconds_until_due())
         if not self.leads:
@@ -221,7 +174,7 @@ class Daemon:
             if self._parts.goes_on():  # what is about to stop has looked at nothing
                 works = self._clusters.values()
                 waiting = {vm for work in works for vm in work.last_plan.waiting}
-                self._ended(self._last_reading, self._cycles.failure, waiting)
+                self._cycles.write_down(self._last_reading, waiting)
         return pause
 
     def happened(self, events: Iterable[EngineEvent]) -> None:

@@ -11,27 +11,22 @@ import os
 import threading
 import time
 from collections.abc import Callable, Collection
-from contextlib import ExitStack
 from functools import partial
 from multiprocessing.connection import wait
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Final, NoReturn
 
-from ovirt_enforcer.actions.executor import Executor
-from ovirt_enforcer.actions.following import Origins
-from ovirt_enforcer.gates.admission import Memory
 from ovirt_enforcer.log import AUDIT_LOG
-from ovirt_enforcer.maintenance.run_state import UpgradeFlags
-from ovirt_enforcer.maintenance.runs import MaintenanceRuns
 from ovirt_enforcer.notifications.notifications import notifications_of
 from ovirt_enforcer.planners import PlannerProcesses
 from ovirt_enforcer.processes import preload
 from ovirt_enforcer.service.daemon import Daemon
 from ovirt_enforcer.service.leader import Leader, boot_clock, own_name
 from ovirt_enforcer.service.metrics import EnforcerMetrics, HaMetrics, Health, Sampler
-from ovirt_enforcer.service.reading import CycleLog, Orders, Parts
+from ovirt_enforcer.service.reading import parts_of
 from ovirt_enforcer.service.recording import Recorder, SettingsLog, log_user_actions
 from ovirt_enforcer.service.triggers import Changes, StateReading
 from ovirt_enforcer.settings import EnforcerSettings, Mode
+from ovirt_enforcer.stores import Stores, check_store
 from ovirt_enforcer.watchers.engine_watch import DrainWatch, MembershipRecorder, NameWatch, UnitWatch
 from ovirt_enforcer.watchers.ha_watch import Announcements, HaMonitor, WatchLimits
 from ovirt_enforcer.watchers.key_recorder import KeyRecorder
@@ -40,72 +35,12 @@ from ovirt_placement.answers.configured import configured_names
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, EngineFault, connect
 from ovirt_placement.engine.reading.events import find_start_events
-from ovirt_placement.engine.reading.searches import tagged_ids
 from ovirt_placement.engine.writing.events import add_event
-from ovirt_placement.store.approvals import ApprovalStore
-from ovirt_placement.store.enforcer.cycles import CycleStore, EnforcerSettingsStore, HaAnnouncementStore
-from ovirt_placement.store.enforcer.history import HistoryStore
-from ovirt_placement.store.enforcer.intents import Store
-from ovirt_placement.store.enforcer.leases import LeaseStore
-from ovirt_placement.store.enforcer.maintenance import MaintenanceStore
-from ovirt_placement.store.enforcer.memberships import MembershipStore
-from ovirt_placement.store.enforcer.samples import SampleStore
-from ovirt_placement.store.keys import KeyStore
-from ovirt_placement.store.sql.access import StoreAccess
-from ovirt_placement.store.sql.database import Database, StoreAway
-from ovirt_placement.store.user_actions import UserActionStore
 from ovirt_service import metrics as metrics_page
 from ovirt_service.daemon import Notifier, Progress, Stop
 from ovirt_service.errors import UserError
 
-#: The store is not in anybody's way here: wait for it as long as a person would.
-STORE_PATIENCE_SECONDS: Final = 5.0
-
 _log = logging.getLogger(__name__)
-
-_Part = TypeVar("_Part", bound=StoreAccess)
-
-
-class Stores:
-    """The parts of the store that the enforcer's loop writes to: opened once, and closed together."""
-
-    def __init__(self, config: Config, epoch: Callable[[], int]) -> None:
-        self._closing = ExitStack()
-
-        def opened(kind: Callable[..., _Part], **more: Any) -> _Part:
-            part = kind(
-                config.store.url, engine=config.engine.name, patience_seconds=STORE_PATIENCE_SECONDS, **more
-            )
-            self._closing.callback(part.close)
-            return part
-
-        self.intents = opened(Store)
-        self.leases = opened(LeaseStore)
-        self.keys = opened(KeyStore, epoch=epoch)
-        self.memberships = opened(MembershipStore, epoch=epoch)
-        self.history = opened(HistoryStore, epoch=epoch)
-        self.samples = opened(SampleStore, epoch=epoch)
-        self.approvals = opened(ApprovalStore, epoch=epoch)
-        self.actions = opened(UserActionStore, epoch=epoch)
-        self.maintenance = opened(MaintenanceStore, epoch=epoch)
-        self.cycles = opened(CycleStore, epoch=epoch)
-        self.settings = opened(EnforcerSettingsStore, epoch=epoch)
-        self.ha_announcements = opened(HaAnnouncementStore, epoch=epoch)
-
-    def close(self) -> None:
-        self._closing.close()
-
-
-def check_store(config: Config) -> None:
-    """Find out now what a person must set right; a store that was lost is waited for."""
-    database = Database(config.store.url, patience_seconds=STORE_PATIENCE_SECONDS, create=True)
-    try:
-        database.check_writable()
-    except StoreAway as passing:
-        _log.warning("%s", passing)
-    finally:
-        database.close()
-
 
 #: How often a rest is interrupted for a sign of life.
 _MARK_SECONDS: Final = 1.0
@@ -173,65 +108,36 @@ class Service:
             statistics_age=lambda: self._reading.statistics_age_seconds,
             judged=judged,
         )
-        executor = Executor(
-            connection,
-            stores.intents,
-            settings,
-            clock,
-            self._leader.still_leads,
-            recorder.began,
-            recorder.ended,
-        )
-        memory = Memory(
+        self._parts = parts_of(
             config,
-            patience_seconds=STORE_PATIENCE_SECONDS,
-            tagged=partial(tagged_ids, connection, settings.exclude_tag),
-            epoch=epoch,
-        )
-        runs = MaintenanceRuns(
-            stores.maintenance,
-            stores.intents,
-            executor,
-            stores.ha_announcements,
-            settings,
-            UpgradeFlags(connection),
-            clock,
-            notifications,
-        )
-        self._parts = Parts(
-            settings,
-            self._planners,
-            executor,
-            memory,
-            recorder,
-            Orders(settings, stores.approvals, stores.history),
-            clock,
-            self._goes_on,
-            Origins(connection),
-            config.ha,
-            runs,
+            connection,
+            stores,
+            recorder=recorder,
+            planners=self._planners,
+            clock=clock,
+            still_leads=self._leader.still_leads,
+            goes_on=self._goes_on,
+            notifications=notifications,
         )
         self._settings_log = SettingsLog(stores.settings, settings, epoch)
         watchers = (
-            executor,
+            self._parts.executor,
             recorder,
             MembershipRecorder(stores.memberships, partial(add_event, connection), clock, interval),
             self._keeper,
             self._ha_watch,
             DrainWatch(notifications, clock, 2 * interval),
             UnitWatch(notifications, clock),
-            NameWatch(configured_names(config), lambda: memory.tagged, metrics.unmatched_names),
+            NameWatch(configured_names(config), lambda: self._parts.memory.tagged, metrics.unmatched_names),
         )
         self._daemon = Daemon(
             self._reading.whole,
-            stores.intents,
             self._leader,
             self._parts,
             metrics,
             watchers,
             health,
             self._record_actions,
-            CycleLog(stores.cycles, epoch).ended,
         )
         try:
             connection.get("/clusters", max=1)  # what a person must set right is found out now
@@ -253,7 +159,6 @@ class Service:
     def close(self) -> None:
         """Close the store, and what ends a rest."""
         self._changes.close()
-        self._parts.memory.close()
         self._stores.close()
 
     def wake(self) -> None:

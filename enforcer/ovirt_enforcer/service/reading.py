@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import logging
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Final, NamedTuple
+from datetime import UTC, datetime
+from functools import cached_property, partial
+from typing import NamedTuple
 
 from ovirt_enforcer.actions.executor import Executor
 from ovirt_enforcer.actions.following import Origins
@@ -16,25 +16,27 @@ from ovirt_enforcer.actions.plan_progress import Projection, UnderWay, projected
 from ovirt_enforcer.actions.recent_moves import Backoff, Restless
 from ovirt_enforcer.gates.admission import Memory
 from ovirt_enforcer.gates.gate import HOUR_SECONDS, Held
-from ovirt_enforcer.maintenance.run_state import WayHome
+from ovirt_enforcer.maintenance.run_state import UpgradeFlags, WayHome
 from ovirt_enforcer.maintenance.runs import MaintenanceRuns, Observation
+from ovirt_enforcer.notifications.notifications import Notifications
 from ovirt_enforcer.planners import PlannerProcesses, PlanQuestion
 from ovirt_enforcer.plans import failure_domains, plan_options, planning_seconds, strategy_name
 from ovirt_enforcer.service.recording import Recorder
 from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_enforcer.stores import Stores
 from ovirt_placement.answers.plans.plan import kept_text
 from ovirt_placement.answers.plans.reading import NoPlan, plan_of
-from ovirt_placement.config import HaSettings
+from ovirt_placement.config import Config, HaSettings
+from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.connection.dialogues import PATIENCE_SECONDS
+from ovirt_placement.engine.reading.searches import tagged_ids
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.maintenance.data import Leaving, leaving
 from ovirt_placement.planning.maintenance.verification import HOMEWARD
 from ovirt_placement.planning.plan import Plan
-from ovirt_placement.store.approvals import ApprovalStore
 from ovirt_placement.store.enforcer.causes import Cause
-from ovirt_placement.store.enforcer.cycles import Cycle, CycleStore, OpenBreaker, RememberedRefusal
-from ovirt_placement.store.enforcer.history import HistoryStore, PlanRecord
+from ovirt_placement.store.enforcer.history import PlanRecord
 from ovirt_placement.store.enforcer.intents import Intent, IntentState
-from ovirt_service.errors import UserError
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +44,11 @@ class Parts:
     """What reconciles clusters."""
 
     settings: EnforcerSettings
+    stores: Stores
     planners: PlannerProcesses
     executor: Executor
     memory: Memory
     recorder: Recorder
-    orders: Orders
     #: Seconds that only grow.
     clock: Callable[[], float]
     #: Whether another piece of work is to be done.
@@ -59,6 +61,48 @@ class Parts:
     maintenance: MaintenanceRuns
 
 
+def parts_of(
+    config: Config,
+    connection: EngineConnection,
+    stores: Stores,
+    *,
+    recorder: Recorder,
+    planners: PlannerProcesses,
+    clock: Callable[[], float],
+    still_leads: Callable[[int], bool],
+    goes_on: Callable[[], bool],
+    notifications: Notifications,
+    time_of_day: Callable[[], datetime] = lambda: datetime.now(UTC),
+    patience_seconds: float = PATIENCE_SECONDS,
+) -> Parts:
+    """What the configuration asks for; the arguments are those of the parts."""
+    settings = config.section("enforcer", EnforcerSettings)
+    executor = Executor(
+        connection,
+        stores.intents,
+        settings,
+        clock,
+        still_leads,
+        recorder.began,
+        recorder.ended,
+        patience_seconds,
+    )
+    flags = UpgradeFlags(connection)
+    return Parts(
+        settings=settings,
+        stores=stores,
+        planners=planners,
+        executor=executor,
+        memory=Memory(settings, stores, partial(tagged_ids, connection, settings.exclude_tag), time_of_day),
+        recorder=recorder,
+        clock=clock,
+        goes_on=goes_on,
+        origins=Origins(connection),
+        ha=config.ha,
+        maintenance=MaintenanceRuns(stores, executor, settings, flags, clock, notifications),
+    )
+
+
 class AppliedPlan(NamedTuple):
     """A plan that is carried out on a person's word, as far as that has come."""
 
@@ -68,25 +112,18 @@ class AppliedPlan(NamedTuple):
     set_at: float
 
 
-class Orders:
-    """Reads what was ordered from the store: `ovirt-enforcer apply` has written it there."""
+def applied_plan(parts: Parts, cluster: str) -> AppliedPlan | None:
+    """What `ovirt-enforcer apply` has ordered for a cluster and is still to be done; None without any.
 
-    def __init__(self, settings: EnforcerSettings, approvals: ApprovalStore, history: HistoryStore) -> None:
-        self._settings = settings
-        self._approvals = approvals
-        self._history = history
-
-    def applied_plan(self, cluster: str) -> AppliedPlan | None:
-        """What is still to be done in a cluster on a user's word; None without any. Raises `StoreAway`."""
-        for approval in self._approvals.approvals():
-            if (
-                approval.cluster == cluster
-                and approval.age_seconds < self._settings.approval_hours * HOUR_SECONDS
-            ):
-                for record in self._history.plans_named(approval.plan):
-                    if record.id == approval.plan and record.epoch is None:
-                        return _order(record, approval.set_by, approval.set_at)
-        return None
+    Raises `StoreAway`.
+    """
+    for approval in parts.stores.approvals.approvals():
+        lasts = approval.age_seconds < parts.settings.approval_hours * HOUR_SECONDS
+        if approval.cluster == cluster and lasts:
+            for record in parts.stores.history.plans_named(approval.plan):
+                if record.id == approval.plan and record.epoch is None:
+                    return _order(record, approval.set_by, approval.set_at)
+    return None
 
 
 def _order(record: PlanRecord, set_by: str, set_at: float) -> AppliedPlan | None:
@@ -227,50 +264,3 @@ class LastPlan:
         if held and math.isfinite(reading.seconds_left(self._cluster)):
             return  # time alone lets them go
         self.at_home = {run: staying_text(plan, asked, HOMEWARD)}
-
-
-#: Of recorded refusals this many are written down.
-_MOST_REFUSALS: Final = 200
-_log = logging.getLogger(__name__)
-
-
-class CycleLog:
-    """The last cycle of this process while it leads."""
-
-    def __init__(self, store: CycleStore, epoch: Callable[[], int]) -> None:
-        self._store = store
-        self._epoch = epoch
-        #: What was written last.
-        self._last: Cycle | None = None
-
-    def ended(self, reading: Reading | None, error: Exception | None, waiting: Collection[str] = ()) -> None:
-        """Write down a cycle that looked at the engine or failed, or the first one after one that failed.
-
-        Of VMs that are left alone those in `waiting` are named: the others are to go nowhere.
-        A store that does not answer is reported by the cycle itself.
-        """
-        last = self._last
-        if reading is None and error is None and (last is None or last.error is None):
-            return
-        try:
-            cycle = self._cycle(reading, error, waiting)
-            self._store.record(cycle)
-        except UserError as away:
-            _log.debug("the cycle is not written down: %s", away)
-        else:
-            self._last = cycle
-
-    def _cycle(self, reading: Reading | None, error: Exception | None, waiting: Collection[str]) -> Cycle:
-        said = None if error is None else str(error) or type(error).__name__
-        if reading is None:
-            last = self._last or Cycle(epoch=0, error=None, breakers=(), refusals=())
-            return Cycle(epoch=self._epoch(), error=said, breakers=last.breakers, refusals=last.refusals)
-        backoff, breakers = reading.backoff, reading.gates.open_breakers(reading.snapshot)
-        left_out = [RememberedRefusal(vm, None, one.reason) for vm, one in backoff.refused_vms.items()]
-        left_out += [RememberedRefusal(vm, host, why) for (vm, host), why in backoff.left_out.items()]
-        return Cycle(
-            epoch=self._epoch(),
-            error=said,
-            breakers=tuple(OpenBreaker(*one) for one in breakers.items()),
-            refusals=tuple([one for one in left_out if one.vm in waiting][:_MOST_REFUSALS]),
-        )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from ovirt_enforcer.gates.admission import Closed, Gates, Memory
+from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_enforcer.stores import Stores
 from ovirt_placement import config
 from ovirt_placement.config import Config
 from ovirt_placement.model import Snapshot
@@ -34,6 +36,8 @@ BEFORE = """
 import os, sys
 from pathlib import Path
 from ovirt_enforcer.gates.admission import Memory
+from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_enforcer.stores import Stores
 from ovirt_placement import config
 from ovirt_placement.model.files import state_file
 from ovirt_placement.store.enforcer.intents import Store
@@ -58,7 +62,8 @@ def pause():
     store.pause("", cluster_name="", reason="", set_by="eve", seconds=60)
 
 def look():
-    Memory(loaded, patience_seconds=5).observe(state_file.load(Path(sys.argv[2])), "cluster1")
+    settings = loaded.section("enforcer", EnforcerSettings)
+    Memory(settings, Stores(loaded)).observe(state_file.load(Path(sys.argv[2])), "cluster1")
 
 """
 
@@ -70,10 +75,11 @@ def configured(folder: Path, text: str = 'mode = "enforce"') -> Config:
 
 
 @contextmanager
-def remembering(loaded: Config, **how: Any) -> Iterator[Memory]:
-    memory = Memory(loaded, patience_seconds=5, **how)
-    yield memory
-    memory.close()
+def remembering(
+    loaded: Config, epoch: Callable[[], int] | None = None, *, create: bool = True, **how: Any
+) -> Iterator[Memory]:
+    with closing(Stores(loaded, epoch, create=create)) as stores:
+        yield Memory(loaded.section("enforcer", EnforcerSettings), stores, **how)
 
 
 def killed(folder: Path, script: str) -> None:

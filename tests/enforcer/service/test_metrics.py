@@ -7,18 +7,20 @@ import logging
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 import sqlalchemy
 
-from ovirt_enforcer.service.daemon import Cycles
+from ovirt_enforcer.service.cycles import Cycles
 from ovirt_enforcer.service.leader import Leader
 from ovirt_enforcer.service.metrics import EnforcerMetrics, Health, Sampler
 from ovirt_enforcer.watchers.verdict import ReservationState, ReservationVerdict
 from ovirt_placement.engine.connection.client import EngineAway
 from ovirt_placement.inventory import NoSnapshot
+from ovirt_placement.store.enforcer.cycles import CycleStore
 from ovirt_placement.store.enforcer.leases import LeaseStore
 from ovirt_placement.store.enforcer.samples import Sample, SampleStore
 from ovirt_service import metrics
@@ -167,9 +169,10 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def cycles(clock: Clock, caplog: pytest.LogCaptureFixture) -> Cycles:
+def cycles(tmp_path: Path, clock: Clock, caplog: pytest.LogCaptureFixture) -> Iterator[Cycles]:
     caplog.set_level(logging.INFO)
-    return Cycles(EnforcerMetrics(), None, clock, longest_pause=60.0)
+    with closing(CycleStore(f"sqlite:///{tmp_path}/store.db", engine="default")) as store:
+        yield Cycles(store, EnforcerMetrics(), None, clock, 60.0, lambda: 1)
 
 
 def test_an_engine_works_again_once_it_was_asked(cycles: Cycles, caplog: pytest.LogCaptureFixture) -> None:
