@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, NamedTuple
 
 from ovirt_enforcer.actions.following import OF_VMS, Following
 from ovirt_enforcer.actions.recent_moves import digest
-from ovirt_enforcer.gates.admission import Admitted, AdmittedAction
+from ovirt_enforcer.gates.admission import Admitted
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.engine.connection.client import (
     EngineAway,
@@ -29,6 +29,7 @@ from ovirt_placement.engine.writing.hosts import HostState
 from ovirt_placement.engine.writing.migration import Conflict, PermissionDenied, Rejection
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import host_name
+from ovirt_placement.planning.plan import Step
 from ovirt_placement.store.enforcer.causes import Cause
 from ovirt_placement.store.enforcer.intents import IntendedMigration, Intent, IntentKind, Store
 from ovirt_placement.store.pauses import Paused
@@ -48,28 +49,19 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class MigrationTask:
-    """A step to carry out: what it is of, and what it was decided on."""
+class Task:
+    """A step, or an action on a host, to carry out: what it is of, and what it was decided on."""
 
     admitted: Admitted
-    plan: str
-    #: From 1.
-    number: int
     snapshot: Snapshot
     #: Of the lease, from before the snapshot was read.
     epoch: int
     #: Until when the snapshot is young enough to act on, by the executor's clock.
     fresh_until: float
-
-
-@dataclass(frozen=True, slots=True)
-class ActionTask:
-    """An action on a host to carry out, and what it was decided on, as for a migration."""
-
-    admitted: AdmittedAction
-    snapshot: Snapshot
-    epoch: int
-    fresh_until: float
+    #: Of a step its plan, and its number there, from 1.
+    plan: str | None = None
+    number: int | None = None
+    #: Whether a host is started again once it is upgraded.
     reboot: bool = True
 
 
@@ -86,50 +78,43 @@ class _Key(NamedTuple):
     begins: bool
 
 
+@dataclass
 class Executor:
     """Writes intents down, sends their requests as long as that is right, and follows them; for one thread.
 
     A request that takes long holds up neither the thread nor any other request.
     """
 
-    def __init__(
-        self,
-        connection: EngineConnection,
-        store: Store,
-        settings: EnforcerSettings,
-        clock: Callable[[], float],
-        still_leads: Callable[[int], bool],
-        began: Callable[[Iterable[Intent]], None] = lambda intents: None,
-        ended: Callable[[Intent], None] = lambda intent: None,
-        patience_seconds: float = PATIENCE_SECONDS,
-    ) -> None:
-        """`clock` gives seconds that only grow, also while the process is stopped.
+    connection: EngineConnection
+    store: Store
+    settings: EnforcerSettings
+    #: Seconds that only grow, also while the process is stopped.
+    clock: Callable[[], float]
+    #: Asked just before a request whether the epoch of its decision lasts.
+    still_leads: Callable[[int], bool]
+    #: Gets the migrations that are about to be asked for.
+    began: Callable[[Iterable[Intent]], None] = lambda intents: None
+    #: Gets each migration whose end is known.
+    ended: Callable[[Intent], None] = lambda intent: None
+    #: An answer that takes longer is taken in when it comes.
+    patience_seconds: float = PATIENCE_SECONDS
+    #: Ids of intents whose requests are not answered yet.
+    _requested: set[int] = field(default_factory=set, init=False)
+    _said: Said = field(default_factory=Said, init=False)
 
-        `still_leads` is asked just before a request whether the epoch of its decision lasts. `began` gets
-        the migrations that are about to be asked for, `ended` each whose end is known. An answer that takes
-        longer than `patience_seconds` is taken in when it comes.
-        """
-        self._connection = connection
-        self._store = store
-        self._settings = settings
-        self._clock = clock
-        self._still_leads = still_leads
-        self._began = began
-        self._following = Following(connection, store, settings, clock, ended)
-        self._dialogues: Dialogues[_Key] = Dialogues(patience_seconds=patience_seconds)
-        #: Ids of intents whose requests are not answered yet.
-        self._requested: set[int] = set()
-        self._said = Said()
+    def __post_init__(self) -> None:
+        self.following = Following(self.connection, self.store, self.settings, self.clock, self.ended)
+        self._dialogues: Dialogues[_Key] = Dialogues(patience_seconds=self.patience_seconds)
 
     def observe(self, snapshot: Snapshot) -> None:
         """Learn the names of VMs and hosts."""
-        self._following.observe(snapshot)
+        self.following.latest = snapshot
 
     def read_host(self, host: str) -> HostState | None:
         """Read a host now. Raises what `EngineConnection.get` raises."""
-        return hosts.read_host(self._connection, host)
+        return hosts.read_host(self.connection, host)
 
-    def begin(self, task: MigrationTask | ActionTask) -> tuple[Intent, ...]:
+    def begin(self, task: Task) -> tuple[Intent, ...]:
         """Ask the engine for what was admitted; return its intents as they are afterwards.
 
         Where the engine takes long to answer, they are as they were prepared, and `answers` gives the rest.
@@ -139,15 +124,11 @@ class Executor:
         migrations are paused, and `Stale` if the snapshot has grown too old: with these four the
         engine is not asked.
         """
-        if isinstance(task, MigrationTask):
-            intents = self._prepare(task, *_intended(task))
-            self._began(intents)
-            request = self._migration(task, intents)
-        else:
-            intents = self._prepare(task, _intended_action(task))
-            request = self._action(task, intents)
+        intents = self.store.prepare(_intended(task), epoch=task.epoch, paused_by=_paused_by(task))
+        if intents[0].kind is IntentKind.MIGRATE_VM:
+            self.began(intents)
         key = _Key(task.admitted.cluster, intents[0].id, begins=True)
-        self._dialogues.begin(key, request)
+        self._dialogues.begin(key, self._send_request(task, intents))
         self._dialogues.wait()
         outcome = self._dialogues.take_one(key)
         return intents if outcome is None else outcome.result()
@@ -155,14 +136,12 @@ class Executor:
     def follow(self, intents: Iterable[Intent]) -> None:
         """Look at migrations that are not known to have ended; `answers` gives what came of it."""
         self._look_at(
-            (intent, self._following.follow(intent)) for intent in intents if intent.id not in self._requested
+            (intent, self.following.follow(intent)) for intent in intents if intent.id not in self._requested
         )
 
     def follow_actions(self, intents: Iterable[Intent]) -> None:
         """Look once at actions; what became of them, the store shows. Raises `EngineAway` or `StoreAway`."""
-        looks = [
-            (one, self._following.follow_action(one)) for one in intents if one.id not in self._requested
-        ]
+        looks = [(one, self.following.follow_action(one)) for one in intents if one.id not in self._requested]
         self._look_at(looks)
         for intent, _ in looks:
             outcome = self._dialogues.take_one(_Key(intent.cluster, intent.id, begins=False))
@@ -171,11 +150,7 @@ class Executor:
 
     def reconsider(self, history: Iterable[Intent], snapshot: Snapshot) -> None:
         """Reopen migrations that were given up and have started after all."""
-        self._look_at(self._following.reconsider(history, snapshot))
-
-    def keep_only(self, open_intents: Collection[Intent]) -> None:
-        """Forget what was seen of other migrations: they have ended."""
-        self._following.keep_only(open_intents)
+        self._look_at(self.following.reconsider(history, snapshot))
 
     def answers(self) -> Iterator[tuple[str, Outcome]]:
         """What has come of requests and looks since this was asked last, each with its cluster.
@@ -201,51 +176,34 @@ class Executor:
                 self._dialogues.begin(key, as_changed(dialogue))
         self._dialogues.wait()
 
-    def _prepare(self, task: MigrationTask | ActionTask, *intended: IntendedMigration) -> tuple[Intent, ...]:
-        return self._store.prepare(intended, epoch=task.epoch, paused_by=_paused_by(task))
+    def _request(self, task: Task, intents: tuple[Intent, ...]) -> Callable[..., None]:
+        """What the engine is asked for; the first intent's correlation id goes with it."""
+        what, correlation_id = task.admitted.what, intents[0].correlation_id
+        if isinstance(what, Step):
+            chosen = self._chosen(what)
+            given = (self.connection, what.vms[0], chosen, correlation_id)
+            return partial(migration.migrate, *given, closure=what.closure)
+        subject = what.vm if what.kind in OF_VMS else what.host
+        more: dict[str, Any] = {"reboot": task.reboot} if what.kind is IntentKind.UPGRADE_HOST else {}
+        return partial(_HOST_REQUESTS[what.kind], self.connection, subject, correlation_id, **more)
 
-    def _migration(self, task: MigrationTask, intents: tuple[Intent, ...]) -> Dialogue[tuple[Intent, ...]]:
-        step = task.admitted.step
-        chosen = None if self._settings.target == "engine" else step.target
+    def _chosen(self, step: Step) -> str | None:
+        """The host that the engine is given; None where it is to choose one."""
+        return None if self.settings.target == "engine" else step.target
 
-        def rejected(rejection: Rejection) -> tuple[Callable[..., Intent], Cause]:
-            # Of a group some may have gone before another was refused: their events will show it.
-            transition = self._store.lose if step.closure else self._store.fail
-            return transition, cause_of(rejection, chosen and host_name(chosen, task.snapshot))
+    def _rejected(self, task: Task, rejection: Rejection) -> tuple[Callable[..., Intent], Cause]:
+        """How a refusal is recorded."""
+        step = task.admitted.what
+        if not isinstance(step, Step):
+            return self.store.fail, Cause.TARGET_REFUSED
+        chosen = self._chosen(step)
+        # Of a group some may have gone before another was refused: their events will show it.
+        transition = self.store.lose if step.closure else self.store.fail
+        return transition, cause_of(rejection, chosen and host_name(chosen, task.snapshot))
 
-        request = partial(
-            migration.migrate,
-            self._connection,
-            step.vms[0],
-            chosen,
-            intents[0].correlation_id,
-            closure=step.closure,
-        )
-        return self._send_request(task, intents, request, rejected)
-
-    def _action(self, task: ActionTask, intents: tuple[Intent, ...]) -> Dialogue[tuple[Intent, ...]]:
-        action = task.admitted.action
-        more: dict[str, Any] = {"reboot": task.reboot} if action.kind is IntentKind.UPGRADE_HOST else {}
-        request = partial(
-            _HOST_REQUESTS[action.kind],
-            self._connection,
-            action.vm if action.kind in OF_VMS else action.host,
-            intents[0].correlation_id,
-            **more,
-        )
-        return self._send_request(
-            task, intents, request, lambda rejection: (self._store.fail, Cause.TARGET_REFUSED)
-        )
-
-    def _send_request(
-        self,
-        task: MigrationTask | ActionTask,
-        intents: tuple[Intent, ...],
-        request: Callable[..., None],
-        rejected: Callable[[Rejection], tuple[Callable[..., Intent], Cause]],
-    ) -> Dialogue[tuple[Intent, ...]]:
-        """Send the request of intents, and record its answer; `rejected` says how a refusal is recorded."""
-        record, sent = self._following.record, False
+    def _send_request(self, task: Task, intents: tuple[Intent, ...]) -> Dialogue[tuple[Intent, ...]]:
+        """Send the request of intents, and record its answer."""
+        record, sent = self.following.record, False
         self._requested.update(intent.id for intent in intents)
 
         def check() -> None:
@@ -254,9 +212,9 @@ class Executor:
             sent = True
 
         try:
-            yield partial(request, check=check)
+            yield partial(self._request(task, intents), check=check)
         except Rejection as rejection:
-            transition, cause = rejected(rejection)
+            transition, cause = self._rejected(task, rejection)
             return record(intents, transition, str(rejection).removesuffix("."), cause)
         except (LeaseLost, StoreAway):
             raise  # it is the next leader's to record, or it cannot be now
@@ -264,29 +222,29 @@ class Executor:
             unreachable = isinstance(obstacle, EngineAway) and not obstacle.request_sent
             # That it never left this machine is sure before the check, and where that or a connection failed.
             if not sent or unreachable or isinstance(obstacle, Stale | Paused):
-                record(intents, self._store.fail, None, Cause.NEVER_ASKED)
+                record(intents, self.store.fail, None, Cause.NEVER_ASKED)
             else:
-                record(intents, self._store.lose, str(obstacle))
+                record(intents, self.store.lose, str(obstacle))
             raise
         except EngineFault as fault:
-            return record(intents, self._store.lose, str(fault))
+            return record(intents, self.store.lose, str(fault))
         finally:
             self._requested.difference_update(intent.id for intent in intents)
-        return record(intents, self._store.accept)
+        return record(intents, self.store.accept)
 
-    def _check(self, task: MigrationTask | ActionTask) -> None:
+    def _check(self, task: Task) -> None:
         """Raise `LeaseLost`, `Stale`, `Paused` or `StoreAway` if a request must not be sent any more.
 
         A log-in and much else may have taken time since the intents were written.
         """
-        if not self._still_leads(task.epoch):
+        if not self.still_leads(task.epoch):
             raise LeaseLost(f"epoch {task.epoch} of the lease is over: another may lead now")
-        if self._clock() > task.fresh_until:
+        if self.clock() > task.fresh_until:
             raise Stale("the engine's state is too old: the request was not sent")
-        self._store.check_pauses(_paused_by(task))
+        self.store.check_pauses(_paused_by(task))
 
 
-def _paused_by(task: MigrationTask | ActionTask) -> tuple[str, str]:
+def _paused_by(task: Task) -> tuple[str, str]:
     """What was paused while the engine was away may have the cluster's name in place of its id."""
     cluster = task.snapshot.cluster_by_id[task.admitted.cluster]
     return cluster.id, cluster.name
@@ -303,30 +261,29 @@ def cause_of(rejection: Rejection, target_name: str | None) -> Cause:
     return Cause.VM_REFUSED if any_target else Cause.TARGET_REFUSED
 
 
-def _intended(task: MigrationTask) -> Iterator[IntendedMigration]:
-    """Every VM of the step; the first one's correlation id goes to the engine."""
+def _intended(task: Task) -> Iterator[IntendedMigration]:
+    """Every VM of a step; the first one's correlation id goes to the engine. Or the one action."""
+    cluster, what, snapshot = task.admitted.cluster, task.admitted.what, task.snapshot
     correlation_id = uuid.uuid4().hex
-    step, snapshot = task.admitted.step, task.snapshot
-    for number, (vm, source) in enumerate(zip(step.vms, step.sources, strict=True)):
+    if not isinstance(what, Step):
+        yield IntendedMigration(
+            kind=what.kind,
+            vm=what.vm,
+            cluster=cluster,
+            source=None,
+            target=what.host,
+            correlation_id=correlation_id,
+        )
+        return
+    for number, (vm, source) in enumerate(zip(what.vms, what.sources, strict=True)):
         yield IntendedMigration(
             vm=vm,
-            cluster=task.admitted.cluster,
+            cluster=cluster,
             source=source,
-            target=step.target,
+            target=what.target,
             correlation_id=f"{correlation_id}-{number}" if number else correlation_id,
             memory_mb=snapshot.vm_by_id[vm].memory_mb,
             plan=task.plan,
             step=task.number,
-            fingerprint=digest(snapshot, vm, (source, step.target)),
+            fingerprint=digest(snapshot, vm, (source, what.target)),
         )
-
-
-def _intended_action(task: ActionTask) -> IntendedMigration:
-    return IntendedMigration(
-        kind=task.admitted.action.kind,
-        vm=task.admitted.action.vm,
-        cluster=task.admitted.cluster,
-        source=None,
-        target=task.admitted.action.host,
-        correlation_id=uuid.uuid4().hex,
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 from typing import Final
@@ -110,32 +110,22 @@ class _Noted:
         return self.blanks >= _LOOKS
 
 
+@dataclass
 class Following:
     """Finds out how migrations ended, after a poll or after a restart, and records all transitions."""
 
-    def __init__(
-        self,
-        connection: EngineConnection,
-        store: Store,
-        settings: EnforcerSettings,
-        clock: Callable[[], float],
-        ended: Callable[[Intent], None],
-    ) -> None:
-        """`clock` gives seconds that only grow; `ended` is called with each migration whose end is known."""
-        self._connection = connection
-        self._store = store
-        self._report_end = ended
-        #: For names alone.
-        self._latest = NO_STATE
-        self._settings = settings
-        self._clock = clock
-        self._noted: dict[int, _Noted] = {}
-        #: Migrations that were given up without a trace, with where the VM was when that was asked again.
-        self._reconsidered: dict[int, tuple[str | None, str]] = {}
-
-    def observe(self, snapshot: Snapshot) -> None:
-        """Learn the names of VMs and hosts."""
-        self._latest = snapshot
+    connection: EngineConnection
+    store: Store
+    settings: EnforcerSettings
+    #: Seconds that only grow.
+    clock: Callable[[], float]
+    #: Gets each migration whose end is known.
+    ended: Callable[[Intent], None]
+    #: For names alone.
+    latest: Snapshot = NO_STATE
+    _noted: dict[int, _Noted] = field(default_factory=dict, init=False)
+    #: Migrations that were given up without a trace, with where the VM was when that was asked again.
+    _reconsidered: dict[int, tuple[str | None, str]] = field(default_factory=dict, init=False)
 
     def record(
         self, intents: Iterable[Intent], transition: Callable[..., Intent], *why: str | None
@@ -151,7 +141,7 @@ class Following:
             _log.info("%s: %s", self._title(after), ": ".join(filter(None, (after.state, after.reason))))
             recorded.append(after)
             if not after.open and after.kind is IntentKind.MIGRATE_VM:
-                self._report_end(after)
+                self.ended(after)
         return tuple(recorded)
 
     def _record_end(
@@ -165,7 +155,7 @@ class Following:
         _log.warning("%s: %s", self._title(intent), text)
 
     def _title(self, intent: Intent) -> str:
-        vm, host = vm_name(intent.vm, self._latest), host_name(intent.target, self._latest)
+        vm, host = vm_name(intent.vm, self.latest), host_name(intent.target, self.latest)
         return f"{title(intent.kind, vm, host)} ({intent.correlation_id})"
 
     def keep_only(self, open_intents: Collection[Intent]) -> None:
@@ -178,12 +168,12 @@ class Following:
 
         Raises `EngineAway`, `EngineSetupError` or `StoreAway`; to hold it again later is always right.
         """
-        noted = self._noted.setdefault(intent.id, _Noted(self._clock()))
+        noted = self._noted.setdefault(intent.id, _Noted(self.clock()))
         if intent.state is not IntentState.ACCEPTED:
             confirmed = yield from self._confirmed(intent)
             if not confirmed:
                 return (yield from self._unconfirmed(intent, noted))
-        now = self._clock()
+        now = self.clock()
         before = noted.watch or Watch(intent.source or "", intent.target, now)
         seen = yield self._read(intent)
         if seen is None and not noted.is_sure():
@@ -191,14 +181,14 @@ class Following:
         noted.blanks = 0
         watch = noted.watch = before.step(seen, now)
         if watch.progress is Progress.ARRIVED:
-            return self._record_end(intent, self._store.finish)
-        if watch.progress is Progress.ELSEWHERE and self._settings.target == "engine":
+            return self._record_end(intent, self.store.finish)
+        if watch.progress is Progress.ELSEWHERE and self.settings.target == "engine":
             chosen = intent.target if seen is None or seen.host is None else seen.host
-            return self._record_end(intent, lambda known: self._store.finish(known, chosen))
+            return self._record_end(intent, lambda known: self.store.finish(known, chosen))
         if watch.ended:
-            said = yield partial(_event_text, self._connection, intent, events.FAILED)
-            return self._record_end(intent, self._store.fail, said or _ENDS[watch.progress])
-        if now - watch.accepted_at > self._settings.migration_timeout_seconds and not noted.late:
+            said = yield partial(_event_text, self.connection, intent, events.FAILED)
+            return self._record_end(intent, self.store.fail, said or _ENDS[watch.progress])
+        if now - watch.accepted_at > self.settings.migration_timeout_seconds and not noted.late:
             noted.late = True
             self._warn(intent, "it takes long; what waits for it goes on when it ends")
         return None
@@ -227,23 +217,23 @@ class Following:
         progress, status = yield from self._action_progress(intent)
         accepted = intent.state is IntentState.ACCEPTED
         if progress is HostProgress.NOT_BEGUN:
-            if intent.age_seconds < self._settings.settle_seconds:
+            if intent.age_seconds < self.settings.settle_seconds:
                 return None
             why = ("it had no effect", None) if accepted else (intent.error, Cause.NO_TRACE)
-            return self._record_end(intent, self._store.fail, *why)
+            return self._record_end(intent, self.store.fail, *why)
         if not accepted:
-            self._record_end(intent, self._store.accept)
+            self._record_end(intent, self.store.accept)
         if progress is HostProgress.DONE:
-            return self._record_end(intent, self._store.finish)
+            return self._record_end(intent, self.store.finish)
         if progress is HostProgress.FAILED:
-            return self._record_end(intent, self._store.fail, f"the host is {status}")
+            return self._record_end(intent, self.store.fail, f"the host is {status}")
         return None
 
     def _action_progress(self, intent: Intent) -> Dialogue[tuple[HostProgress, str]]:
         if intent.kind in OF_VMS:
             vm = yield self._read(intent)
             return vm_progress(intent.kind, vm), "gone"
-        host = yield partial(hosts.read_host, self._connection, intent.target)
+        host = yield partial(hosts.read_host, self.connection, intent.target)
         return host_progress(intent.kind, host), host.status if host else "gone"
 
     def _reconsider(self, intent: Intent, place: tuple[str | None, str]) -> Dialogue[Intent | None]:
@@ -252,13 +242,13 @@ class Following:
         return None
 
     def _read(self, intent: Intent) -> Callable[[], VmState | None]:
-        return partial(migration.read_vm, self._connection, intent.vm)
+        return partial(migration.read_vm, self.connection, intent.vm)
 
     def _confirmed(self, intent: Intent) -> Dialogue[bool]:
         """Whether the engine's events show that it began what we do not know to be accepted."""
-        began: str | None = yield partial(_event_text, self._connection, intent, events.STARTED)
+        began: str | None = yield partial(_event_text, self.connection, intent, events.STARTED)
         if began is not None:
-            self.record((intent,), self._store.accept)
+            self.record((intent,), self.store.accept)
         return began is not None
 
     def _unconfirmed(self, intent: Intent, noted: _Noted) -> Dialogue[Intent | None]:
@@ -268,28 +258,28 @@ class Following:
         """
         seen = yield self._read(intent)
         refused = intent.cause in REFUSALS
-        waited = max(intent.age_seconds, self._clock() - noted.since)
-        settled = refused or waited >= self._settings.settle_seconds
+        waited = max(intent.age_seconds, self.clock() - noted.since)
+        settled = refused or waited >= self.settings.settle_seconds
         if not settled or (seen and seen.status == "migrating"):
             noted.blanks = 0
             return None
         if not refused and seen is not None and seen.host == intent.target:
-            self.record((intent,), self._store.accept)
+            self.record((intent,), self.store.accept)
             return None
-        if not refused and waited < self._settings.migration_timeout_seconds:
+        if not refused and waited < self.settings.migration_timeout_seconds:
             # It may begin any moment.
-            asked = yield partial(searches.is_working, self._connection, intent.request_id)
+            asked = yield partial(searches.is_working, self.connection, intent.request_id)
             if asked:
                 noted.blanks = 0
                 return None
         if not noted.is_sure():
             return None
         why = (intent.error, intent.cause) if refused else (yield from self._why_not_begun(intent, seen))
-        return self._record_end(intent, self._store.fail, *why)
+        return self._record_end(intent, self.store.fail, *why)
 
     def _why_not_begun(self, intent: Intent, seen: VmState | None) -> Dialogue[_Why]:
         """As a refusal, where the engine's events say so; else what happened to the VM, or no trace."""
-        refusal = yield partial(_event_text, self._connection, intent, events.REFUSED)
+        refusal = yield partial(_event_text, self.connection, intent, events.REFUSED)
         if refusal is not None:
             return refusal, Cause.TARGET_REFUSED
         if seen is None:

@@ -79,28 +79,18 @@ class Closed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A step that may be taken now. Made by `Gates.admit` alone; without one there is no migration."""
+    """A step, or an action on a host, that may be begun now: made by `Gates` alone.
+
+    Without one there is no migration.
+    """
 
     cluster: str
-    step: Step
+    what: Step | HostAction
     key: InitVar[object]
 
     def __post_init__(self, key: object) -> None:
         if key is not _KEY:
-            raise TypeError("a step is admitted by Gates.admit, and by nothing else")
-
-
-@dataclass(frozen=True, slots=True)
-class AdmittedAction:
-    """An action on a host that may be begun now. Made by `Gates.admit_action` alone."""
-
-    cluster: str
-    action: HostAction
-    key: InitVar[object]
-
-    def __post_init__(self, key: object) -> None:
-        if key is not _KEY:
-            raise TypeError("an action is admitted by Gates.admit_action, and by nothing else")
+            raise TypeError("what is done is admitted by Gates, and by nothing else")
 
 
 class Gates:
@@ -209,7 +199,7 @@ class Gates:
         reasons = ((gate.name, gate.blocked_reason(facts, cluster, step)) for gate in GATES)
         return next((Closed(name, reason) for name, reason in reasons if reason is not None), None)
 
-    def admit_action(self, snapshot: Snapshot, cluster: str, action: HostAction) -> AdmittedAction:
+    def admit_action(self, snapshot: Snapshot, cluster: str, action: HostAction) -> Admitted:
         """Let an action on a host pass; `snapshot` must have been read for this decision.
 
         Raises `Closed` with the reason if it may not be begun.
@@ -220,7 +210,7 @@ class Gates:
                 reason = gate.action_blocked_reason(facts, cluster, action)
                 if reason is not None:
                     raise Closed(gate.name, reason)
-        return AdmittedAction(cluster, action, _KEY)
+        return Admitted(cluster, action, _KEY)
 
     def waits_for_approval(self, snapshot: Snapshot, plan: Plan) -> bool:
         """Whether a person's word is needed for any step of a plan, and not there."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, Final
 
-from ovirt_enforcer.actions.executor import ActionTask, Executor
+from ovirt_enforcer.actions.executor import Executor, Task
 from ovirt_enforcer.gates.admission import Closed, Gates
 from ovirt_enforcer.gates.gate import HostAction
 from ovirt_enforcer.gates.people import rule_key
@@ -283,7 +283,7 @@ class MaintenanceRuns:
         if kind is IntentKind.STOP_VM and vm not in host.stopped:
             self._store.mark_stopped(run.id, host.host, (*host.stopped, vm))
         reboot = run.request.reboot
-        self._executor.begin(ActionTask(admitted, seen.snapshot, seen.epoch, seen.fresh_until, reboot))
+        self._executor.begin(Task(admitted, seen.snapshot, seen.epoch, seen.fresh_until, reboot=reboot))
 
     def _bring_back(self, run: MaintenanceRun, snapshot: Snapshot, kept: Mapping[str, str] | None) -> bool:
         """End a run once its VMs are back, or stay for a reason; whether it is still to be waited for."""

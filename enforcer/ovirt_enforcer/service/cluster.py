@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from ovirt_enforcer.actions.executor import MigrationTask, Stale
+from ovirt_enforcer.actions.executor import Stale, Task
 from ovirt_enforcer.actions.plan_progress import UnderWay
 from ovirt_enforcer.gates.admission import Admitted, Closed
 from ovirt_enforcer.gates.people import ApprovalGate
@@ -313,9 +313,8 @@ class ClusterWork:
             "%s: %s", self.retry_state.name, step_text(step_record(plan.steps[place], reading.snapshot))
         )
         under_way.begin(place)
-        task = MigrationTask(
-            admitted, plan.id, place + 1, reading.snapshot, reading.epoch, reading.fresh_until
-        )
+        known = reading.snapshot, reading.epoch, reading.fresh_until
+        task = Task(admitted, *known, plan=plan.id, number=place + 1)
         intents = self._parts.executor.begin(task)
         self._ours.note(*(intent.correlation_id for intent in intents))
         for intent in intents:

@@ -200,7 +200,7 @@ class Daemon:
         self._lead(self._leader.epoch)
         intents = self._store.open_intents()
         self._metrics.pending.set(len(intents))
-        self._parts.executor.keep_only(intents)
+        self._parts.executor.following.keep_only(intents)
         self._follow(intents)
         self._people()
         said, self._said = self._said, self._parts.memory.words()

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ovirt_enforcer.actions.executor import Executor, MigrationTask
+from ovirt_enforcer.actions.executor import Executor, Task
 from ovirt_enforcer.service.daemon import Daemon
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement.engine.connection.client import EngineConnection, connect
@@ -68,10 +68,10 @@ class Bench:
         settings = EnforcerSettings(mode=Mode.ENFORCE)
         return Executor(connection, self.store, settings, self.clock, lambda epoch: self.leads)
 
-    def task(self, fresh_until: float) -> MigrationTask:
+    def task(self, fresh_until: float) -> Task:
         """The step that repairs the pair; nobody else leads."""
         admitted = gates().admit(STATE, CLUSTER, STEP)
-        return MigrationTask(admitted, "plan", 1, STATE, None, fresh_until)  # type: ignore[arg-type]
+        return Task(admitted, STATE, None, fresh_until, "plan", 1)  # type: ignore[arg-type]
 
     def clock(self) -> float:
         return self.now

@@ -18,7 +18,7 @@ import pytest
 
 import ovirt_enforcer
 from ovirt_enforcer import gates as room
-from ovirt_enforcer.actions.executor import MigrationTask
+from ovirt_enforcer.actions.executor import Task
 from ovirt_enforcer.gates.admission import GATES, Admitted, Closed, Gates
 from ovirt_enforcer.gates.gate import Gate, Remembered
 from ovirt_enforcer.gates.limits import LIMITS
@@ -33,7 +33,7 @@ PACKAGE = Path(ovirt_enforcer.__file__).parent
 
 def test_a_step_passes_when_nothing_speaks_against_it() -> None:
     passed = admitted(gates())
-    assert (passed.cluster, passed.step) == (CLUSTER, STEP)
+    assert (passed.cluster, passed.what) == (CLUSTER, STEP)
 
 
 def test_the_rules_are_asked_again_of_the_newest_snapshot() -> None:
@@ -103,7 +103,7 @@ def test_every_gate_stands_in_the_catalogue_once() -> None:
 def test_nothing_but_the_gates_can_make_an_admitted_step() -> None:
     passed = admitted(gates())
     with pytest.raises(TypeError, match="nothing else"):
-        Admitted(passed.cluster, passed.step, object())
+        Admitted(passed.cluster, passed.what, object())
     with pytest.raises((TypeError, ValueError), match="key"):
         dataclasses.replace(passed, cluster="another")
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -118,11 +118,11 @@ def test_the_key_does_not_leave_the_file_of_the_gates() -> None:
 
 def test_only_what_takes_an_admitted_step_asks_the_engine_for_a_migration() -> None:
     callers = list(_users_of("migrate"))
-    assert [(file, function.name) for file, function in callers] == [("executor.py", "_migration")]
+    assert [(file, function.name) for file, function in callers] == [("executor.py", "_request")]
     annotation = callers[0][1].args.args[1].annotation
     assert isinstance(annotation, ast.Name)
-    assert annotation.id == MigrationTask.__name__
-    assert get_type_hints(MigrationTask)["admitted"] is Admitted
+    assert annotation.id == Task.__name__
+    assert get_type_hints(Task)["admitted"] is Admitted
 
 
 def _users_of(name: str) -> Iterator[tuple[str, ast.FunctionDef]]:

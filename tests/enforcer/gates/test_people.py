@@ -361,14 +361,14 @@ BRINGS_BACK = {IntentKind.ACTIVATE_HOST, IntentKind.START_VM}
 @pytest.mark.parametrize("kind", IntentKind)
 def test_what_is_out_of_service_is_brought_back_at_any_time(kind: IntentKind) -> None:
     action, here = HostAction(kind, "h2", "a"), snapshot(*BLUE)
-    assert at(22, windows=(NIGHT,)).admit_action(here, CLUSTER, action).action == action
+    assert at(22, windows=(NIGHT,)).admit_action(here, CLUSTER, action).what == action
     upgraded = snapshot(*PARTS, cluster(upgrade_mode=True))
     for gate, asked, state, passes in (
         ("windows", at(12, windows=(NIGHT,)), here, BRINGS_BACK),
         ("cluster_upgrade", gates(), upgraded, BRINGS_BACK | {IntentKind.UPGRADE_HOST}),
     ):
         if kind in passes:
-            assert asked.admit_action(state, CLUSTER, action).action == action
+            assert asked.admit_action(state, CLUSTER, action).what == action
         else:
             with pytest.raises(Closed) as caught:
                 asked.admit_action(state, CLUSTER, action)
