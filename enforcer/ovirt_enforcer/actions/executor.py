@@ -78,7 +78,7 @@ class _Key(NamedTuple):
     begins: bool
 
 
-@dataclass
+@dataclass(eq=False)
 class Executor:
     """Writes intents down, sends their requests as long as that is right, and follows them; for one thread.
 

@@ -110,7 +110,7 @@ class _Noted:
         return self.blanks >= _LOOKS
 
 
-@dataclass
+@dataclass(eq=False)
 class Following:
     """Finds out how migrations ended, after a poll or after a restart, and records all transitions."""
 

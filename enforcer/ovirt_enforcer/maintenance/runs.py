@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Final
 
@@ -80,30 +80,23 @@ class Observation:
 _LEAST_PAUSE_LOOKS: Final = 5.0
 
 
+@dataclass(eq=False)
 class MaintenanceRuns:
     """The runs of all clusters, read from the store again and again; for one thread."""
 
-    def __init__(
-        self,
-        stores: Stores,
-        executor: Executor,
-        settings: EnforcerSettings,
-        flags: UpgradeFlags,
-        clock: Callable[[], float],
-        notifications: Notifications = Notifications(),  # noqa: B008 - no channel
-    ) -> None:
-        self._store = stores.maintenance
-        self._intents = stores.intents
-        self._announcements = stores.ha_announcements
-        self._executor = executor
-        self._settings = settings
-        self._flags = flags
-        self._clock = clock
-        self._notifications = notifications
-        self.commands = Commands(settings.maintenance, stores.intents)
-        self._active: tuple[MaintenanceRun, ...] = ()
-        #: When they are to be looked at, by the clock; never if there are none.
-        self.due = inf
+    stores: Stores
+    executor: Executor
+    settings: EnforcerSettings
+    flags: UpgradeFlags
+    clock: Callable[[], float]
+    notifications: Notifications
+    _active: tuple[MaintenanceRun, ...] = field(default=(), init=False)
+    #: When they are to be looked at, by the clock; never if there are none.
+    due: float = field(default=inf, init=False)
+
+    def __post_init__(self) -> None:
+        self._store, self._intents = self.stores.maintenance, self.stores.intents
+        self.commands = Commands(self.settings.maintenance, self._intents)
 
     def read(self) -> None:
         """Read them; look at once if one was begun, paused, resumed or stopped.
@@ -113,7 +106,7 @@ class MaintenanceRuns:
         self.commands.read()  # also while no run can be looked at, since the engine is away
         before, self._active = self._active, self._store.active()
         if {(run.id, run.state) for run in before} != {(run.id, run.state) for run in self._active}:
-            self.due = self._clock()
+            self.due = self.clock()
 
     def leave(self) -> None:
         """Know of none, and end what runs for them: another process leads from now on, or none."""
@@ -146,10 +139,10 @@ class MaintenanceRuns:
             known = {run.id for run in self._store.runs()}
             for cluster, run_id in left:
                 if run_id in known:
-                    self._flags.finish(cluster, run_id)
-        if self.due > self._clock():
+                    self.flags.finish(cluster, run_id)
+        if self.due > self.clock():
             return ()
-        self.due = self._clock() + self._settings.interval_seconds if self._active else inf
+        self.due = self.clock() + self.settings.interval_seconds if self._active else inf
         return tuple(run for run in self._active if run.cluster in snapshot.cluster_by_id)
 
     def advance(
@@ -166,7 +159,7 @@ class MaintenanceRuns:
         `at_home`, by the id of a run for which nothing is left to be done, those that it cannot bring back:
         each with the reasons. Raises what an executor raises.
         """
-        self._flags.show(run)
+        self.flags.show(run)
         host = next((one for one in run.hosts if one.phase not in ENDED), None)
         if host is None:
             goes_on = self._bring_back(run, seen.snapshot, at_home.get(run.id))
@@ -177,8 +170,8 @@ class MaintenanceRuns:
             waits = isinstance(decision, Wait) and (scene.blocked_by is None or not scene.blocked_by.runs)
             goes_on = host.phase is not HostPhase.WAITING or not waits
         if goes_on:
-            pause = max(self._settings.poll_seconds, _LEAST_PAUSE_LOOKS * look_seconds)
-            self.due = min(self.due, self._clock() + pause)
+            pause = max(self.settings.poll_seconds, _LEAST_PAUSE_LOOKS * look_seconds)
+            self.due = min(self.due, self.clock() + pause)
 
     def _scene(
         self, run: MaintenanceRun, host: HostProgress, seen: Observation, staying: Mapping[str, str]
@@ -189,16 +182,16 @@ class MaintenanceRuns:
             for one in self._intents.open_actions()
             if one.kind is not IntentKind.RUN_COMMAND and one.target == host.host
         ]
-        self._executor.follow_actions(asked)
+        self.executor.follow_actions(asked)
         known = {one.id for one in asked}
         under_way = tuple(one for one in self._intents.open_actions() if one.id in known)
-        state = self._executor.read_host(host.host)
+        state = self.executor.read_host(host.host)
         there = snapshot.vms_of_host.get(host.host, ())
         ended = self._intents.actions(host.host, within_seconds=host.seconds)
         return Scene(
             run=run,
             host=host,
-            settings=self._settings.maintenance,
+            settings=self.settings.maintenance,
             status=None if state is None else state.status,
             update_available=state is not None and state.update_available,
             vms={**leaving(snapshot, seen.open_intents, host.host), **{vm.id: vm.name for vm in there}},
@@ -224,7 +217,9 @@ class MaintenanceRuns:
         ]
         if violated:
             return f"violated since the run began: {', '.join(violated)}"
-        announced = (one for one in self._announcements.announcements() if one.cluster == run.cluster)
+        announced = (
+            one for one in self.stores.ha_announcements.announcements() if one.cluster == run.cluster
+        )
         *_, last = (None, *announced)
         if last and last.kind == NoticeKind.HA_ALERT and last.age_seconds < run.age_seconds:
             return "the HA reservation of the cluster is not satisfied: ovirt-placement ha-check shows it"
@@ -283,7 +278,7 @@ class MaintenanceRuns:
         if kind is IntentKind.STOP_VM and vm not in host.stopped:
             self._store.mark_stopped(run.id, host.host, (*host.stopped, vm))
         reboot = run.request.reboot
-        self._executor.begin(Task(admitted, seen.snapshot, seen.epoch, seen.fresh_until, reboot=reboot))
+        self.executor.begin(Task(admitted, seen.snapshot, seen.epoch, seen.fresh_until, reboot=reboot))
 
     def _bring_back(self, run: MaintenanceRun, snapshot: Snapshot, kept: Mapping[str, str] | None) -> bool:
         """End a run once its VMs are back, or stay for a reason; whether it is still to be waited for."""
@@ -309,11 +304,11 @@ class MaintenanceRuns:
     def _end_run(self, run: MaintenanceRun, state: RunState, message: str) -> None:
         self.commands.end(run)
         self._store.end(run.id, state, message)
-        self._flags.finish(run.cluster, run.id)
+        self.flags.finish(run.cluster, run.id)
         level = logging.WARNING if state is RunState.FAILED else logging.INFO
         _log.log(level, "maintenance run %s of cluster %s: %s: %s", run.id, run.cluster_name, state, message)
         kind = NoticeKind.MAINTENANCE_FAILED if state is RunState.FAILED else NoticeKind.MAINTENANCE_ENDED
-        self._notifications.report(
+        self.notifications.report(
             kind, cluster_id=run.cluster, cluster=run.cluster_name, run=run.id, reason=message
         )
 

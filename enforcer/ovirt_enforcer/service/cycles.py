@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 from typing import Final
 
 from ovirt_enforcer.log import RetryState
@@ -17,40 +18,32 @@ _MOST_REFUSALS: Final = 200
 _log = logging.getLogger(__name__)
 
 
+@dataclass(eq=False)
 class Cycles:
     """Whether engine and store work, as the last cycle found that asked them."""
 
-    def __init__(
-        self,
-        store: CycleStore,
-        metrics: EnforcerMetrics,
-        health: Health | None,
-        clock: Callable[[], float],
-        longest_pause: float,
-        epoch: Callable[[], int],
-    ) -> None:
-        """After failures it waits at most `longest_pause` seconds."""
-        self._store = store
-        self._metrics = metrics
-        self._health = health
-        self._clock = clock
-        self._longest_pause = longest_pause
-        self._epoch = epoch
-        self._retry_state = RetryState("engine and store")
-        #: What they failed of when they were asked last; None if they answered.
-        self.failure: Exception | None = None
-        #: What was written down last.
-        self._written: Cycle | None = None
+    store: CycleStore
+    metrics: EnforcerMetrics
+    health: Health | None
+    clock: Callable[[], float]
+    #: After failures it waits so long at the most.
+    longest_pause: float
+    epoch: Callable[[], int]
+    #: What they failed of when they were asked last; None if they answered.
+    failure: Exception | None = field(default=None, init=False)
+    #: What was written down last.
+    _written: Cycle | None = field(default=None, init=False)
+    _retry_state: RetryState = field(default_factory=lambda: RetryState("engine and store"), init=False)
 
     @property
     def pause(self) -> float:
         """Seconds from now until both may be asked again."""
-        return self._retry_state.due - self._clock()
+        return self._retry_state.due - self.clock()
 
     def failed(self, error: Exception) -> None:
         """One has failed."""
         self.failure = error
-        self._retry_state.fail(error, self._clock(), self._longest_pause)
+        self._retry_state.fail(error, self.clock(), self.longest_pause)
         self._note("failed")
         self.write_down(None)
 
@@ -78,27 +71,27 @@ class Cycles:
             return
         try:
             cycle = self._cycle(reading, waiting)
-            self._store.record(cycle)
+            self.store.record(cycle)
         except UserError as away:
             _log.debug("the cycle is not written down: %s", away)
         else:
             self._written = cycle
 
     def _note(self, result: str) -> None:
-        self._metrics.cycles.labels(result).inc()
-        if self._health is not None:
-            self._health.cycled(self.failure)
+        self.metrics.cycles.labels(result).inc()
+        if self.health is not None:
+            self.health.cycled(self.failure)
 
     def _cycle(self, reading: Reading | None, waiting: Collection[str]) -> Cycle:
         error = None if self.failure is None else str(self.failure) or type(self.failure).__name__
         if reading is None:
             last = self._written or Cycle(epoch=0, error=None)
-            return Cycle(epoch=self._epoch(), error=error, breakers=last.breakers, refusals=last.refusals)
+            return Cycle(epoch=self.epoch(), error=error, breakers=last.breakers, refusals=last.refusals)
         backoff, breakers = reading.backoff, reading.gates.open_breakers(reading.snapshot)
         left_out = [RememberedRefusal(vm, None, one.reason) for vm, one in backoff.refused_vms.items()]
         left_out += [RememberedRefusal(vm, host, why) for (vm, host), why in backoff.left_out.items()]
         return Cycle(
-            epoch=self._epoch(),
+            epoch=self.epoch(),
             error=error,
             breakers=tuple(OpenBreaker(*one) for one in breakers.items()),
             refusals=tuple([one for one in left_out if one.vm in waiting][:_MOST_REFUSALS]),

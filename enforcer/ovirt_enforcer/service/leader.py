@@ -25,7 +25,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from ovirt_placement.store.enforcer.leases import LeaseStore
@@ -57,40 +57,33 @@ class _Term:
     until: float
 
 
+@dataclass(eq=False)
 class Leader:
     """One enforcer's part in the choice of who leads; for any thread.
 
     No method raises `StoreAway`: without the database it leads until its lease ends, and no longer.
     """
 
-    def __init__(
-        self,
-        leases: LeaseStore,
-        name: str,
-        lease_seconds: float,
-        clock: Callable[[], float] = boot_clock,
-        changed: Callable[[int], None] = lambda epoch: None,
-        lasts: Callable[[float], None] = lambda until: None,
-    ) -> None:
-        """`name` is this process's own; `clock` must advance while the process is suspended.
+    leases: LeaseStore
+    #: This process's own.
+    name: str
+    lease_seconds: float
+    #: Must advance while the process is suspended.
+    clock: Callable[[], float] = boot_clock
+    #: Called with the epoch whenever this process begins to lead, and with 0 whenever it ceases to.
+    changed: Callable[[int], None] = lambda epoch: None
+    #: Called before it begins and at each renewal, with the moment until which it surely leads.
+    lasts: Callable[[float], None] = lambda until: None
+    #: Who leads, as far as this process knows; empty if none does.
+    known: str = field(default="", init=False)
+    _term: _Term | None = field(default=None, init=False)
+    _due: float = field(default=-math.inf, init=False)
+    _lock: threading.RLock = field(default_factory=threading.RLock, init=False)
+    _resigned: threading.Event = field(default_factory=threading.Event, init=False)
 
-        `changed` is called with the epoch whenever this process begins to lead, and 0 whenever it ceases to;
-        `lasts` before it begins and at each renewal, with the moment until which it surely leads.
-        """
-        self._leases = leases
-        self._name = name
-        self._seconds = lease_seconds
-        self._look_seconds = lease_seconds / _LOOKS_A_LEASE
-        self._clock = clock
-        self._changed = changed
-        self._lasts = lasts
-        self._lock = threading.RLock()
-        self._term: _Term | None = None
-        self._due = -math.inf
-        self._resigned = threading.Event()
+    def __post_init__(self) -> None:
+        self._look_seconds = self.lease_seconds / _LOOKS_A_LEASE
         self._away = Complaint(_log, "the lease cannot be looked at", "the lease can be looked at again")
-        #: Who leads, as far as this process knows; empty if none does.
-        self.known = ""
 
     def tend(self) -> bool:
         """Renew the lease, or take it where it is free, if that is due; whether this process leads now.
@@ -99,7 +92,7 @@ class Leader:
         that another process may have led meanwhile is another `epoch` than before.
         """
         with self._lock:
-            if self._clock() >= self._due and not self._resigned.is_set():
+            if self.clock() >= self._due and not self._resigned.is_set():
                 self._look_at_lease()
         return self.epoch > 0
 
@@ -107,7 +100,7 @@ class Leader:
     def epoch(self) -> int:
         """The epoch in which this process leads now; 0, which no epoch is, while it does not."""
         term = self._term
-        return term.epoch if term is not None and self._clock() < term.until else 0
+        return term.epoch if term is not None and self.clock() < term.until else 0
 
     def still_leads(self, epoch: int) -> bool:
         """Whether this process leads in this epoch and will for a while: to be asked just before a request.
@@ -117,15 +110,15 @@ class Leader:
         term = self._term
         if term is None or term.epoch != epoch:
             return False
-        if term.until - self._clock() <= self._look_seconds:
+        if term.until - self.clock() <= self._look_seconds:
             with self._lock:
-                self._due = self._clock()
+                self._due = self.clock()
                 self.tend()
         return self.epoch == epoch
 
     def seconds_until_due(self) -> float:
         """Seconds until `tend` has something to do; not negative."""
-        return max(0.0, self._due - self._clock())
+        return max(0.0, self._due - self.clock())
 
     def step_down(self) -> None:
         """Lead no more, for good, and let another take the lease at once."""
@@ -136,7 +129,7 @@ class Leader:
                 return
             self._cease()
             try:
-                self._leases.release(term.epoch)
+                self.leases.release(term.epoch)
             except StoreAway as away:
                 _log.warning("the lease is left to expire: %s", away)
 
@@ -153,7 +146,7 @@ class Leader:
                 self.tend()
 
     def _look_at_lease(self) -> None:
-        asked = self._clock()
+        asked = self.clock()
         self._due = asked + self._look_seconds
         try:
             if self._term is None:
@@ -162,13 +155,13 @@ class Leader:
                 self._renew(self._term, asked)
         except StoreAway as away:
             self._away.say(str(away))
-            self._due = self._clock() + self._look_seconds / _RETRIES_A_LOOK
+            self._due = self.clock() + self._look_seconds / _RETRIES_A_LOOK
         else:
             self._away.say("")
 
     def _renew(self, term: _Term, asked: float) -> None:
         """Make the term longer; one that may have ended is over."""
-        if asked < term.until and self._leases.renew(term.epoch, self._seconds):
+        if asked < term.until and self.leases.renew(term.epoch, self.lease_seconds):
             self._begin_term(term.epoch, asked)
             return
         self._cease()
@@ -177,22 +170,22 @@ class Leader:
 
     def _take_lease(self, asked: float) -> None:
         """Take a lease that is free; what another holds is not touched, and looked at when it may end."""
-        held = self._leases.leader()
-        if held is not None and held.owner != self._name:
+        held = self.leases.leader()
+        if held is not None and held.owner != self.name:
             self._watch(held.owner)
             self._due = asked + min(self._look_seconds, held.left_seconds)
             return
-        epoch = self._leases.take(self._name, self._seconds)
+        epoch = self.leases.take(self.name, self.lease_seconds)
         if epoch is not None:
             self._begin_term(epoch, asked)
-            self.known = self._name
-            _log.info("the leader from now on: epoch %d of the lease, as %s", epoch, self._name)
-            self._changed(epoch)
+            self.known = self.name
+            _log.info("the leader from now on: epoch %d of the lease, as %s", epoch, self.name)
+            self.changed(epoch)
 
     def _begin_term(self, epoch: int, asked: float) -> None:
         """Lead from now on, in this epoch or further in it."""
-        self._lasts(asked + self._seconds)
-        self._term = _Term(epoch, asked + self._seconds)
+        self.lasts(asked + self.lease_seconds)
+        self._term = _Term(epoch, asked + self.lease_seconds)
 
     def _watch(self, owner: str) -> None:
         if owner != self.known:
@@ -201,4 +194,4 @@ class Leader:
 
     def _cease(self) -> None:
         self._term, self.known = None, ""
-        self._changed(0)
+        self.changed(0)

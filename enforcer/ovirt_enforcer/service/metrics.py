@@ -6,6 +6,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Set
+from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
@@ -150,38 +151,36 @@ def engine_is_away(error: Exception | None) -> bool:
     return isinstance(error, EngineAway | NoSnapshot)
 
 
+@dataclass(eq=False)
 class Health:
     """What the loop notes, and a page from another thread shows."""
 
-    def __init__(
-        self, progress: Progress, leader: Leader, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._progress = progress
-        self._leader = leader
-        self._clock = clock
-        #: When the last cycle ended, and why it failed, if it did.
-        self._cycle: tuple[float, Exception | None] | None = None
+    progress: Progress
+    leader: Leader
+    clock: Callable[[], float] = time.monotonic
+    #: When the last cycle ended, and why it failed, if it did.
+    _cycle: tuple[float, Exception | None] | None = field(default=None, init=False)
 
     def cycled(self, error: Exception | None = None) -> None:
         """Note that a cycle has ended, and whether it failed."""
-        self._cycle = self._clock(), error
+        self._cycle = self.clock(), error
 
     def page(self) -> Response:
         """Answer 200 while work gets on, be it of a leader or of a follower, and 503 once it hangs.
 
         An engine or a store that is away is reported, and is no reason to start the process again.
         """
-        status = HTTPStatus.SERVICE_UNAVAILABLE if self._progress.hangs else HTTPStatus.OK
+        status = HTTPStatus.SERVICE_UNAVAILABLE if self.progress.hangs else HTTPStatus.OK
         return Response(msgspec.json.encode(self._state()) + b"\n", "application/json", status)
 
     def _state(self) -> dict[str, Any]:
-        epoch, (at, error) = self._leader.epoch, self._cycle or (None, None)
+        epoch, (at, error) = self.leader.epoch, self._cycle or (None, None)
         return {
-            "status": "hangs" if self._progress.hangs else "ok",
+            "status": "hangs" if self.progress.hangs else "ok",
             "role": "leader" if epoch else "follower",
-            "leader": self._leader.known,
+            "leader": self.leader.known,
             "epoch": epoch,
-            "last_cycle_seconds_ago": None if at is None else round(self._clock() - at, 3),
+            "last_cycle_seconds_ago": None if at is None else round(self.clock() - at, 3),
             "last_cycle_error": None if error is None else str(error),
             # One that follows asks no engine.
             "engine_reachable": None if at is None or not epoch else not engine_is_away(error),
@@ -194,22 +193,22 @@ _AGAIN_SECONDS: Final = 900.0
 _Badness = tuple[int, ...]
 
 
+@dataclass(eq=False)
 class Sampler:
     """Writes at once what is worse than what it wrote last, and the rest every 15 minutes; for one thread."""
 
-    def __init__(self, store: SampleStore, clock: Callable[[], float], epoch: Callable[[], int]) -> None:
-        """`epoch` is that of the lease in which is written."""
-        self._store = store
-        self._clock = clock
-        self._epoch = epoch
-        #: What was written last of what, in which epoch, and when by the clock.
-        self._written: dict[tuple[str, str], tuple[_Badness, int, float]] = {}
+    store: SampleStore
+    clock: Callable[[], float]
+    #: That of the lease in which is written.
+    epoch: Callable[[], int]
+    #: What was written last of what, in which epoch, and when by the clock.
+    _written: dict[tuple[str, str], tuple[_Badness, int, float]] = field(default_factory=dict, init=False)
 
     def looked_at(self, cluster: str, name: str, violations: Iterable[Violation]) -> None:
         """Take the rules that a cluster violates. Raises what stores raise."""
         hardness = [violation.hard for violation in violations]
         hard, soft = hardness.count(True), hardness.count(False)
-        record = partial(self._store.record_violations, cluster, name, hard=hard, soft=soft)
+        record = partial(self.store.record_violations, cluster, name, hard=hard, soft=soft)
         self._write("rules", cluster, (hard, soft), record)
 
     def judged(self, verdicts: Iterable[ReservationVerdict]) -> None:
@@ -217,7 +216,7 @@ class Sampler:
         for one in verdicts:
             if one.state in (ReservationState.SAFE, ReservationState.UNSAFE):
                 record = partial(
-                    self._store.record_reservation,
+                    self.store.record_reservation,
                     one.cluster,
                     one.name,
                     failures=one.failures,
@@ -230,7 +229,7 @@ class Sampler:
     def _write(self, what: str, cluster: str, badness: _Badness, record: Callable[[], None]) -> None:
         """Record it if it is worse than what was written last, or that is old or of another epoch."""
         before, epoch, at = self._written.get((what, cluster), ((), 0, -math.inf))
-        old = epoch != self._epoch() or self._clock() - at >= _AGAIN_SECONDS
+        old = epoch != self.epoch() or self.clock() - at >= _AGAIN_SECONDS
         if old or any(now > then for now, then in zip(badness, before, strict=True)):
             record()
-            self._written[what, cluster] = badness, self._epoch(), self._clock()
+            self._written[what, cluster] = badness, self.epoch(), self.clock()

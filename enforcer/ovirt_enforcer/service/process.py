@@ -28,7 +28,7 @@ from ovirt_enforcer.service.triggers import Changes, StateReading
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_enforcer.stores import Stores, check_store
 from ovirt_enforcer.watchers.engine_watch import DrainWatch, MembershipRecorder, NameWatch, UnitWatch
-from ovirt_enforcer.watchers.ha_watch import Announcements, HaMonitor, WatchLimits
+from ovirt_enforcer.watchers.ha_watch import Announcements, HaMonitor
 from ovirt_enforcer.watchers.key_recorder import KeyRecorder
 from ovirt_enforcer.watchers.verdict import ReservationVerdict
 from ovirt_placement.answers.configured import configured_names
@@ -98,15 +98,13 @@ class Service:
         self._ha_watch = HaMonitor(
             Announcements(stores.ha_announcements, notifications, clock, epoch),
             config.ha,
-            WatchLimits(
-                hold=settings.ha.hold_seconds,
-                statistics=_MOST_INTERVALS * config.inventory.statistics_interval_seconds,
-                pause=interval,
-            ),
+            hold_seconds=settings.ha.hold_seconds,
+            statistics_seconds=_MOST_INTERVALS * config.inventory.statistics_interval_seconds,
+            longest_pause=interval,
             clock=clock,
             epoch=epoch,
             statistics_age=lambda: self._reading.statistics_age_seconds,
-            judged=judged,
+            report=judged,
         )
         self._parts = parts_of(
             config,

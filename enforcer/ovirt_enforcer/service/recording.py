@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -107,39 +108,35 @@ class News:
         self._notifications.send(Notice(kind, facts, cluster=cluster, carried=each))
 
 
+@dataclass(eq=False)
 class Recorder:
     """What the daemon reports of its work; it is a watcher of its readings, too."""
 
-    def __init__(
-        self,
-        store: HistoryStore,
-        metrics: EnforcerMetrics,
-        notifications: Notifications = Notifications(),  # noqa: B008 - no channel
-        name: str = "",
-        sampler: Sampler | None = None,
-    ) -> None:
-        """`name` is this process's own, as a candidate for the lease. Without a sampler no trend is kept."""
-        self._store = store
-        self._metrics = metrics
-        self._notifications = notifications
-        self._name = name
-        self._sampler = sampler
-        self.news = News(notifications)
-        #: For names alone.
-        self._latest = NO_STATE
-        self._said = Said()
-        #: Of each cluster the plan that was made last, with how many of its migrations have not begun.
-        self._ahead: dict[str, tuple[str, int]] = {}
+    store: HistoryStore
+    metrics: EnforcerMetrics
+    notifications: Notifications = field(default_factory=Notifications)
+    #: This process's own, as a candidate for the lease.
+    name: str = ""
+    #: Without one no trend is kept.
+    sampler: Sampler | None = None
+    #: For names alone.
+    _latest: Snapshot = field(default=NO_STATE, init=False)
+    _said: Said = field(default_factory=Said, init=False)
+    #: Of each cluster the plan that was made last, with how many of its migrations have not begun.
+    _ahead: dict[str, tuple[str, int]] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        self.news = News(self.notifications)
 
     def planned(self, plan_id: str, cluster: str, document: Document, epoch: int) -> None:
         """A plan was made, as `ovirt-enforcer plan --json` prints it."""
-        self._metrics.plans.labels("yes" if document.get("proven") else "no").inc()
+        self.metrics.plans.labels("yes" if document.get("proven") else "no").inc()
         name = self._cluster_name(cluster)
         steps, remaining = document.get("steps", ()), document.get("remaining", ())
         self._set_ahead(cluster, plan_id, sum(len(step["vms"]) for step in steps))
         if not steps and not remaining:
             return
-        self._store.record_plan(plan_id, cluster, document, epoch=epoch)
+        self.store.record_plan(plan_id, cluster, document, epoch=epoch)
         sentence = (
             f"{counted(len(steps), 'step')} planned in cluster {name};"
             f" {counted(len(remaining), 'rule')} not repaired"
@@ -150,17 +147,17 @@ class Recorder:
     def waits(self, plan_id: str, cluster: str) -> None:
         """A plan begins to wait for approval."""
         name = self._cluster_name(cluster)
-        self._notifications.report(NoticeKind.PLAN_WAITS, cluster_id=cluster, cluster=name, plan=plan_id)
+        self.notifications.report(NoticeKind.PLAN_WAITS, cluster_id=cluster, cluster=name, plan=plan_id)
 
     def held(self, plan_id: str, cluster: str, reasons: Mapping[int, tuple[str, str]]) -> None:
         """Gates held steps of a plan back: by the numbers of the steps, from 1, which gate and why."""
         for step, (gate, reason) in reasons.items():
-            self._metrics.closed.labels(gate).inc()
+            self.metrics.closed.labels(gate).inc()
             if self._said.is_news((plan_id, step), gate):
                 audit("held", reason, plan=plan_id, step=step, gate=gate)
         self.news.held(cluster, self._cluster_name(cluster), reasons.values())
         if reasons:
-            self._store.record_held(plan_id, reasons)
+            self.store.record_held(plan_id, reasons)
 
     def began(self, intents: Iterable[Intent]) -> None:
         """The engine is about to be asked for these migrations."""
@@ -176,13 +173,13 @@ class Recorder:
         result = "refused" if refused(intent) else intent.state.value
         if intent.cause is Cause.NEVER_ASKED:
             result = "never_asked"
-        self._metrics.ended(intent, result)
+        self.metrics.ended(intent, result)
         because = f": {intent.reason}" if intent.reason else ""
         seconds = round(max(0.0, intent.updated - intent.created), 3)
         sentence = f"{self._title(intent)} {result.replace('_', ' ')}{because}"
         audit("ended", sentence, result=result, seconds=seconds, **self._facts(intent))
         if intent.state is IntentState.FAILED and result != "never_asked":
-            self._notifications.report(
+            self.notifications.report(
                 NoticeKind.MIGRATION_FAILED,
                 cluster_id=intent.cluster,
                 vm_id=intent.vm,
@@ -194,26 +191,26 @@ class Recorder:
 
     def leading(self, epoch: int) -> None:
         """Report that this process leads in an epoch, or with 0 that it does not any more."""
-        self._metrics.leader.set(epoch > 0)
-        self._metrics.epoch.set(epoch)
+        self.metrics.leader.set(epoch > 0)
+        self.metrics.epoch.set(epoch)
         audit("leader", f"leads in epoch {epoch}" if epoch else "leads no more", epoch=epoch)
         if epoch:
-            self._notifications.report(NoticeKind.LEADER_CHANGED, leader=self._name, epoch=str(epoch))
+            self.notifications.report(NoticeKind.LEADER_CHANGED, leader=self.name, epoch=str(epoch))
 
     def looked_at(self, snapshot: Snapshot, cluster: str) -> None:
         """Report the rules that a cluster violates."""
         violations = tuple(find_violations(snapshot, cluster))
         name = snapshot.cluster_by_id[cluster].name
-        self._metrics.looked_at(name, violations)
-        if self._sampler is not None:
-            self._sampler.looked_at(cluster, name, violations)
+        self.metrics.looked_at(name, violations)
+        if self.sampler is not None:
+            self.sampler.looked_at(cluster, name, violations)
         self.news.violated(snapshot, cluster, violations)
 
     def observe(self, snapshot: Snapshot) -> None:
         """See what steps that have ended have brought; the reading must have begun after their end."""
         self._latest = snapshot
         self.news.read()
-        ended = self._store.ended_steps()
+        ended = self.store.ended_steps()
         violated = {
             cluster: violated_groups(snapshot, cluster) for cluster in {step.cluster for step in ended}
         }
@@ -226,9 +223,9 @@ class Recorder:
             RuleAfterwards(rule["id"], rule["name"], rule["id"] not in violated) for rule in repairs
         )
         gain = sum(rule.holds for rule in rules) if step.done else 0
-        self._store.record_outcome((one.correlation_id for one in step.migrations), StepOutcome(gain, rules))
-        self._metrics.predicted.inc(len(rules))
-        self._metrics.achieved.inc(gain)
+        self.store.record_outcome((one.correlation_id for one in step.migrations), StepOutcome(gain, rules))
+        self.metrics.predicted.inc(len(rules))
+        self.metrics.achieved.inc(gain)
         states = ", ".join(f"{rule.name} is {'satisfied' if rule.holds else 'violated'}" for rule in rules)
         sentence = f"step {step.step} of plan {step.plan} has ended: {states or 'it was to repair no rule'}"
         audit(
@@ -244,7 +241,7 @@ class Recorder:
 
     def _set_ahead(self, cluster: str, plan: str, migrations: int) -> None:
         self._ahead[cluster] = plan, migrations
-        self._metrics.planned.labels(self._cluster_name(cluster)).set(migrations)
+        self.metrics.planned.labels(self._cluster_name(cluster)).set(migrations)
 
     def _facts(self, intent: Intent) -> dict[str, Any]:
         return {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby, islice
 from typing import Final
@@ -36,19 +37,17 @@ _MOST_VMS: Final = 5
 _log = logging.getLogger(__name__)
 
 
+@dataclass(eq=False)
 class DrainWatch:
     """A watcher of the daemon's readings."""
 
-    def __init__(
-        self, notifications: Notifications, clock: Callable[[], float], patience_seconds: float
-    ) -> None:
-        """A host whose VMs stay the same for `patience_seconds` of the clock does not become empty."""
-        self._notifications = notifications
-        self._clock = clock
-        self._patience_seconds = patience_seconds
-        #: The VMs that stay, by host, and since when the same do.
-        self._staying: dict[str, tuple[frozenset[str], float]] = {}
-        self._said = Said()
+    notifications: Notifications
+    clock: Callable[[], float]
+    #: A host whose VMs stay the same for so long does not become empty.
+    patience_seconds: float
+    #: The VMs that stay, by host, and since when the same do.
+    _staying: dict[str, tuple[frozenset[str], float]] = field(default_factory=dict, init=False)
+    _said: Said = field(default_factory=Said, init=False)
 
     def observe(self, snapshot: Snapshot) -> None:
         """Report hosts whose VMs have stayed for long."""
@@ -60,12 +59,12 @@ class DrainWatch:
             if host.id in snapshot.draining_hosts:
                 continue
             there = [vm for vm in snapshot.vms_of_host.get(host.id, ()) if vm.status != "migrating"]
-            staying, now = frozenset(vm.id for vm in there), self._clock()
+            staying, now = frozenset(vm.id for vm in there), self.clock()
             before, since = self._staying.get(host.id, (None, now))
             if staying != before:
                 self._staying[host.id] = staying, now
                 continue
-            if staying and now - since >= self._patience_seconds:
+            if staying and now - since >= self.patience_seconds:
                 self._report(snapshot, host, there)
 
     def _report(self, snapshot: Snapshot, host: Host, there: Sequence[Vm]) -> None:
@@ -76,7 +75,7 @@ class DrainWatch:
             return
         cluster = snapshot.cluster_by_id[host.cluster]
         _log.warning("host %s does not arrive in maintenance: %s", host.name, reason)
-        self._notifications.report(
+        self.notifications.report(
             NoticeKind.DRAIN_BLOCKED,
             cluster_id=cluster.id,
             cluster=cluster.name,
@@ -111,58 +110,49 @@ class UnitWatch:
     def __init__(self, notifications: Notifications, clock: Callable[[], float]) -> None:
         self._notifications = notifications
         self._clock = clock
-        #: Since when units have been disabled, by cluster; and when that was reported.
+        #: Since when units have been disabled, by cluster.
         self._since: dict[str, float] = {}
-        self._reported: dict[str, float] = {}
+        self._said = Said(_DAY_SECONDS, clock)
 
     def observe(self, snapshot: Snapshot) -> None:
         """Report clusters whose units stay disabled, once a day, and those whose units are enabled again."""
+        now = self._clock()
         for cluster in snapshot.clusters:
             if cluster.scheduling_policy and (disabled := cluster.scheduling_policy.disabled):
-                self._look_at(cluster, disabled)
+                since = self._since.setdefault(cluster.id, now)
+                if now - since >= START_SECONDS and self._said.is_news(cluster.id):
+                    units = ", ".join(disabled)
+                    _log.warning("cluster %s: the engine has disabled %s of its policy", cluster.name, units)
+                    self._report(NoticeKind.UNITS_DISABLED, cluster, units=units)
                 continue
             self._since.pop(cluster.id, None)
-            if self._reported.pop(cluster.id, None) is not None:
+            if self._said.is_over(cluster.id):
                 _log.info("cluster %s: all units of its policy are enabled again", cluster.name)
-                kind = NoticeKind.UNITS_ENABLED
-                self._notifications.report(kind, cluster_id=cluster.id, cluster=cluster.name)
+                self._report(NoticeKind.UNITS_ENABLED, cluster)
         for gone in self._since.keys() - snapshot.cluster_by_id.keys():
             del self._since[gone]
-            self._reported.pop(gone, None)
+            self._said.is_over(gone)
 
-    def _look_at(self, cluster: Cluster, disabled: tuple[str, ...]) -> None:
-        now = self._clock()
-        reported = self._reported.get(cluster.id)
-        if now - self._since.setdefault(cluster.id, now) < START_SECONDS:
-            return
-        if reported is not None and now - reported < _DAY_SECONDS:
-            return
-        self._reported[cluster.id] = now
-        units = ", ".join(disabled)
-        _log.warning("cluster %s: the engine has disabled %s of its policy", cluster.name, units)
-        self._notifications.report(
-            NoticeKind.UNITS_DISABLED, cluster_id=cluster.id, cluster=cluster.name, units=units
-        )
+    def _report(self, kind: NoticeKind, cluster: Cluster, **facts: str) -> None:
+        self._notifications.report(kind, cluster_id=cluster.id, cluster=cluster.name, **facts)
 
 
+@dataclass(eq=False)
 class NameWatch:
     """A watcher of the daemon's readings."""
 
-    def __init__(
-        self, configured: Sequence[ConfiguredName], tagged: Callable[[], frozenset[str] | None], gauge: Gauge
-    ) -> None:
-        """`tagged` gives the ids that bear the tag of the configuration; None while that is not known."""
-        self._configured = configured
-        self._tagged = tagged
-        self._gauge = gauge
-        self._said: dict[tuple[str, str], UnmatchedName] = {}
+    configured: Sequence[ConfiguredName]
+    #: Gives the ids that bear the tag of the configuration; None while that is not known.
+    tagged: Callable[[], frozenset[str] | None]
+    gauge: Gauge
+    _said: dict[tuple[str, str], UnmatchedName] = field(default_factory=dict, init=False)
 
     def observe(self, snapshot: Snapshot) -> None:
         """Compare the names of the configuration, of rules, keys and policies with the engine."""
-        found = {*unmatched_names(snapshot, self._configured, self._tagged())}
+        found = {*unmatched_names(snapshot, self.configured, self.tagged())}
         now = {(one.where, one.word): one for one in found}
         before, self._said = self._said, now
-        self._gauge.set(len(found))
+        self.gauge.set(len(found))
         for name in sorted(now.keys() - before.keys()):
             _log.warning("%s: what it is to protect or to ask for is not heeded", now[name].sentence)
         for where, word in sorted(before.keys() - now.keys()):
@@ -173,30 +163,26 @@ class NameWatch:
 _EVENTS_AT_ONCE = 20
 
 
+@dataclass(eq=False)
 class MembershipRecorder:
     """Follows memberships through whole readings of the engine."""
 
-    def __init__(
-        self,
-        store: MembershipStore,
-        add_event: Callable[..., bool],
-        clock: Callable[[], float],
-        longest_pause: float,
-    ) -> None:
-        """`add_event` is `engine.writing.events.add_event` on a connection."""
-        self._store = store
-        self._add_event = add_event
-        self._clock = clock
-        self._longest_pause = longest_pause
+    store: MembershipStore
+    #: `engine.writing.events.add_event` on a connection.
+    add_event: Callable[..., bool]
+    clock: Callable[[], float]
+    longest_pause: float
+    #: VMs that the last reading showed outside of the cluster that they are remembered in.
+    _outside: frozenset[str] = field(default=frozenset(), init=False)
+
+    def __post_init__(self) -> None:
         self._recording = RetryState("affinity group memberships")
         self._reporting = RetryState("events of lost affinity group memberships")
-        #: VMs that the last reading showed outside of the cluster that they are remembered in.
-        self._outside: frozenset[str] = frozenset()
 
     def observe(self, snapshot: Snapshot) -> None:
         """Take a whole reading; what fails is logged and done later."""
         for retry_state, work in ((self._recording, self._record), (self._reporting, self._report)):
-            retry_state.attempt(partial(work, snapshot), self._clock, self._longest_pause)
+            retry_state.attempt(partial(work, snapshot), self.clock, self.longest_pause)
 
     def _record(self, snapshot: Snapshot) -> None:
         """Write down what is new.
@@ -204,32 +190,32 @@ class MembershipRecorder:
         The requests of one reading may lie on both sides of a change: so who is outside is judged at the next
         reading, which has all of it, wherever the VM is then.
         """
-        remembered, known = self._store.seen(), snapshot.vm_by_id
+        remembered, known = self.store.seen(), snapshot.vm_by_id
         outside = frozenset(
             vm for vm, seen in remembered.items() if vm in known and known[vm].cluster != seen.cluster
         )
         change = found_change(
-            remembered, self._store.lost(), snapshot, judged=self._outside, waiting=outside - self._outside
+            remembered, self.store.lost(), snapshot, judged=self._outside, waiting=outside - self._outside
         )
-        self._store.change(change)
+        self.store.change(change)
         self._outside = outside - self._outside
         for one in losses(change.lost):
             _log.warning("%s", loss_sentence(one))
 
     def _report(self, snapshot: Snapshot) -> None:
         """Add an event for each loss, which the engine takes once, however often it is reported."""
-        unreported = (entry for entry in self._store.lost() if not entry.reported)
+        unreported = (entry for entry in self.store.lost() if not entry.reported)
         found = groupby(unreported, key=lambda entry: (entry.since, entry.vm, entry.cluster))
         for (since, vm, cluster), entries in islice(found, _EVENTS_AT_ONCE):
             known = snapshot.vm_by_id.get(vm)
-            self._add_event(
+            self.add_event(
                 number=custom_id("lost memberships", vm, cluster, str(since)),
                 severity="warning",
                 description=loss_sentence(loss(tuple(entries))),
                 cluster=None if known is None else known.cluster,
                 vm=None if known is None else known.id,
             )
-            self._store.mark_reported(vm, since)
+            self.store.mark_reported(vm, since)
 
 
 def found_change(

@@ -87,28 +87,22 @@ class _Known:
     again: dict[int, float] = field(default_factory=dict)
 
 
+@dataclass(eq=False)
 class Announcements:
     """What was said, in the store, and whether it was heard; for one thread.
 
     Every method raises what stores raise.
     """
 
-    def __init__(
-        self,
-        store: HaAnnouncementStore,
-        notifications: Notifications,
-        clock: Callable[[], float],
-        epoch: Callable[[], int],
-    ) -> None:
-        self._store = store
-        self._notifications = notifications
-        self._clock = clock
-        self._epoch = epoch
-        self._known = _Known(0)
+    store: HaAnnouncementStore
+    notifications: Notifications
+    clock: Callable[[], float]
+    epoch: Callable[[], int]
+    _known: _Known = field(default_factory=lambda: _Known(0), init=False)
 
     def said(self, cluster: str) -> tuple[Announced, ...]:
         """What was said of a cluster, the oldest first."""
-        announcements, since_read = self._announcements(), self._clock() - self._known.at
+        announcements, since_read = self._announcements(), self.clock() - self._known.at
         return tuple(
             Announced(NoticeKind(one.kind), one.age_seconds + since_read)
             for one in announcements
@@ -126,7 +120,7 @@ class Announcements:
 
     def write(self, kind: NoticeKind, verdict: ReservationVerdict) -> None:
         """Write down that this is to be said."""
-        self._store.announce(
+        self.store.announce(
             number=draw_number(),
             cluster=verdict.cluster,
             kind=kind,
@@ -134,7 +128,7 @@ class Announcements:
             settles=kind is not NoticeKind.HA_UNKNOWN,
         )
         self._current().announcements = None
-        sentence = self._notifications.sentence(kind, verdict.facts)
+        sentence = self.notifications.sentence(kind, verdict.facts)
         level = logging.INFO if ABOUT[kind].severity is Severity.NORMAL else logging.WARNING
         _log.log(level, "%s", sentence)
         audit(kind, sentence, cluster=verdict.cluster, facts=verdict.facts)
@@ -146,8 +140,8 @@ class Announcements:
             if one.reported:
                 continue
             receipt = known.receipts.get(one.number)
-            if receipt is None and known.again.get(one.number, 0.0) <= self._clock():
-                receipt = known.receipts[one.number] = self._notifications.send(self._notice(one, clusters))
+            if receipt is None and known.again.get(one.number, 0.0) <= self.clock():
+                receipt = known.receipts[one.number] = self.notifications.send(self._notice(one, clusters))
             if receipt is not None and receipt.over:
                 self._settle(one.number, receipt)
 
@@ -157,28 +151,28 @@ class Announcements:
             one.facts,
             cluster=one.cluster if one.cluster in clusters else None,
             number=one.number,
-            at=time.time() - one.age_seconds - (self._clock() - self._known.at),
+            at=time.time() - one.age_seconds - (self.clock() - self._known.at),
         )
 
     def _settle(self, number: int, receipt: Receipt) -> None:
         known = self._known
         if receipt.delivered:
-            self._store.mark_reported(number)
+            self.store.mark_reported(number)
             known.announcements = None
         else:
-            known.again[number] = self._clock() + _PAUSE_SECONDS
+            known.again[number] = self.clock() + _PAUSE_SECONDS
         del known.receipts[number]
 
     def _announcements(self) -> tuple[Announcement, ...]:
         known = self._current()
         if known.announcements is None:
-            known.announcements, known.at = self._store.announcements(), self._clock()
+            known.announcements, known.at = self.store.announcements(), self.clock()
         return known.announcements
 
     def _current(self) -> _Known:
         """What is known in this epoch: in another one, another process may have written and sent."""
-        if self._known.epoch != self._epoch():
-            self._known = _Known(self._epoch())
+        if self._known.epoch != self.epoch():
+            self._known = _Known(self.epoch())
         return self._known
 
 
@@ -186,18 +180,6 @@ class Announcements:
 _LONGEST_CHECK_SECONDS: Final = 120.0
 #: For this many times as long as a check took none is made, whatever happens.
 _REST: Final = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class WatchLimits:
-    """What the watch goes by, in seconds."""
-
-    #: For so long a good state, and one that is not known, must have held before it is reported.
-    hold: float
-    #: Statistics older than this prove nothing.
-    statistics: float
-    #: The longest pause after a failure.
-    pause: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,56 +200,50 @@ class _Standing(NamedTuple):
     since: float
 
 
+@dataclass(eq=False)
 class HaMonitor:
     """Follows the HA reservation of each cluster that has one; for one thread.
 
     Checks run in a process of their own: here nothing takes longer than a word with the store.
     """
 
-    def __init__(
-        self,
-        announced: Announcements,
-        settings: HaSettings,
-        limits: WatchLimits,
-        *,
-        clock: Callable[[], float],
-        epoch: Callable[[], int],
-        statistics_age: Callable[[], float | None],
-        judged: Callable[[Collection[ReservationVerdict]], None] = lambda _: None,
-    ) -> None:
-        """`epoch` is that of the lease; `statistics_age` is that of the reading that is being shown.
-
-        `judged` is given the verdicts of each check.
-        """
-        self._announced = announced
-        self._settings = settings
-        self._limits = limits
-        self._clock = clock
-        self._epoch = epoch
-        self._statistics_age = statistics_age
-        self._report = judged
-        self._retry_state = RetryState("HA watch")
-        #: What was read last and is not judged yet, and what is being judged, since when.
-        self._next: _Reading | None = None
-        self._judged: _Reading | None = None
-        self._call: Call[tuple[ReservationVerdict, ...]] | None = None
-        self._began = 0.0
-        self._rested = 0.0
-        #: Of the engine, as they were read last.
-        self._clusters: frozenset[str] = frozenset()
-        self._standing: dict[str, _Standing] = {}
-        self._stood_in = 0
+    announced: Announcements
+    settings: HaSettings
+    #: For so long a good state, and one that is not known, must have held before it is reported.
+    hold_seconds: float
+    #: Statistics older than this prove nothing.
+    statistics_seconds: float
+    #: The longest pause after a failure.
+    longest_pause: float
+    clock: Callable[[], float]
+    #: Of the lease.
+    epoch: Callable[[], int]
+    #: Of the reading that is being shown.
+    statistics_age: Callable[[], float | None]
+    #: Given the verdicts of each check.
+    report: Callable[[Collection[ReservationVerdict]], None]
+    #: What was read last and is not judged yet, and what is being judged, since when.
+    _next: _Reading | None = field(default=None, init=False)
+    _judged: _Reading | None = field(default=None, init=False)
+    _call: Call[tuple[ReservationVerdict, ...]] | None = field(default=None, init=False)
+    _began: float = field(default=0.0, init=False)
+    _rested: float = field(default=0.0, init=False)
+    #: Of the engine, as they were read last.
+    _clusters: frozenset[str] = field(default=frozenset(), init=False)
+    _standing: dict[str, _Standing] = field(default_factory=dict, init=False)
+    _stood_in: int = field(default=0, init=False)
+    _retry_state: RetryState = field(default_factory=lambda: RetryState("HA watch"), init=False)
 
     def observe(self, snapshot: Snapshot) -> None:
         """Take a whole reading; it is judged as soon as the check before it is done."""
         watched = tuple(cluster.id for cluster in snapshot.clusters if cluster.ha_reservation)
-        self._next = _Reading(snapshot, watched, self._epoch(), self._statistics_age())
+        self._next = _Reading(snapshot, watched, self.epoch(), self.statistics_age())
         self._clusters = frozenset(snapshot.cluster_by_id)
         self.tend()
 
     def tend(self) -> None:
         """Go on with what can be done now; what fails is logged and done later."""
-        self._retry_state.attempt(self._tend, self._clock, self._limits.pause)
+        self._retry_state.attempt(self._tend, self.clock, self.longest_pause)
 
     def _tend(self) -> None:
         self._collect()
@@ -286,21 +262,21 @@ class HaMonitor:
     def _begin_check(self) -> None:
         """Have the latest reading judged, unless the check before it goes on or was costly."""
         reading = self._next
-        if reading is None or self._call is not None or self._clock() < self._rested:
+        if reading is None or self._call is not None or self.clock() < self._rested:
             return
         self._next, age = None, reading.statistics_age
         if not reading.clusters:
             self._take_verdicts(reading, ())
-        elif age is None or age > self._limits.statistics:
+        elif age is None or age > self.statistics_seconds:
             why = "there are no statistics yet" if age is None else f"the statistics are {age:.0f} s old"
             self._take_verdicts(
                 reading, (unknown(reading.snapshot, cluster, why) for cluster in reading.clusters)
             )
         else:
-            encoded, question = msgspec.msgpack.encode(reading.snapshot), (reading.clusters, self._settings)
+            encoded, question = msgspec.msgpack.encode(reading.snapshot), (reading.clusters, self.settings)
             self._call = with_snapshot(judge_all, encoded, question, _LONGEST_CHECK_SECONDS)
             self._call.begin()
-            self._judged, self._began = reading, self._clock()
+            self._judged, self._began = reading, self.clock()
 
     def _collect(self) -> None:
         """Take what a check came to."""
@@ -314,32 +290,32 @@ class HaMonitor:
         except CallFailed as error:
             _log.warning("HA watch: %s", error)
             verdicts = tuple(unknown(reading.snapshot, one, str(error)) for one in reading.clusters)
-            busy = self._clock() - self._began
-        self._rested = self._clock() + _REST * busy
+            busy = self.clock() - self._began
+        self._rested = self.clock() + _REST * busy
         self._take_verdicts(reading, verdicts)
 
     def _take_verdicts(self, reading: _Reading, verdicts: Iterable[ReservationVerdict]) -> None:
         """Take verdicts on all clusters that are watched; those of another epoch say nothing any more."""
-        if reading.epoch != self._epoch():
+        if reading.epoch != self.epoch():
             return
         if self._stood_in != reading.epoch:
             self._standing, self._stood_in = {}, reading.epoch
         found = {verdict.cluster: verdict for verdict in verdicts}
         judged = tuple(found.values())
-        for cluster, name in self._announced.open_clusters().items():
+        for cluster, name in self.announced.open_clusters().items():
             found.setdefault(cluster, off(cluster, name))
-        before, self._standing, now = self._standing, {}, self._clock()
+        before, self._standing, now = self._standing, {}, self.clock()
         for cluster, verdict in found.items():
             same = cluster in before and before[cluster].verdict.state is verdict.state
             self._standing[cluster] = _Standing(verdict, before[cluster].since if same else now)
-        self._report(judged)
+        self.report(judged)
 
     def _announce(self) -> None:
         """Write down what is to be said by now, and have said what was written down."""
-        if self._stood_in == self._epoch():
+        if self._stood_in == self.epoch():
             for cluster, one in self._standing.items():
-                held = self._clock() - one.since
-                kind = due(self._announced.said(cluster), one.verdict.state, held, self._limits.hold)
+                held = self.clock() - one.since
+                kind = due(self.announced.said(cluster), one.verdict.state, held, self.hold_seconds)
                 if kind is not None:
-                    self._announced.write(kind, one.verdict)
-        self._announced.deliver(self._clusters)
+                    self.announced.write(kind, one.verdict)
+        self.announced.deliver(self._clusters)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
 from ovirt_enforcer.log import RetryState
@@ -117,47 +118,39 @@ _LONGEST_WAIT_SECONDS = 600.0
 _SAME_RUN_SECONDS = 1.0
 
 
+@dataclass(eq=False)
 class KeyRecorder:
     """Follows starts and stops through the snapshots that it is shown."""
 
-    def __init__(
-        self,
-        store: KeyStore,
-        clock: Callable[[], float],
-        longest_pause: float,
-        read_starts: Callable[[], Sequence[EngineEvent]] = tuple,
-        suffices: Callable[[Snapshot], bool] = lambda keyed: True,
-        epoch: Callable[[], int] = lambda: 0,
-    ) -> None:
-        """`read_starts` gives the events of the latest starts, oldest first: asked where none was watched.
+    store: KeyStore
+    clock: Callable[[], float]
+    longest_pause: float
+    #: Gives the engine's events of starts, the oldest first.
+    read_starts: Callable[[], Sequence[EngineEvent]]
+    #: Whether the last snapshot that it is shown, with its keys, holds all that these refer to.
+    suffices: Callable[[Snapshot], bool]
+    #: Of the lease: a process that does not lead is shown nothing.
+    epoch: Callable[[], int]
+    #: Since when snapshots do not suffice.
+    _lacking_since: float | None = field(default=None, init=False)
+    _bad_properties: BadProperties = field(default_factory=BadProperties, init=False)
+    _clusters: dict[str, RetryState] = field(default_factory=dict, init=False)
+    #: As of this revision of the store, since when the VMs that have a record were running.
+    _revision: int | None = field(default=None, init=False)
+    _recorded: dict[str, float | None] = field(default_factory=dict, init=False)
+    #: VMs that were down, or about to run, when they were last seen, and the epoch in which that was.
+    _idle: frozenset[str] = field(default=frozenset(), init=False)
+    _seen_in: int = field(default=0, init=False)
 
-        `suffices` says whether a snapshot that it is shown, with its keys, holds all that these refer to.
-        `epoch` is that of the lease: a process that does not lead is shown nothing.
-        """
-        self._store = store
-        self._clock = clock
-        self._longest_pause = longest_pause
-        self._read_starts = read_starts
-        self._suffices = suffices
-        self._epoch = epoch
-        #: Since when snapshots do not suffice.
-        self._lacking_since: float | None = None
-        self._departures = Departures(store)
-        self._bad_properties = BadProperties()
+    def __post_init__(self) -> None:
+        self._departures = Departures(self.store)
         self._all = RetryState("placement keys")
-        self._clusters: dict[str, RetryState] = {}
-        #: As of this revision of the store, since when the VMs that have a record were running.
-        self._revision: int | None = None
-        self._recorded: dict[str, float | None] = {}
-        #: VMs that were down, or about to run, when they were last seen, and the epoch in which that was.
-        self._idle: frozenset[str] = frozenset()
-        self._seen_in = 0
 
     @property
     def needs_retry(self) -> bool:
         """Whether something failed that is to be tried again now."""
         return any(
-            retry_state.failing and retry_state.due <= self._clock()
+            retry_state.failing and retry_state.due <= self.clock()
             for retry_state in (self._all, *self._clusters.values())
         )
 
@@ -171,21 +164,21 @@ class KeyRecorder:
 
     def _try_to_observe(self, look: Callable[[], None]) -> None:
         """Look, or again later where that fails; what VMs do is not watched until then."""
-        if not self._all.attempt(look, self._clock, self._longest_pause) and self._all.failing:
+        if not self._all.attempt(look, self.clock, self.longest_pause) and self._all.failing:
             self._idle = frozenset()
 
     def _record_changes(self, snapshot: Snapshot, *, whole: bool = False) -> None:
         """Record the starts and stops that a snapshot shows."""
-        if self._epoch() != self._seen_in:
-            self._idle, self._seen_in = frozenset(), self._epoch()
+        if self.epoch() != self._seen_in:
+            self._idle, self._seen_in = frozenset(), self.epoch()
         self._bad_properties.observe(snapshot)
-        revision = self._store.revision()
+        revision = self.store.revision()
         if revision != self._revision:
-            self._recorded = self._store.runs()
+            self._recorded = self.store.runs()
             self._revision = revision
         # Sets of runs that are over are dropped; a VM that is missing keeps its own until it is surely gone.
         known = snapshot.vm_by_id
-        self._store.end_runs(
+        self.store.end_runs(
             [vm for vm, since in self._recorded.items() if vm in known and is_over(known[vm], since)]
         )
         self._remember_started(snapshot)
@@ -200,7 +193,7 @@ class KeyRecorder:
                 started[vm.cluster].append(vm)
         if started:
             # Not as the snapshot has them: what this store holds is newer.
-            keyed = with_keys(snapshot, self._store.records())
+            keyed = with_keys(snapshot, self.store.records())
             if self._must_wait(keyed):
                 self._idle = frozenset()  # they may have moved by then
                 return
@@ -209,19 +202,19 @@ class KeyRecorder:
                     cluster, RetryState(f"placement keys of cluster {cluster}")
                 )
                 work = partial(self._remember, cluster, vms, keyed)
-                retry_state.attempt(work, self._clock, self._longest_pause)
+                retry_state.attempt(work, self.clock, self.longest_pause)
         for cluster in self._clusters.keys() - started.keys():
             self._clusters.pop(cluster).recover()  # what failed there is not to be done any more
         self._idle = frozenset(vm.id for vm in snapshot.vms if is_idle(vm))
 
     def _must_wait(self, keyed: Snapshot) -> bool:
         """Whether a set compiled now might lack keys that counted when the VM was placed."""
-        if self._suffices(keyed):
+        if self.suffices(keyed):
             self._lacking_since = None
             return False
         if self._lacking_since is None:
-            self._lacking_since = self._clock()
-        if self._clock() - self._lacking_since < _LONGEST_WAIT_SECONDS:
+            self._lacking_since = self.clock()
+        if self.clock() - self._lacking_since < _LONGEST_WAIT_SECONDS:
             return True
         self._all.say(
             "placement keys: disks, NICs or owners are still unknown: keys on them are not recorded"
@@ -231,8 +224,8 @@ class KeyRecorder:
     def _remember(self, cluster: str, vms: list[Vm], keyed: Snapshot) -> None:
         unwatched = [vm for vm in vms if vm.id not in self._idle]
         matters = bool(unwatched) and gives_copies(keyed, cluster)
-        hosts = start_hosts(unwatched, self._read_starts()) if matters else {}
-        self._store.begin_runs(begun(keyed, vms, hosts))
+        hosts = start_hosts(unwatched, self.read_starts()) if matters else {}
+        self.store.begin_runs(begun(keyed, vms, hosts))
 
 
 def runs(vm: Vm) -> bool:

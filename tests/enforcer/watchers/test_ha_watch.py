@@ -15,7 +15,7 @@ from ovirt_enforcer.notifications.delivery import Delivery, Rejected
 from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_enforcer.notifications.notifications import Notifications
 from ovirt_enforcer.service.metrics import HaMetrics
-from ovirt_enforcer.watchers.ha_watch import Announcements, HaMonitor, WatchLimits
+from ovirt_enforcer.watchers.ha_watch import Announcements, HaMonitor
 from ovirt_enforcer.watchers.verdict import ReservationState, judge, verdict_of
 from ovirt_placement.config import DomainSettings, HaSettings
 from ovirt_placement.model import Snapshot
@@ -66,11 +66,13 @@ class Bench:
         self.watch = HaMonitor(
             announced,
             settings,
-            WatchLimits(hold=60.0, statistics=120.0, pause=60.0),
+            hold_seconds=60.0,
+            statistics_seconds=120.0,
+            longest_pause=60.0,
             clock=lambda: self.now,
             epoch=lambda: self.epoch,
             statistics_age=lambda: self.statistics_age,
-            judged=HaMetrics(self.metrics).judged,
+            report=HaMetrics(self.metrics).judged,
         )
 
     def show(self, state: Snapshot) -> None:
