@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from ovirt_placement.answers.violations import violations
 from ovirt_placement.cli.main import main as placement
-from ovirt_placement.model import Pending, Snapshot
-from ovirt_placement_web.state.map import Drawn, cluster_map
+from ovirt_placement.model import Snapshot
+from ovirt_placement_web.state.map import cluster_map
 from tests import builders
 from tests.placement.rules.strategies import snapshots
 from tests.web.running import Page
@@ -46,33 +42,6 @@ def test_hosts_of_a_failure_domain_are_drawn_next_to_each_other() -> None:
     assert [(one.name, one.domain) for one in drawn.hosts] == [
         ("h2", "rack-a"), ("h4", "rack-a"), ("h1", "rack-b"), ("h3", "rack-b")
     ]  # fmt: skip
-
-
-@given(snapshots(), st.data())
-def test_a_map_of_a_later_state_is_as_if_it_were_the_first(state: Snapshot, data: st.DataObject) -> None:
-    """VMs move, start, stop, are renamed and are on their way; mostly there is little to redraw."""
-    later = _later(state, data.draw)
-    for cluster in state.clusters:
-        before = cluster_map(state, cluster, violations(state, [cluster]), 1)
-        violated = violations(later, [cluster])
-        whole = cluster_map(later, cluster, violated, 2)
-        assert cluster_map(later, cluster, violated, 2, last=Drawn(state, before)) == whole
-
-
-def _later(state: Snapshot, draw: Callable[[st.SearchStrategy[Any]], Any]) -> Snapshot:
-    hosts = st.none() | st.sampled_from([host.id for host in state.hosts] or [None])
-    vms = list(state.vms)
-    for at in draw(st.sets(st.integers(0, max(0, len(vms) - 1)), max_size=3)):
-        if vms:
-            name = draw(st.sampled_from([vms[at].name, "another"]))
-            host = draw(hosts)
-            vms[at] = replace(vms[at], name=name, host=host, status="up" if host else "down")
-    if draw(st.booleans()):
-        del vms[-1:]
-    pending = ()
-    if state.vms and state.hosts and draw(st.booleans()):
-        pending = (Pending(draw(st.sampled_from(state.vms)).id, draw(st.sampled_from(state.hosts)).id),)
-    return replace(state, vms=tuple(vms), pending=pending)
 
 
 def test_the_table_has_what_the_map_has(page: Page) -> None:

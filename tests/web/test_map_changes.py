@@ -10,10 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import Named
 from ovirt_placement_web.state.map import (
-    Drawn,
     LatestMaps,
     MapDocument,
     MapGroup,
@@ -25,7 +23,6 @@ from tests.examples import examples
 from tests.web.running import Page
 
 _NAMES = st.sampled_from("abcd")
-_EMPTY = Snapshot(clusters=(), hosts=(), vms=(), affinity_groups=(), affinity_labels=())
 _PLACE = st.none() | st.integers(0, 2)
 
 
@@ -125,21 +122,11 @@ def test_the_latest_maps_of_each_cluster_are_remembered() -> None:
     for number in range(9):
         for cluster in ("c1", "c2"):
             named = Named(cluster, cluster)
-            document = MapDocument(cluster=named, number=number, hosts=(), groups=(), vms=())
-            maps.add(Drawn(_EMPTY, document))
+            maps.add(MapDocument(cluster=named, number=number, hosts=(), groups=(), vms=()))
     found = maps.find("c1", 8)
     assert found is not None
     assert (found.cluster.id, found.number) == ("c1", 8)
     assert maps.find("c1", 0) is None
-
-
-def test_maps_keep_few_states_alive() -> None:
-    maps = LatestMaps()
-    for number in range(5):
-        named = Named(f"c{number}", f"c{number}")
-        maps.add(Drawn(_EMPTY, MapDocument(cluster=named, number=number, hosts=(), groups=(), vms=())))
-    assert [number for number in range(5) if maps.latest(f"c{number}")] == [3, 4]
-    assert maps.find("c0", 0) is not None
 
 
 def test_a_migration_is_all_that_is_sent(page: Page) -> None:

@@ -1,6 +1,6 @@
 """A cluster as it is drawn: hosts as cells, VMs in them, their groups, what is violated and what moves.
 
-Of ten thousand VMs mostly one or two change: these alone are drawn again, and sent.
+Of ten thousand VMs mostly one or two change: these alone are sent, and drawn again.
 """
 
 from __future__ import annotations
@@ -8,13 +8,12 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from operator import is_not
-from typing import NamedTuple, TypeVar
+from operator import attrgetter, ne
+from typing import TypeVar
 
 from ovirt_placement.answers.document import Document
 from ovirt_placement.answers.violations import ViolatedConstraint, ViolationsDocument
-from ovirt_placement.lookups.differences import differing_in_pending, exchanged_vms, same_members
-from ovirt_placement.model import AffinityGroup, Cluster, Host, Snapshot, Vm
+from ovirt_placement.model import AffinityGroup, Cluster, Host, Snapshot
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
 
@@ -77,13 +76,6 @@ class MapDocument(Document, frozen=True, kw_only=True, tag="map"):
     vms: tuple[MapVm, ...]
 
 
-class Drawn(NamedTuple):
-    """A map, and the state that it is of."""
-
-    snapshot: Snapshot
-    document: MapDocument
-
-
 def misplaced(found: Iterable[ViolatedConstraint]) -> dict[str, str]:
     """By VM that violates a rule, "hard" or "soft"."""
     ordered = sorted(found, key=lambda one: one.hard)
@@ -99,18 +91,15 @@ def cluster_map(
     violations: ViolationsDocument,
     number: int,
     domains: Mapping[str, str] = _NONE,
-    last: Drawn | None = None,
 ) -> MapDocument:
     """Hosts by failure domain and name, and in them VMs by name; VMs that are down have no place on a map.
 
-    `domains` has the failure domains of hosts, by id. With the `last` map, only what has changed is drawn.
+    `domains` has the failure domains of hosts, by id.
     """
     of_cluster = snapshot.hosts_of_cluster.get(cluster.id, ())
     hosts = sorted(of_cluster, key=lambda host: (domains.get(host.id, ""), host.name, host.id))
     groups = [group for group in snapshot.affinity_groups if group.cluster == cluster.id]
     violated = {group.id for found in violations.violations for group in found.groups}
-    pen = _Pen(snapshot, hosts, groups, misplaced(violations.violations))
-    vms = None if last is None else pen.vms_since(last)
     return MapDocument(
         cluster=Named(cluster.id, cluster.name),
         number=number,
@@ -127,61 +116,25 @@ def cluster_map(
             for host in hosts
         ),
         groups=tuple(MapGroup(group.id, group.name, group.id in violated) for group in groups),
-        vms=pen.vms() if vms is None else vms,
+        vms=tuple(_vms(snapshot, hosts, groups, misplaced(violations.violations))),
     )
 
 
-class _Pen:
-    """Draws the VMs of one state."""
-
-    def __init__(
-        self,
-        snapshot: Snapshot,
-        hosts: Sequence[Host],
-        groups: Sequence[AffinityGroup],
-        wrong: Mapping[str, str],
-    ) -> None:
-        self._snapshot = snapshot
-        self._place = {host.id: at for at, host in enumerate(hosts)}
-        self._group = {group.id: at for at, group in enumerate(groups)}
-        self._wrong = wrong
-
-    def vms(self) -> tuple[MapVm, ...]:
-        """All that have a place, by name."""
-        drawn = map(self._vm, sorted(self._snapshot.vms, key=lambda vm: (vm.name, vm.id)))
-        return tuple(vm for vm in drawn if vm is not None)
-
-    def _vm(self, vm: Vm) -> MapVm | None:
-        """None if it has no place in this cluster."""
-        runs, to = self._place.get(vm.host or ""), None
-        if ways := self._snapshot.pending_hosts.get(vm.id):
-            to = next((self._place[way] for way in ways if way in self._place), None)
-        if runs is None and to is None:
-            return None
-        groups = self._snapshot.groups_of_vm.get(vm.id, ())
-        own = tuple(self._group[group.id] for group in groups if group.id in self._group)
-        wrong = self._wrong.get(vm.id, "")
-        return MapVm(vm.id, vm.name, vm.status, runs, to, own, wrong, vm.memory_mb, vm.vcpus)
-
-    def vms_since(self, last: Drawn) -> tuple[MapVm, ...] | None:
-        """What `vms` gives; None if a VM comes, goes or is renamed, or if places or groups change."""
-        snapshot, exchanged = self._snapshot, exchanged_vms(last.snapshot, self._snapshot)
-        if exchanged is None or not same_members(last.snapshot, snapshot, exchanged):
-            return None
-        if [host.id for host in last.document.hosts] != list(self._place):
-            return None
-        vms = list(last.document.vms)
-        wrong = {vm.id: vm.wrong for vm in vms if vm.wrong}
-        otherwise_wrong = {vm for vm, _ in wrong.items() ^ self._wrong.items()}
-        places = {vm.id: at for at, vm in enumerate(vms)}
-        for name in exchanged.keys() | differing_in_pending(last.snapshot, snapshot) | otherwise_wrong:
-            vm, at = snapshot.vm_by_id.get(name), places.get(name)
-            drawn = None if vm is None else self._vm(vm)
-            if drawn is not None and at is not None and drawn.name == vms[at].name:
-                vms[at] = drawn
-            elif drawn is not None or at is not None:
-                return None
-        return tuple(vms)
+def _vms(
+    snapshot: Snapshot, hosts: Sequence[Host], groups: Sequence[AffinityGroup], wrong: Mapping[str, str]
+) -> Iterator[MapVm]:
+    """All that have a place in the cluster, by name."""
+    place = {host.id: at for at, host in enumerate(hosts)}
+    group_at = {group.id: at for at, group in enumerate(groups)}
+    pending, groups_of_vm = snapshot.pending_hosts, snapshot.groups_of_vm
+    for vm in sorted(snapshot.vms, key=attrgetter("name", "id")):
+        runs = place.get(vm.host or "")
+        to = next((place[way] for way in pending.get(vm.id, ()) if way in place), None)
+        if runs is not None or to is not None:
+            own = tuple(group_at[one.id] for one in groups_of_vm.get(vm.id, ()) if one.id in group_at)
+            yield MapVm(
+                vm.id, vm.name, vm.status, runs, to, own, wrong.get(vm.id, ""), vm.memory_mb, vm.vcpus
+            )
 
 
 # -- What has changed.
@@ -190,8 +143,6 @@ class _Pen:
 _Item = TypeVar("_Item")
 #: A page that missed more states than this reads the whole map: in a window that was hidden, say.
 _REMEMBERED = 4
-#: A state takes tens of MiB: no more are kept alive, however many clusters somebody has looked at once.
-_STATES = 2
 
 
 class ChangedHost(Record, frozen=True):
@@ -240,19 +191,10 @@ class LatestMaps:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._maps: dict[str, deque[MapDocument]] = {}
-        self._drawn: dict[str, Drawn] = {}
 
-    def add(self, drawn: Drawn) -> None:
-        cluster = drawn.document.cluster.id
+    def add(self, drawn: MapDocument) -> None:
         with self._lock:
-            self._drawn[cluster] = drawn
-            known = sorted({one.document.number for one in self._drawn.values()})[-_STATES:]
-            self._drawn = {name: one for name, one in self._drawn.items() if one.document.number in known}
-            self._maps.setdefault(cluster, deque(maxlen=_REMEMBERED)).append(drawn.document)
-
-    def latest(self, cluster: str) -> Drawn | None:
-        with self._lock:
-            return self._drawn.get(cluster)
+            self._maps.setdefault(drawn.cluster.id, deque(maxlen=_REMEMBERED)).append(drawn)
 
     def find(self, cluster: str, number: int) -> MapDocument | None:
         with self._lock:
@@ -269,7 +211,7 @@ def map_changes(before: MapDocument, after: MapDocument) -> MapChangesDocument:
     """VMs and groups name their hosts and groups by places, so that these must be the same in both."""
     if _order(before.hosts) != _order(after.hosts) or _order(before.groups) != _order(after.groups):
         return whole(after, before.number)
-    gone, came, changed = _vms(before.vms, after.vms)
+    gone, came, changed = _differing(before.vms, after.vms)
     return MapChangesDocument(
         cluster=after.cluster,
         since=before.number,
@@ -287,14 +229,15 @@ def _others(before: Sequence[_Item], after: Sequence[_Item]) -> Iterator[tuple[i
     return ((at, one) for at, (was, one) in enumerate(zip(before, after, strict=True)) if was != one)
 
 
-def _vms(before: Sequence[MapVm], after: Sequence[MapVm]) -> tuple[tuple[int, ...], list[int], list[int]]:
+def _differing(
+    before: Sequence[MapVm], after: Sequence[MapVm]
+) -> tuple[tuple[int, ...], list[int], list[int]]:
     """The places before of those that went, and after of those that came and that are drawn otherwise."""
-    if len(before) == len(after):  # mostly all but a few are the same objects
-        others = [at for at, other in enumerate(map(is_not, before, after)) if other]
+    if len(before) == len(after):  # mostly few are drawn otherwise, and none comes or goes
+        others = [at for at, differs in enumerate(map(ne, before, after)) if differs]
         if _order([before[at] for at in others]) == _order([after[at] for at in others]):
-            return (), [], [at for at in others if before[at] != after[at]]
-    old = dict(zip(_order(before), before, strict=True))
-    new = _order(after)
+            return (), [], others
+    old, new = dict(zip(_order(before), before, strict=True)), _order(after)
     staying = old.keys() & new
     gone = tuple(at for at, one in enumerate(old) if one not in staying)
     came = [at for at, one in enumerate(new) if one not in staying]

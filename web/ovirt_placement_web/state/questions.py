@@ -48,7 +48,6 @@ from ovirt_placement.store.keys import KeyPlace, KeyStore
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.state.keeper import View
 from ovirt_placement_web.state.map import (
-    Drawn,
     LatestMaps,
     MapChangesDocument,
     MapDocument,
@@ -188,11 +187,9 @@ class Questions:
 
     def map(self, view: View, cluster: Cluster) -> MapDocument:
         def ask() -> MapDocument:
-            last = self._maps.latest(cluster.id)
             violated = self.of_clusters(view, violations, cluster)
-            domains = self._domains(view)
-            drawn = cluster_map(view.snapshot, cluster, violated, view.number, domains, last)
-            self._maps.add(Drawn(view.snapshot, drawn))
+            drawn = cluster_map(view.snapshot, cluster, violated, view.number, self._domains(view))
+            self._maps.add(drawn)
             return drawn
 
         return self._ask_once(view, ("map", cluster.id), ask)
