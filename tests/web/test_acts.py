@@ -24,7 +24,7 @@ def noted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     monkeypatch.setattr(acting, "_check_permits", permitted)
     monkeypatch.setattr(acting, "address_of", lambda request: "192.0.2.1")
-    monkeypatch.setattr(acting.audit, "note", lambda *words, **more: found.append(words[3]))
+    monkeypatch.setattr(acting.audit, "note", lambda *words, **more: found.append(words[4]))
     return found
 
 
@@ -36,7 +36,9 @@ class Ann:
 
 def asked() -> Any:
     limits = bounds(WebMetrics(), streams=5, streams_each=5)
-    return SimpleNamespace(request=None, session=Ann(), site=SimpleNamespace(bounds=limits, root=""))
+    site = SimpleNamespace(bounds=limits, root="")
+    config = SimpleNamespace(engine=SimpleNamespace(label=""))
+    return SimpleNamespace(request=None, session=Ann(), site=site, config=config)
 
 
 def test_an_act_that_fails_as_nobody_foresaw_is_a_line_of_the_audit_log(noted: list[str]) -> None:

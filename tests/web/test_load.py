@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import msgspec
 import psutil
 import pytest
+from starlette.requests import Request
 
 from ovirt_placement.engine.reading.rights import Rights
 from ovirt_placement_web import events
@@ -88,14 +89,19 @@ def test_a_stream_that_nobody_reads_is_given_up(monkeypatch: pytest.MonkeyPatch)
         if message["type"] == "http.response.body":
             await asyncio.Event().wait()
 
-    scope = {
+    scope: dict[str, Any] = {
         "type": "http",
         "method": "GET",
         "path": "/events",
         "query_string": b"",
+        "site": site,
         "headers": [(b"cookie", f"{COOKIE}={cookie}".encode())],
     }
-    asyncio.run(events.EventStream(site)(scope, receive, send))
+
+    async def stream() -> None:
+        await events.EventStream(Request(scope))(scope, receive, send)
+
+    asyncio.run(stream())
     assert sent == ["http.response.start", "http.response.body"]
     assert limits.streams._free == 5
 

@@ -180,8 +180,8 @@ def test_13_forwarded_addresses_count_from_trusted_proxies_only(tmp_path: Path, 
 )
 def test_13_an_address_that_many_people_come_from_is_not_counted(address: str, counted: str) -> None:
     settings = WebSettings(trusted_proxies=("198.51.100.1",))
-    app = SimpleNamespace(state=SimpleNamespace(site=SimpleNamespace(settings=settings)))
-    request: Any = SimpleNamespace(client=SimpleNamespace(host=address) if address else None, app=app)
+    client = SimpleNamespace(host=address) if address else None
+    request: Any = SimpleNamespace(client=client, scope={"site": SimpleNamespace(settings=settings)})
     assert counted_address(request) == counted
 
 

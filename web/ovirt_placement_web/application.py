@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from pathlib import Path
@@ -24,9 +24,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.sso import UserTokens
-from ovirt_placement_web import api, audit, log_in
+from ovirt_placement_web import api, events, log_in
 from ovirt_placement_web.bounds import Refusal, Throttle, WebMetrics, bounds, sentence
-from ovirt_placement_web.events import EventStream
 from ovirt_placement_web.sessions import Bearers, Sessions
 from ovirt_placement_web.settings import Listening, Place, WebSettings, engine_origin, origins, places
 from ovirt_placement_web.site import Site, environment, refused, site_of
@@ -57,10 +56,16 @@ def application(config: Config, settings: WebSettings, at: Listening, metrics: W
     shown = places(config, settings)
     sites = tuple(_site(place, settings, shown, metrics) for place in shown)
     named = origins(settings, at, config.source)
-    apps = [_of_engine(site, named, at) for site in sites]
-    # The first one's life is that of all.
-    apps[0].state.sites = sites
-    return ByPath(shown[0], apps[0], tuple(zip(shown[1:], apps[1:], strict=True)))
+    handlers = {Refusal: refused, UserError: _unanswered, HTTPException: _unknown, TooLarge: _too_large}
+    app = Starlette(
+        # The first engine's path is that of all.
+        routes=[*(route for site in reversed(sites) for route in _of_engine(site)), Route("/", pages.start)],
+        middleware=[Middleware(Guard, sites=sites, origins=named, is_tls=at.tls)],
+        exception_handlers=handlers,  # type: ignore[arg-type]
+        lifespan=_lifespan,
+    )
+    app.state.sites = sites
+    return app
 
 
 #: A session without a request ends after this time.
@@ -88,30 +93,12 @@ def _site(place: Place, settings: WebSettings, shown: tuple[Place, ...], metrics
     )
 
 
-def _of_engine(site: Site, named: tuple[str, ...], at: Listening) -> Starlette:
+def _of_engine(site: Site) -> tuple[BaseRoute, BaseRoute]:
     """The page of one engine."""
-    guard = Middleware(
-        Guard,
-        origins=named,
-        framed_by=engine_origin(site.config.engine.url),
-        is_tls=at.tls,
-    )
-    handlers = {Refusal: refused, UserError: _unanswered, HTTPException: _unknown, TooLarge: _too_large}
-    app = Starlette(
-        routes=[
-            Mount(site.root, routes=routes(site)),
-            Route("/", pages.start),
-            Route(site.root, pages.start),
-        ],
-        middleware=[guard],
-        exception_handlers=handlers,  # type: ignore[arg-type]
-        lifespan=_lifespan,
-    )
-    app.state.site = site
-    return app
+    return Mount(site.root, routes=routes()), Route(site.root, pages.start)
 
 
-def routes(site: Site) -> list[BaseRoute]:
+def routes() -> list[BaseRoute]:
     """All that the page answers to, below its root."""
     return [
         Route("/", overview.clusters),
@@ -168,7 +155,7 @@ def routes(site: Site) -> list[BaseRoute]:
         Route("/log-in/token", log_in.log_in_by_token, methods=["POST"]),
         Route("/portal", log_in.show_portal),
         Route("/log-out", log_in.log_out, methods=["POST"]),
-        Route("/events", EventStream(site)),
+        Route("/events", events.stream),
         Mount("/api/v1", routes=api.routes()),
         # Compressed, as nothing in it is secret; views are not: they have secrets next to what others name.
         Mount("/static", GZipMiddleware(StaticFiles(directory=str(files("ovirt_placement_web") / "static")))),
@@ -201,27 +188,6 @@ async def _watch_sessions(site: Site) -> None:
             task = asyncio.ensure_future(site.read_rights_again(session))
             asked.add(task)
             task.add_done_callback(asked.discard)
-
-
-class ByPath:
-    """Hands each request to the application of the engine below whose path it is; else to the first one's."""
-
-    def __init__(self, first: Place, app: ASGIApp, further: Sequence[tuple[Place, ASGIApp]]) -> None:
-        self._first = (first, app)
-        self._further: Mapping[str, tuple[Place, ASGIApp]] = {
-            place.root: (place, app) for place, app in further
-        }
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        place, app = self._app_of(scope.get("path", ""))
-        with audit.of_engine(place.config.engine.label):
-            await app(scope, receive, send)
-
-    def _app_of(self, path: str) -> tuple[Place, ASGIApp]:
-        for root, found in self._further.items():
-            if path == root or path.startswith(f"{root}/"):
-                return found
-        return self._first
 
 
 def _unanswered(request: Request, error: Exception) -> Response:
@@ -262,11 +228,12 @@ _log = logging.getLogger(__name__)
 class Guard:
     """Refuses requests that are not for us, or from elsewhere, and adds the headers of every answer."""
 
-    def __init__(self, app: ASGIApp, *, origins: Iterable[str], framed_by: str, is_tls: bool) -> None:
+    def __init__(self, app: ASGIApp, *, sites: Sequence[Site], origins: Iterable[str], is_tls: bool) -> None:
+        """`sites` are those of all engines, the first one's path above those of the others."""
         self._app = app
+        self._sites = sites
         self._origins = frozenset(origins)
         self._hosts = frozenset(urlsplit(origin).netloc for origin in self._origins)
-        self._framed_by = framed_by
         self._is_tls = is_tls
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -274,6 +241,7 @@ class Guard:
             await self._app(scope, receive, send)
             return
         begun, size, most = False, 0, _most_bytes(scope)
+        scope["site"] = site = self._site(scope["path"])
 
         async def bounded() -> Message:
             """Receives no more than a request may carry."""
@@ -288,7 +256,7 @@ class Guard:
             nonlocal begun
             if message["type"] == "http.response.start":
                 begun = True
-                MutableHeaders(scope=message).update(self._headers(scope["path"]))
+                MutableHeaders(scope=message).update(self._headers(scope["path"], site))
             await send(message)
 
         refusal = self._refusal(scope)
@@ -306,9 +274,15 @@ class Guard:
                 raise
             await PlainTextResponse(_FAILED, 500)(scope, receive, answering)
 
-    def _headers(self, path: str) -> dict[str, str]:
+    def _site(self, path: str) -> Site:
+        """That of the engine below whose path it is; else the first one's."""
+        found = (one for one in self._sites[1:] if f"{path}/".startswith(f"{one.root}/"))
+        return next(found, self._sites[0])
+
+    def _headers(self, path: str, site: Site) -> dict[str, str]:
         """What every answer has."""
-        framed_by = "'none'" if path.rstrip("/").endswith("/log-in") else self._framed_by
+        framed_by = engine_origin(site.config.engine.url)
+        framed_by = "'none'" if path.rstrip("/").endswith("/log-in") else framed_by
         headers = {
             "Content-Security-Policy": _CSP.format(ancestors=framed_by),
             "X-Content-Type-Options": "nosniff",

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
-from typing import Any
+from collections.abc import AsyncIterator
+from contextlib import suppress
 
 import msgspec
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse
-from starlette.types import Receive, Scope, Send
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Message, Receive, Scope, Send
 
 from ovirt_placement_web.bounds import Refusal
-from ovirt_placement_web.sessions import Session
-from ovirt_placement_web.site import NO_ADMIN, Site, error_text
+from ovirt_placement_web.site import NO_ADMIN, check_query, error_text, site_of
 from ovirt_placement_web.state.keeper import View
 
 #: Proxies and browsers close what is silent for half a minute.
@@ -25,85 +24,60 @@ _PATIENCE_SECONDS = 20.0
 _LEAST_SECONDS = 0.1
 
 
-class EventStream:
-    """An application of its own: it has to know whether its reader takes anything in."""
+async def stream(request: Request) -> Response:
+    return EventStream(request)
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
-        try:
-            session = self._reader(request)
-            async with self._site.bounds.streams.place(session):
-                gone = asyncio.ensure_future(_gone(receive))
-                try:
-                    await self._report(session, request, send, gone)
-                except (TimeoutError, OSError):
-                    return  # the reader takes nothing in, or has gone
-                finally:
-                    gone.cancel()
-        except Refusal as refusal:
-            answer = PlainTextResponse(f"{refusal.text}\n", refusal.status, refusal.headers)
-            await answer(scope, receive, send)
+class EventStream(StreamingResponse):
+    """The answer to a request for it; raises `Refusal` for who may not read."""
 
-    def _reader(self, request: Request) -> Session:
-        """Whose stream it is; raises `Refusal` for who may not read."""
-        if request.method != "GET" or request.query_params:
-            raise Refusal(400, "This address takes a GET without parameters.")
+    def __init__(self, request: Request) -> None:
+        check_query(request, [])
+        if request.method != "GET":
+            raise Refusal(400, "This address takes a GET.")
+        self._request = request
+        self._site = site_of(request)
         session = self._site.session(request, use=False)
         if session is None:
             raise Refusal(401, "Log in first.")
-        return session
+        self._session = session
+        super().__init__(self._events(), headers={"X-Accel-Buffering": "no"}, media_type="text/event-stream")
 
-    async def _report(
-        self, session: Session, request: Request, send: Send, gone: asyncio.Future[None]
-    ) -> None:
-        headers = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"x-accel-buffering", b"no")]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        site = self._site
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it in one of the places that streams have, until its reader goes or takes nothing in."""
+
+        async def patiently(message: Message) -> None:
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                await send(message)
+
+        async with self._site.bounds.streams.place(self._session):
+            with suppress(TimeoutError):
+                await super().__call__(scope, receive, patiently)
+
+    async def _events(self) -> AsyncIterator[bytes]:
+        site, session = self._site, self._session
         with site.keeper.subscribed() as changed, session.wakes(changed):
-            while not gone.done():
+            while True:
                 changed.clear()
-                lasts = site.sessions.find(site.cookie_of(request), use=False) is session
+                lasts = site.sessions.find(site.cookie_of(self._request), use=False) is session
                 if not lasts or not session.rights.administrator:
-                    await _send(send, _end_event(NO_ADMIN if lasts else ""), more=False)
+                    yield _event("end", {"why": NO_ADMIN} if lasts else {})
                     return
                 sent_at = time.monotonic()
-                await _send(send, _event(site.keeper.view))
-                await _first(changed, gone, BEAT_SECONDS)
+                yield _event("state", _state(site.keeper.view))
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(BEAT_SECONDS):
+                        await changed.wait()
                 await asyncio.sleep(sent_at + _LEAST_SECONDS - time.monotonic())
 
 
-async def _first(changed: asyncio.Event, gone: asyncio.Future[None], seconds: float) -> None:
-    waiting = asyncio.ensure_future(changed.wait())
-    try:
-        both: list[asyncio.Future[Any]] = [waiting, gone]
-        await asyncio.wait(both, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        waiting.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await waiting
+def _event(name: str, said: dict[str, object]) -> bytes:
+    return b"event: %s\ndata: %s\n\n" % (name.encode(), msgspec.json.encode(said))
 
 
-async def _send(send: Send, body: bytes, *, more: bool = True) -> None:
-    async with asyncio.timeout(_PATIENCE_SECONDS):
-        await send({"type": "http.response.body", "body": body, "more_body": more})
-
-
-async def _gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-
-
-def _end_event(why: str) -> bytes:
-    return b"event: end\ndata: " + msgspec.json.encode({"why": why} if why else {}) + b"\n\n"
-
-
-def _event(view: View) -> bytes:
-    said = {
+def _state(view: View) -> dict[str, object]:
+    return {
         "number": view.number,
         "age_seconds": round(view.age_seconds, 1),
         "error": view.error and error_text(view.error),
     }
-    return b"event: state\ndata: " + msgspec.json.encode(said) + b"\n\n"

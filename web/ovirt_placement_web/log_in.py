@@ -214,4 +214,4 @@ async def _forget(site: Site, token: str, asker: Hashable) -> None:
 
 
 def _note(who: str, request: Request, outcome: str, act: str = "log-in") -> None:
-    audit.note(who, address_of(request), act, outcome)
+    audit.note(site_of(request).config.engine.label, who, address_of(request), act, outcome)

@@ -140,7 +140,8 @@ def page_words(line: str) -> str:
 
 
 def site_of(request: Request) -> Site:
-    site: Site = request.app.state.site
+    """That of the engine whose path is asked for."""
+    site: Site = request.scope["site"]
     return site
 
 

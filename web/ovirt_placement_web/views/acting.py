@@ -165,6 +165,7 @@ async def _carry_out(asked: Asked, act: Act) -> Response:
     session, address, first = asked.session, address_of(asked.request), act.clusters[0]
     note = partial(
         audit.note,
+        asked.config.engine.label,
         session.rights.user_name,
         address,
         act.name,
