@@ -6,7 +6,7 @@ import argparse
 import signal
 import sys
 
-from demo.stage import TIME_SCALE, Stage, demonstrate
+from demo.stage import TIME_SCALE, Stage, demonstrate, page_text
 from ovirt_simulator.generate import Sizes, generate
 
 #: There are as many affinity groups as hosts, and this share of them is violated.
@@ -26,11 +26,7 @@ def main() -> int:
 
 def _serve(stage: Stage, sizes: Sizes) -> None:
     with stage.processes:
-        stage.start_engine(generate(sizes, stage.seed))
-        stage.configure("approve")
-        stage.start("ovirt-placement", "inventory", "run")
-        print(stage.start_page(), flush=True)
-        stage.start("ovirt-enforcer", "run")
+        print(page_text(stage.start_all(generate(sizes, stage.seed), "approve")))
         print(
             f"{sizes.hosts} hosts and {sizes.vms} VMs. Some rules are violated, and remain so until you\n"
             "approve of the plan that the enforcer makes within a minute. The engine's clock runs\n"

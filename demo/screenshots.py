@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
-from demo.stage import PASSWORD, USER, Stage, demonstrate
+from demo.processes import ProcessFailed
+from demo.stage import PASSWORD, TIME_SCALE, USER, Stage, demonstrate
+from ovirt_placement.model import Snapshot
 from ovirt_simulator.generate import Sizes, generate
 
 #: The same cluster each time: large enough that a map is worth looking at, small enough that names are read.
 _SEED = 4
 _SIZES = Sizes(hosts=24, vms=240, groups=24, broken=0.15)
-_VIEWPORT = {"width": 1440, "height": 900}
 #: The machine's own browser asks nobody else.
-FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+_FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 _PATIENCE_MS = 300_000
 _PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 #: By picture its view of the cluster, and what that shows once it is ready: first the plan that waits.
@@ -30,59 +31,60 @@ _VIEWS = {
 }
 
 
-def main() -> int:
-    browser = find_browser()
-    if browser is None:
-        return 1
+class Shown(NamedTuple):
+    """A state that runs, and a tab in which its administrator is logged in."""
 
+    stage: Stage
+    snapshot: Snapshot
+    tab: Page
+    url: str
+
+    @property
+    def cluster(self) -> str:
+        return self.snapshot.clusters[0].id
+
+
+def main() -> int:
     def show(folder: Path) -> None:
-        with _served(folder) as (url, cluster), _tab(browser) as tab:
-            log_in(tab, url)
+        with browser() as running, shown(running, folder, generate(_SIZES, _SEED)) as one:
             for name, (view, sign) in _VIEWS.items():
-                _take_picture(tab, f"{url}{view}/{cluster}", name, sign)
+                _take_picture(one.tab, f"{one.url}{view}/{one.cluster}", name, sign)
 
     return demonstrate("make screenshots", show)
 
 
-def find_browser() -> str | None:
-    """The machine's own; without one, that is said."""
+@contextmanager
+def browser() -> Iterator[Browser]:
+    """The machine's own; raises `ProcessFailed` without one."""
     found = shutil.which("chromium") or shutil.which("chromium-browser")
     if found is None:
-        print("there is no chromium: apt-get install chromium", file=sys.stderr)
-    return found
-
-
-@contextmanager
-def _served(folder: Path) -> Iterator[tuple[str, str]]:
-    """The page of a cluster whose plan is about to wait, and the cluster's id."""
-    stage = Stage(folder, _SEED)
-    state = generate(_SIZES, _SEED)
-    with stage.processes:
-        stage.start_engine(state)
-        stage.configure("approve")
-        stage.start("ovirt-placement", "inventory", "run")
-        (url,) = re.findall(r"http://\S+", stage.start_page())
-        stage.start("ovirt-enforcer", "run")
-        yield url, state.clusters[0].id
-
-
-@contextmanager
-def _tab(browser: str) -> Iterator[Page]:
+        raise ProcessFailed("there is no chromium: apt-get install chromium")
     with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=browser, args=FLAGS)
-        page = running.new_context(viewport=_VIEWPORT, color_scheme="light", timezone_id="UTC").new_page()  # type: ignore[arg-type]
-        page.set_default_timeout(_PATIENCE_MS)
-        yield page
+        running = playwright.chromium.launch(executable_path=found, args=_FLAGS)
+        yield running
         running.close()
 
 
-def log_in(tab: Page, url: str) -> None:
-    """As the administrator of the demonstrations."""
-    tab.goto(url)
-    tab.fill("#name", USER)
-    tab.fill("#password", PASSWORD)
-    tab.click("main button")
-    tab.wait_for_selector("header .find")
+@contextmanager
+def shown(
+    running: Browser, folder: Path, state: Snapshot, *, mode: str = "approve", time_scale: float = TIME_SCALE
+) -> Iterator[Shown]:
+    """A state with its page, whose processes keep what they have in the folder."""
+    stage = Stage(folder, _SEED)
+    with stage.processes:
+        url = stage.start_all(state, mode, time_scale=time_scale)
+        context = running.new_context(
+            viewport={"width": 1440, "height": 900}, color_scheme="light", timezone_id="UTC"
+        )
+        tab = context.new_page()
+        tab.set_default_timeout(_PATIENCE_MS)
+        tab.goto(url)
+        tab.fill("#name", USER)
+        tab.fill("#password", PASSWORD)
+        tab.click("main button")
+        tab.wait_for_selector("header .find")
+        yield Shown(stage, state, tab, url)
+        context.close()
 
 
 def _take_picture(tab: Page, url: str, name: str, sign: str) -> None:

@@ -73,13 +73,26 @@ class Stage:
         )  # fmt: skip
         self.url = address(ready)
 
+    def start_all(self, state: Snapshot, mode: str, *, time_scale: float = TIME_SCALE) -> str:
+        """Start an engine in this state and all that works with it but the proxy; return the page's URL."""
+        self.start_engine(state, time_scale=time_scale)
+        self.configure(mode)
+        self.start("ovirt-placement", "inventory", "run")
+        url = self.start_page()
+        self.start("ovirt-enforcer", "run")
+        return url
+
     def start_page(self) -> str:
-        """Start the page; return where it is and how to log in, in a line."""
-        url = address(self.start("ovirt-placement-web", "run"))
-        return f"The page: {url} (log in as {USER} with the password {PASSWORD})"
+        """Start the page; return its URL."""
+        return address(self.start("ovirt-placement-web", "run"))
 
     def start(self, *arguments: str) -> str:
         return self.processes.start(arguments[0], arguments)
+
+
+def page_text(url: str) -> str:
+    """Where the page is, and how to log in, in a line."""
+    return f"The page: {url} (log in as {USER} with the password {PASSWORD})"
 
 
 def demonstrate(command: str, show: Callable[[Path], None], *, interrupted: int = 0) -> int:

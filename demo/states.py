@@ -7,20 +7,18 @@ happen next, who must do what, whether a failed host would be survived, and why 
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 from msgspec.structs import replace
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser
 
-from demo.processes import ProcessFailed, address
-from demo.screenshots import FLAGS, find_browser, log_in
-from demo.stage import TIME_SCALE, Stage
+from demo.processes import ProcessFailed
+from demo.screenshots import Shown, browser, shown
+from demo.stage import TIME_SCALE, demonstrate
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_simulator.core.state import required_mb
 from ovirt_simulator.generate import Sizes, generate
@@ -29,7 +27,6 @@ _SMALL = Sizes(hosts=12, vms=120, groups=12, broken=0.0)
 _VIOLATED = Sizes(hosts=12, vms=120, groups=12, broken=0.25)
 _LARGE = Sizes(hosts=500, vms=10_000, groups=500, broken=0.0)
 _HEIGHT = 900
-_PATIENCE_MS = 60_000
 #: Enough for the enforcer to plan, and for statistics to be read.
 _SETTLING_MS = 6_000
 
@@ -55,16 +52,6 @@ _FAULTS = """() => {
 }"""
 
 
-@dataclass
-class Shown:
-    """A state that runs."""
-
-    stage: Stage
-    cluster: str
-    snapshot: Snapshot
-    tab: Page
-
-
 @dataclass(frozen=True)
 class State:
     """A state, and the views that answer for it."""
@@ -87,73 +74,42 @@ def main() -> int:
     parser.add_argument("--width", type=int, nargs="+", default=[1440])
     parser.add_argument("--scheme", choices=("light", "dark"), nargs="+", default=["light"])
     arguments = parser.parse_args()
-    browser = find_browser()
-    if browser is None:
-        return 1
     arguments.into.mkdir(parents=True, exist_ok=True)
-    try:
-        with sync_playwright() as playwright:
-            running = playwright.chromium.launch(executable_path=browser, args=FLAGS)
+
+    def show(folder: Path) -> None:
+        with browser() as running:
             for name in arguments.states or list(_STATES):
-                _picture(running, name, arguments)
-            running.close()
-    except ProcessFailed as failure:
-        print(f"demo.states: {failure}", file=sys.stderr)
-        return 1
-    return 0
+                (folder / name).mkdir()
+                _picture(running, folder / name, arguments)
+
+    return demonstrate("demo.states", show)
 
 
-def _picture(browser: Browser, name: str, arguments: argparse.Namespace) -> None:
-    with _shown(browser, name) as (shown, url):
-        state = _STATES[name]
-        drawn = shown.snapshot
-        names = {one.id: one.name for one in drawn.vms}
-        names |= {one.id: one.name for one in drawn.hosts}
-        names |= {one.id: one.name for one in drawn.affinity_groups}
-        views = _every_view(shown) if arguments.every_view else state.views(shown.snapshot)
-        for view in views:
-            shown.tab.goto(f"{url}{view}")
-            shown.tab.wait_for_load_state("load")
+def _picture(running: Browser, folder: Path, arguments: argparse.Namespace) -> None:
+    """Take the pictures of the state that the folder is named for."""
+    name, state = folder.name, _STATES[folder.name]
+    with shown(running, folder, state.draw(), mode=state.mode, time_scale=state.time_scale) as one:
+        one.tab.wait_for_timeout(_SETTLING_MS)
+        state.then(one)
+        one.tab.goto(f"{one.url}cluster/{one.cluster}")
+        one.tab.wait_for_selector(state.sign)
+        drawn = one.snapshot
+        names = {each.id: each.name for each in drawn.vms} | {each.id: each.name for each in drawn.hosts}
+        names |= {each.id: each.name for each in drawn.affinity_groups}
+        for view in _every_view(one) if arguments.every_view else state.views(drawn):
+            one.tab.goto(f"{one.url}{view}")
+            one.tab.wait_for_load_state("load")
             if view.startswith("map/"):
-                shown.tab.wait_for_selector("#map[data-drawn], table")
-            for width in arguments.width:
-                shown.tab.set_viewport_size({"width": width, "height": _HEIGHT})
-                for scheme in arguments.scheme:
-                    shown.tab.emulate_media(color_scheme=scheme)
-                    words = view.replace(shown.cluster, "").strip("/").replace("/", "-") or "first"
-                    for known, called in names.items():
-                        words = words.replace(known, called)
-                    file = arguments.into / f"{name}-{words[:60]}-{width}-{scheme}.png"
-                    shown.tab.screenshot(path=file, animations="disabled")
-                    print(file, *shown.tab.evaluate(_FAULTS), sep="\n    ", flush=True)
-
-
-@contextmanager
-def _shown(browser: Browser, name: str) -> Iterator[tuple[Shown, str]]:
-    """A state with its page; the address of that."""
-    state = _STATES[name]
-    folder = Path(tempfile.mkdtemp(prefix="ovirt-placement-states-"))
-    stage = Stage(folder, 1)
-    snapshot = state.draw()
-    try:
-        with stage.processes:
-            stage.start_engine(snapshot, time_scale=state.time_scale)
-            stage.configure(state.mode)
-            stage.start("ovirt-placement", "inventory", "run")
-            url = address(stage.start("ovirt-placement-web", "run"))
-            stage.start("ovirt-enforcer", "run")
-            tab = browser.new_context(timezone_id="UTC").new_page()
-            tab.set_default_timeout(_PATIENCE_MS)
-            shown = Shown(stage, snapshot.clusters[0].id, snapshot, tab)
-            log_in(tab, url)
-            tab.wait_for_timeout(_SETTLING_MS)
-            state.then(shown)
-            tab.goto(f"{url}cluster/{shown.cluster}")
-            tab.wait_for_selector(state.sign)
-            yield shown, url
-            tab.context.close()
-    finally:
-        shutil.rmtree(folder)
+                one.tab.wait_for_selector("#map[data-drawn], table")
+            words = view.replace(one.cluster, "").strip("/").replace("/", "-") or "first"
+            for known, called in names.items():
+                words = words.replace(known, called)
+            for width, scheme in product(arguments.width, arguments.scheme):
+                one.tab.set_viewport_size({"width": width, "height": _HEIGHT})
+                one.tab.emulate_media(color_scheme=scheme)
+                file = arguments.into / f"{name}-{words[:60]}-{width}-{scheme}.png"
+                one.tab.screenshot(path=file, animations="disabled")
+                print(file, *one.tab.evaluate(_FAULTS), sep="\n    ", flush=True)
 
 
 def _every_view(shown: Shown) -> list[str]:
@@ -252,14 +208,14 @@ def _command(*words: str) -> Callable[[Shown], None]:
 
 def _approve(shown: Shown) -> None:
     """By the button; its migrations run when the picture is taken."""
-    shown.tab.goto(shown.tab.url + f"plan/{shown.cluster}")
+    shown.tab.goto(f"{shown.url}plan/{shown.cluster}")
     shown.tab.click("text=/^Approve /")
     shown.tab.wait_for_timeout(_SETTLING_MS)
 
 
 def _refuse(shown: Shown) -> None:
     """By the button, with a reason."""
-    shown.tab.goto(shown.tab.url + f"plan/{shown.cluster}")
+    shown.tab.goto(f"{shown.url}plan/{shown.cluster}")
     shown.tab.click("text=Refuse…")
     shown.tab.fill("#reason", "backup tonight")
     shown.tab.click(".dialog:popover-open form button")

@@ -11,7 +11,7 @@ import ovirtsdk4
 
 from demo import cluster, tables, words
 from demo.processes import PATIENCE_SECONDS, ProcessFailed, address
-from demo.stage import PASSWORD, TIME_SCALE, USER, Stage
+from demo.stage import PASSWORD, TIME_SCALE, USER, Stage, page_text
 from ovirt_placement.config_file import DEFAULT_ENGINE
 from ovirt_placement.store.approvals import ApprovalStore
 
@@ -49,7 +49,7 @@ class Story:
             self._open()
             return
         self._open()
-        print(self._stage.start_page(), flush=True)  # its address is the first line of all
+        print(page_text(self._stage.start_page()), flush=True)  # its address is the first line of all
         _say_heading(heading)
 
     def _open(self) -> None:

@@ -24,7 +24,7 @@ class Address(NamedTuple):
 
 def addresses() -> tuple[Address, ...]:
     """Each that the application serves, but for files."""
-    return tuple(sorted(set(_below("", routes(None)))))  # type: ignore[arg-type]
+    return tuple(sorted(set(_below("", routes()))))
 
 
 def _below(prefix: str, served: Iterable[BaseRoute]) -> Iterator[Address]:
