@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from ovirt_placement.answers.document import DRY_RUN, ChangeDocument, Document, find
 from ovirt_placement.answers.groups.listing import DescribedGroup
@@ -34,6 +34,11 @@ def find_member(word: str, name: str, cluster: str, snapshot: Snapshot) -> Vm | 
     in_own = any(word in (item.id, item.name) for item in own)
     found: Vm | Host | AffinityLabel = find(word, kind, own if in_own else known)
     return found
+
+
+def member_ids(words: Iterable[str], name: str, cluster: str, snapshot: Snapshot) -> tuple[str, ...]:
+    """The ids of the members that words mean."""
+    return tuple(find_member(word, name, cluster, snapshot).id for word in words)
 
 
 def table_of(name: str, snapshot: Snapshot) -> dict[str, Any]:
@@ -104,59 +109,55 @@ class GroupsChangeDocument(ChangeDocument, frozen=True, kw_only=True, tag="group
     warnings: tuple[str, ...]
 
 
-def group_change(
-    group: DescribedGroup,
-    warnings: Iterable[str] = (),
-    *,
-    before: DescribedGroup | None,
-    after: DescribedGroup | None,
-    dry_run: bool,
-) -> GroupChangeDocument:
-    """What was done about a group, as it is now, or was when it was removed."""
+class GroupOutcome(NamedTuple):
+    """A group as it is now, or was when it was removed, and the same before and afterwards."""
+
+    group: DescribedGroup
+    before: DescribedGroup | None
+    after: DescribedGroup | None
+
+    @property
+    def outcome(self) -> Outcome:
+        if self.before == self.after:
+            return "unchanged"
+        if self.before is None:
+            return "added"
+        return "removed" if self.after is None else "changed"
+
+
+def group_change(one: GroupOutcome, warnings: Iterable[str], *, dry_run: bool) -> GroupChangeDocument:
+    """What was done about a group."""
     return GroupChangeDocument(
-        changed=before != after,
+        changed=one.before != one.after,
         dry_run=dry_run,
-        before=before,
-        after=after,
-        outcome=_outcome(before, after),
-        group=group,
+        before=one.before,
+        after=one.after,
+        outcome=one.outcome,
+        group=one.group,
         warnings=tuple(warnings),
     )
 
 
 def groups_change(
-    pairs: Iterable[tuple[DescribedGroup | None, DescribedGroup | None]],
-    warnings: Iterable[str] = (),
-    *,
-    dry_run: bool,
+    groups: Sequence[GroupOutcome], warnings: Iterable[str] = (), *, dry_run: bool
 ) -> GroupsChangeDocument:
-    """What was done about groups, each as it was and as it is."""
-    pairs = tuple(pairs)
-    touched = [(before, after) for before, after in pairs if before != after]
+    """What was done about groups."""
+    touched = [one for one in groups if one.before != one.after]
 
     def named(outcome: Outcome) -> tuple[str, ...]:
-        found = ((after or before, _outcome(before, after)) for before, after in pairs)
-        return tuple(group.name for group, each in found if group is not None and each == outcome)
+        return tuple(one.group.name for one in groups if one.outcome == outcome)
 
     return GroupsChangeDocument(
         changed=bool(touched),
         dry_run=dry_run,
-        before=tuple(before for before, _ in touched if before is not None),
-        after=tuple(after for _, after in touched if after is not None),
+        before=tuple(one.before for one in touched if one.before is not None),
+        after=tuple(one.after for one in touched if one.after is not None),
         added=named("added"),
         edited=named("changed"),
         removed=named("removed"),
         unchanged=named("unchanged"),
         warnings=tuple(warnings),
     )
-
-
-def _outcome(before: DescribedGroup | None, after: DescribedGroup | None) -> Outcome:
-    if before == after:
-        return "unchanged"
-    if before is None:
-        return "added"
-    return "removed" if after is None else "changed"
 
 
 def change_text(answer: GroupChangeDocument) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,11 +14,11 @@ from ovirt_placement import config, inventory
 from ovirt_placement.answers.document import find
 from ovirt_placement.answers.groups.change import (
     MEMBERS,
-    GroupChangeDocument,
+    GroupOutcome,
     change_text,
     differences,
-    find_member,
     group_change,
+    member_ids,
     table_of,
 )
 from ovirt_placement.answers.groups.check import GroupJudgement, judge
@@ -74,33 +74,66 @@ def read_engine(connection: EngineConnection) -> Snapshot:
     return read_snapshot(connection)
 
 
-def refuse(verb: str, name: str, reasons: Sequence[str]) -> None:
-    if reasons:
-        raise UserError(f"the engine would not {verb} {name}: {'; '.join(reasons)}")
+class MeantGroup(NamedTuple):
+    """A group as it is to be, and as it is; both with their descriptions."""
+
+    #: One that goes, as it is.
+    group: AffinityGroup
+    #: None of a new one.
+    before: AffinityGroup | None
+    was: str = ""
+    description: str = ""
+    gone: bool = False
+
+    @property
+    def changes(self) -> bool:
+        return self.gone or (self.before, self.was) != (self.group, self.description)
+
+    def described(self, snapshot: Snapshot, new_id: str = "") -> GroupOutcome:
+        """With names; a new one has the id that the engine gave it."""
+        before = None if self.before is None else described_group(self.before, snapshot, self.was)
+        identity = new_id if self.before is None else self.before.id
+        text = self.was if self.gone else self.description
+        group = described_group(replace(self.group, id=identity), snapshot, text)
+        return GroupOutcome(group, before, None if self.gone else group)
 
 
-def recorded_change(
-    args: argparse.Namespace, kind: str, group: AffinityGroup, snapshot: Snapshot
-) -> AbstractContextManager[None]:
-    """Record who asks for a change of a group, and how it ended."""
-    before = snapshot.group_by_id.get(group.id)
-    details = () if before is None else tuple(differences(before, group, snapshot))
-    cluster = snapshot.cluster_by_id[group.cluster].name
-    name = group.name if before is None else before.name
-    return recorded(args, UserActionKind(kind), name, details, cluster=group.cluster, cluster_name=cluster)
+def carry_out(
+    args: argparse.Namespace,
+    connection: EngineConnection,
+    one: MeantGroup,
+    snapshot: Snapshot,
+    *,
+    unchecked: bool = False,
+) -> str:
+    """Ask the engine for what differs, and record who asks and how it ended; the id of the group.
+
+    With `unchecked`, members are sent one by one, and nothing else.
+    """
+    before, group, cluster = one.before, one.group, snapshot.cluster_by_id[one.group.cluster]
+    kind = "group_remove" if one.gone else "group_edit" if before else "group_add"
+    details = tuple(differences(before, group, snapshot)) if before else ()
+    name = (before or group).name
+    with recorded(args, UserActionKind(kind), name, details, cluster=cluster.id, cluster_name=cluster.name):
+        if one.gone:
+            remove_group(connection, cluster.id, group.id)
+        elif unchecked and before:
+            _send_members(connection, before, group)
+        else:
+            description = one.description if one.description != one.was else None
+            return save_group(connection, before, group, description)
+    return group.id
 
 
 def intended(
-    args: argparse.Namespace,
-    gone: Sequence[AffinityGroup] = (),
-    meant: Sequence[AffinityGroup] = (),
-    against: Sequence[str] = (),
+    args: argparse.Namespace, changes: Sequence[MeantGroup], against: Sequence[str] = ()
 ) -> tuple[Snapshot, Change]:
     """A change by an engine read now with all that rules need: without some groups, with others as meant."""
     from ovirt_placement.answers.preview import changed_groups  # planning takes long to load
 
-    before = inventory.snapshot(config=config.load(args.config), max_age=0.0, deadline=PATIENCE_SECONDS)
-    return before, changed_groups(before, gone, meant, against)
+    state = inventory.snapshot(config=config.load(args.config), max_age=0.0, deadline=PATIENCE_SECONDS)
+    gone, meant = ([one.group for one in changes if one.gone is it] for it in (True, False))
+    return state, changed_groups(state, gone, meant, against)
 
 
 # -- Adds, changes and removes an affinity group: reads the engine, judges what is meant, and only then asks.
@@ -112,16 +145,8 @@ def add(args: argparse.Namespace) -> int:
     _keep_as_stored(args)
     with connected(args) as connection:
         snapshot, group, judgement = _judged(args, connection, partial(_added, args))
-        if (status := stops(args, lambda: intended(args, (), [group], judgement.all))) is not None:
-            return status
-        refuse("add", args.name, (*judgement.refusals, *judgement.unchecked))
-        meant = MeantGroup(group, args.description or "", None, "")
-        if not args.dry_run:
-            with recorded_change(args, "group_add", group, snapshot):
-                group = replace(group, id=save(connection, meant))
-    after = described_group(group, snapshot, meant.description)
-    _report(args, group_change(after, judgement.warnings, before=None, after=after, dry_run=args.dry_run))
-    return 0
+        meant = MeantGroup(group, None, description=args.description or "")
+        return _make(args, connection, meant, snapshot, judgement)
 
 
 def edit(args: argparse.Namespace) -> int:
@@ -130,30 +155,13 @@ def edit(args: argparse.Namespace) -> int:
     with connected(args) as connection:
         snapshot, after, judgement = _judged(args, connection, partial(_edited, args))
         before = snapshot.group_by_id[after.id]
-        if (status := stops(args, lambda: intended(args, (), [after], judgement.all))) is not None:
-            return status
         was = _description(connection, before)
-        meant = MeantGroup(after, description_to_be(args.description, was), before, was)
-        refused = judgement.refusals if args.unchecked else (*judgement.refusals, *judgement.unchecked)
+        meant = MeantGroup(after, before, was, description_to_be(args.description, was))
         others = (name for name in EDITABLE if name not in MEMBERS)
         alike = all(getattr(before, name) == getattr(after, name) for name in others)
         if args.unchecked and not (alike and meant.description == was):
             raise UserError("--unchecked goes with members only: change the rest in a request of its own")
-        if meant.changes:
-            refuse("change", before.name, refused)
-        if meant.changes and not args.dry_run:
-            with recorded_change(args, "group_edit", after, snapshot):
-                if args.unchecked:
-                    _send_members(connection, before, after)
-                else:
-                    save(connection, meant)
-    then = described_group(before, snapshot, was)
-    now = described_group(after, snapshot, meant.description)
-    # What the engine would refuse of the whole group becomes a warning.
-    unchecked = [f"the engine does not check this: {one}" for one in judgement.unchecked if args.unchecked]
-    warnings = (*unchecked, *judgement.warnings)
-    _report(args, group_change(now, warnings, before=then, after=now, dry_run=args.dry_run))
-    return 0
+        return _make(args, connection, meant, snapshot, judgement, unchecked=args.unchecked)
 
 
 def remove(args: argparse.Namespace) -> int:
@@ -161,13 +169,34 @@ def remove(args: argparse.Namespace) -> int:
     with connected(args) as connection:
         snapshot = known_groups(args, connection)
         group = find(args.group, "affinity group", snapshot.affinity_groups, snapshot)
-        if (status := stops(args, lambda: intended(args, [group]))) is not None:
-            return status
-        was = described_group(group, snapshot, _description(connection, group))
-        if not args.dry_run:
-            with recorded_change(args, "group_remove", group, snapshot):
-                remove_group(connection, group.cluster, group.id)
-    _report(args, group_change(was, before=was, after=None, dry_run=args.dry_run))
+        meant = MeantGroup(group, group, _description(connection, group), gone=True)
+        return _make(args, connection, meant, snapshot, GroupJudgement((), (), ()))
+
+
+def _make(
+    args: argparse.Namespace,
+    connection: EngineConnection,
+    one: MeantGroup,
+    snapshot: Snapshot,
+    judgement: GroupJudgement,
+    *,
+    unchecked: bool = False,
+) -> int:
+    """Preview the change of a group, or have the engine make it, and report it."""
+    if (status := stops(args, lambda: intended(args, [one], judgement.all))) is not None:
+        return status
+    refused, warnings = (*judgement.refusals, *judgement.unchecked), judgement.warnings
+    if unchecked:  # what the engine would refuse of the whole group becomes a warning
+        refused = judgement.refusals
+        warnings = (*(f"the engine does not check this: {text}" for text in judgement.unchecked), *warnings)
+    if refused and one.changes:
+        verb, name = ("add", args.name) if one.before is None else ("change", one.before.name)
+        raise UserError(f"the engine would not {verb} {name}: {'; '.join(refused)}")
+    identity = ""
+    if one.changes and not args.dry_run:
+        identity = carry_out(args, connection, one, snapshot, unchecked=unchecked)
+    answer = group_change(one.described(snapshot, identity), warnings, dry_run=args.dry_run)
+    show_change(args, answer, [change_text(answer)], answer.warnings)
     return 0
 
 
@@ -175,29 +204,9 @@ def _description(connection: EngineConnection, group: AffinityGroup) -> str:
     return read_descriptions(connection, group.cluster).get(group.id, "")
 
 
-class MeantGroup(NamedTuple):
-    """A group as it is to be, and as it is, if it is there; both with their descriptions."""
-
-    after: AffinityGroup
-    description: str
-    before: AffinityGroup | None
-    was: str
-
-    @property
-    def changes(self) -> bool:
-        return (self.before, self.was) != (self.after, self.description)
-
-
 def description_to_be(given: str | None, was: str) -> str:
     """The one that is given, unless the engine would keep it as it is."""
     return was if given is None or unbroken(given) == was.strip() else given
-
-
-def save(connection: EngineConnection, one: MeantGroup) -> str:
-    """Ask the engine for what differs; the id of the group."""
-    return save_group(
-        connection, one.before, one.after, one.description if one.description != one.was else None
-    )
 
 
 def _send_members(connection: EngineConnection, before: AffinityGroup, after: AffinityGroup) -> None:
@@ -227,7 +236,7 @@ def _judged(
 def _added(args: argparse.Namespace, snapshot: Snapshot) -> AffinityGroup:
     cluster = find(args.cluster, "cluster", snapshot.clusters)
     members = {
-        name: tuple(find_member(word, name, cluster.id, snapshot).id for word in getattr(args, option))
+        name: member_ids(getattr(args, option), name, cluster.id, snapshot)
         for name, (option, _) in MEMBERS.items()
     }
     return AffinityGroup(
@@ -263,7 +272,7 @@ def _members(
     table = table_of(name, snapshot)
     there = [table[member] for member in present]
     leaving = {find(text, f"{word} in the group", there).id for text in getattr(args, f"remove_{option}")}
-    coming = (find_member(text, name, group.cluster, snapshot).id for text in getattr(args, f"add_{option}"))
+    coming = member_ids(getattr(args, f"add_{option}"), name, group.cluster, snapshot)
     return (*(member for member in present if member not in leaving), *coming)
 
 
@@ -286,7 +295,3 @@ def _keep_as_stored(args: argparse.Namespace) -> None:
                 setattr(args, option, stored(given))
             except UserError as error:
                 raise UserError(f"--{option} {given}: {error}") from None
-
-
-def _report(args: argparse.Namespace, answer: GroupChangeDocument) -> None:
-    show_change(args, answer, [change_text(answer)], answer.warnings)

@@ -9,23 +9,20 @@ from msgspec.structs import replace
 
 from ovirt_placement import config
 from ovirt_placement.answers.document import find
-from ovirt_placement.answers.groups.change import MEMBERS, change_lines, find_member, groups_change, table_of
-from ovirt_placement.answers.groups.check import GroupOrder, in_order
-from ovirt_placement.answers.groups.listing import DescribedGroup, described_group
+from ovirt_placement.answers.groups.change import MEMBERS, change_lines, groups_change, member_ids, table_of
+from ovirt_placement.answers.groups.check import in_order
 from ovirt_placement.cli.asking import clusters_of, show_json
 from ovirt_placement.cli.changing import show_change, stops
 from ovirt_placement.cli.groups.change import (
     MeantGroup,
+    carry_out,
     connected,
     description_to_be,
     intended,
     read_engine,
-    recorded_change,
-    save,
 )
 from ovirt_placement.engine.connection.client import EngineConnection, connect
 from ovirt_placement.engine.reading.topology import read_descriptions, read_snapshot
-from ovirt_placement.engine.writing.affinity_groups import remove_group
 from ovirt_placement.model import AffinityGroup, AffinityRule, Snapshot
 from ovirt_placement.model.files import group_file
 from ovirt_placement.model.files.group_file import GroupEntry, GroupFile, Polarity
@@ -49,19 +46,29 @@ def _run(args: argparse.Namespace, *, removing: bool) -> int:
         snapshot = read_engine(connection)
         clusters = _clusters(file, snapshot)
         descriptions = _descriptions(connection, clusters)
-        meant = tuple(_meant(entry, snapshot, descriptions) for entry in file.groups)
-        gone = tuple(_gone(clusters, meant, snapshot)) if removing else ()
-        changing = [one for one in meant if one.changes]
-        order = in_order(snapshot, gone, [one.after for one in changing])
-
-        meaning = [one.after for one in changing]
+        meant = [_meant(entry, snapshot, descriptions) for entry in file.groups]
+        kept = {one.before.id for one in meant if one.before is not None}
+        gone = [
+            MeantGroup(group, group, descriptions.get(group.id, ""), gone=True)
+            for group in snapshot.affinity_groups
+            if removing and group.cluster in clusters and group.id not in kept
+        ]
+        changing = {one.group.id: one for one in meant if one.changes}
+        wanted = [one.group for one in changing.values()]
+        order = in_order(snapshot, [one.group for one in gone], wanted)
         against = (*order.refusals, *order.warnings)
-        if (status := stops(args, lambda: intended(args, gone, meaning, against))) is not None:
+        every = (*gone, *changing.values())
+        if (status := stops(args, lambda: intended(args, every, against))) is not None:
             return status
         if order.refusals:
             raise UserError(f"the engine would not save, in any order, {'; '.join(order.refusals)}")
-        ids = {} if args.dry_run else _carry_out(args, connection, snapshot, gone, order, meant)
-    _report(args, snapshot, gone, meant, descriptions, ids, order.warnings)
+        ids: dict[str, str] = {}
+        if not args.dry_run:
+            todo = (*gone, *(changing[group.id] for group in order.groups))
+            ids = _carry_out(args, connection, todo, snapshot)
+    outcomes = [one.described(snapshot, ids.get(one.group.name, "")) for one in (*gone, *meant)]
+    answer = groups_change(outcomes, order.warnings, dry_run=args.dry_run)
+    show_change(args, answer, change_lines(answer), answer.warnings)
     return 0
 
 
@@ -94,7 +101,7 @@ def _meant(entry: GroupEntry, snapshot: Snapshot, descriptions: dict[str, str]) 
     if before is not None:
         after = replace(after, vms_rule=_same(before.vms_rule, after.vms_rule))
         after = replace(after, hosts_rule=_same(before.hosts_rule, after.hosts_rule))
-    return MeantGroup(after, description_to_be(entry.description, was), before, was)
+    return MeantGroup(after, before, was, description_to_be(entry.description, was))
 
 
 def _rule(polarity: Polarity, *, enforcing: bool) -> AffinityRule:
@@ -111,69 +118,30 @@ def _members(
 ) -> tuple[str, ...]:
     """The ids that an entry's words mean; in the order that they have, where they are the same."""
     try:
-        words: tuple[str, ...] = getattr(entry, name)
-        found = tuple(dict.fromkeys(find_member(word, name, cluster, snapshot).id for word in words))
+        found = tuple(dict.fromkeys(member_ids(getattr(entry, name), name, cluster, snapshot)))
     except UserError as error:
         raise UserError(f"affinity group {entry.name}: {error}") from None
     there: tuple[str, ...] = () if before is None else getattr(before, name)
     return there if sorted(there) == sorted(found) else found
 
 
-def _gone(
-    clusters: Iterable[str], meant: Iterable[MeantGroup], snapshot: Snapshot
-) -> Iterator[AffinityGroup]:
-    kept = {one.before.id for one in meant if one.before is not None}
-    scope = set(clusters)
-    yield from (one for one in snapshot.affinity_groups if one.cluster in scope and one.id not in kept)
-
-
 def _carry_out(
     args: argparse.Namespace,
     connection: EngineConnection,
+    todo: Sequence[MeantGroup],
     snapshot: Snapshot,
-    gone: Sequence[AffinityGroup],
-    order: GroupOrder,
-    meant: Iterable[MeantGroup],
 ) -> dict[str, str]:
-    """Ask the engine, one group after another; the ids of new groups by their names."""
+    """Ask the engine, one group after another; the ids of the groups by their names."""
     ids: dict[str, str] = {}
-    by_id = {one.after.id: one for one in meant}
-    for done, group in enumerate((*gone, *order.groups)):
-        one = by_id.get(group.id)
-        kind = "group_remove" if one is None else "group_add" if one.before is None else "group_edit"
+    for done, one in enumerate(todo):
         try:
-            with recorded_change(args, kind, group, snapshot):
-                if one is None:
-                    remove_group(connection, group.cluster, group.id)
-                else:
-                    ids[group.name] = save(connection, one)
+            ids[one.group.name] = carry_out(args, connection, one, snapshot)
         except UserError as error:
             raise UserError(
-                f"{done} of {len(gone) + len(order.groups)} groups are done; {group.name} failed: {error}."
+                f"{done} of {len(todo)} groups are done; {one.group.name} failed: {error}."
                 " Repair that and run it again: it goes on where it stopped"
             ) from None
     return ids
-
-
-def _report(
-    args: argparse.Namespace,
-    snapshot: Snapshot,
-    gone: Iterable[AffinityGroup],
-    meant: Iterable[MeantGroup],
-    descriptions: dict[str, str],
-    ids: dict[str, str],
-    warnings: Iterable[str],
-) -> None:
-    pairs: list[tuple[DescribedGroup | None, DescribedGroup | None]] = [
-        (described_group(group, snapshot, descriptions.get(group.id, "")), None) for group in gone
-    ]
-    for one in meant:
-        before = None if one.before is None else described_group(one.before, snapshot, one.was)
-        identity = ids.get(one.after.name, "" if one.before is None else one.before.id)
-        after = described_group(replace(one.after, id=identity), snapshot, one.description)
-        pairs.append((before, after))
-    answer = groups_change(pairs, warnings, dry_run=args.dry_run)
-    show_change(args, answer, change_lines(answer), answer.warnings)
 
 
 # -- `ovirt-placement groups export`: all affinity groups as YAML, as `import` and `apply` read them.
