@@ -23,10 +23,11 @@ from ovirt_enforcer.history import (
 from ovirt_placement import config as configuration
 from ovirt_placement import inventory
 from ovirt_placement.answers.document import Document, find
+from ovirt_placement.answers.question import table
 from ovirt_placement.answers.status import history
 from ovirt_placement.answers.status.history import named_cluster_of
 from ovirt_placement.cli.arguments import add_command, add_config, add_json
-from ovirt_placement.cli.asking import PATIENCE_SECONDS, show, show_json
+from ovirt_placement.cli.asking import PATIENCE_SECONDS, show_json, show_text
 from ovirt_placement.cli.changing import opened, stored
 from ovirt_placement.model import AffinityGroup, AffinityLabel, Cluster, Host, Vm
 from ovirt_placement.model.names import Named
@@ -186,9 +187,7 @@ def _show_days(args: argparse.Namespace) -> None:
     if args.json:
         show_json(answer)
         return
-    for line in history.history_lines(answer):
-        print(line)
-    show(history.history_rows(answer), history.HISTORY_HEADERS)
+    show_text([*history.history_lines(answer), table(answer.days, history.DAY_COLUMNS)])
     if actions := _actions(args, _WEEK_SECONDS):
         left = len(actions) - _LATEST
         more = f" (the last {_LATEST} of {len(actions)}; --who shows all)" if left > 0 else ""

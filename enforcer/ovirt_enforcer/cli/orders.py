@@ -21,8 +21,9 @@ from ovirt_placement.answers.orders import PausesChangeDocument, approval_change
 from ovirt_placement.answers.plans.plan import plan_record
 from ovirt_placement.answers.plans.reading import NoPlan, plan_of
 from ovirt_placement.answers.plans.text import step_text, text
+from ovirt_placement.answers.question import Table
 from ovirt_placement.cli.arguments import add_change, add_command, add_config, add_json
-from ovirt_placement.cli.asking import PATIENCE_SECONDS, show, show_json
+from ovirt_placement.cli.asking import PATIENCE_SECONDS, show_json, show_text
 from ovirt_placement.cli.changing import login_name, opened, show_change, stored
 from ovirt_placement.model.names import Named, counted
 from ovirt_placement.store.approvals import Approval, ApprovalStore, WaitingPlan
@@ -348,7 +349,7 @@ def _list_pauses(args: argparse.Namespace, pauses: tuple[Pause, ...]) -> int:
             )
             for one in pauses
         )
-        show([*rows], ("paused", "by", "since", "until", "reason"))
+        show_text([Table([*rows], ("paused", "by", "since", "until", "reason"))])
     else:
         print("Nothing is paused.")
     return 0

@@ -138,6 +138,15 @@ class Table(NamedTuple):
     whole: bool = False
 
 
+#: What stands below each header, of an item that has a row.
+Columns = Mapping[str, Callable[[Any], object]]
+
+
+def table(items: Iterable[object], columns: Columns, *, whole: bool = False) -> Table:
+    """A row for each item."""
+    return Table([[cell(one) for cell in columns.values()] for one in items], tuple(columns), whole)
+
+
 class Shown(NamedTuple):
     """How an answer is shown: whole, or as much as a person reads; with which words, and about what."""
 

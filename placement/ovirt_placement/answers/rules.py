@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ovirt_placement.answers.conflicts import NEEDS_PLANNER, ContradictionFound, judge_rules, sentence
 from ovirt_placement.answers.document import DRY_RUN, ChangeDocument, Document, listed, utc_text
 from ovirt_placement.answers.naming import NamedCluster, NamedHost, NamedVm, with_names
-from ovirt_placement.answers.question import AuthoredState, Parameter, Reads, Table, question
+from ovirt_placement.answers.question import AuthoredState, Columns, Parameter, Reads, Table, question, table
 from ovirt_placement.model import PlacementRule, Snapshot
 from ovirt_placement.model.names import Named, NamedGroup, named_group, named_groups, named_hosts
 from ovirt_placement.model.record import Record
@@ -183,27 +183,24 @@ def rules_show(
 
 
 # -- in words
+_COLUMNS: Columns = {
+    "rule": lambda one: one.record.rule.name,
+    "cluster": lambda one: one.record.cluster.name if one.record.cluster else one.record.rule.cluster,
+    "asks": lambda one: asked(one.record.rule),
+    "VMs": lambda one: _count(one.record),
+    "strength": lambda one: strength(one.record.rule),
+    "state": lambda one: state_text(one.record),
+}
+_AUTHORS: Columns = {
+    "changed by": lambda one: one.changed_by or "",
+    "changed at": lambda one: utc_text(one.changed_at or 0),
+}
+
+
 def _list_text(answer: RulesListDocument) -> Iterator[str | Table]:
-    """In words: the rule, its cluster, what it asks, of how many VMs, how strongly, and how it stands."""
     authored = any(one.changed_at is not None for one in answer.rules)
-    rows = [
-        (
-            one.record.rule.name,
-            one.record.cluster.name if one.record.cluster else one.record.rule.cluster,
-            asked(one.record.rule),
-            _count(one.record),
-            strength(one.record.rule),
-            state_text(one.record),
-            *((one.changed_by or "", utc_text(one.changed_at or 0)) if authored else ()),
-        )
-        for one in answer.rules
-    ]
-    authors = ("changed by", "changed at") if authored else ()
-    yield (
-        Table(rows, ("rule", "cluster", "asks", "VMs", "strength", "state", *authors))
-        if rows
-        else "No placement rules."
-    )
+    columns = {**_COLUMNS, **(_AUTHORS if authored else {})}
+    yield table(answer.rules, columns) if answer.rules else "No placement rules."
 
 
 def _count(record: RuleRecord) -> str:

@@ -13,12 +13,14 @@ from ovirt_placement.answers.question import (
     HOSTS,
     SOME_CLUSTERS,
     VMS,
+    Columns,
     Names,
     Parameter,
     Route,
     Shown,
     Table,
     question,
+    table,
 )
 from ovirt_placement.inventory import Measured
 from ovirt_placement.model import Cluster, Snapshot
@@ -135,19 +137,19 @@ def _violated(violation: Violation, cluster: str, snapshot: Snapshot) -> Violate
 # -- in words
 def _text(answer: ViolationsDocument, shown: Shown) -> Iterator[str | Table]:
     if answer.violations:
-        yield Table(_rows(answer), ("cluster", "rule", "violated", "members"))
+        yield table(answer.violations, _COLUMNS)
     yield from (f"Not known yet: {why}." for why in answer.unknown)
     if not (answer.violations or answer.unknown):
         some = any(shown.words.get(word) is not None for word in ("vm", "host", "group"))
         yield "No running VM violates a rule of this kind." if some else "No running VM violates a rule."
 
 
-def _rows(answer: ViolationsDocument) -> list[tuple[str, ...]]:
-    """In words: the cluster, what a rule asks, the groups that ask it, where its members are."""
-    return [
-        (one.cluster.name, _asked(one), "\n".join(_titles(one)), "\n".join(_places(one)))
-        for one in answer.violations
-    ]
+_COLUMNS: Columns = {
+    "cluster": lambda one: one.cluster.name,
+    "rule": lambda one: _asked(one),
+    "violated": lambda one: "\n".join(_titles(one)),
+    "members": lambda one: "\n".join(_places(one)),
+}
 
 
 def _sentence(found: ViolatedConstraint) -> str:

@@ -7,7 +7,7 @@ import json
 import logging
 import math
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from types import FunctionType
@@ -143,8 +143,10 @@ def ask(asked: Question, read: Reader, args: argparse.Namespace) -> int:
 def show_text(text: Iterable[str | Table], *, whole: bool = True) -> None:
     """Print the lines and tables of an answer; unless it is wanted whole, no more than a person reads."""
     for part in text:
-        if isinstance(part, Table):
-            show(part.rows, part.headers, whole=whole or part.whole)
+        if isinstance(part, Table) and (whole or part.whole):
+            tables.show(part.rows, part.headers)
+        elif isinstance(part, Table):
+            _show_table(part)
         elif isinstance(part, Folded):
             tables.show_lines([part])
         else:
@@ -278,14 +280,11 @@ _READINGS: Mapping[Reads, Reading] = {
 }
 
 
-def show(rows: Sequence[Sequence[object]], headers: Sequence[str], *, whole: bool = True) -> None:
-    """Print a table; unless it is wanted whole, no more of it than a person reads."""
-    if whole:
-        tables.show(rows, headers)
-        return
-    tables.show([[_cut(str(cell)) for cell in row] for row in rows[:MOST_ROWS]], headers)
-    if len(rows) > MOST_ROWS:
-        print(f"... and {len(rows) - MOST_ROWS} more rows: --all shows them")
+def _show_table(part: Table) -> None:
+    """Print no more of it than a person reads."""
+    tables.show([[_cut(str(cell)) for cell in row] for row in part.rows[:MOST_ROWS]], part.headers)
+    if len(part.rows) > MOST_ROWS:
+        print(f"... and {len(part.rows) - MOST_ROWS} more rows: --all shows them")
 
 
 def show_answer(args: argparse.Namespace, answer: Record) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from ovirt_placement.answers.document import DRY_RUN, ChangeDocument, Document, find
 from ovirt_placement.answers.groups.listing import DescribedGroup
+from ovirt_placement.answers.question import Columns
 from ovirt_placement.model import AffinityGroup, AffinityLabel, AffinityRule, Host, Snapshot, Vm
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
@@ -185,9 +186,6 @@ def change_lines(answer: GroupsChangeDocument) -> Iterator[str]:
 # -- What VMs were members of before they changed their cluster: as data, as a row, and in a sentence.
 
 
-LOSS_HEADERS = ("VM", "former cluster", "groups", "labels", "since")
-
-
 class GroupLoss(Record, frozen=True):
     """All that a VM lost with one change of its cluster, and has not regained; names as they were then."""
 
@@ -239,12 +237,13 @@ def loss(entries: tuple[LostMembership, ...]) -> GroupLoss:
     )
 
 
-def loss_rows(answer: GroupsLostDocument) -> list[tuple[str, ...]]:
-    """VM, former cluster, groups, labels, since when."""
-    return [
-        (one.vm.name, one.cluster.name, _lines(one.groups), _lines(one.labels), one.since)
-        for one in answer.losses
-    ]
+LOSS_COLUMNS: Columns = {
+    "VM": lambda one: one.vm.name,
+    "former cluster": lambda one: one.cluster.name,
+    "groups": lambda one: _lines(one.groups),
+    "labels": lambda one: _lines(one.labels),
+    "since": lambda one: one.since,
+}
 
 
 def loss_sentence(one: GroupLoss) -> str:

@@ -15,12 +15,14 @@ from ovirt_placement.answers.question import (
     HOSTS,
     SOME_CLUSTERS,
     VMS,
+    Columns,
     Parameter,
     Reads,
     Route,
     Shown,
     Table,
     question,
+    table,
     too_many,
 )
 from ovirt_placement.inventory import Measured
@@ -114,9 +116,6 @@ def _named_member(member: str, known: Vm | Host | None, group: AffinityGroup, sn
 
 
 # -- How each affinity group stands: where its members run, and which of its rules that violates.
-
-
-_HEADERS = ("group", "cluster", "state", "priority", "VM rule", "VMs", "host rule", "hosts")
 
 
 State = Literal["violated", "satisfied", "disabled"]
@@ -270,29 +269,24 @@ def _groups_text(answer: GroupsListDocument, shown: Shown) -> Iterator[str | Tab
         many = ", ".join(f"{counts[word]} {word}" for word in states if counts[word])
         yield f"{len(groups)} affinity groups: {many}\n"
         groups = sorted(groups, key=lambda one: not one.violated)
-    # A cluster that is the same for all takes no room from names.
-    left_out = None if len({one.cluster.id for one in groups}) > 1 else _HEADERS.index("cluster")
-    rows = [
-        [cell for at, cell in enumerate(row) if at != left_out] for row in (*_group_rows(groups), _HEADERS)
-    ]
-    yield Table(rows[:-1], rows[-1])
+    columns = dict(_COLUMNS)
+    if len({one.cluster.id for one in groups}) == 1:  # it takes no room from names
+        del columns["cluster"]
+    yield table(groups, columns)
 
 
-def _group_rows(groups: Iterable[ListedGroup]) -> list[tuple[str, ...]]:
-    """Each group in words, with its members, and where they run."""
-    return [
-        (
-            one.name,
-            one.cluster.name,
-            "\n".join(_state(one)),
-            f"{one.priority:g}",
-            _rule(one.vms_rule),
-            "\n".join(_lines(one.vms, one.vm_labels, {at.vm.id: at.host.name for at in one.running})),
-            _rule(one.hosts_rule),
-            "\n".join(_lines(one.hosts, one.host_labels, {})),
-        )
-        for one in groups
-    ]
+_COLUMNS: Columns = {
+    "group": lambda one: one.name,
+    "cluster": lambda one: one.cluster.name,
+    "state": lambda one: "\n".join(_state(one)),
+    "priority": lambda one: f"{one.priority:g}",
+    "VM rule": lambda one: _rule(one.vms_rule),
+    "VMs": lambda one: "\n".join(
+        _lines(one.vms, one.vm_labels, {at.vm.id: at.host.name for at in one.running})
+    ),
+    "host rule": lambda one: _rule(one.hosts_rule),
+    "hosts": lambda one: "\n".join(_lines(one.hosts, one.host_labels, {})),
+}
 
 
 def _state(group: ListedGroup) -> Iterator[str]:

@@ -20,7 +20,16 @@ from ovirt_placement.answers.keys.key import (
     written_weight,
 )
 from ovirt_placement.answers.naming import with_names
-from ovirt_placement.answers.question import AuthoredState, Parameter, Reads, Route, Table, question
+from ovirt_placement.answers.question import (
+    AuthoredState,
+    Columns,
+    Parameter,
+    Reads,
+    Route,
+    Table,
+    question,
+    table,
+)
 from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.model.key_resources import LISTED, clusters_of, find_place, gone_keys
 from ovirt_placement.model.names import Named, named_host, named_vm
@@ -176,20 +185,18 @@ def _set_key(key: PlacementKey, author: store.SetKey | None, snapshot: Snapshot)
 
 
 # -- in words
+_COLUMNS: Columns = {
+    "on": lambda one: one.place,
+    "class": lambda one: one.key_class,
+    "name": lambda one: one.name,
+    "value": lambda one: written(one.value),
+    "weight": lambda one: written_weight(one.weight),
+    "kind": lambda one: one.kind,
+}
+_AUTHORS: Columns = {"set by": lambda one: one.set_by, "set at": lambda one: one.set_at}
+
+
 def keys_table(answer: KeysListDocument) -> Table:
     """Who set the keys stands there where it is known."""
     authored = any(one.set_at is not None for one in answer.keys)
-    rows = [
-        (
-            one.place,
-            one.key_class,
-            one.name,
-            written(one.value),
-            written_weight(one.weight),
-            one.kind,
-            *((one.set_by, one.set_at) if authored else ()),
-        )
-        for one in answer.keys
-    ]
-    headers = ("on", "class", "name", "value", "weight", "kind", *(("set by", "set at") if authored else ()))
-    return Table(rows, headers)
+    return table(answer.keys, {**_COLUMNS, **(_AUTHORS if authored else {})})

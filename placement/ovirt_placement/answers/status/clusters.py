@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ovirt_placement.answers.document import safe_word, upgrade_text
 from ovirt_placement.answers.ha.check import LostVm, lost_vm
+from ovirt_placement.answers.question import Columns
 from ovirt_placement.answers.setup.units import usual_units
 from ovirt_placement.forecast.course import survived_of
 from ovirt_placement.lookups.index import once_per_snapshot
@@ -16,8 +17,6 @@ from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.failover.check import HaCheck, check, judge_lost
 from ovirt_placement.rules.failover.outcomes import is_lost
 from ovirt_placement.rules.violations import Violation, find_violations
-
-CLUSTER_HEADERS = ("cluster", "hosts up", "VMs running", "on their way", "groups", "violated rules", "HA")
 
 #: How much work the check of an HA reservation may take: enough for each host of 500 with 10,000 VMs.
 _STEPS = 20_000
@@ -133,20 +132,15 @@ def _by_family(violations: Sequence[Violation]) -> Iterator[FamilyViolations]:
 
 
 # -- in words
-def cluster_rows(clusters: Iterable[ClusterStatus]) -> list[tuple[str, ...]]:
-    """Each cluster in numbers."""
-    return [
-        (
-            one.cluster.name,
-            f"{one.hosts_up} of {one.hosts}",
-            f"{one.vms_running} of {one.vms}",
-            str(one.vms_on_their_way),
-            str(one.groups),
-            _violations_text(one),
-            _ha_text(one),
-        )
-        for one in clusters
-    ]
+CLUSTER_COLUMNS: Columns = {
+    "cluster": lambda one: one.cluster.name,
+    "hosts up": lambda one: f"{one.hosts_up} of {one.hosts}",
+    "VMs running": lambda one: f"{one.vms_running} of {one.vms}",
+    "on their way": lambda one: one.vms_on_their_way,
+    "groups": lambda one: one.groups,
+    "violated rules": lambda one: _violations_text(one),
+    "HA": lambda one: _ha_text(one),
+}
 
 
 def _ha_text(one: ClusterStatus) -> str:

@@ -20,12 +20,11 @@ from ovirt_placement.answers.configured import (
     unmatched_names,
 )
 from ovirt_placement.answers.document import MOST_NAMES, Document, KnownState, dated, known_state, listed
-from ovirt_placement.answers.question import SOME_CLUSTERS, Reads, Route, Table, question
+from ovirt_placement.answers.question import SOME_CLUSTERS, Reads, Route, Table, question, table
 from ovirt_placement.answers.rules import rules_check
 from ovirt_placement.answers.status.clusters import (
-    CLUSTER_HEADERS,
+    CLUSTER_COLUMNS,
     ClusterStatus,
-    cluster_rows,
     cluster_status,
 )
 from ovirt_placement.answers.status.enforcement import (
@@ -358,7 +357,7 @@ def _status_text(answer: StatusDocument) -> Iterator[str | Table]:
     if answer.source.kind != "nothing":
         yield ""
         if answer.clusters:
-            yield Table(cluster_rows(answer.clusters), CLUSTER_HEADERS, whole=True)
+            yield table(answer.clusters, CLUSTER_COLUMNS, whole=True)
         else:
             yield "There is no cluster."
 

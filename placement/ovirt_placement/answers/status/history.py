@@ -8,6 +8,7 @@ from datetime import date, datetime, timedelta
 from typing import Final
 
 from ovirt_placement.answers.document import Document
+from ovirt_placement.answers.question import Columns
 from ovirt_placement.model.names import Named, counted
 from ovirt_placement.model.record import Record
 from ovirt_placement.store.enforcer.samples import HOUR_SECONDS, Sample
@@ -70,9 +71,6 @@ def _most(values: Iterable[int | None]) -> int | None:
 
 
 # -- What happened lately: totals, and a line a day.
-
-
-HISTORY_HEADERS = ("day", "plans", "migrations", "failed", "hard", "soft", "cannot restart")
 
 
 class Day(Record, frozen=True, omit_defaults=False):
@@ -139,16 +137,16 @@ def history_lines(answer: HistoryDocument) -> Iterator[str]:
         yield "  HA reservation: satisfied whenever it was judged"
 
 
-def history_rows(answer: HistoryDocument) -> Sequence[Sequence[str]]:
-    """A row a day, the latest last; what is not known is a dash."""
-    return [
-        (
-            one.day,
-            *map(_shown, (one.activity.plans, one.activity.migrations, one.activity.failed)),
-            *map(_shown, (one.activity.hard, one.activity.soft, one.activity.vms_cannot_restart)),
-        )
-        for one in answer.days
-    ]
+#: Of a day; what is not known is a dash.
+DAY_COLUMNS: Columns = {
+    "day": lambda one: one.day,
+    "plans": lambda one: one.activity.plans,
+    "migrations": lambda one: one.activity.migrations,
+    "failed": lambda one: one.activity.failed,
+    "hard": lambda one: _shown(one.activity.hard),
+    "soft": lambda one: _shown(one.activity.soft),
+    "cannot restart": lambda one: _shown(one.activity.vms_cannot_restart),
+}
 
 
 def _lost(found: Activity) -> bool:

@@ -7,14 +7,14 @@ from pathlib import Path
 
 from ovirt_placement.answers.document import find
 from ovirt_placement.answers.groups.change import (
-    LOSS_HEADERS,
+    LOSS_COLUMNS,
     GroupsForgottenDocument,
     groups_lost,
-    loss_rows,
     losses,
 )
+from ovirt_placement.answers.question import table
 from ovirt_placement.cli.arguments import add_change, add_command, add_config, add_json
-from ovirt_placement.cli.asking import Reading, add_cluster, add_questions, read_state, show, show_json
+from ovirt_placement.cli.asking import Reading, add_cluster, add_questions, read_state, show_json, show_text
 from ovirt_placement.cli.changing import add_writing, opened, stored
 from ovirt_placement.cli.groups import change, files
 from ovirt_placement.cli.groups.change import connected, with_groups_of_now
@@ -44,10 +44,8 @@ def run_lost(args: argparse.Namespace) -> int:
         show_json(GroupsForgottenDocument(changed=True, dry_run=args.dry_run, before=gone, after=()))
     elif args.json:
         show_json(answer)
-    elif answer.losses:
-        show(loss_rows(answer), LOSS_HEADERS)
     else:
-        print("Nothing is lost.")
+        show_text([table(answer.losses, LOSS_COLUMNS) if answer.losses else "Nothing is lost."])
     return 0
 
 
