@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 
 def command() -> int:
     """Run the installed command; a worker, which imports this too, has the standard library alone."""
     from ovirt_service import entry
 
-    return entry.start(_load)
-
-
-def _load() -> Callable[[], int]:
-    from ovirt_scheduler_proxy.cli import main
-
-    return main
+    return entry.start("ovirt_scheduler_proxy.cli")

@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout
+from importlib import import_module
 from typing import TextIO
 
 from ovirt_service.errors import EXIT_STATUS, UserError
@@ -27,14 +28,14 @@ _closings: list[Callable[[], object]] = []
 _CANNOT_WRITE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 
-def start(load: Callable[[], Callable[[], int]]) -> int:
-    """Import a command, and run it; Ctrl-C during the imports ends the process as by default.
+def start(module: str) -> int:
+    """Import a command, the `main` of a module, and run it; Ctrl-C during the imports ends it as by default.
 
     At its end nothing is searched for garbage: the process goes with all of it, and what is to be closed is,
     also if a signal ends it, which its parent sees.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    main = load()
+    main: Callable[[], int] = import_module(module).main
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in _ENDING:
         if signal.getsignal(number) is signal.SIG_DFL:

@@ -83,13 +83,19 @@ def test_a_name_that_the_terminal_cannot_write_is_escaped(state: str) -> None:
 
 
 @pytest.mark.parametrize("when", ["import", "run"])
-def test_ctrl_c_leaves_no_traceback(when: str) -> None:
+def test_ctrl_c_leaves_no_traceback(tmp_path: Path, when: str) -> None:
     """While a command is being imported, and while it runs."""
     kill = "os.kill(os.getpid(), signal.SIGINT)"
-    load = kill if when == "import" else f"lambda: entry.guarded('it', lambda: {kill})"
-    program = f"import os, signal, sys\nfrom ovirt_service import entry\nexit(entry.start(lambda: {load}))"
+    main = kill if when == "import" else f"main = lambda: entry.guarded('it', lambda: {kill})"
+    (tmp_path / "it.py").write_text(f"import os, signal\nfrom ovirt_service import entry\n{main}\n")
+    program = "from ovirt_service import entry\nexit(entry.start('it'))"
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert done.returncode in (-signal.SIGINT, 128 + signal.SIGINT)
     assert done.stderr == ""
