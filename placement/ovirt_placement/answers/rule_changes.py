@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ovirt_placement import inventory
 from ovirt_placement.answers.conflicts import sentence
-from ovirt_placement.answers.rules import RulesCheckDocument, open_questions, rules_check_together
+from ovirt_placement.answers.rules import open_questions, rules_check_together
 from ovirt_placement.config import Config
 from ovirt_placement.inventory.on_demand import read_searches, searches_of
 from ovirt_placement.model import PlacementRule, Snapshot
@@ -47,43 +47,34 @@ def read_engine(config: Config, rules: Iterable[PlacementRule], patience_seconds
         return replace(found, member_searches=read_searches(connection, searches))
 
 
-class Checking:
-    """Checks changes against one state of the engine; the same rules are judged together once."""
+def objections(engine: Snapshot, standing: Mapping[str, PlacementRule], change: RuleChange) -> list[str]:
+    """Whom rules that come name that is not there, and that they cannot be satisfied, in sentences."""
+    snapshot, names = _after(engine, standing, change), {rule.name for rule in change.put}
+    found = [
+        f"placement rule {found.rule.name}: {wrong}"
+        for found in resolved_rules(snapshot)
+        if found.rule.name in names
+        for wrong in rule_problems(snapshot, found)
+    ]
+    ids = {rule.id for rule in change.put}
+    for one in rules_check_together(snapshot).contradictions if ids else ():
+        if not ids.isdisjoint(group.id for group in one.groups):
+            found.append(sentence(one, whole=False))
+    return found
 
-    def __init__(self, engine: Snapshot) -> None:
-        self._engine = engine
-        self._judged: dict[tuple[PlacementRule, ...], RulesCheckDocument] = {}
 
-    def wrong(self, standing: Mapping[str, PlacementRule], change: RuleChange) -> list[str]:
-        """Whom rules name that is not there, and that they cannot be satisfied, in sentences."""
-        snapshot, names = self._after(standing, change), {rule.name for rule in change.put}
-        found = [
-            f"placement rule {found.rule.name}: {wrong}"
-            for found in resolved_rules(snapshot)
-            if found.rule.name in names
-            for wrong in rule_problems(snapshot, found)
-        ]
-        ids = {rule.id for rule in change.put}
-        for one in self._check(snapshot).contradictions if ids else ():
-            if not ids.isdisjoint(group.id for group in one.groups):
-                found.append(sentence(one, whole=False))
-        return found
+def unproven(engine: Snapshot, standing: Mapping[str, PlacementRule], change: RuleChange) -> list[str]:
+    """Of which rules it is not known whether they can be satisfied, in sentences."""
+    if not change.put:
+        return []
+    return list(open_questions(rules_check_together(_after(engine, standing, change))))
 
-    def unproven(self, standing: Mapping[str, PlacementRule], change: RuleChange) -> list[str]:
-        """Of which rules it is not known whether they can be satisfied, in sentences."""
-        return list(open_questions(self._check(self._after(standing, change)))) if change.put else []
 
-    def _after(self, standing: Mapping[str, PlacementRule], change: RuleChange) -> Snapshot:
-        """With all rules as they are to stand."""
-        after = {**standing, **{rule.name: rule for rule in change.put}}
-        rules = tuple(rule for name, rule in sorted(after.items()) if name not in change.remove)
-        return replace(self._engine, placement_rules=rules)
-
-    def _check(self, snapshot: Snapshot) -> RulesCheckDocument:
-        rules = snapshot.placement_rules
-        if rules not in self._judged:
-            self._judged[rules] = rules_check_together(snapshot)
-        return self._judged[rules]
+def _after(engine: Snapshot, standing: Mapping[str, PlacementRule], change: RuleChange) -> Snapshot:
+    """With all rules as they are to stand."""
+    after = {**standing, **{rule.name: rule for rule in change.put}}
+    rules = tuple(rule for name, rule in sorted(after.items()) if name not in change.remove)
+    return replace(engine, placement_rules=rules)
 
 
 def refuse_mistakes(rules: tuple[PlacementRule, ...]) -> None:

@@ -25,6 +25,7 @@ from ovirt_service.text.screen import say
 
 if TYPE_CHECKING:
     from ovirt_placement.answers.preview import Change
+    from ovirt_placement.engine.connection.client import EngineConnection
     from ovirt_placement.model import Snapshot
 
 
@@ -48,7 +49,7 @@ def login_name() -> str:
         return f"uid {identity.CALLER}"
 
 
-# -- Opens and reads parts of the store for a command.
+# -- Opens and reads parts of the store for a command, and asks the engine.
 _Part = TypeVar("_Part", bound=StoreAccess)
 _Answer = TypeVar("_Answer")
 _Nothing = TypeVar("_Nothing")
@@ -66,6 +67,13 @@ def stored(
 ) -> _Answer | _Nothing:
     """What it answers of that engine; `nothing` where there is no store yet."""
     return opening.stored(part, config.load(args.config), ask, nothing)
+
+
+def connected(args: argparse.Namespace) -> EngineConnection:
+    """A connection to the engine of the configuration named."""
+    from ovirt_placement.engine.connection.client import connect  # the SDK takes long to load
+
+    return connect(config.load(args.config).engine)
 
 
 # -- Records who asks the engine for a change, before it is asked and once it has answered.

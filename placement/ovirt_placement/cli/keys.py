@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,7 +36,7 @@ from ovirt_placement.cli.asking import (
     read_state,
     show_json,
 )
-from ovirt_placement.cli.changing import add_writing, login_name, opened, show_change, stops
+from ovirt_placement.cli.changing import add_writing, connected, login_name, opened, show_change, stops
 from ovirt_placement.engine.reading.owners import ALL_DETAILS
 from ovirt_placement.inventory import Measured
 from ovirt_placement.inventory.stored import with_keys
@@ -50,7 +49,6 @@ from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:
     from ovirt_placement.answers.preview import Change
-    from ovirt_placement.engine.connection.client import EngineConnection
 
 
 # -- Where commands about placement keys take them from: a state file, a file of keys, or engine and store.
@@ -59,12 +57,12 @@ def read_keys(args: argparse.Namespace) -> AuthoredState:
     snapshot = read_state(args)
     authors: tuple[SetKey, ...] = ()
     if args.state is None:
-        with opened_store(args, create=False) as store:
+        with opened(KeyStore, args, create=False) as store:
             records, authors = read_records(store)
         snapshot = with_keys(snapshot, records)
     if args.keys is not None:
         if args.state is None:  # they may refer to what no key in the store refers to
-            with _connected(args) as connection:
+            with connected(args) as connection:
                 snapshot = with_details(connection, snapshot, ALL_DETAILS)
         keys = key_file.load(args.keys, snapshot)
         return AuthoredState(replace(snapshot, placement_keys=keys), {})
@@ -77,16 +75,6 @@ def read_named(args: argparse.Namespace, level: str, *words: str) -> Snapshot:
 
 def read_engine(args: argparse.Namespace, levels: Iterable[str] = SETTABLE) -> Snapshot:
     return change.read_engine(config.load(args.config), levels)
-
-
-def _connected(args: argparse.Namespace) -> EngineConnection:
-    from ovirt_placement.engine.connection.client import connect
-
-    return connect(config.load(args.config).engine)
-
-
-def opened_store(args: argparse.Namespace, *, create: bool = True) -> AbstractContextManager[KeyStore]:
-    return opened(KeyStore, args, create=create)
 
 
 # -- Prints what was changed of placement keys, for people and for programs.
@@ -179,7 +167,7 @@ def _change(args: argparse.Namespace, engine: Snapshot, decide: Callable[[Snapsh
         """By an engine read now, with the keys as they are to be."""
         from ovirt_placement.answers.preview import changed_keys  # planning takes long to load
 
-        with opened_store(args, create=False) as store:
+        with opened(KeyStore, args, create=False) as store:
             records, _ = read_records(store)
         before = with_keys(read_engine(args), records)
         snapshot = replace(engine, placement_keys=before.placement_keys)
@@ -190,10 +178,10 @@ def _change(args: argparse.Namespace, engine: Snapshot, decide: Callable[[Snapsh
     if (status := stops(args, intended)) is not None:
         return status
     if args.dry_run:
-        with opened_store(args, create=False) as store:
+        with opened(KeyStore, args, create=False) as store:
             change = judged(read_records(store)[0].keys)
     else:
-        with opened_store(args) as store:
+        with opened(KeyStore, args) as store:
             change = store.change(judged, set_by=login_name(), title=partial(key_title, snapshot=engine))
     report(args, keys_change(engine, standing, change, dry_run=args.dry_run))
     return 0
@@ -201,7 +189,7 @@ def _change(args: argparse.Namespace, engine: Snapshot, decide: Callable[[Snapsh
 
 # -- `ovirt-placement keys prune`: removes what the store holds of objects that the engine has no more.
 def run(args: argparse.Namespace) -> int:
-    with opened_store(args) as store:
+    with opened(KeyStore, args) as store:
         # The store before the engine: what is set or recorded from now on is of objects that may be new.
         known = {KeyPlace.of(one.key) for one in store.all_keys()}
         remembered = store.remembered_vms()

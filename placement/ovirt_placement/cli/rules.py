@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ovirt_placement import config
 from ovirt_placement.answers.question import AuthoredState
-from ovirt_placement.answers.rule_changes import Checking, read_engine, refuse_mistakes
+from ovirt_placement.answers.rule_changes import objections, read_engine, refuse_mistakes, unproven
 from ovirt_placement.answers.rules import change_lines, rules_change
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.asking import (
@@ -202,9 +202,8 @@ def _change(args: argparse.Namespace, decide: Callable[[_Standing], RuleChange])
     refuse_mistakes(intended.put)
     rules = (*standing.values(), *intended.put)
     engine = read_engine(config.load(args.config), rules, PATIENCE_SECONDS)
-    checking = Checking(engine)
-    # Before the store is locked: there it is only looked up, unless other rules were written meanwhile.
-    speaks_against = checking.wrong(standing, intended)
+    # Before the store is locked: there the verdict is remembered, unless other rules were written meanwhile.
+    speaks_against = objections(engine, standing, intended)
     before: dict[str, PlacementRule] = {}
     problems: list[str] = []
 
@@ -212,7 +211,7 @@ def _change(args: argparse.Namespace, decide: Callable[[_Standing], RuleChange])
         before.update({rule.name: rule for rule in rules})
         change = decide(before)
         refuse_mistakes(change.put)
-        problems[:] = checking.wrong(before, change)
+        problems[:] = objections(engine, before, change)
         if problems and not args.force:
             raise UserError(f"{'; '.join(problems[:5])}; --force writes it nevertheless")
         return change
@@ -230,8 +229,8 @@ def _change(args: argparse.Namespace, decide: Callable[[_Standing], RuleChange])
     else:
         with opened(RuleStore, args) as store:
             change = store.change(judged, changed_by=login_name())
-    unproven = checking.unproven(before, change)
-    answer = rules_change(before, change, problems, unproven, dry_run=args.dry_run)
+    doubts = unproven(engine, before, change)
+    answer = rules_change(before, change, problems, doubts, dry_run=args.dry_run)
     show_change(args, answer, change_lines(answer))
     return 0
 

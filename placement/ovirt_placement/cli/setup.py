@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ovirt_placement import config, inventory
 from ovirt_placement.answers.document import find
@@ -38,6 +38,7 @@ from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.asking import PATIENCE_SECONDS
 from ovirt_placement.cli.changing import (
     add_writing,
+    connected,
     login_name,
     opened,
     recorded,
@@ -45,7 +46,7 @@ from ovirt_placement.cli.changing import (
     stops,
     stored,
 )
-from ovirt_placement.engine.connection.client import EngineConnection, connect
+from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import EngineAway, EngineSetupError
 from ovirt_placement.engine.reading.policies import Policy
 from ovirt_placement.engine.writing import policies
@@ -115,14 +116,11 @@ def _decided_keys(
 
 
 # -- What the administrator asks setup to do, policy by policy.
-@dataclass(frozen=True)
-class SetupTask:
+class SetupTask(NamedTuple):
     """One policy, and the way to plan what is to be done about it, by what the engine has at that moment."""
 
     policy: str
-    plan: Callable[[], SetupPlan]
-    #: All clusters of the engine, with their names.
-    users: tuple[PolicyUser, ...]
+    plan: Callable[[Overview], SetupPlan]
 
 
 def tasks(connection: EngineConnection, overview: Overview, args: argparse.Namespace) -> Iterator[SetupTask]:
@@ -131,7 +129,7 @@ def tasks(connection: EngineConnection, overview: Overview, args: argparse.Names
         yield from _undoings(connection, args, overview)
         return
     for target in _targets(args, overview):
-        yield SetupTask(target.policy, _setting_up(connection, args, target), overview.users)
+        yield _setting_up(connection, args, target)
 
 
 def left_alone(overview: Overview, args: argparse.Namespace) -> Iterator[str]:
@@ -148,55 +146,48 @@ def _targets(args: argparse.Namespace, overview: Overview) -> tuple[Target, ...]
     return (Target(args.policy or DEFAULT, tuple(clusters)),)
 
 
-def _setting_up(
-    connection: EngineConnection, args: argparse.Namespace, target: Target
-) -> Callable[[], SetupPlan]:
-    choice = _chosen_units(args, target.policy)
+def _setting_up(connection: EngineConnection, args: argparse.Namespace, target: Target) -> SetupTask:
+    admission = None if args.ha_admission is None else Admission(args.ha_admission)
+    factors, properties = dict(args.factor), dict(args.property)
+    choice = UnitChoice(target.policy, factors, properties, args.placement_keys, admission)
     clusters = {cluster.id for cluster in target.clusters}
 
-    def look() -> SetupPlan:
-        overview = read_overview(connection)
+    def look(overview: Overview) -> SetupPlan:
         users = [user for user in overview.users if user.id in clusters]
         return plan(read_seen(connection, overview, target.policy, users, target.origin), choice)
 
-    return look
-
-
-def _chosen_units(args: argparse.Namespace, policy: str) -> UnitChoice:
-    admission = None if args.ha_admission is None else Admission(args.ha_admission)
-    return UnitChoice(policy, dict(args.factor), dict(args.property), args.placement_keys, admission)
+    return SetupTask(target.policy, look)
 
 
 def _undoings(
     connection: EngineConnection, args: argparse.Namespace, overview: Overview
 ) -> Iterator[SetupTask]:
     if not args.all_policies:
-        name = args.policy or DEFAULT
-        yield SetupTask(name, _undoing(connection, name, frozenset()), overview.users)
+        yield _undoing(connection, args.policy or DEFAULT, frozenset())
         return
     heads = tuple(changed(connection, overview))
     going = frozenset(head.id for head in heads if origin_of(head.description) is not None)
-    for head in heads:
-        yield SetupTask(head.name, _undoing(connection, head.name, going), overview.users)
     # A policy may have been renamed or removed since its clusters were given keys.
     given_for: set[str] = set()
     with suppress(UserError):  # the store does not answer
         given_for = {one.policy for one in _default_keys(args).given}
-    for name in sorted(given_for - {head.name for head in heads}):
-        yield SetupTask(name, _undoing(connection, name, going), overview.users)
+    names = [head.name for head in heads]
+    for name in (*names, *sorted(given_for.difference(names))):
+        yield _undoing(connection, name, going)
 
 
-def _undoing(connection: EngineConnection, name: str, going: frozenset[str]) -> Callable[[], SetupPlan]:
-    def look() -> SetupPlan:
-        overview = read_overview(connection)
+def _undoing(connection: EngineConnection, name: str, going: frozenset[str]) -> SetupTask:
+    def look(overview: Overview) -> SetupPlan:
         policy = read_policy(connection, overview, name)
         return SetupPlan((), ()) if policy is None else undo(overview, policy, going)
 
-    return look
+    return SetupTask(name, look)
 
 
 # -- The change that setting policies up is, for a preview of it.
-def intended(args: argparse.Namespace, tasks: Sequence[SetupTask]) -> tuple[Snapshot, Change]:
+def intended(
+    args: argparse.Namespace, overview: Overview, tasks: Sequence[SetupTask]
+) -> tuple[Snapshot, Change]:
     """Our units in force in their clusters; with what speaks against single policies, and their notes."""
     from ovirt_placement.answers.preview import changed_policies
 
@@ -205,7 +196,7 @@ def intended(args: argparse.Namespace, tasks: Sequence[SetupTask]) -> tuple[Snap
     conflicts: list[str] = []
     for task in tasks:
         try:
-            plan = task.plan()
+            plan = task.plan(overview)
         except (EngineAway, EngineSetupError):
             raise
         except UserError as error:
@@ -214,7 +205,7 @@ def intended(args: argparse.Namespace, tasks: Sequence[SetupTask]) -> tuple[Snap
         conflicts += (f"policy {task.policy}: {note}" for note in plan.notes)
         if plan.policy is not None:
             policies |= dict.fromkeys(plan.clusters, plan.policy)
-            keys += (one.key for one in planned_keys(args, task.policy, task.users, plan).change.give)
+            keys += (one.key for one in planned_keys(args, task.policy, overview.users, plan).change.give)
     before = inventory.snapshot(config=config.load(args.config), max_age=0.0, deadline=PATIENCE_SECONDS)
     return before, changed_policies(before, policies, keys, conflicts)
 
@@ -222,32 +213,30 @@ def intended(args: argparse.Namespace, tasks: Sequence[SetupTask]) -> tuple[Snap
 # -- Sends what is planned for a policy, and looks whether the engine kept it.
 def carry_out(connection: EngineConnection, task: SetupTask, args: argparse.Namespace) -> SetupOutcome:
     """Raises `UserError` for what goes wrong, but for what speaks against one policy of several."""
+    overview = read_overview(connection)
     try:
-        plan = task.plan()
+        plan = task.plan(overview)
     except (EngineAway, EngineSetupError):
         raise
     except UserError as error:
         if not args.all_policies:
             raise
         return SetupOutcome(policy_change(task.policy, SetupPlan((), ()), error=str(error)))
-    keys = planned_keys(args, task.policy, task.users, plan)
+    keys = planned_keys(args, task.policy, overview.users, plan)
     change = policy_change(task.policy, plan, keys.clusters, keys.notes)
     if not plan.requests and keys.is_empty:
         return SetupOutcome(change)
-    overview = read_overview(connection)
     before = policy_state(overview, read_policy(connection, overview, task.policy))
     if args.dry_run:
-        after = policy_state(overview, plan.after, plan.users)
-    else:
-        _send_and_write(connection, task, args, plan, keys)
-        overview = read_overview(connection)
-        after = policy_state(overview, read_policy(connection, overview, task.policy))
+        return SetupOutcome(change, before, policy_state(overview, plan.after, plan.users))
+    overview = _send_and_write(connection, task, args, plan, keys)
+    after = policy_state(overview, read_policy(connection, overview, task.policy))
     return SetupOutcome(change, before, after)
 
 
 def _send_and_write(
     connection: EngineConnection, task: SetupTask, args: argparse.Namespace, plan: SetupPlan, keys: KeyPlan
-) -> None:
+) -> Overview:
     """Keys come last and go first: a cluster has them only while its policy places by them."""
     kind = UserActionKind.SETUP_UNDO if args.undo else UserActionKind.SETUP
     asked = tuple(request.what for request in plan.requests)
@@ -256,9 +245,11 @@ def _send_and_write(
         if args.undo and not keys.is_empty:
             write_keys(args, task.policy, plan)
         _send(connection, plan.requests)
-        _check(task)
+        overview = read_overview(connection)
+        _check(task.plan(overview))
         if not args.undo and not keys.is_empty:
             write_keys(args, task.policy, plan)
+    return overview
 
 
 def _send(connection: EngineConnection, requests: Sequence[PolicyRequest]) -> None:
@@ -273,12 +264,12 @@ def _send(connection: EngineConnection, requests: Sequence[PolicyRequest]) -> No
             ) from None
 
 
-def _check(task: SetupTask) -> None:
+def _check(left: SetupPlan) -> None:
     """Look whether the engine kept all; for a policy that it does not find it silently takes another."""
-    left = task.plan().requests
-    if left:
+    if left.requests:
+        what = "; ".join(request.what for request in left.requests)
         raise UserError(
-            f"the engine accepted all requests, but not all took effect: {'; '.join(r.what for r in left)}."
+            f"the engine accepted all requests, but not all took effect: {what}."
             " Does another user change the policy? Run setup again"
         )
 
@@ -346,11 +337,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], 
 
 def run(args: argparse.Namespace) -> int:
     _check_options(args)
-    with connect(config.load(args.config).engine) as connection:
+    with connected(args) as connection:
         overview = read_overview(connection)
         notes = tuple(left_alone(overview, args))
         asked = tuple(tasks(connection, overview, args))
-        if (status := stops(args, lambda: intended(args, asked))) is not None:
+        if (status := stops(args, lambda: intended(args, overview, asked))) is not None:
             return status
         outcomes = [carry_out(connection, task, args) for task in asked]
     answer = setup(outcomes, notes, dry_run=args.dry_run)

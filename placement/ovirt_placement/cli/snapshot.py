@@ -7,13 +7,13 @@ import logging
 import sys
 from pathlib import Path
 
-from ovirt_placement import config
 from ovirt_placement.answers.keys.change import read_records
 from ovirt_placement.cli.arguments import add_command, add_config
-from ovirt_placement.cli.keys import opened_store
+from ovirt_placement.cli.changing import connected, opened
 from ovirt_placement.inventory.stored import with_keys
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.files import state_file
+from ovirt_placement.store.keys import KeyStore
 from ovirt_service.errors import UserError
 from ovirt_service.text.legible import escaped
 
@@ -57,10 +57,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _from_engine(args: argparse.Namespace) -> Snapshot:
     # The SDK takes long to load: not for `--help`.
-    from ovirt_placement.engine.connection.client import connect
     from ovirt_placement.engine.reading.topology import read_snapshot
 
-    with connect(config.load(args.config).engine) as connection:
+    with connected(args) as connection:
         snapshot = read_snapshot(connection, statistics=args.statistics, devices=args.devices)
     return _with_stored_keys(snapshot, args)
 
@@ -68,7 +67,7 @@ def _from_engine(args: argparse.Namespace) -> Snapshot:
 def _with_stored_keys(snapshot: Snapshot, args: argparse.Namespace) -> Snapshot:
     """Add the keys; without them the state may still be of use."""
     try:
-        with opened_store(args, create=False) as store:
+        with opened(KeyStore, args, create=False) as store:
             records, _ = read_records(store)
     except UserError as error:
         _log.warning("placement keys are left out: %s", error)

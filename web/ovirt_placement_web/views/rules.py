@@ -10,7 +10,7 @@ import msgspec
 from starlette.requests import Request
 
 from ovirt_placement.answers.preview import changed_rules
-from ovirt_placement.answers.rule_changes import Checking, read_engine, refuse_mistakes, rule_kinds
+from ovirt_placement.answers.rule_changes import objections, read_engine, refuse_mistakes, rule_kinds
 from ovirt_placement.lookups.called import called
 from ovirt_placement.model import Cluster, PlacementRule, RuleDomain, Snapshot
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore
@@ -74,13 +74,12 @@ def change_rule(asked: Asked) -> Edit:
     def foresee() -> Preview:
         standing = _standing(site)
         engine = read_engine(site.config, (*standing.values(), *meant.put), ENGINE_SECONDS)
-        against = Checking(engine).wrong(standing, meant)
+        against = objections(engine, standing, meant)
         now = msgspec.structs.replace(engine, placement_rules=tuple(standing.values()))
         return Preview(site.made.foreseen(now, changed_rules(now, meant, tuple(against))), against)
 
     def carry_out(who: str) -> None:
         engine = read_engine(site.config, (*_standing(site).values(), *meant.put), ENGINE_SECONDS)
-        checking = Checking(engine)
 
         def decide(rules: tuple[PlacementRule, ...]) -> RuleChange:
             standing = {one.name: one for one in rules}
@@ -90,7 +89,7 @@ def change_rule(asked: Asked) -> Edit:
             if rule is not None and not _is_about(rule, cluster, engine):
                 # It takes the permit on the cluster of the rule, which is not the one that was asked about.
                 raise Refusal(404, f"Cluster {cluster.name} has no placement rule {rule.name}.")
-            if wrong := checking.wrong(standing, meant):
+            if wrong := objections(engine, standing, meant):
                 raise Stale(f"{'; '.join(wrong[:5])}.", back=back)
             return meant
 

@@ -24,8 +24,8 @@ from ovirt_placement.answers.groups.change import (
 from ovirt_placement.answers.groups.check import GroupJudgement, judge
 from ovirt_placement.answers.groups.listing import described_group
 from ovirt_placement.cli.asking import PATIENCE_SECONDS
-from ovirt_placement.cli.changing import recorded, show_change, stops
-from ovirt_placement.engine.connection.client import EngineConnection, connect
+from ovirt_placement.cli.changing import connected, recorded, show_change, stops
+from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.reading.consistency import consistent
 from ovirt_placement.engine.reading.topology import read_descriptions, read_groups, read_snapshot
 from ovirt_placement.engine.writing.affinity_groups import (
@@ -58,10 +58,6 @@ def with_groups_of_now(known: Snapshot, connection: EngineConnection) -> Snapsho
 
 
 # -- What commands that change affinity groups ask the engine, and how they report.
-def connected(args: argparse.Namespace) -> EngineConnection:
-    return connect(config.load(args.config).engine)
-
-
 def known_groups(args: argparse.Namespace, connection: EngineConnection) -> Snapshot:
     """What is known of the engine, with the groups of this moment."""
     found = inventory.known(

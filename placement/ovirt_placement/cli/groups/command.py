@@ -15,9 +15,9 @@ from ovirt_placement.answers.groups.change import (
 from ovirt_placement.answers.question import table
 from ovirt_placement.cli.arguments import add_change, add_command, add_config, add_json
 from ovirt_placement.cli.asking import Reading, add_cluster, add_questions, read_state, show_json, show_text
-from ovirt_placement.cli.changing import add_writing, opened, stored
+from ovirt_placement.cli.changing import add_writing, connected, opened, stored
 from ovirt_placement.cli.groups import change, files
-from ovirt_placement.cli.groups.change import connected, with_groups_of_now
+from ovirt_placement.cli.groups.change import with_groups_of_now
 from ovirt_placement.inventory import Measured
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import Named

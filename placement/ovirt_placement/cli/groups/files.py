@@ -7,21 +7,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from ovirt_placement import config
 from ovirt_placement.answers.document import find
 from ovirt_placement.answers.groups.change import MEMBERS, change_lines, groups_change, member_ids, table_of
 from ovirt_placement.answers.groups.check import in_order
 from ovirt_placement.cli.asking import clusters_of, show_json
-from ovirt_placement.cli.changing import show_change, stops
+from ovirt_placement.cli.changing import connected, show_change, stops
 from ovirt_placement.cli.groups.change import (
     MeantGroup,
     carry_out,
-    connected,
     description_to_be,
     intended,
     read_engine,
 )
-from ovirt_placement.engine.connection.client import EngineConnection, connect
+from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.reading.topology import read_descriptions, read_snapshot
 from ovirt_placement.model import AffinityGroup, AffinityRule, Snapshot
 from ovirt_placement.model.files import group_file
@@ -146,7 +144,7 @@ def _carry_out(
 
 # -- `ovirt-placement groups export`: all affinity groups as YAML, as `import` and `apply` read them.
 def export(args: argparse.Namespace) -> int:
-    with connect(config.load(args.config).engine) as connection:
+    with connected(args) as connection:
         snapshot = read_snapshot(connection)
         entries = []
         for cluster in clusters_of(args, snapshot):
