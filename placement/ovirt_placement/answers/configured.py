@@ -92,8 +92,6 @@ def _names(annotation: Any, value: Any, where: str) -> Iterator[ConfiguredName]:
 # -- Names that match nothing in the engine: of the configuration, of placement rules and keys, of policies.
 # What such a name protects or asks for is silently gone: it was mistyped, or what it named was renamed or
 # removed. Where the part of the state that shows it has not been read, nothing is said of the name.
-
-
 #: This many of them are named in a sentence.
 _MOST_NAMED: Final = 3
 

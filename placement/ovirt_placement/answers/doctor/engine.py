@@ -20,8 +20,6 @@ from ovirt_service.addresses import redacted, shown
 from ovirt_service.errors import UserError
 
 # -- What can be wrong with the engine: too old, a user who may too little, two enforcers.
-
-
 #: Older engines know neither labels in affinity groups nor their priorities.
 OLDEST = (4, 4)
 
@@ -104,8 +102,6 @@ def _permissions(connection: EngineConnection, root: Root) -> tuple[Permission, 
 
 
 # -- Whether the engine's clock and ours show the same time: events are judged by their age.
-
-
 _SKEW_SECONDS = 10.0
 
 
@@ -128,8 +124,6 @@ def examine_clock(ahead: float) -> Iterator[FoundProblem]:
 
 
 # -- What can be wrong between engine and proxy: units that one does not know as the other does.
-
-
 #: The engine could not reach the proxy.
 UNREACHABLE = EventCode.FAILED_TO_CONNECT_TO_SCHEDULER_PROXY
 #: The engine has started: the first is written by its notifier alone, the other where it enforces affinity

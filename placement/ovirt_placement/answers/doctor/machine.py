@@ -33,8 +33,6 @@ from ovirt_placement.store.sql.opening import opened, stored
 from ovirt_service.errors import UserError
 
 # -- What can be wrong on this machine: no inventory is published, the store cannot be reached.
-
-
 #: What is published and older is stale, or older than three times the interval of reading.
 _STALE_SECONDS = 60.0
 _PATIENCE_SECONDS = 2.0
@@ -181,8 +179,6 @@ def examine_rules(connection: EngineConnection, snapshot: Snapshot) -> Iterator[
 
 
 # -- What can be wrong with the proxy's record of decisions, by which questions about the past are answered.
-
-
 #: A decision about 500 hosts takes up to 100 KB.
 _LEAST_FREE = 1 << 20
 

@@ -20,8 +20,6 @@ from ovirt_placement.engine.connection.log_ins import refusal
 from ovirt_service.errors import UserError
 
 # -- What can be wrong with the system: the socket of the proxy is not enabled.
-
-
 #: Where the files of the system are.
 ROOT = Path("/")
 #: Links that `systemctl enable` makes.
@@ -45,8 +43,6 @@ def examine_socket(root: Path) -> Iterator[FoundProblem]:
 
 
 # -- What a hardened host refuses, or does not reach: plugins under fapolicyd, wheels in FIPS mode.
-
-
 _DAEMON = "fapolicyd"
 #: What is in force: all that stands in rules.d, once it is loaded.
 _RULES = Path("etc/fapolicyd/compiled.rules")
@@ -110,8 +106,6 @@ def _read(file: Path) -> str:
 
 
 # -- Whether the services' users can read what root can: the configuration, the password, the CA.
-
-
 #: The users of the systemd units, and what runs as each.
 SERVICES = {"ovirt-placement": "inventory and enforcer", "ovirt-scheduler-proxy": "the proxy's workers"}
 #: The group that all of them are in.

@@ -23,9 +23,8 @@ from ovirt_placement.rules.placement_keys.hierarchy import NAME, PATTERN
 from ovirt_placement.rules.placement_keys.mistakes import find_mistakes
 from ovirt_placement.rules.placement_keys.settings import read_settings
 
+
 # -- What can be wrong with scheduling policies: rules that no unit looks at, and traps of the engine.
-
-
 @dataclass(frozen=True)
 class InUse:
     """A policy that clusters use, by the names of the units that take effect in it."""
@@ -182,8 +181,6 @@ def remedy(policy: InUse, cluster: Cluster | None = None) -> str:
 
 
 # -- What can be wrong with placement keys: units, parameters and factors that defeat them, a VM property.
-
-
 _OPTION = "UserDefinedVMProperties"
 
 

@@ -16,8 +16,6 @@ from ovirt_placement.model.record import Record
 from ovirt_placement.store.enforcer.memberships import LostMembership, MembershipKind
 
 # -- The members of an affinity group, by the words that options and files have for them.
-
-
 #: Of each member list of the model: its option and its word.
 MEMBERS: Final = {
     "vms": ("vm", "VM"),
@@ -80,8 +78,6 @@ def _rule(rule: AffinityRule) -> str:
 
 
 # -- What became of affinity groups: they were added, changed or removed.
-
-
 Outcome = Literal["added", "changed", "removed", "unchanged"]
 
 
@@ -184,8 +180,6 @@ def change_lines(answer: GroupsChangeDocument) -> Iterator[str]:
 
 
 # -- What VMs were members of before they changed their cluster: as data, as a row, and in a sentence.
-
-
 class GroupLoss(Record, frozen=True):
     """All that a VM lost with one change of its cluster, and has not regained; names as they were then."""
 

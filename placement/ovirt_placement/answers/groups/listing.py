@@ -116,8 +116,6 @@ def _named_member(member: str, known: Vm | Host | None, group: AffinityGroup, sn
 
 
 # -- How each affinity group stands: where its members run, and which of its rules that violates.
-
-
 State = Literal["violated", "satisfied", "disabled"]
 
 

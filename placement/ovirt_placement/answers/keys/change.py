@@ -47,8 +47,6 @@ if TYPE_CHECKING:
 
 
 # -- What placement keys can be set on, fresh enough for a person who sets some.
-
-
 #: What keys on these levels are set on hangs on no VM.
 _WITHOUT_VMS = frozenset({CLUSTER, NODE, "vdc", "vdc_offer"})
 
@@ -102,8 +100,6 @@ def read_with(config: Config, snapshot: Snapshot, level: str) -> Snapshot:
 
 
 # -- What a person means by setting and removing placement keys: for commands, and for the page.
-
-
 #: Who sets keys, and the class of theirs.
 SETTERS = {"operator": SYSTEM, "billing-entity": BILLING_ENTITY, "customer": CUSTOMER}
 

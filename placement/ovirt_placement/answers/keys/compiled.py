@@ -99,8 +99,6 @@ def _vm_row(keys: str, key: Compiled) -> tuple[str, ...]:
 
 
 # -- The placement keys of a host: its own, those computed for it, and those that VMs on it brought.
-
-
 _SOURCES = {
     Source.HOST: "its own",
     Source.POLICY: "the policy's",

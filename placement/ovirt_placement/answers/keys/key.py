@@ -25,8 +25,6 @@ from ovirt_placement.rules.placement_keys.score import Score
 from ovirt_placement.rules.placement_keys.units import KEY_FILTER, KEY_WEIGHT
 
 # -- Says what placement keys are and what is wrong with them, with names in place of ids.
-
-
 #: What keys do not do without one of our units.
 _WITHOUT = {
     KEY_FILTER.name: "no host is refused by placement keys",
@@ -150,8 +148,6 @@ def key_words(key: PlacementKey, snapshot: Snapshot) -> dict[str, Any]:
 
 
 # -- What placement keys say of a host.
-
-
 #: The units of placement keys, which count where a policy enables them, or where that is asked for.
 KEY_UNITS = frozenset({KEY_FILTER.name, KEY_WEIGHT.name})
 

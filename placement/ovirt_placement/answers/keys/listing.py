@@ -45,8 +45,6 @@ from ovirt_placement.store import keys as store
 from ovirt_placement.store.keys import KeyPlace
 
 # -- What is wrong with the placement keys that are set.
-
-
 _GONE = "resource-gone"
 _GONE_SENTENCE = "the engine has no such object any more; keys prune removes it"
 

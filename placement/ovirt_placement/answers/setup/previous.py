@@ -19,8 +19,6 @@ from ovirt_placement.model.names import counted
 from ovirt_service.errors import UserError
 
 # -- What was before setup, remembered in the description of the policy: the engine keeps it, all can see it.
-
-
 #: The description of a policy that we made; of another's policy we change no more than we must.
 _MADE = "As the policy {origin}, with the units of ovirt-placement"
 _ORIGIN = re.compile(re.escape(_MADE).replace(r"\{origin\}", "(.+?)"))
@@ -121,8 +119,6 @@ def with_returned(policy: PolicyContent) -> PolicyContent:
 
 
 # -- What the administrator asks for of a policy, and what the engine has.
-
-
 #: The engine's policy that ours is made like if it is made like no other.
 BASE = "none"
 _BASE_ID = "b4ed2332-a7ac-4d5f-9596-99a439cb2812"

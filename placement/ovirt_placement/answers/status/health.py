@@ -147,8 +147,6 @@ def _light(
 
 
 # -- The health of a placement: rules and HA reservation of each cluster, the enforcer, how fresh all is.
-
-
 class StateSource(Struct, frozen=True):
     """Where a state comes from; ages in seconds."""
 

@@ -71,8 +71,6 @@ def _most(values: Iterable[int | None]) -> int | None:
 
 
 # -- What happened lately: totals, and a line a day.
-
-
 class Day(Record, frozen=True, omit_defaults=False):
     """A day, by the local time of the machine that was asked."""
 
@@ -162,8 +160,6 @@ def _local(seconds: float) -> datetime:
 
 
 # -- How violations, migrations and HA reservations of each cluster developed, drawn or as data.
-
-
 #: What fits into 80 columns with its titles.
 MOST_POINTS: Final = 48
 #: From nothing at all to the highest value; the plain ones for terminals without the others.
@@ -230,7 +226,6 @@ def _point_hours(hours: int) -> int:
 
 
 # -- in words
-
 #: What is drawn, and whether it is counted, or the worst of a span.
 _DRAWN: Final[tuple[tuple[str, Callable[[Activity], int | None]], ...]] = (
     ("hard violations", lambda one: one.hard),
