@@ -43,5 +43,12 @@ def starting(proxy: str, serving: Starting) -> Starting:
 
 
 @pytest.fixture
+def live(request: pytest.FixtureRequest, serving: Starting) -> Iterator[LiveEngine]:
+    """An engine with what the test's module has as `STATE`."""
+    with serving(request.module.STATE) as running:
+        yield running
+
+
+@pytest.fixture
 def asking(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> StateAsking:
     return StateAsking(tmp_path, capsys)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +37,6 @@ STATE = snapshot(
 )
 APART_GROUP = ("groups", "add", "apart", "--cluster", "blue", "--vms-rule", "negative", "--vms-enforcing")
 WEBS = ("--vm", "web1", "--vm", "web3")
-
-
-@pytest.fixture
-def live(serving: Starting) -> Iterator[LiveEngine]:
-    with serving(STATE) as running:
-        yield running
 
 
 def names(live: LiveEngine) -> list[str]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.builders import APART, TOGETHER, cluster, group, host, label, snapshot, vm
-from tests.placement.cli.live_engine import LiveEngine, Starting
+from tests.placement.cli.live_engine import LiveEngine
 
 STATE = snapshot(
     cluster("c1", name="blue"),
@@ -25,12 +24,6 @@ STATE = snapshot(
     group("g2", APART, "v1 v3", cluster="c1", name="apart"),
     group("g3", APART, "v4", cluster="c2", name="lonely"),
 )
-
-
-@pytest.fixture
-def live(serving: Starting) -> Iterator[LiveEngine]:
-    with serving(STATE) as running:
-        yield running
 
 
 def groups(live: LiveEngine) -> dict[str, tuple[str, ...]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -44,12 +43,6 @@ STATE = snapshot(
     group("g2", hosts_rule=SOFT_APART, hosts="h2", vms="v3", cluster="c1", name="off", priority=2.5),
     group("g3", SOFT_TOGETHER, "v4", cluster="c2", name="lonely"),
 )
-
-
-@pytest.fixture
-def live(serving: Starting) -> Iterator[LiveEngine]:
-    with serving(STATE) as running:
-        yield running
 
 
 def saved(live: LiveEngine, name: str) -> AffinityGroup:

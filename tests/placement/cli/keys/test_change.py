@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from msgspec.structs import replace
 
@@ -11,12 +9,6 @@ from ovirt_placement.model import Disk, Network, Nic, VnicProfile
 from tests.builders import cluster, host, snapshot, vm
 from tests.placement.cli.keys.changing import STATE, TEMPLATE, listed, refused
 from tests.placement.cli.live_engine import LiveEngine, Starting
-
-
-@pytest.fixture
-def live(serving: Starting) -> Iterator[LiveEngine]:
-    with serving(STATE) as running:
-        yield running
 
 
 def test_key_is_set_with_who_and_when_and_replaced_and_removed(live: LiveEngine) -> None:

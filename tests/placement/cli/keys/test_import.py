@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.placement.cli.keys.changing import STATE, listed, refused
-from tests.placement.cli.live_engine import LiveEngine, Starting
-
-
-@pytest.fixture
-def live(serving: Starting) -> Iterator[LiveEngine]:
-    with serving(STATE) as running:
-        yield running
-
+from tests.placement.cli.keys.changing import STATE as STATE
+from tests.placement.cli.keys.changing import listed, refused
+from tests.placement.cli.live_engine import LiveEngine
 
 FILE = """\
 node_keys:

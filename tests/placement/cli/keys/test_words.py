@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.builders import cluster, host, snapshot, vm
-from tests.placement.cli.live_engine import LiveEngine, Starting
+from tests.placement.cli.live_engine import LiveEngine
 
 STATE = snapshot(
     cluster("c1", name="blue moon"),
@@ -19,12 +18,6 @@ STATE = snapshot(
     vm("v2", name="twin", cluster="c1"),
     vm("v3", name="twin", cluster="c1"),
 )
-
-
-@pytest.fixture
-def live(serving: Starting) -> Iterator[LiveEngine]:
-    with serving(STATE) as running:
-        yield running
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from ovirt_placement.config import EngineSettings
@@ -24,12 +22,6 @@ from tests.placement.cli.setup.policies import (
     unit_id,
     weights,
 )
-
-
-@pytest.fixture
-def live(starting: Starting) -> Iterator[LiveEngine]:
-    with starting(STATE) as running:
-        yield running
 
 
 def test_a_new_policy_is_none_with_our_units_and_the_clusters_named_use_it(live: LiveEngine) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.control import Disturbance
 from tests.builders import cluster, host, snapshot, vm
 from tests.placement.cli.live_engine import LiveEngine, Starting
-from tests.placement.cli.setup.policies import STATE, cluster_policy, policy_named
+from tests.placement.cli.setup.policies import cluster_policy, policy_named
 from tests.stored import put_keys
 
 #: By name: what the page promises.
@@ -21,12 +20,6 @@ WEIGHTS = {"#RAM": 40.0, "#CPU": 30.0, "#LOAD": 30.0}
 GIVES_BLUE = "give the cluster blue the placement keys #RAM (40), #CPU (30), #LOAD (30)"
 TAKES_FROM_BLUE = "take the placement keys #CPU (30), #LOAD (30), #RAM (40) from the cluster blue"
 SET_UP = ("setup", "--cluster", "blue", "--placement-keys")
-
-
-@pytest.fixture
-def live(starting: Starting) -> Iterator[LiveEngine]:
-    with starting(STATE) as running:
-        yield running
 
 
 def stored(live: LiveEngine) -> set[PlacementKey]:

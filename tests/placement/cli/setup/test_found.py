@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from ovirt_placement.model import SchedulingPolicy as Units
@@ -22,12 +20,6 @@ from tests.placement.cli.setup.policies import (
     unit_id,
     weights,
 )
-
-
-@pytest.fixture
-def live(starting: Starting) -> Iterator[LiveEngine]:
-    with starting(STATE) as running:
-        yield running
 
 
 def own_policy(engine: Engine) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from ovirt_simulator.core.engine import Engine
@@ -19,12 +17,6 @@ from tests.placement.cli.setup.policies import (
     unit_id,
     weights,
 )
-
-
-@pytest.fixture
-def live(starting: Starting) -> Iterator[LiveEngine]:
-    with starting(STATE) as running:
-        yield running
 
 
 def names(live: LiveEngine) -> list[str]:
