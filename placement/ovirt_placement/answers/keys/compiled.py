@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from enum import StrEnum
 from fractions import Fraction
 from typing import Annotated
@@ -29,7 +29,7 @@ from ovirt_placement.answers.question import (
     Table,
     question,
 )
-from ovirt_placement.model import Host, PlacementKey, Snapshot, Vm
+from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.key_resources import resource_name
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.placement_keys import strength
@@ -255,36 +255,28 @@ class KeyLevel(Record, frozen=True, omit_defaults=False):
 
 def key_levels(snapshot: Snapshot, vm: Vm) -> tuple[KeyLevel, ...]:
     """All levels on which something stands for this VM, the weakest first; a later one wins."""
-    states = _states(snapshot, vm)
     # Copies of sticky keys stand where users set no keys.
     every = [*resources(snapshot, vm), *((key.level, key.resource) for key in keys_of(snapshot, vm))]
     places = sorted(dict.fromkeys(every), key=lambda place: strength(place[0]) or 0)
+    stored = keys_by_resource(snapshot)
+    are_set = [key_record(key, snapshot) for place in places for key in stored.get(place, ())]
+    states = tuple(_states(keys_of_vm(snapshot, vm), are_set))
     return tuple(
         KeyLevel(
             level,
             Named(resource, resource_name(level, resource, snapshot)),
-            tuple(of for key, of in states if (key.level, key.resource) == (level, resource)),
+            tuple(one for one in states if (one.key.level, one.key.resource.id) == (level, resource)),
         )
         for level, resource in places
     )
 
 
-def _states(snapshot: Snapshot, vm: Vm) -> list[tuple[PlacementKey, KeyOfLevel]]:
-    compiled, stored = compiled_keys(snapshot, vm.id), keys_by_resource(snapshot)
+def _states(answer: KeysOfVmDocument, are_set: Collection[KeyRecord]) -> Iterator[KeyOfLevel]:
+    def of(key: KeyRecord, state: KeyState, by: KeyRecord | None = None, because: str = "") -> KeyOfLevel:
+        return KeyOfLevel(key, state, by, because, key in are_set)
 
-    def of(
-        key: PlacementKey, state: KeyState, by: KeyRecord | None = None, because: str = ""
-    ) -> tuple[PlacementKey, KeyOfLevel]:
-        is_set = key in stored.get((key.level, key.resource), ())
-        return key, KeyOfLevel(key_record(key, snapshot), state, by, because, is_set)
-
-    found = []
-    for one in (*compiled.system.values(), *compiled.customer.values()):
-        wins = key_record(one.source, snapshot)
-        found.append(of(one.source, KeyState.IN_FORCE))
-        found += [of(key, KeyState.OVERRIDDEN, wins) for key in one.hidden]
-    for mistaken in compiled.ignored:
-        found.append(
-            of(mistaken.key, KeyState.IGNORED, because="; ".join(map(code_sentence, mistaken.codes)))
-        )
-    return found
+    for one in (*answer.system.values(), *answer.customer.values()):
+        yield of(one.source, KeyState.IN_FORCE)
+        yield from (of(key, KeyState.OVERRIDDEN, one.source) for key in one.hidden)
+    for mistaken in answer.ignored:
+        yield of(mistaken.key, KeyState.IGNORED, because=mistaken.sentence)
