@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from ovirt_placement.cli.main import main
 from ovirt_placement.model import SchedulingPolicy
-from ovirt_placement.model.files import state_file
 from tests.builders import (
     APART,
     SOFT_TOGETHER,
@@ -25,37 +21,25 @@ from tests.builders import (
 )
 from tests.placement.cli.state_asking import StateAsking, cells
 
-
-@pytest.fixture
-def state(tmp_path: Path) -> str:
-    file = tmp_path / "state.json"
-    file.write_bytes(
-        state_file.dumps(
-            snapshot(
-                cluster(),
-                cluster("cluster2"),
-                host("h1", name="north"),
-                host("h2", name="south", free_mb=100),
-                host("h3", name="east", status="maintenance"),
-                host("far", cluster="cluster2"),
-                vm("v1", name="web"),
-                vm("v2", "h1", name="cache"),
-                vm("v3", "h1", name="rival"),
-                vm("twin1", name="twin"),
-                vm("twin2", name="twin"),
-                group("g1", TOGETHER, "v1 v2", name="near"),
-                group("g2", APART, "v1 v3", name="far"),
-            )
-        )
-    )
-    return str(file)
+STATE = snapshot(
+    cluster(),
+    cluster("cluster2"),
+    host("h1", name="north"),
+    host("h2", name="south", free_mb=100),
+    host("h3", name="east", status="maintenance"),
+    host("far", cluster="cluster2"),
+    vm("v1", name="web"),
+    vm("v2", "h1", name="cache"),
+    vm("v3", "h1", name="rival"),
+    vm("twin1", name="twin"),
+    vm("twin2", name="twin"),
+    group("g1", TOGETHER, "v1 v2", name="near"),
+    group("g2", APART, "v1 v3", name="far"),
+)
 
 
-def test_table_names_rule_group_vm_number_and_unit_for_each_host(
-    state: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["why", "web", "--state", state]) == 0
-    title, _, *rows = (cells(line) for line in capsys.readouterr().out.splitlines())
+def test_table_names_rule_group_vm_number_and_unit_for_each_host(asking: StateAsking) -> None:
+    title, _, *rows = map(cells, asking.text(0, "why web", STATE).splitlines())
     assert title == ["host", "verdict", "why", "by"]
     both = "AffinityFilter, the engine's VmAffinityGroups"
     together = "must run with VM cache, which is on host north (affinity group near)"
@@ -169,24 +153,20 @@ def test_a_filter_that_the_engine_does_not_ask_refuses_nothing_and_that_is_said(
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["wep"], 'no VM "wep"; did you mean "web"?'),
-        (["twin"], 'VM "twin" is ambiguous: say twin1 (down) or twin2 (down)'),
-        (["web", "norht"], 'no host of its cluster "norht"; did you mean "north"?'),
-        (["web", "far"], 'no host of its cluster "far"'),
+        ("wep", 'no VM "wep"; did you mean "web"?'),
+        ("twin", 'VM "twin" is ambiguous: say twin1 (down) or twin2 (down)'),
+        ("web norht", 'no host of its cluster "norht"; did you mean "north"?'),
+        ("web far", 'no host of its cluster "far"'),
     ],
 )
 def test_unknown_or_ambiguous_name_is_one_line_that_helps(
-    state: str, arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+    asking: StateAsking, arguments: str, complaint: str
 ) -> None:
-    assert main(["why", *arguments, "--state", state]) == 2
-    assert capsys.readouterr().err == f"ovirt-placement: {complaint}\n"
+    assert asking.run(2, f"why {arguments}", STATE) == ("", f"ovirt-placement: {complaint}\n")
 
 
-def test_refused_everywhere_is_an_exit_status_where_that_is_asked(
-    state: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for vm_and_host, refused in ((["web"], 1), (["cache"], 0), (["cache", "south"], 1)):
-        assert main(["why", *vm_and_host, "--state", state]) == 0
-        assert main(["why", *vm_and_host, "--fail-if-refused", "--state", state]) == refused
-        assert main(["why", *vm_and_host, "--fail-if-refused", "--json", "--state", state]) == refused
-    assert "Traceback" not in capsys.readouterr().err
+def test_refused_everywhere_is_an_exit_status_where_that_is_asked(asking: StateAsking) -> None:
+    for vm_and_host, refused in (("web", 1), ("cache", 0), ("cache south", 1)):
+        asking.run(0, f"why {vm_and_host}", STATE)
+        for asked in ("--fail-if-refused", "--fail-if-refused --json"):
+            assert asking.run(refused, f"why {vm_and_host} {asked}", STATE)[1] == ""

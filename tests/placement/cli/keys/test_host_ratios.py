@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from ovirt_placement.cli.main import main
-from ovirt_placement.model.files import state_file
 from tests.builders import cluster, host, snapshot, vm
-from tests.placement.cli.documents import plain
 from tests.placement.cli.live_engine import LiveEngine, Starting
+from tests.placement.cli.state_asking import StateAsking
 from tests.placement.rules.placement_keys.nodes import keyed, node_key
 
 #: 11000 of 12000 MiB are handed out on each: neither has room for another VM without contention.
@@ -96,17 +93,10 @@ def test_what_cannot_be_is_refused(serving: Starting, words: str, complaint: str
         assert complaint in err
 
 
-def test_in_a_state_file_a_good_one_counts_and_a_wrong_one_is_reported(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def asked(status: int, *arguments: str, ratio: float) -> Any:
-        file = tmp_path / "state.json"
-        file.write_bytes(state_file.dumps(keyed(*PARTS, keys=(node_key("h2", "#RAM_RATIO", ratio),))))
-        assert main([*arguments, "--json", "--state", str(file)]) == status
-        return plain(capsys.readouterr().out)
-
-    assert asked(0, "keys", "explain", "new", ratio=1.5)["choice"] == ["h2"]
-    assert asked(0, "where", "new", "--placement-keys", ratio=1.5)
-    assert asked(0, "keys", "explain", "new", ratio=-1.5)["choice"] == []
-    (wrong,) = asked(1, "keys", "check", ratio=-1.5)["mistakes"]
+def test_in_a_state_file_a_good_one_counts_and_a_wrong_one_is_reported(asking: StateAsking) -> None:
+    good, bad = (keyed(*PARTS, keys=(node_key("h2", "#RAM_RATIO", ratio),)) for ratio in (1.5, -1.5))
+    assert asking.data(0, "keys explain new", good)["choice"] == ["h2"]
+    assert asking.data(0, "where new --placement-keys", good)
+    assert asking.data(0, "keys explain new", bad)["choice"] == []
+    (wrong,) = asking.data(1, "keys check", bad)["mistakes"]
     assert (wrong["where"], wrong["codes"]) == ("node south: system key #RAM_RATIO", ["ratio-out-of-range"])

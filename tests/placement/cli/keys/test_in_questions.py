@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ovirt_placement.cli.main import main
 from ovirt_placement.model import SchedulingPolicy, Snapshot
-from ovirt_placement.model.files import state_file
 from tests.builders import cluster, host, vm
-from tests.placement.cli.documents import plain
+from tests.placement.cli.state_asking import StateAsking, cells
 from tests.placement.rules.placement_keys.nodes import key, keyed, node_key
 
 BY_KEYS = SchedulingPolicy(
@@ -39,34 +36,13 @@ def state(policy: SchedulingPolicy | None, **properties: str) -> Snapshot:
     )
 
 
-class Asking:
-    """Runs a command on a state."""
-
-    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self._file = folder / "state.json"
-        self._capsys = capsys
-
-    def rows(self, command: str, of: Snapshot) -> list[list[str]]:
-        """The cells of the table, with its title."""
-        lines = self._run(command.split(), of).splitlines()
-        return [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in lines]
-
-    def data(self, command: str, of: Snapshot) -> Any:
-        return plain(self._run([*command.split(), "--json"], of))
-
-    def _run(self, arguments: list[str], of: Snapshot) -> str:
-        self._file.write_bytes(state_file.dumps(of))
-        assert main([*arguments, "--state", str(self._file)]) == 0
-        return self._capsys.readouterr().out
+def table(asking: StateAsking, command: str, of: Snapshot) -> list[list[str]]:
+    """The cells of the table, with its title."""
+    return [cells(line) for line in asking.text(0, command, of).splitlines()]
 
 
-@pytest.fixture
-def asking(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Asking:
-    return Asking(tmp_path, capsys)
-
-
-def test_why_shows_the_verdict_of_the_keys_with_nearness_score_and_round(asking: Asking) -> None:
-    title, _, *rows = asking.rows("why web", state(BY_KEYS))
+def test_why_shows_the_verdict_of_the_keys_with_nearness_score_and_round(asking: StateAsking) -> None:
+    title, _, *rows = table(asking, "why web", state(BY_KEYS))
     assert title[3:] == ["by", "system keys", "score", "round", "customer keys", "score"]
     refusal = "the placement keys give it -120, which is not above the last threshold"
     assert rows == [
@@ -77,17 +53,17 @@ def test_why_shows_the_verdict_of_the_keys_with_nearness_score_and_round(asking:
         ["middle", "accepted", "GEN: 80 x 0.5", "40", "6", "Apart: -50 x 1", "-50"],
         ["PRIVATE: -200 x 0"],
     ]
-    new, _, middle = asking.data("why web", state(BY_KEYS))["hosts"]
+    new, _, middle = asking.data(0, "why web", state(BY_KEYS))["hosts"]
     assert (new["accepted"], new["reasons"][0]["kind"]) == (False, "keys_refuse")
     assert middle["placement_keys"]["round"] == 6
     assert middle["placement_keys"]["customer"]["total"] == -50
 
 
-def test_where_orders_hosts_by_keys_with_the_policys_factor(asking: Asking) -> None:
-    title, _, *rows = asking.rows("where web", state(BY_KEYS))
+def test_where_orders_hosts_by_keys_with_the_policys_factor(asking: StateAsking) -> None:
+    title, _, *rows = table(asking, "where web", state(BY_KEYS))
     assert "PlacementKeyWeight" in title
     assert [row[0] for row in rows if len(row) > 2] == ["middle", "old"]
-    best, worst = asking.data("where web", state(BY_KEYS))["hosts"]
+    best, worst = asking.data(0, "where web", state(BY_KEYS))["hosts"]
     assert [by_keys(one) for one in (best, worst)] == [0, 1]
     tied = 1  # a point of the other unit of the policy, which prefers neither
     assert (best["points"], worst["points"]) == (10 + tied, tied)
@@ -98,31 +74,31 @@ def test_where_orders_hosts_by_keys_with_the_policys_factor(asking: Asking) -> N
     "policy", [None, SchedulingPolicy(), SchedulingPolicy(weights={"SoftAffinityWeight": 1})]
 )
 def test_without_the_units_keys_do_not_count_unless_asked_for(
-    asking: Asking, policy: SchedulingPolicy | None
+    asking: StateAsking, policy: SchedulingPolicy | None
 ) -> None:
     for command in ("why web", "where web"):
-        assert "system keys" not in asking.rows(command, state(policy))[0]
-        assert asking.data(command, state(policy))["hosts"][0]["placement_keys"] is None
-        assert "system keys" in asking.rows(f"{command} --placement-keys", state(policy))[0]
-    assert all(one["accepted"] for one in asking.data("why web", state(policy))["hosts"])
-    assert not asking.data("why web --placement-keys", state(policy))["hosts"][0]["accepted"]
+        assert "system keys" not in table(asking, command, state(policy))[0]
+        assert asking.data(0, command, state(policy))["hosts"][0]["placement_keys"] is None
+        assert "system keys" in table(asking, f"{command} --placement-keys", state(policy))[0]
+    assert all(one["accepted"] for one in asking.data(0, "why web", state(policy))["hosts"])
+    assert not asking.data(0, "why web --placement-keys", state(policy))["hosts"][0]["accepted"]
 
 
-def test_the_policys_parameters_count(asking: Asking) -> None:
+def test_the_policys_parameters_count(asking: StateAsking) -> None:
     lenient = state(BY_KEYS, placement_final="-150", placement_steps="2", placement_initial="30")
-    found = asking.data("why web", lenient)["hosts"]
+    found = asking.data(0, "why web", lenient)["hosts"]
     assert [one["placement_keys"]["round"] for one in found] == [2, 2, 1]
     greedy = state(BY_KEYS, placement_overhead="9999999")
-    for one in asking.data("why web", greedy)["hosts"]:
+    for one in asking.data(0, "why web", greedy)["hosts"]:
         kinds = [reason["kind"] for reason in one["reasons"]]
         assert kinds == ["memory_handed_out"]
     impossible = state(BY_KEYS, placement_final="90")
-    assert asking.data("why web", impossible)["hosts"][2]["placement_keys"]["round"] == 6
+    assert asking.data(0, "why web", impossible)["hosts"][2]["placement_keys"]["round"] == 6
 
 
-def test_a_reason_that_two_filters_give_is_reported_once(asking: Asking) -> None:
+def test_a_reason_that_two_filters_give_is_reported_once(asking: StateAsking) -> None:
     down = keyed(cluster(scheduling_policy=BY_KEYS), host("h1", status="maintenance"), vm("v1"))
-    (found,) = asking.data("why v1", down)["hosts"]
+    (found,) = asking.data(0, "why v1", down)["hosts"]
     (reason,) = found["reasons"]
     assert reason["kind"] == "host_not_up"
     assert [unit["name"] for unit in reason["by"]] == ["Status", "PlacementKeyFilter"]

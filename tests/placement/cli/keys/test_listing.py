@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from ovirt_placement.cli.main import main
-from ovirt_placement.model.files import state_file
 from tests.builders import host, vm
-from tests.placement.cli.documents import plain
+from tests.placement.cli.state_asking import StateAsking
 from tests.placement.rules.placement_keys.nodes import key, keyed, node_key
 
 STATE = keyed(
@@ -27,23 +24,9 @@ STATE = keyed(
 )
 
 
-class Listing:
-    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self._file = folder / "state.json"
-        self._file.write_bytes(state_file.dumps(STATE))
-        self._capsys = capsys
-
-    def places(self, *arguments: str) -> list[str]:
-        return [f"{one['place']} {one['name']}" for one in plain(self.text(*arguments, "--json"))["keys"]]
-
-    def text(self, *arguments: str) -> Any:
-        assert main(["keys", "list", *arguments, "--state", str(self._file)]) == 0
-        return self._capsys.readouterr().out
-
-
-@pytest.fixture
-def listing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Listing:
-    return Listing(tmp_path, capsys)
+def places(asking: StateAsking, arguments: str) -> list[str]:
+    found = asking.data(0, f"keys list {arguments}", STATE)["keys"]
+    return [f"{one['place']} {one['name']}" for one in found]
 
 
 @pytest.mark.parametrize(
@@ -61,11 +44,11 @@ def listing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Listing:
         ("--name Gen", []),
     ],
 )
-def test_only_what_was_asked_for_is_listed(listing: Listing, arguments: str, found: list[str]) -> None:
-    assert listing.places(*arguments.split()) == found
+def test_only_what_was_asked_for_is_listed(asking: StateAsking, arguments: str, found: list[str]) -> None:
+    assert places(asking, arguments) == found
 
 
-def test_a_file_of_keys_can_be_listed_as_if_it_were_set(listing: Listing, tmp_path: Path) -> None:
+def test_a_file_of_keys_can_be_listed_as_if_it_were_set(asking: StateAsking, tmp_path: Path) -> None:
     file = tmp_path / "keys.yaml"
     file.write_text("keys: [{level: server, resource: web, name: NEW, value: 1, weight: 5}]")
-    assert listing.places("--keys", str(file)) == ["server web NEW"]
+    assert places(asking, f"--keys {file}") == ["server web NEW"]
