@@ -32,8 +32,21 @@ KEYS = (
     *("level", "on", "as", "name", "at", "stop", "return"),
 )
 FIELDS = (
-    *("csrf", "hours", "reason", "plan", "name", "password", "token", "next", "was", "do", "priority"),
-    *("vms_rule", "hosts_rule", "vms_enforcing", "vms", "hosts", "vm_labels", "host_labels"),
+    *(
+        "csrf",
+        "hours",
+        "reason",
+        "plan",
+        "name",
+        "password",
+        "token",
+        "next",
+        "was",
+        "do",
+        "gone",
+        "priority",
+    ),
+    *("priority", "vms_rule", "hosts_rule", "vms_enforcing", "vms", "hosts", "vm_labels", "host_labels"),
     *("level", "on", "as", "value", "weight", "cluster", "values", "sticky", "work", "return", "stop", "run"),
 )
 HEADERS = (

@@ -105,10 +105,10 @@ def test_groups_are_added_and_removed_by_who_may(page: Page) -> None:
     own = {**form, "name": "mine", "csrf": page.csrf(reader), "do": "yes"}
     assert page.ask("/cluster/c1/new-group", cookie=reader, form=own).status == 403
     Portal(page.engine).revoke(granted.id)
-    gone = {"csrf": page.csrf(cookie), "was": fields(page, cookie, "/group/g2/edit")["was"]}
-    looked = page.ask("/group/g2/remove", cookie=cookie, form=gone)
+    gone = {"csrf": page.csrf(cookie), "gone": "yes", "was": fields(page, cookie, "/group/g2/edit")["was"]}
+    looked = page.ask("/group/g2/edit", cookie=cookie, form=gone)
     assert "Rules it violates 0" in words(looked.text)
-    assert page.ask("/group/g2/remove", cookie=cookie, form=gone | {"do": "yes"}).status == 303
+    assert page.ask("/group/g2/edit", cookie=cookie, form=gone | {"do": "yes"}).status == 303
     assert "pair" not in {one.name for one in page.engine.queries.affinity_groups("c1")}
 
 

@@ -132,20 +132,20 @@ def test_the_second_of_two_administrators_learns_what_has_changed(page: Page) ->
     ann, bob = page.session(), page.session()
     assert do(page, ann, "/keys/set", key("cluster", "red", "RACK", "1", "10")).status == 303
     _, mine = looked(page, ann, "/keys/set", key("cluster", "red", "RACK", "2", "10"))
-    _, gone = looked(page, ann, "/keys/unset", key("cluster", "red", "RACK"))
+    _, gone = looked(page, ann, "/keys/set", key("cluster", "red", "RACK", gone="yes"))
     assert do(page, bob, "/keys/set", key("cluster", "red", "RACK", "3", "10")).status == 303
-    for path, form in (("/keys/set", mine), ("/keys/unset", gone)):
-        answer = page.ask(path, cookie=ann, form=form)
+    for form in (mine, gone):
+        answer = page.ask("/keys/set", cookie=ann, form=form)
         assert answer.status == 409
         assert "somebody has changed it since you looked at it" in answer.text
         assert "cluster red: system key RACK is 3 (weight 10), set by admin@internal-authz at" in answer.text
     assert standing(page, "RACK") == {("cluster", "c2"): (3, 10, "admin@internal-authz")}
     assert json.loads(page.audit().splitlines()[-1])["outcome"].startswith("refused: somebody has changed it")
-    looks, _ = looked(page, ann, "/keys/unset", key("cluster", "red", "RACK"))
+    looks, _ = looked(page, ann, "/keys/set", key("cluster", "red", "RACK", gone="yes"))
     assert "unset cluster red: system key RACK" in words(looks.text)
-    assert do(page, ann, "/keys/unset", key("cluster", "red", "RACK")).status == 303
+    assert do(page, ann, "/keys/set", key("cluster", "red", "RACK", gone="yes")).status == 303
     assert standing(page, "RACK") == {}
-    answer = page.ask("/keys/unset", cookie=ann, form=gone)
+    answer = page.ask("/keys/set", cookie=ann, form=gone)
     assert answer.status == 409
     assert 'no system key "RACK" is set there' in html.unescape(answer.text)
 
@@ -161,16 +161,16 @@ def test_a_key_of_hosts_is_on_all_hosts_of_a_cluster_or_on_none(page: Page) -> N
     assert standing(page, "GREEN").keys() == {("node", "h1"), ("node", "h2")}
     filled = page.ask("/keys/hosts?cluster=c1&name=GREEN", cookie=cookie).text
     assert lines(filled) == {"alpha=1", "h2=2"}
-    answer, done = looked(page, cookie, "/keys/unset", key("node", "alpha", "GREEN"))
+    answer, done = looked(page, cookie, "/keys/set", key("node", "alpha", "GREEN", gone="yes"))
     assert "node-key-set-differs" in answer.text
     assert 'name="do"' not in answer.text
-    assert page.ask("/keys/unset", cookie=cookie, form=done).status == 409
+    assert page.ask("/keys/set", cookie=cookie, form=done).status == 409
     # One host's value is its own to change; weight and flag are those of the others.
     assert do(page, cookie, "/keys/set", key("node", "alpha", "GREEN", "5")).status == 303
     assert standing(page, "GREEN")["node", "h1"][:2] == (5, 60)
     assert "GREEN" in seen(page, "/keys")
-    gone = {"cluster": "c1", "name": "GREEN"}
-    assert do(page, cookie, "/keys/hosts/unset", gone).status == 303
+    gone = {"cluster": "c1", "name": "GREEN", "gone": "yes"}
+    assert do(page, cookie, "/keys/hosts", gone).status == 303
     assert standing(page, "GREEN") == {}
 
 
@@ -192,7 +192,7 @@ def test_keys_are_set_by_who_may_change_every_cluster_concerned(page: Page) -> N
         answer = do(page, reader, "/keys/set", key(level, on, "MINE", "1", weight))
         assert answer.status == status, (level, answer.text)
     Portal(page.engine).revoke(granted.id)
-    answer = do(page, reader, "/keys/unset", key("server", "mail", "MINE"))
+    answer = do(page, reader, "/keys/set", key("server", "mail", "MINE", gone="yes"))
     assert answer.status == 403
     assert ("server", "r") in standing(page, "MINE")
     line = json.loads(page.audit().splitlines()[-1])

@@ -71,6 +71,11 @@ class Asked(NamedTuple):
         """Why, in the person's words."""
         return unbroken(self.form.get("reason", "").strip())[:_LONGEST_REASON]
 
+    @property
+    def removes(self) -> bool:
+        """Whether what the form is about is to be removed."""
+        return "gone" in self.form or self.form.get("do") == "remove"
+
     def named(self, kind: str, items: Iterable[Item]) -> Item:
         """What the address names; raises `Refusal` if there is none."""
         return found(self.request, kind, items)

@@ -103,13 +103,8 @@ def add(asked: Asked) -> Edit:
     return _edit(asked, _empty(asked.cluster))
 
 
-@edited
-def remove(asked: Asked) -> Edit:
-    return _edit(asked, asked.named("affinity group", asked.snapshot.affinity_groups), gone=True)
-
-
-def _edit(asked: Asked, group: AffinityGroup, *, gone: bool = False) -> Edit:
-    snapshot = asked.snapshot
+def _edit(asked: Asked, group: AffinityGroup) -> Edit:
+    snapshot, gone = asked.snapshot, asked.removes and group.id != ""
     form = asked.fields(*_FIELDS, "vms_enforcing", "hosts_enforcing", "was")
     if gone:
         form = _filled(group, snapshot) | {"was": form["was"]}
@@ -144,11 +139,10 @@ def _edit(asked: Asked, group: AffinityGroup, *, gone: bool = False) -> Edit:
 
 
 def _shown(change: _Change, form: Mapping[str, str]) -> Shown:
-    verb, address = {
-        UserActionKind.GROUP_ADD: ("New", f"/cluster/{change.cluster.id}/new-group"),
-        UserActionKind.GROUP_EDIT: ("Edit", f"/group/{change.before.id}/edit"),
-        UserActionKind.GROUP_REMOVE: ("Remove", f"/group/{change.before.id}/remove"),
-    }[change.kind]
+    verb = "Remove" if change.after is None else "Edit" if change.before.id else "New"
+    address = f"/cluster/{change.cluster.id}/new-group"
+    if change.before.id:
+        address = f"/group/{change.before.id}/edit"
     before = ((change.before.name, f"/group/{change.before.id}"),) if change.before.id else ()
     return "group_form.html", {
         "part": "Rules",

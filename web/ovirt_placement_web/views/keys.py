@@ -6,6 +6,7 @@ What a change would come to is shown first; then it is made in the store, as by 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -156,45 +157,21 @@ def hosts_form(site: Site, request: Request, view: View) -> Shown:
     return _shown(form, cluster)
 
 
-class _Meant(NamedTuple):
-    """What somebody asks for: where, and how it is decided on the keys as they stand."""
+class _Wanted(NamedTuple):
+    """What somebody asks for, and how it is decided on the keys as they stand."""
 
-    act: str
     level: str
     #: What names the object, if it is one.
     words: tuple[str, ...]
-    #: Where it is done, for the audit log.
-    on: str
     #: Those whose placements it changes.
     clusters: tuple[Cluster, ...]
-    back: str
     decide: Callable[[Snapshot], KeyChange]
-    shown: Shown
 
 
 @edited
 def set_key(asked: Asked) -> Edit:
-    return _edit(asked, _on_one(asked))
-
-
-@edited
-def unset_key(asked: Asked) -> Edit:
-    return _edit(asked, _on_one(asked, gone=True))
-
-
-@edited
-def define(asked: Asked) -> Edit:
-    return _edit(asked, _on_hosts(asked))
-
-
-@edited
-def unset_hosts(asked: Asked) -> Edit:
-    return _edit(asked, _on_hosts(asked, gone=True))
-
-
-def _on_one(asked: Asked, *, gone: bool = False) -> _Meant:
-    """A key of one object, to be set, or to be `gone`."""
-    form, snapshot = asked.fields("level", "as", "on", "name", "value", "weight"), asked.snapshot
+    """A key of one object, to be set or removed."""
+    form, gone = asked.fields("level", "as", "on", "name", "value", "weight"), asked.removes
     _check_choices(form)
     level, on, setter, name = form["level"], form["on"], form["as"], form["name"]
 
@@ -205,26 +182,18 @@ def _on_one(asked: Asked, *, gone: bool = False) -> _Meant:
 
     back = "/keys"
     if level in (SERVER, NODE):
-        try:
-            resource = find_resource(level, on, snapshot)
+        with suppress(UserError):
+            resource = find_resource(level, on, asked.snapshot)
             back = f"/vm/{resource}/keys" if level == SERVER else f"/host/{resource}"
-        except UserError:
-            pass
-    return _Meant(
-        act="key unset" if gone else "key set",
-        level=level,
-        words=() if gone else (on,),
-        on=f"{setter}'s placement key {name} on {level} {on}",
-        clusters=_clusters_named(level, on, snapshot),
-        back=back,
-        decide=decide,
-        shown=_shown(form, gone=gone),
-    )
+    wanted = _Wanted(level, () if gone else (on,), _clusters_named(level, on, asked.snapshot), decide)
+    act, at = "key unset" if gone else "key set", f"{setter}'s placement key {name} on {level} {on}"
+    return _edit(asked, wanted, act, at, back, _shown(form, gone=gone))
 
 
-def _on_hosts(asked: Asked, *, gone: bool = False) -> _Meant:
-    """A key of all hosts of a cluster, to be set, or to be `gone`."""
-    cluster = _cluster_of_form(asked.form, asked.snapshot)
+@edited
+def define(asked: Asked) -> Edit:
+    """A key of all hosts of a cluster, to be set or removed."""
+    cluster, gone = _cluster_of_form(asked.form, asked.snapshot), asked.removes
     form = asked.fields("name", "values", "sticky")
     check_length("Name", form["name"])
     check_length("Weight", form["sticky"])
@@ -235,30 +204,25 @@ def _on_hosts(asked: Asked, *, gone: bool = False) -> _Meant:
         values = words_of(form["values"])
         return to_define(state, form["name"], cluster.id, values, sticky=form["sticky"] or None)
 
-    return _Meant(
-        act="key unset of hosts" if gone else "key define",
-        level=NODE,
-        words=(),
-        on=f"placement key {form['name']} of the hosts of cluster {cluster.name} ({cluster.id})",
-        clusters=(cluster,),
-        back="/keys",
-        decide=decide,
-        shown=_shown(form, cluster, gone=gone),
-    )
+    act = "key unset of hosts" if gone else "key define"
+    at = f"placement key {form['name']} of the hosts of cluster {cluster.name} ({cluster.id})"
+    wanted = _Wanted(NODE, (), (cluster,), decide)
+    return _edit(asked, wanted, act, at, "/keys", _shown(form, cluster, gone=gone))
 
 
-def _edit(asked: Asked, meant: _Meant) -> Edit:
+def _edit(asked: Asked, wanted: _Wanted, act: str, at: str, back: str, shown: Shown) -> Edit:
+    """The change that is wanted, as an act `at` a place that the audit log names."""
     site = asked.site
-    if not meant.clusters:
+    if not wanted.clusters:
         raise Refusal(404, "There is no cluster.")
 
     def foresee() -> Preview:
         """By the state that is known and the keys as they are now."""
         with opened(KeyStore, site.config, create=False) as store:
             records, _ = read_records(store)
-        before = with_keys(read_with(site.config, asked.snapshot, meant.level), records)
+        before = with_keys(read_with(site.config, asked.snapshot, wanted.level), records)
         try:
-            change = _decided(meant, replace(before, placement_keys=records.keys))
+            change = _decided(wanted, replace(before, placement_keys=records.keys))
         except UserError as error:
             raise Refusal(400, sentence(error)) from None
         document = keys_change(before, records.keys, change, dry_run=False)
@@ -272,19 +236,18 @@ def _edit(asked: Asked, meant: _Meant) -> Edit:
         return Preview(foreseen, changes=(*lines, *stands), was=_state_of(change, records.keys))
 
     def carry_out(who: str) -> None:
-        engine = read_named(site.config, ENGINE_SECONDS, meant.level, *meant.words)
+        engine = read_named(site.config, ENGINE_SECONDS, wanted.level, *wanted.words)
         with opened(KeyStore, site.config) as store:
             try:
                 store.change(
-                    partial(_decided_still, asked, meant, engine),
+                    partial(_decided_still, asked, wanted, engine),
                     set_by=who,
                     title=partial(key_title, snapshot=engine),
                 )
             except _Changed as changed:
                 raise Stale(_what_stands(changed.change, store.all_keys(), engine)) from None
 
-    act = Act(meant.act, meant.clusters, carry_out, meant.back, permits=(PERMIT,), on=meant.on)
-    return Edit(act, meant.shown, foresee)
+    return Edit(Act(act, wanted.clusters, carry_out, back, permits=(PERMIT,), on=at), shown, foresee)
 
 
 class _Changed(Exception):
@@ -295,24 +258,24 @@ class _Changed(Exception):
         self.change = change
 
 
-def _decided(meant: _Meant, state: Snapshot) -> KeyChange:
+def _decided(wanted: _Wanted, state: Snapshot) -> KeyChange:
     """Raises `UserError`, also for a key whose name is not legible."""
-    change = meant.decide(state)
+    change = wanted.decide(state)
     for key in change.put:
         check_text(key)
     return change
 
 
 def _decided_still(
-    asked: Asked, meant: _Meant, engine: Snapshot, standing: tuple[PlacementKey, ...]
+    asked: Asked, wanted: _Wanted, engine: Snapshot, standing: tuple[PlacementKey, ...]
 ) -> KeyChange:
     """On the keys as they stand, while nobody else can change them."""
     state = replace(engine, placement_keys=standing)
     try:
-        change = _decided(meant, state)
+        change = _decided(wanted, state)
     except UserError as error:
         raise Stale(f"{error}.") from None
-    permitted = {one.id for one in meant.clusters}
+    permitted = {one.id for one in wanted.clusters}
     for level, resource, _, _ in _touched(change):
         if not permitted.issuperset(one.id for one in _clusters_named(level, resource, state)):
             raise Stale("it concerns other clusters now than when it was looked at.")
@@ -361,7 +324,6 @@ def _shown(form: Mapping[str, str], cluster: Cluster | None = None, *, gone: boo
         "levels": _LEVELS,
         "setters": tuple(SETTERS),
         "address": "/keys/hosts" if cluster else "/keys/set",
-        "remove": "/keys/hosts/unset" if cluster else "/keys/unset",
         "permit": PERMIT,
         "gone": gone,
         "preview": None,

@@ -66,7 +66,7 @@ def rule_form(site: Site, request: Request, view: View) -> Shown:
 
 @edited
 def change_rule(asked: Asked) -> Edit:
-    site, cluster, gone = asked.site, asked.cluster, "gone" in asked.form
+    site, cluster, gone = asked.site, asked.cluster, asked.removes
     form, back = asked.fields(*_FIELDS), f"/cluster/{cluster.id}/rules"
     check_length("Name", form["name"])
     meant = RuleChange(remove=(form["name"],)) if gone else RuleChange(put=(_meant(form, cluster),))
