@@ -6,13 +6,14 @@ import asyncio
 import contextlib
 import logging
 import os
+import socket
 import sys
 import time
-from collections import Counter, deque
+from collections import defaultdict
 from collections.abc import Callable
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ovirt_scheduler_proxy.processes import Cause, Failure, Worker, ZygoteProcess, end_children
 from ovirt_scheduler_proxy.settings import PluginFolder, Workers
@@ -22,71 +23,6 @@ from ovirt_service.errors import UserError
 
 #: A unit holds its first worker and at most one more, so that a hanging unit leaves the others theirs.
 WORKERS_PER_UNIT = 2
-
-
-class Ticket(NamedTuple):
-    """A wish for a worker. `granted` is called once, at once or later, unless the ticket is withdrawn."""
-
-    unit: str
-    granted: Callable[[Worker], None]
-
-
-class Allocation:
-    """Idle workers, waiting tickets, and how many workers each unit holds."""
-
-    def __init__(self) -> None:
-        self._idle: list[Worker] = []
-        self._waiting: deque[Ticket] = deque()
-        self._held: Counter[str] = Counter()
-
-    def request(self, ticket: Ticket) -> bool:
-        """Grant at once if possible, else queue: tickets are granted in order of arrival. Whether it was."""
-        if self._idle and self._held[ticket.unit] < WORKERS_PER_UNIT:
-            self._lend(ticket)
-            return True
-        self._waiting.append(ticket)
-        return False
-
-    def withdraw(self, ticket: Ticket) -> None:
-        """Forget a ticket that was not granted."""
-        if ticket in self._waiting:
-            self._waiting.remove(ticket)
-
-    def take_back(self, unit: str, worker: Worker | None) -> None:
-        """The unit holds one worker less; the worker is idle now, unless it is gone."""
-        self._held[unit] -= 1
-        if worker is not None:
-            self._idle.append(worker)
-        self._grant()
-
-    def add(self, worker: Worker) -> None:
-        self._idle.append(worker)
-        self._grant()
-
-    def remove(self, worker: Worker) -> bool:
-        """Take a worker out of the idle ones; False when it is lent."""
-        if worker in self._idle:
-            self._idle.remove(worker)
-            return True
-        return False
-
-    def wanted(self) -> int:
-        """How many more workers would be put to use at once."""
-        asked = Counter(ticket.unit for ticket in self._waiting)
-        return sum(min(count, WORKERS_PER_UNIT - self._held[unit]) for unit, count in asked.items())
-
-    def _grant(self) -> None:
-        """Hand idle workers to the tickets that may have one."""
-        if not self._waiting or not self._idle:
-            return
-        for ticket in list(self._waiting):
-            if self._idle and self._held[ticket.unit] < WORKERS_PER_UNIT:
-                self._waiting.remove(ticket)
-                self._lend(ticket)
-
-    def _lend(self, ticket: Ticket) -> None:
-        self._held[ticket.unit] += 1
-        ticket.granted(self._idle.pop())
 
 
 FIRST_SECONDS = 0.1
@@ -126,8 +62,6 @@ log = logging.getLogger(__name__)
 
 #: Seconds between looks at the workers' memory.
 _WATCH_INTERVAL = 0.5
-
-_ENDED_EARLY = "it ended before it was ready"
 
 
 def start_zygote(folder: PluginFolder, workers: Workers) -> ZygoteProcess:
@@ -181,13 +115,16 @@ class Pool:
         self.warm = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._zygote = zygote
-        self._allocation = Allocation()
+        self._idle: asyncio.LifoQueue[Worker] = asyncio.LifoQueue()
+        #: How many workers each unit may have still, and how many units wait for one that is idle.
+        self._shares = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(WORKERS_PER_UNIT))
+        self._waiting = 0
         #: Every worker whose end was not yet reported, and those of them that are ready and not discarded.
         self._known: dict[int, Worker] = {}
         self._workers: dict[int, Worker] = {}
-        #: How many workers are asked for but not ready; and until when those that are there have to be.
+        #: How many workers are asked for but not ready; and what waits until those that are there are.
         self._coming = 0
-        self._starting: dict[Worker, asyncio.TimerHandle] = {}
+        self._starting: set[asyncio.Task[None]] = set()
         self._next_try = NextTry(self._loop.time)
         #: Whether new workers import modules that cannot be shared at once, or only when a call needs them.
         self._eager = True
@@ -201,39 +138,39 @@ class Pool:
         self._watching = self._loop.call_later(_WATCH_INTERVAL, self._watch)
         self._fill_up()
 
-    def request(self, unit: str, granted: Callable[[Worker], None]) -> Ticket:
-        """Ask for a worker to run the unit; `granted` is called with it, at once or later."""
-        ticket = Ticket(unit, granted)
-        if not self._allocation.request(ticket):
-            self._fill_up()
-        return ticket
-
-    def withdraw(self, ticket: Ticket) -> None:
-        """Give up a wish that was not granted."""
-        self._allocation.withdraw(ticket)
+    async def lend(self, unit: str) -> Worker:
+        """Wait for a worker to run the unit; who waits for an idle one gets it in order of arrival."""
+        await self._shares[unit].acquire()
+        self._waiting += 1
+        try:
+            if self._idle.empty():
+                self._fill_up()
+            while not (worker := await self._idle.get()).usable:
+                pass  # its end is about to be reported
+            return worker
+        except asyncio.CancelledError:
+            self._shares[unit].release()
+            raise
+        finally:
+            self._waiting -= 1
 
     def give_back(self, unit: str, worker: Worker, retire: bool = False) -> None:
         """The call is over and the worker is well, but for what `retire` says."""
-        worker.user = None
         worker.calls += 1
         limit = self._settings.calls_per_worker
         if retire or (limit and worker.calls >= limit):
             self.discard(unit, worker)
-        else:
-            standing = self._workers.get(worker.pid) is worker
-            self._allocation.take_back(unit, worker if standing else None)
+            return
+        if self._workers.get(worker.pid) is worker:
+            self._idle.put_nowait(worker)
+        self._shares[unit].release()
 
     def discard(self, unit: str, worker: Worker) -> None:
         """The worker is not to be used again: kill it and start another at once."""
-        worker.user = None
         worker.kill()
         self._forget(worker)
-        self._allocation.take_back(unit, None)
+        self._shares[unit].release()
         self._fill_up()
-
-    def stop_reading(self, worker: Worker) -> None:
-        """Its connection has closed: there is nothing more to hear."""
-        self._loop.remove_reader(worker.connection)
 
     @property
     def has_workers(self) -> bool:
@@ -249,8 +186,10 @@ class Pool:
         self._watching.cancel()
         if self._zygote.open:
             self._loop.remove_reader(self._zygote.control)
+        for task in self._starting:
+            task.cancel()
         for worker in self._known.values():
-            self._loop.remove_reader(worker.connection)
+            worker.close()
         if self._restarting is not None:
             await self._restarting
         await asyncio.to_thread(self._zygote.close)
@@ -258,7 +197,8 @@ class Pool:
     def _fill_up(self) -> None:
         """Start as many workers as are missing, unless they keep failing to start."""
         standing = len(self._workers)
-        target = min(max(self._limits.warm, standing + self._allocation.wanted()), self._most)
+        waiting = max(0, self._waiting - self._idle.qsize())
+        target = min(max(self._limits.warm, standing + waiting), self._most)
         missing = target - standing - self._coming
         if missing <= 0 or self._restarting is not None or self._next_try.remaining or self._closing.is_set():
             return
@@ -290,33 +230,23 @@ class Pool:
         if event["event"] == "spawned":
             worker: Worker = event["worker"]
             self._known[worker.pid] = worker
-            late = f"it was not ready within {self._start_timeout:g} s"
-            self._starting[worker] = self._loop.call_later(self._start_timeout, self._started, worker, late)
-            self._loop.add_reader(worker.connection, self._heard, worker)
+            task = self._loop.create_task(self._start(worker, event["connection"]))
+            self._starting.add(task)
+            task.add_done_callback(self._starting.discard)
         elif event["event"] == "ended":
             self._ended(event["pid"], event["status"])
         elif event["event"] == "refused":
             self._start_failed(event["error"])
 
-    def _heard(self, worker: Worker) -> None:
-        if worker.user is not None:
-            worker.user.readable()
-        elif worker in self._starting:
-            self._started(worker, "" if worker.greets() else _ENDED_EARLY)
-        else:
-            # An idle worker has nothing to say: it has ended, or something that a unit left behind writes.
-            worker.kill()
-            self.restarts += self._forget(worker)
-            self._fill_up()
-
-    def _started(self, worker: Worker, trouble: str) -> None:
-        """A worker that was asked for is there, or something kept it from becoming ready."""
-        self._starting.pop(worker).cancel()
-        if self._closing.is_set():
-            return
+    async def _start(self, worker: Worker, connection: socket.socket) -> None:
+        """Wait until a worker that was asked for is ready, or something keeps it from that."""
+        await self._loop.create_connection(lambda: worker, sock=connection)
+        trouble = f"it was not ready within {self._start_timeout:g} s"
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._start_timeout):
+                trouble = "" if await worker.greets() else "it ended before it was ready"
         if trouble:
             worker.kill()
-            self._forget(worker)
             # If a module's import did this, it shall hurt its own units only from now on.
             self._eager = False
             self._start_failed(trouble)
@@ -325,30 +255,27 @@ class Pool:
         self._coming -= 1
         self._next_try.succeeded()
         self._workers[worker.pid] = worker
-        self._allocation.add(worker)
+        self._idle.put_nowait(worker)
         if len(self._workers) >= self._limits.warm:
             self.warm.set()
 
     def _forget(self, worker: Worker) -> bool:
         """Never lend the worker again. Returns whether it was one to be lent."""
-        self._loop.remove_reader(worker.connection)
-        self._allocation.remove(worker)
         if self._workers.get(worker.pid) is not worker:
             return False
         del self._workers[worker.pid]
+        idle = [self._idle.get_nowait() for _ in range(self._idle.qsize())]
+        for one in reversed(idle):
+            if one is not worker:
+                self._idle.put_nowait(one)
         return True
 
     def _ended(self, pid: int, status: int | None) -> None:
         worker = self._known.pop(pid, None)
         if worker is None:
             return
-        worker.status = status
-        worker.reported = True
         self.restarts += self._forget(worker) and worker.ended_for is None
-        if worker in self._starting:
-            self._started(worker, _ENDED_EARLY)
-        elif worker.user is not None:
-            worker.user.ended()
+        worker.report_end(status)
         self._fill_up()
 
     def _watch(self) -> None:
@@ -358,10 +285,10 @@ class Pool:
         for worker in list(self._workers.values()):
             grown = worker.size() - worker.first_size
             # An idle worker goes at half the limit already, before a call is hurt.
-            if grown > limit or (grown > limit // 2 and worker.user is None):
+            if grown > limit or (grown > limit // 2 and not worker.busy):
                 log.warning("worker %d of %s grew by %d MiB", worker.pid, self.folder, grown >> 20)
                 worker.ended_for = Failure(Cause.MEMORY, "outgrew its memory limit")
-                if worker.user is None:
+                if not worker.busy:
                     self._forget(worker)
                 worker.kill()
         self._fill_up()
@@ -373,11 +300,10 @@ class Pool:
         self._restarting = self._loop.create_task(self._restart_zygote(self._zygote))
         if self._coming:
             self._next_try.failed()  # it may have been the start of a worker that ended it
-        dead = list(self._known.values())
-        for worker in dead:  # all of them first: a call that starts over must not be given one
+        for task in self._starting:
+            task.cancel()
+        for worker in list(self._known.values()):
             worker.kill()
-            self.restarts += self._forget(worker) and worker.ended_for is None
-        for worker in dead:
             self._ended(worker.pid, None)
         self._coming = 0
 

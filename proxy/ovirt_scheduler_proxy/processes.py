@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import logging
 import os
+import random
 import select
 import signal
 import socket
@@ -15,11 +17,12 @@ import weakref
 from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any, cast
 
 import msgspec
 
 from ovirt_scheduler_proxy.worker import kernel
+from ovirt_scheduler_proxy.worker.frames import BadFrame, Frame, Inbox, marked
 from ovirt_scheduler_proxy.worker.kernel import LOGGED, PROXY_ENDED, read_memory
 from ovirt_service.errors import UserError
 
@@ -79,43 +82,98 @@ def failed(cause: Cause, sentence: str, seconds: float = 0.0, errors: str = "") 
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
-
-class User(Protocol):
-    """Who uses a worker at the moment, and hears of what happens to it."""
-
-    def readable(self) -> None:
-        """The worker wrote, or closed its side."""
-
-    def ended(self) -> None:
-        """Its parent has reported its end; `Worker.status` is set."""
+#: Seconds to wait for the report of how a worker ended, and for what it had written before that.
+_REPORT_WAIT = 0.5
 
 
-class Worker:
-    """The handles of a worker. `pidfd` stays ours even when the process id is given to another process."""
+class Worker(asyncio.Protocol):
+    """A worker and the connection to it. `pidfd` stays ours when the process id goes to another process."""
 
-    def __init__(self, pid: int, connection: socket.socket, pidfd: int, stdout: int, stderr: int) -> None:
-        connection.setblocking(False)
+    def __init__(self, pid: int, pidfd: int, stdout: int, stderr: int) -> None:
         self.pid = pid
-        self.connection = connection
         self._pidfd = pidfd
         self._stderr = stderr
-        self.user: User | None = None
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._inbox = Inbox()
+        #: The frame that is awaited, its greeting at first; None where the connection closes instead.
+        self._awaited: asyncio.Future[Frame | None] = self._loop.create_future()
+        self._has_closed = False
         self.calls = 0
         #: Resident bytes when it became ready.
         self.first_size = 0
         #: The failure that we ended it for, where it was us and not the unit.
         self.ended_for: Failure | None = None
-        #: Whether its end was reported, and how it ended, where that is known.
-        self.reported = False
+        #: Set when its end was reported; and how it ended, where that is known.
+        self.reported = asyncio.Event()
         self.status: int | None = None
-        weakref.finalize(self, _close, connection, (pidfd, stdout, stderr))
+        weakref.finalize(self, _close, (pidfd, stdout, stderr))
 
-    def greets(self) -> bool:
-        """Whether it has said that it is ready."""
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        if self._awaited.done():
+            # It has nothing to say: something that a unit left behind writes.
+            self._has_closed = True
+            self.kill()
+            return
         try:
-            return bool(self.connection.recv(4096))
-        except OSError:
-            return False
+            frame = self._inbox.feed(data)
+        except BadFrame as error:
+            self._awaited.set_exception(error)
+            return
+        if frame is not None:
+            self._awaited.set_result(frame)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._has_closed = True
+        if not self._awaited.done():
+            self._awaited.set_result(None)
+
+    @property
+    def usable(self) -> bool:
+        """Whether it can be asked, as far as is known."""
+        return not self._has_closed
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is awaited of it."""
+        return not self._awaited.done()
+
+    async def greets(self) -> bool:
+        """Wait until it says that it is ready; whether it does before it ends."""
+        return await self._awaited is not None and not self.reported.is_set()
+
+    async def ask(self, request: bytes) -> Frame | None:
+        """Send a packed question and wait for its answer; None where it has ended, and how is known by then.
+
+        Raises `BadFrame` for what cannot be the answer: a unit wrote it.
+        """
+        mark = random.getrandbits(32)
+        if self._transport is not None and not self._has_closed:
+            self._inbox, self._awaited = Inbox(), self._loop.create_future()
+            self._transport.write(marked(request, mark))
+            frame = await self._awaited
+            if frame is not None:
+                if frame[0] != mark:  # the answer is still to come
+                    raise BadFrame("another question's answer")
+                return frame
+        # It has ended, and how is about to be reported; or a unit has closed what is not its own.
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.reported.wait(), _REPORT_WAIT)
+        return None
+
+    def report_end(self, status: int | None) -> None:
+        """It has ended; what it has started may have its connection still, for a moment."""
+        self.status = status
+        self.reported.set()
+        self._loop.call_later(_REPORT_WAIT, self.close)
+
+    def close(self) -> None:
+        """Hear no more of it."""
+        if self._transport is not None:
+            self._transport.abort()
 
     def kill(self) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -142,7 +200,7 @@ class Worker:
         """Why it ended, as the fault of the unit it ran; None when something outside has killed it."""
         if self.ended_for is not None:
             return self.ended_for
-        if not self.reported and self.lives():
+        if not self.reported.is_set() and self.lives():
             return Failure(Cause.CRASHED, "closed its worker's connection to the proxy")
         if self.status is None or self.status == -signal.SIGKILL:
             return None
@@ -151,9 +209,8 @@ class Worker:
         return Failure(Cause.EXITED, f"ended its worker process with exit status {self.status}")
 
 
-def _close(connection: socket.socket, handles: tuple[int, ...]) -> None:
+def _close(handles: tuple[int, ...]) -> None:
     """Release what a worker held, once neither its pool nor a call refers to it any more."""
-    connection.close()
     for handle in handles:
         os.close(handle)
 
@@ -258,7 +315,7 @@ class ZygoteProcess:
     def receive(self) -> dict[str, Any] | None:
         """The next event; None when the process has ended. Raises `BlockingIOError` when there is none.
 
-        With "spawned" comes the `worker`.
+        With "spawned" come the `worker` and the `connection` to it.
         """
         try:
             message, handles, flags, _ = socket.recv_fds(self.control, _LONGEST_MESSAGE, 4)
@@ -273,7 +330,8 @@ class ZygoteProcess:
         event: dict[str, Any] = json.loads(message)
         if handles:
             connection, pidfd, stdout, stderr = handles
-            event["worker"] = Worker(event["pid"], socket.socket(fileno=connection), pidfd, stdout, stderr)
+            event["worker"] = Worker(event["pid"], pidfd, stdout, stderr)
+            event["connection"] = socket.socket(fileno=connection)
         return event
 
     @property

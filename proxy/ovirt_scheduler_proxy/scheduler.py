@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 from array import array
@@ -14,7 +15,7 @@ from typing import Annotated, Any
 import msgspec
 
 from ovirt_scheduler_proxy import xmlrpc as writing
-from ovirt_scheduler_proxy.jobs import OPEN_SECONDS, Breakers, Job, run
+from ovirt_scheduler_proxy.jobs import OPEN_SECONDS, Breakers, Job, ask
 from ovirt_scheduler_proxy.pool import Pool
 from ovirt_scheduler_proxy.processes import Cause, Failure, Outcome, failed
 from ovirt_scheduler_proxy.units import ProblemFound, Unit, UnitKind
@@ -275,29 +276,16 @@ class Scheduler:
             for key, kind in keys.items()
         }
 
-    def answer(
-        self,
-        question: Question,
-        arrived: float,
-        done: Callable[[Answer | None], None],
-        by_hand: bool = False,
-    ) -> None:
-        """Ask the units and hand the answer to `done`, or None should the proxy itself have erred.
+    async def answer(self, question: Question, arrived: float, by_hand: bool = False) -> Answer:
+        """Ask the units side by side and put their answers together.
 
         The deadline counts from `arrived` (the loop's time). A call `by_hand` is an administrator's, who
         looks for trouble: it reports every failure, and neither cuts a unit off nor is kept from one.
         """
         outcomes, jobs = self._prepare(question, by_hand)
-
-        def finish(found: list[Outcome]) -> None:
-            try:
-                answer = self._finish(question, outcomes, jobs, found, by_hand)
-            except Exception:
-                log.exception("the answers of the units could not be put together")
-                answer = None
-            done(answer)
-
-        run(list(jobs.values()), arrived + self._deadline, finish)
+        asked = [ask(job, arrived + self._deadline) for job in jobs.values()]
+        found = [await asked[0]] if len(asked) == 1 else await asyncio.gather(*asked)  # needs a task for each
+        return self._finish(question, outcomes, jobs, found, by_hand)
 
     def fallen(self, answer: Answer) -> dict[str, list[str]]:
         """For each host that fell, the units that dropped it."""

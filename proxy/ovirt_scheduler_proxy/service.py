@@ -20,7 +20,7 @@ from ovirt_scheduler_proxy.logs import DecisionLog
 from ovirt_scheduler_proxy.plugins import Reloader, load_all
 from ovirt_scheduler_proxy.processes import end_children
 from ovirt_scheduler_proxy.reporting import Reporter
-from ovirt_scheduler_proxy.scheduler import Answer, Scheduler, check_count, read_question
+from ovirt_scheduler_proxy.scheduler import Question, Scheduler, check_count, read_question
 from ovirt_scheduler_proxy.settings import Settings
 from ovirt_scheduler_proxy.xmlrpc import INTERNAL_ERROR, Fault, read_call
 from ovirt_service.daemon import Notifier
@@ -75,6 +75,7 @@ class Endpoint:
         self._discovery_seconds = discovery_seconds
         #: The engine's last discovery, in milliseconds since the epoch.
         self._discovered_ms = 0
+        self._asking: set[asyncio.Task[None]] = set()
 
     def answer(self, request: HttpRequest, respond: Respond) -> None:
         """Raises `HttpError` for what is no call."""
@@ -100,7 +101,9 @@ class Endpoint:
                 self._discover(by_hand, respond)
             else:
                 question = read_question(method, call.parameters)
-                self._scheduler.answer(question, arrived, partial(self._send, arrived, respond), by_hand)
+                task = asyncio.get_running_loop().create_task(self._ask(question, arrived, by_hand, respond))
+                self._asking.add(task)
+                task.add_done_callback(self._asking.discard)
         except Fault as fault:
             self._refuse(fault, method, respond)
         except Exception:
@@ -138,11 +141,14 @@ class Endpoint:
         respond(Response(body))
         self._reporter.discovered(found, time.monotonic() - began, self._discovered_ms / 1000)
 
-    def _send(self, arrived: float, respond: Respond, answer: Answer | None) -> None:
-        if answer is None:
+    async def _ask(self, question: Question, arrived: float, by_hand: bool, respond: Respond) -> None:
+        try:
+            answer = await self._scheduler.answer(question, arrived, by_hand)
+            body = writing.answer(answer.result_code, answer.result, answer.plugin_errors)
+        except Exception:
+            log.exception("the answers of the units could not be put together")
             self._refuse(_OWN_ERROR, "an answer", respond)
             return
-        body = writing.answer(answer.result_code, answer.result, answer.plugin_errors)
         seconds = time.monotonic() - arrived
         respond(Response(body))
         self._reporter.answered(answer, seconds)

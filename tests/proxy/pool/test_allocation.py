@@ -2,98 +2,121 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import os
+import socket
 from collections import Counter
-from typing import cast
+from contextlib import suppress
+from itertools import count
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ovirt_scheduler_proxy.pool import FIRST_SECONDS, LONGEST_SECONDS, Allocation, NextTry, Ticket
+from ovirt_scheduler_proxy.pool import FIRST_SECONDS, LONGEST_SECONDS, NextTry, Pool
 from ovirt_scheduler_proxy.processes import Worker
+from ovirt_scheduler_proxy.settings import PluginFolder, Workers
+from ovirt_scheduler_proxy.worker.frames import pack
 from tests.examples import examples
 
-UNITS = "uv"
-#: A wish for a worker, the return of one (well, or gone), a new one, a wish given up, an idle one that goes.
+UNITS = "uvw"
+#: A wish for a worker, the return of one (well, or gone), a wish given up, one that ends idle.
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from([*["ask"] * 4, *["add"] * 2, "return", "lose", "withdraw", "take away"]),
-        st.sampled_from(UNITS),
+        st.sampled_from([*["ask"] * 5, "return", "return", "lose", "withdraw", "end"]), st.sampled_from(UNITS)
     ),
     min_size=3,
-    max_size=20,
+    max_size=25,
 )
+MOST = 4
 
 
-class Play:
-    """Wishes are granted in the order in which they came, and no unit holds more than two workers."""
+class StubWorker(Worker):
+    """Stands for a process: this end of its connection is closed when it is killed."""
+
+    far: socket.socket
+
+    def kill(self) -> None:
+        self.far.close()
+
+
+class StubZygote:
+    """Starts workers of which each is ready at once."""
+
+    open = True
+    modules = [{"units": [{"kinds": ["filter"]}] * 9, "shareable": True, "error": None}]
 
     def __init__(self) -> None:
-        self.allocation = Allocation()
-        self.held: list[tuple[str, object]] = []
-        self.waiting: list[Ticket] = []
-        self.idle: list[object] = []
-        self.granted: list[Ticket] = []
+        self.control, self._far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.control.setblocking(False)
+        self.workers: dict[int, StubWorker] = {}
+        self._pids = count(2**30)
 
-    def step(self, what: str, unit: str) -> None:
-        mine = [one for one in self.held if one[0] == unit]
+    def spawn(self, eager: bool) -> None:
+        self._far.send(json.dumps({"event": "spawned", "pid": next(self._pids)}).encode())
+
+    def end(self, worker: StubWorker) -> None:
+        worker.kill()
+        self._far.send(json.dumps({"event": "ended", "pid": worker.pid, "status": 0}).encode())
+
+    def receive(self) -> dict[str, Any]:
+        event: dict[str, Any] = json.loads(self.control.recv(4096))
+        if event["event"] == "spawned":
+            near, far = socket.socketpair()
+            worker = StubWorker(event["pid"], *(os.open(os.devnull, os.O_RDONLY) for _ in range(3)))
+            self.workers[worker.pid], worker.far = worker, far
+            far.send(pack(b'{"ready": true}'))
+            event |= {"worker": worker, "connection": near}
+        return event
+
+    def close(self) -> None:
+        for end in (self.control, self._far, *(worker.far for worker in self.workers.values())):
+            end.close()
+
+
+async def play(steps: list[tuple[str, str]]) -> None:
+    """No unit holds more than two workers, and none rests while a unit waits that may have one."""
+    zygote: Any = StubZygote()
+    pool = Pool(PluginFolder("/"), Workers(warm=2, most=MOST), zygote)
+    held: list[tuple[str, Worker]] = []
+    waiting: dict[asyncio.Task[Worker], str] = {}
+    for what, unit in steps:
+        mine = [one for one in held if one[0] == unit]
         if what == "ask":
-            self._ask(unit)
+            waiting[asyncio.create_task(pool.lend(unit))] = unit
         elif what in ("return", "lose") and mine:
-            self.held.remove(mine[0])
-            worker = mine[0][1] if what == "return" else None
-            self.idle += [worker] if worker is not None else []
-            self.allocation.take_back(unit, cast("Worker", worker))
-        elif what == "add":
-            self.add()
-        elif what == "withdraw" and self.waiting:
-            self.allocation.withdraw(self.waiting.pop())
-        elif what == "take away":
-            worker = (self.idle or [held for _, held in self.held] or [object()])[0]
-            assert self.allocation.remove(cast("Worker", worker)) is bool(self.idle)
-            self.idle = self.idle[1:] if self.idle else []
-
-    def add(self) -> None:
-        worker = object()
-        self.idle.append(worker)
-        self.allocation.add(cast("Worker", worker))
-
-    def _ask(self, unit: str) -> None:
-        def granted(worker: Worker) -> None:
-            self.idle.remove(worker)
-            self.held.append((unit, worker))
-            self.granted.append(ticket)
-            if ticket in self.waiting:
-                earlier = self.waiting[: self.waiting.index(ticket)]
-                full = Counter(name for name, _ in self.held)
-                assert all(full[other.unit] >= 2 for other in earlier), "an earlier wish could be granted"
-                self.waiting.remove(ticket)
-
-        ticket = Ticket(unit, granted)
-        if not self.allocation.request(ticket):
-            self.waiting.append(ticket)
-        assert (ticket in self.granted) is (ticket not in self.waiting)
-
-    def check(self) -> None:
-        held = Counter(unit for unit, _ in self.held)
-        assert max(held.values(), default=0) <= 2
-        assert not self.idle or all(held[ticket.unit] == 2 for ticket in self.waiting)
+            held.remove(mine[0])
+            (pool.give_back if what == "return" else pool.discard)(*mine[0])
+            if what == "lose":
+                zygote.end(mine[0][1])
+        elif what == "withdraw" and waiting:
+            task = next(reversed(waiting))
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                held.append((waiting[task], await task))
+            del waiting[task]
+        elif what == "end":
+            lent = {worker.pid for _, worker in held}
+            idle = [zygote.workers[pid] for pid in pool.worker_pids() if pid not in lent]
+            for worker in idle[:1]:
+                zygote.end(worker)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        held += [(waiting.pop(task), task.result()) for task in [*waiting] if task.done()]
+        of = Counter(name for name, _ in held)
+        assert max(of.values(), default=0) <= 2
+        assert len({worker.pid for _, worker in held}) == len(held) <= MOST
+        assert len(held) == MOST or all(of[name] == 2 for name in waiting.values()), "a unit waits in vain"
+    for task in waiting:
+        task.cancel()
+    await pool.close()
 
 
-@settings(max_examples=examples(250))
+@settings(max_examples=examples(100))
 @given(STEPS)
-def test_as_many_workers_are_wanted_as_would_be_put_to_use_at_once(steps: list[tuple[str, str]]) -> None:
-    for count in range(len(steps) + 1):
-        play = Play()
-        for step in steps[:count]:
-            play.step(*step)
-            play.check()
-        wanted, waiting = play.allocation.wanted(), len(play.waiting)
-        for number in range(wanted + 1):
-            idle = len(play.idle)
-            play.add()
-            play.check()
-            assert (len(play.idle) == idle) is (number < wanted)
-        assert waiting - len(play.waiting) == wanted
+def test_a_unit_waits_only_for_its_own_workers_or_while_all_are_lent(steps: list[tuple[str, str]]) -> None:
+    asyncio.run(play(steps))
 
 
 @given(st.lists(st.tuples(st.booleans(), st.floats(0, 30)), max_size=40))
