@@ -1,11 +1,19 @@
-"""Opens what others give us: regular files alone, up to a size, and TOML with what is wrong in one line."""
+"""Opens what others give us: regular files alone, up to a size, and TOML with what is wrong in one line.
+
+And makes what the processes of a user have in memory for one another: a folder, and locks in it.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import fcntl
 import os
 import stat
+import tempfile
+import time
 import tomllib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -62,3 +70,50 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise UserError(f"{path}: not TOML: {error}") from None
     except RecursionError:
         raise UserError(f"{path}: not TOML: nested too deeply") from None
+
+
+def memory_folder(purpose: str) -> Path:
+    """Where processes of this user keep something until the machine stops; made if it is not there.
+
+    It is the user's alone; where another user stands in its place, nothing can be opened in what is returned.
+    """
+    memory = Path("/dev/shm")  # noqa: S108 - its owner is looked at
+    base = memory if os.access(memory, os.W_OK) else Path(tempfile.gettempdir())
+    place = base / f"ovirt-placement-{os.getuid()}-{purpose}"
+    with contextlib.suppress(OSError):
+        place.mkdir(mode=0o700, exist_ok=True)
+        found = os.lstat(place)
+        others = stat.S_IMODE(found.st_mode) & (stat.S_IWGRP | stat.S_IWOTH)
+        if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not others:
+            return place
+    return Path(os.devnull)
+
+
+#: How often those who wait for a lock look whether they get it.
+_LOOK_SECONDS = 0.01
+
+
+@contextlib.contextmanager
+def one_locked(files: Sequence[Path], patience_seconds: float) -> Iterator[None]:
+    """Hold the lock of one of these files, if any, which are made, while no other process holds that.
+
+    After this time, or where none can be opened, it goes on without: who is stopped stops nobody for good.
+    """
+    with contextlib.ExitStack() as opened:
+        until = time.monotonic() + patience_seconds
+        with contextlib.suppress(OSError):
+            locks = [os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | _FLAGS, 0o600) for file in files]
+            for lock in locks:
+                opened.callback(os.close, lock)
+            while locks and not any(map(_is_locked, locks)) and time.monotonic() < until:
+                time.sleep(_LOOK_SECONDS)
+        yield
+
+
+def _is_locked(file: int) -> bool:
+    """Lock it; whether that could be at once."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

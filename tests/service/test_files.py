@@ -1,7 +1,8 @@
-"""A TOML file that cannot be read is reported in one line with its name."""
+"""Files that others give us, and what the processes of a user have in memory for one another."""
 
 from __future__ import annotations
 
+import time
 from io import BytesIO
 from pathlib import Path
 
@@ -41,3 +42,25 @@ def test_a_file_may_be_so_large(size: int, is_read: bool) -> None:
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"absent: cannot read the configuration: No such file or directory$"):
         files.read_toml(tmp_path / "absent")
+
+
+def test_who_holds_a_lock_for_too_long_stops_nobody(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    began = time.monotonic()
+    with files.one_locked([one, other], 60), files.one_locked([one, other], 60):
+        assert time.monotonic() < began + 30
+        with files.one_locked([one, other], 0.01), files.one_locked([tmp_path / "no" / "folder"], 60):
+            assert time.monotonic() < began + 30
+    with files.one_locked([one], 60):
+        assert time.monotonic() < began + 30
+
+
+def test_a_folder_in_memory_is_the_users_alone() -> None:
+    place = files.memory_folder("of-this-test")
+    assert place.stat().st_mode & 0o777 == 0o700
+    place.chmod(0o777)
+    assert files.memory_folder("of-this-test") == Path("/dev/null")
+    place.rmdir()
+    place.symlink_to("/tmp")
+    assert files.memory_folder("of-this-test") == Path("/dev/null")
+    place.unlink()

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import errno
-import fcntl
-import os
-import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
@@ -32,9 +25,9 @@ from ovirt_placement.inventory.protocol import Measured
 from ovirt_placement.inventory.publication import now
 from ovirt_placement.inventory.stored import KeyWatch, OpenIntents, Overlay, WatchedKeys, demands_of
 from ovirt_placement.model import Snapshot
-from ovirt_service import identity
 from ovirt_service.digests import digest_name
 from ovirt_service.errors import UserError
+from ovirt_service.files import memory_folder, one_locked
 from ovirt_service.threads import BackgroundThread
 
 if TYPE_CHECKING:
@@ -46,68 +39,8 @@ if TYPE_CHECKING:
 READERS = 2
 #: One that is stopped in its turn must not stop the others for good.
 _PATIENCE_SECONDS = 30.0
-_PAUSE_SECONDS = 0.01
 #: Bytes of the digest that names files in memory.
 _NAME_SIZE = 8
-_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-
-
-@contextlib.contextmanager
-def turn(files: Sequence[Path]) -> Iterator[None]:
-    """Wait until fewer processes than there are of these files are in their turn, 30 s at most.
-
-    Without files, or where they cannot be made, nothing is limited.
-    """
-    with contextlib.ExitStack() as held:
-        if files:
-            with contextlib.suppress(OSError):
-                held.callback(os.close, _lock_one(files))
-        yield
-
-
-def _lock_one(files: Sequence[Path]) -> int:
-    """One of the files, locked. Raises `OSError` if that cannot be, or takes too long."""
-    until = time.monotonic() + _PATIENCE_SECONDS
-    for path in files:  # one that was made later, next to the service's files, would look like a service's
-        os.close(_open_ours(path))
-    while True:
-        for path in files:
-            file = _open_ours(path)
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                os.close(file)
-                if not isinstance(error, BlockingIOError) or time.monotonic() > until:
-                    raise
-            else:
-                return file
-        time.sleep(_PAUSE_SECONDS)
-
-
-def _open_ours(path: Path) -> int:
-    """Open it, made if need be. Raises `OSError` if it is another user's, who could lock it for ever."""
-    file = os.open(path, _FLAGS, 0o600)
-    if os.fstat(file).st_uid == os.getuid():
-        return file
-    os.close(file)
-    raise PermissionError(errno.EPERM, "is another user's", str(path))
-
-
-def turn_files(config: Config) -> tuple[Path, ...]:
-    """With the service, if one may write there; else in memory, by user and engine.
-
-    None for root where others may write.
-    """
-    directory = config.inventory.directory
-    if identity.is_others(directory):
-        return ()
-    place, name = directory, "reader"
-    if not os.access(directory, os.W_OK | os.X_OK):
-        memory = Path("/dev/shm")  # noqa: S108 - nothing there that is another user's is locked
-        place = memory if os.access(memory, os.W_OK) else Path(tempfile.gettempdir())
-        digest = digest_name(f"{config.engine.url} {directory}", _NAME_SIZE)
-        name = f"ovirt-placement-{os.getuid()}-{digest}"
-    return tuple(place / f"{name}-{number}" for number in range(READERS))
 
 
 class _Read(NamedTuple):
@@ -126,13 +59,9 @@ class _Read(NamedTuple):
 class DirectReader:
     """Keeps one connection and the last snapshot; the reading goes on when its asker cannot wait longer."""
 
-    def __init__(self, settings: EngineSettings, *, tagged: bool = False, files: Sequence[Path] = ()) -> None:
-        """`tagged`: tags of hosts name failure domains, and are read.
-
-        With those who share the `files` it takes turns.
-        """
+    def __init__(self, settings: EngineSettings, *, tagged: bool = False) -> None:
+        """`tagged`: tags of hosts name failure domains, and are read."""
         self._settings = settings
-        self._files = files
         self._tagged = tagged
         self._connection: EngineConnection | None = None
         self._closed = False
@@ -187,7 +116,9 @@ class DirectReader:
     def _read(self, demands: Demands, measured: Measured) -> None:
         found, error = None, None
         try:
-            with turn(self._files):
+            name = digest_name(self._settings.url or "", _NAME_SIZE)
+            turns = [memory_folder("readers") / f"{name}-{number}" for number in range(READERS)]
+            with one_locked(turns, _PATIENCE_SECONDS):
                 began = now()
                 found = _Read(self._read_all(demands, measured), began, demands, measured)
         except Exception as caught:  # whatever it is, those who wait must learn of it
@@ -241,7 +172,7 @@ class EngineState:
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self._reader = DirectReader(config.engine, tagged=config.ha.tagged, files=turn_files(config))
+        self._reader = DirectReader(config.engine, tagged=config.ha.tagged)
         self._keys = KeyWatch(config.store, config.engine.name)
         self._intents = OpenIntents(config.store, config.engine.name)
         self._overlay = Overlay()

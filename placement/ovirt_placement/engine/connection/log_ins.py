@@ -9,22 +9,19 @@ would log in for itself. A password that is written again, or a file that is tou
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import stat
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
-from typing import IO, Any, Final, NamedTuple
+from typing import IO, Final, NamedTuple
 
 from ovirt_placement.config import EngineSettings
 from ovirt_service.daemon import BackOff
 from ovirt_service.digests import digest_name
 from ovirt_service.errors import UserError
-from ovirt_service.files import open_regular
+from ovirt_service.files import memory_folder, one_locked, open_regular
 
 _ROOT = 0
 _LONGEST = 4096
@@ -104,7 +101,6 @@ def _is_closed(found: os.stat_result) -> bool:
 _BACK_OFF: Final = BackOff(300.0, 3600.0)
 #: A log-in that is not known to be right waits so long for another one's outcome.
 _PATIENCE_SECONDS: Final = 5.0
-_LOOK_SECONDS: Final = 0.02
 #: Bytes of the digest that names an account's file.
 _NAME_SIZE: Final = 12
 #: What the engine says when it has a trouble of its own, whatever the password.
@@ -136,7 +132,7 @@ class LogIns:
 
     def __init__(self, url: str, username: str, clock: _Clock | None = None) -> None:
         self._clock = clock or (lambda: time.clock_gettime(time.CLOCK_BOOTTIME))
-        self._file = _file(f"{username} {url}")
+        self._file = memory_folder("log-ins") / digest_name(f"{username} {url}", _NAME_SIZE)
         #: The mark of the password with which this process has logged in.
         self._accepted = ""
 
@@ -147,7 +143,9 @@ class LogIns:
         Raises `LogInRefused` without a log-in if the engine has refused that password lately.
         """
         self._check(mark)
-        with contextlib.nullcontext() if mark == self._accepted else self._alone():
+        # One at a time tries what may be wrong.
+        locks = [] if mark == self._accepted else [self._file.with_suffix(".lock")]
+        with one_locked(locks, _PATIENCE_SECONDS):
             self._check(mark)
             try:
                 yield
@@ -190,50 +188,3 @@ class LogIns:
         except (OSError, ValueError, TypeError, RecursionError):
             return None
         return found if found.at <= self._clock() else None
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Let one at a time try what may be wrong; after the timeout, proceed without the lock."""
-        try:
-            lock = os.open(self._file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-        except OSError:
-            yield
-            return
-        try:
-            until = time.monotonic() + _PATIENCE_SECONDS
-            while not _locked(lock) and time.monotonic() < until:
-                time.sleep(_LOOK_SECONDS)
-            yield
-        finally:
-            os.close(lock)
-
-
-def folder() -> Path:
-    """Where it is remembered: in memory, a folder of this user's own; made if it is not there."""
-    memory = Path("/dev/shm")  # noqa: S108 - its owner is looked at
-    base = memory if os.access(memory, os.W_OK) else Path(tempfile.gettempdir())
-    place = base / f"ovirt-placement-{os.getuid()}-log-ins"
-    with contextlib.suppress(OSError):
-        place.mkdir(mode=0o700, exist_ok=True)
-    return place if _is_ours(place) else Path(os.devnull)
-
-
-def _file(account: str) -> Path:
-    return folder() / digest_name(account, _NAME_SIZE)
-
-
-def _is_ours(place: Path) -> bool:
-    try:
-        found: Any = os.lstat(place)
-    except OSError:
-        return False
-    others = stat.S_IMODE(found.st_mode) & (stat.S_IWGRP | stat.S_IWOTH)
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not others
-
-
-def _locked(lock: int) -> bool:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
