@@ -60,65 +60,6 @@ def address(directory: Path) -> Iterator[str]:
         os.close(descriptor)
 
 
-class Connections:
-    """Connections to services, each kept for the next question of the process that has opened it."""
-
-    def __init__(self) -> None:
-        self._kept: dict[Path, tuple[int, socket.socket]] = {}
-
-    def take(self, directory: Path) -> socket.socket | None:
-        """The one to this service, if there is one, until it is kept again."""
-        process, connection = self._kept.pop(directory, (0, None))
-        if connection is not None and process != os.getpid():
-            connection.close()  # a fork asks by its own: answers would go to either
-            return None
-        return connection
-
-    def keep(self, directory: Path, connection: socket.socket) -> None:
-        """Keep one that has answered; another thread may have kept its own meanwhile."""
-        if self._kept.setdefault(directory, (os.getpid(), connection))[1] is not connection:
-            connection.close()
-
-    def close(self) -> None:
-        """Close all."""
-        while self._kept:
-            self._kept.popitem()[1][1].close()
-
-
-def ask(directory: Path, question: bytes, timeout: float, kept: Connections | None = None) -> bytearray:
-    """Ask the service and wait for its answer, at most this many seconds; by a connection `kept`, if any.
-
-    Raises `NoAnswer` if it takes longer, `Hangs` if it has not even heard, and `NoService` if none runs, it
-    ends, or speaks another language.
-    """
-    until = time.monotonic() + timeout
-    heard = time.monotonic() + max(min(_HEARD_SECONDS, timeout * _HEARD_SHARE), 0.001)
-    connection = None if kept is None else kept.take(directory)
-    try:
-        length = 0 if connection is None else _put_again(connection, question, heard)
-        if connection is None or length is None:
-            connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            length = _put_first(connection, directory, question, heard)
-        if not length:  # it has heard
-            length = _length(connection, until)
-        if length > _LONGEST_ANSWER:
-            raise NoService
-        answer = _received(connection, length, until)
-        if kept is not None:
-            kept.keep(directory, connection)
-            connection = None
-    except TimeoutError:
-        raise NoAnswer from None
-    except PermissionError:
-        raise NotAllowed from None
-    except OSError:
-        raise NoService from None
-    finally:
-        if connection is not None:
-            connection.close()
-    return answer
-
-
 def _put_again(connection: socket.socket, question: bytes, until: float) -> int | None:
     """Put another question; None where the service has closed the connection."""
     try:
@@ -179,23 +120,24 @@ _said = Said()
 
 
 class Services:
-    """What a process knows of the services that it has asked, by their directories."""
+    """What a process knows of the services that it has asked, by their directories, and its ways to them."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """The clock is one that is never set, in seconds."""
         self._clock = clock
-        self._connections = Connections()
+        #: Connections that are kept for the next question, each with the process that has opened it.
+        self._kept: dict[Path, tuple[int, socket.socket]] = {}
         #: Services that hang, and until when they are not asked.
         self._hanging: dict[Path, float] = {}
         #: Services that have heard no question, and since when.
         self._unheard: dict[Path, float] = {}
 
     def ask(self, directory: Path, question: bytes, timeout: float) -> bytearray:
-        """Ask a service. Raises what `ask` raises."""
+        """As `put`; one that has not heard lately is not asked again so soon."""
         if self._hanging.get(directory, -math.inf) > self._clock():
             raise Hangs
         try:
-            reply = ask(directory, question, timeout, self._connections)
+            reply = self.put(directory, question, timeout)
         except Hangs:
             first = self._unheard.setdefault(directory, self._clock())
             if self._clock() - first < _UNHEARD_SECONDS and timeout < _SHORT_SECONDS:
@@ -210,9 +152,51 @@ class Services:
         self._heard(directory)
         return reply
 
+    def put(self, directory: Path, question: bytes, timeout: float) -> bytearray:
+        """Ask the service of a directory and wait for its answer, at most this many seconds.
+
+        Raises `NoAnswer` if it takes longer, `Hangs` if it has not even heard, and `NoService` if none runs,
+        it ends, or speaks another language.
+        """
+        until = time.monotonic() + timeout
+        heard = time.monotonic() + max(min(_HEARD_SECONDS, timeout * _HEARD_SHARE), 0.001)
+        connection = self._take(directory)
+        try:
+            length = 0 if connection is None else _put_again(connection, question, heard)
+            if connection is None or length is None:
+                connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+                length = _put_first(connection, directory, question, heard)
+            if not length:  # it has heard
+                length = _length(connection, until)
+            if length > _LONGEST_ANSWER:
+                raise NoService
+            answer = _received(connection, length, until)
+            # Another thread may have kept its own meanwhile.
+            if self._kept.setdefault(directory, (os.getpid(), connection))[1] is connection:
+                connection = None
+        except TimeoutError:
+            raise NoAnswer from None
+        except PermissionError:
+            raise NotAllowed from None
+        except OSError:
+            raise NoService from None
+        finally:
+            if connection is not None:
+                connection.close()
+        return answer
+
     def close(self) -> None:
         """Close what is open; who asks again opens it again."""
-        self._connections.close()
+        while self._kept:
+            self._kept.popitem()[1][1].close()
+
+    def _take(self, directory: Path) -> socket.socket | None:
+        """The connection to a service that was kept, if there is one, until it is kept again."""
+        process, connection = self._kept.pop(directory, (0, None))
+        if connection is not None and process != os.getpid():
+            connection.close()  # a fork asks by its own: answers would go to either
+            return None
+        return connection
 
     def _heard(self, directory: Path) -> None:
         self._unheard.pop(directory, None)

@@ -15,7 +15,6 @@ from typing import Literal, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from ovirt_placement.inventory import asking
 from ovirt_placement.inventory.asking import NoService, Services
 from ovirt_placement.inventory.publication import Changes
 from ovirt_placement.model import Pending
@@ -145,9 +144,10 @@ def ask(
 ) -> Answer:
     """Ask the service, by what is known of the `services`, if any, and wait at most this many seconds.
 
-    Raises what `asking.ask` raises.
+    Raises what `Services.ask` raises.
     """
-    put = asking.ask if services is None else services.ask
+    made = Services()
+    put = made.put if services is None else services.ask
     try:
         answer = put(directory, encoded(question), timeout)
         if kind is State:
@@ -156,6 +156,8 @@ def ask(
         return found
     except ValueError:
         raise NoService from None
+    finally:
+        made.close()
 
 
 def ask_moments(directory: Path, timeout: float) -> tuple[float, ...]:

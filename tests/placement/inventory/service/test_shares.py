@@ -199,15 +199,12 @@ def test_an_idle_connection_is_kept_and_goes_first_when_room_is_needed(
     monkeypatch.setattr(served._readers, "_decide", lambda question: Decided(["h1"]))
     question = Decide("filter", "AffinityFilter", ["h1"])
     silent, services = users.connect(None), Services()
-    kept = services._connections
     for _ in range(5):
         assert ask(users.directory, question, _SECONDS, Decided, services).hosts == ["h1"]
     waiting = users.connect(Wake(users.state().version))
-    idle = kept.take(users.directory)
-    assert idle is not None
+    _, idle = services._kept[users.directory]
     users.connect(Wake(users.state().version))
-    assert idle.recv(1) == b"", "it makes room"
-    kept.keep(users.directory, idle)
+    assert idle.recv(1, socket.MSG_PEEK) == b"", "it makes room"
     assert ask(users.directory, question, _SECONDS, Decided, services).hosts == ["h1"], (
         "by another connection"
     )
@@ -217,11 +214,11 @@ def test_an_idle_connection_is_kept_and_goes_first_when_room_is_needed(
 
 
 def test_a_fork_asks_by_no_connection_of_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept, (ours, theirs) = Services()._connections, socket.socketpair()
+    services, (ours, theirs) = Services(), socket.socketpair()
     with ours, theirs:
-        kept.keep(Path("/run"), ours)
+        services._kept[Path("/run")] = os.getpid(), ours
         monkeypatch.setattr(os, "getpid", lambda: 1)
-        assert kept.take(Path("/run")) is None
+        assert services._take(Path("/run")) is None
         assert theirs.recv(1) == b"", "the fork's copy is closed"
 
 
