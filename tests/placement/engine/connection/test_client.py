@@ -23,7 +23,7 @@ from ovirt_placement.engine.connection.failures import Cause, of_requests
 from ovirt_placement.engine.connection.log_ins import read_password
 from ovirt_service.errors import UserError
 from tests.placement.engine_server import API, PASSWORD, EngineServer, serving
-from tests.placement.sockets import refusing_port, silent_port
+from tests.placement.sockets import silent_port
 
 
 def connected(password: str = PASSWORD, **settings: Any) -> EngineConnection:
@@ -91,14 +91,6 @@ def test_an_authority_that_is_none_is_a_wrong_set_up(tls_engine: EngineServer, t
         connected(url=tls_engine.url, ca_file=tmp_path / "absent.pem")
 
 
-def test_a_wrong_password_is_a_wrong_set_up(engine: EngineServer) -> None:
-    with (
-        connected("wrong", url=engine.url) as connection,
-        pytest.raises(EngineSetupError, match="refuses admin@internal: Cannot authenticate user"),
-    ):
-        connection.get("/vms")
-
-
 def test_an_unknown_name_is_a_wrong_set_up() -> None:
     with (
         connected(url=f"https://no-such-engine.invalid{API}") as connection,
@@ -115,39 +107,11 @@ def test_tls_to_a_server_without_it_is_a_wrong_set_up(engine: EngineServer) -> N
         connection.get("/vms")
 
 
-def test_who_does_not_listen_is_away_and_got_no_request() -> None:
-    with (
-        refusing_port() as port,
-        connected(url=f"http://127.0.0.1:{port}{API}") as connection,
-        pytest.raises(EngineAway) as away,
-    ):
-        connection.get("/vms")
-    assert not away.value.request_sent
-
-
-@pytest.mark.system
-def test_who_does_not_answer_is_away_and_may_have_got_the_request() -> None:
-    with (
-        silent_port() as port,
-        connected(url=f"http://127.0.0.1:{port}{API}", timeout_seconds=1) as connection,
-        pytest.raises(EngineAway) as away,
-    ):
-        connection.get("/vms")
-    assert away.value.request_sent
-
-
 def test_a_late_answer_is_reported_in_the_same_words_by_the_connection_itself() -> None:
     with silent_port() as port, pytest.raises(requests.ReadTimeout) as raised:
         requests.get(f"http://127.0.0.1:{port}/", timeout=0.3)
     unanswered = of_requests(raised.value, 0.3)
     assert (unanswered.cause, str(unanswered)) == (Cause.LOST, "no answer within 0.3 s")
-
-
-@pytest.mark.parametrize("status", [502, 503, 504])
-def test_an_engine_behind_a_web_server_that_waits_for_it_is_away(status: int) -> None:
-    server = EngineServer(answer=lambda path: (status, b"<html>"))
-    with serving(server), connected(url=server.url) as connection, pytest.raises(EngineAway):
-        connection.get("/vms")
 
 
 def test_a_connection_lives_on_after_the_engine_was_away() -> None:
