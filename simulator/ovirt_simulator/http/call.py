@@ -109,7 +109,7 @@ class Call:
             raise not_simulated("JSON")
         if request.mimetype not in ("", "application/xml"):
             raise Refusal(page(415))
-        body = Body.parse(request.get_data(), tag)
+        body = Body.parse(self, request.get_data(), tag)
         if request.method == "PUT" and body.id not in (None, step):
             raise fault(409, "Attempt to set immutable field: id", "Broken immutability constraint")
         return body
@@ -202,11 +202,12 @@ _EVERYWHERE = frozenset({"actions", "link"})
 class Body:
     """An element of a request body, and what can be read from it."""
 
-    def __init__(self, node: etree._Element) -> None:
+    def __init__(self, call: Call, node: etree._Element) -> None:
+        self._call = call
         self._node = node
 
     @classmethod
-    def parse(cls, document: bytes, tag: str) -> Body:
+    def parse(cls, call: Call, document: bytes, tag: str) -> Body:
         """Read a document whose root is `tag`; refuse others with a usage message."""
         try:
             node = etree.fromstring(document, _PARSER)
@@ -214,7 +215,7 @@ class Body:
             raise usage() from None
         if node.tag != tag:
             raise usage()
-        return cls(node)
+        return cls(call, node)
 
     def check(self, known: Known) -> None:
         """Refuse an element that a command neither takes nor is said to read past."""
@@ -227,15 +228,25 @@ class Body:
 
     def child(self, path: str) -> Body | None:
         found = self._node.find(path)
-        return None if found is None else Body(found)
+        return None if found is None else Body(self._call, found)
 
     def children(self, path: str) -> list[Body]:
-        return [Body(node) for node in self._node.findall(path)]
+        return [Body(self._call, node) for node in self._node.findall(path)]
 
     def text(self, path: str) -> str | None:
         """Give the text of an element; None when it is absent."""
         found = self._node.find(path)
         return None if found is None else (found.text or "").strip()
+
+    def named(self, table: str) -> str | None:
+        """Give the id of what this refers to by id or name; 404 for an unknown name."""
+        name = self.text("name")
+        if self.id is not None or name is None:
+            return self.id
+        for record in tuple(getattr(self._call.state, table).values()):
+            if record.name == name:
+                return str(record.id)
+        raise fault(404, f"Entity not found: {name}")
 
     def converted(self, path: str, convert: Callable[[str], Value]) -> Value | None:
         text = self.text(path)
@@ -280,6 +291,14 @@ def id_of(path: str) -> Part:
     return Part(path, lambda body: found.id if (found := body.child(path)) is not None else None)
 
 
+def named(path: str, table: str) -> Part:
+    """The id of an element that refers to an entity by its id or name."""
+    return Part(
+        f"{path} {path}/name",
+        lambda body: found.named(table) if (found := body.child(path)) is not None else None,
+    )
+
+
 def own_id() -> Part:
     """The id of the body itself, which refers to an entity that is there."""
     return Part("", lambda body: body.id)
@@ -307,16 +326,6 @@ def pairs(path: str) -> Part:
         return {each.text("name") or "": each.text("value") or "" for each in found.children(item)}
 
     return Part(f"{path}/name {path}/value", read)
-
-
-def element(path: str, *below: str) -> Part:
-    """An element as it stands, for a command that reads it by itself."""
-    return Part(" ".join((path, *(f"{path}/{each}" for each in below))), lambda body: body.child(path))
-
-
-def whole(*paths: str) -> Part:
-    """The whole body, for a command that reads it by itself."""
-    return Part(" ".join(paths), lambda body: body)
 
 
 class RuleEdit(msgspec.Struct, frozen=True):

@@ -13,23 +13,22 @@ from ovirt_simulator.core.commands.groups import DISABLED, AffinityGroupEdit, Me
 from ovirt_simulator.core.commands.vms import VmEdit
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import Job
-from ovirt_simulator.http import markup, records
+from ovirt_simulator.http import records
 from ovirt_simulator.http.call import (
     Body,
     Call,
     Part,
     boolean,
-    element,
     id_of,
     ids,
     integer,
     megabytes,
+    named,
     number,
     own_id,
     pairs,
     rule,
     text,
-    whole,
 )
 from ovirt_simulator.http.markup import fault
 from ovirt_simulator.http.resource import Action, Change, Given, Ids, Resource, Run, Shape
@@ -41,25 +40,6 @@ def does(command: Callable[[Engine], Callable[..., Any]], *names: str) -> Run:
     return lambda call, of, given: command(call.engine)(
         *(of[name] for name in names), **given, caller=call.caller
     )
-
-
-def _named(call: Call, reference: Body | None, table: str) -> str | None:
-    """Give the id of what a body refers to by id or name; 404 for an unknown name."""
-    if reference is None or reference.id is not None:
-        return None if reference is None else reference.id
-    name = reference.text("name")
-    if name is None:
-        return None
-    for record in tuple(getattr(call.state, table).values()):
-        if record.name == name:
-            return str(record.id)
-    raise fault(404, f"Entity not found: {name}")
-
-
-def _resolved(call: Call, given: Given, **tables: str) -> Given:
-    """Put ids in the place of what the body refers to by id or name."""
-    found = {name: _named(call, given.get(name), table) for name, table in tables.items()}
-    return given | {name: key for name, key in found.items() if key is not None}
 
 
 GROUP_PARTS = {
@@ -94,28 +74,21 @@ def edit_group(call: Call, of: Ids, given: Given) -> Any:
     return call.engine.affinity_groups.edit(of["group_id"], edit, caller=call.caller)
 
 
-def _add_member(members: Members) -> Callable[[Call, Ids, Given], Any]:
-    def run(call: Call, of: Ids, given: Given) -> Any:
+def group_members(step: str, members: Members, shape: Shape, table: str, root: str) -> Resource:
+    def add(call: Call, of: Ids, given: Given) -> Any:
         """Add a member; a VM alone is echoed, and not answered with an action."""
-        member = given["id"].id
-        if members is Members.HOSTS:
-            member = _named(call, given["id"], "hosts")
-        if member is None:
-            raise markup.incomplete(members.removesuffix("s"), "id")
+        member = given["member_id"]
         call.engine.affinity_groups.add_member(of["group_id"], members, member, caller=call.caller)
         return call.state.vms[member] if members is Members.VMS else None
 
-    return run
+    def remove(call: Call, of: Ids, _: Given) -> None:
+        call.engine.affinity_groups.remove_member(
+            of["group_id"], members, of["member_id"], caller=call.caller
+        )
 
-
-def _remove_member(members: Members) -> Callable[[Call, Ids, Given], None]:
-    return lambda call, of, _: call.engine.affinity_groups.remove_member(
-        of["group_id"], members, of["member_id"], caller=call.caller
-    )
-
-
-def group_members(step: str, members: Members, shape: Shape, table: str, root: str) -> Resource:
     steps = {"vms": "vms", "hosts": "hosts", "labels": "affinitylabels"}
+    read = (lambda body: body.named("hosts")) if members is Members.HOSTS else (lambda body: body.id)
+    permit = Permit.MANIPULATE_AFFINITY_GROUPS
     return Resource(
         address=f"/clusters/<cluster_id>/affinitygroups/<group_id>/{step}",
         shape=shape,
@@ -126,12 +99,14 @@ def group_members(step: str, members: Members, shape: Shape, table: str, root: s
         single=False,
         admins=True,
         post=Change(
-            run=_add_member(members),
-            permit=Permit.MANIPULATE_AFFINITY_GROUPS,
-            takes={"id": whole("name")},
+            run=add,
+            permit=permit,
+            takes={"member_id": Part("name", read)},
+            needs={"id": "member_id"},
+            called=members.removesuffix("s"),
             checks=True,
         ),
-        delete=Change(run=_remove_member(members), permit=Permit.MANIPULATE_AFFINITY_GROUPS, checks=True),
+        delete=Change(run=remove, permit=permit, checks=True),
     )
 
 
@@ -199,17 +174,6 @@ def policy_parts(
     )
 
 
-def edit_cluster(call: Call, of: Ids, given: Given) -> Any:
-    policy = given.pop("policy", None)
-    named = {} if policy is None else {"policy_id": policy.id, "policy_name": policy.text("name")}
-    return call.engine.policies.update_cluster(of["cluster_id"], **given, **named, caller=call.caller)
-
-
-def add_cluster(call: Call, _: Ids, given: Given) -> Any:
-    data_center = _named(call, given["data_center"], "data_centers") or ""
-    return call.engine.policies.add_cluster(given["name"], data_center, caller=call.caller)
-
-
 def upgrade_cluster(call: Call, of: Ids, given: Given) -> Job:
     """Mark the cluster as being upgraded, say how far that is, or take the mark away."""
     upgrades, cluster = call.engine.upgrades, of["cluster_id"]
@@ -221,42 +185,46 @@ def upgrade_cluster(call: Call, of: Ids, given: Given) -> Job:
     return upgrades.finish(cluster, caller=call.caller)
 
 
+def _pinned_hosts(body: Body) -> tuple[str, ...] | None:
+    """A placement policy without hosts has none."""
+    policy = body.child("placement_policy")
+    if policy is None:
+        return None
+    return tuple(filter(None, (host.named("hosts") for host in policy.children("hosts/host"))))
+
+
+def _migratable(body: Body) -> bool | None:
+    """The state file knows of a VM's affinity only this."""
+    affinity = body.text("placement_policy/affinity")
+    return None if affinity is None else affinity == "migratable"
+
+
 VM_PARTS = {
     "name": text("name"),
     "description": text("description"),
-    "cluster": element("cluster", "name"),
+    "cluster": named("cluster", "clusters"),
     "ha": boolean("high_availability/enabled"),
     "ha_priority": integer("high_availability/priority"),
     "memory_mb": megabytes("memory"),
     "guaranteed_mb": megabytes("memory_policy/guaranteed"),
     "custom_properties": pairs("custom_properties/custom_property"),
-    "placement": element("placement_policy", "affinity", "hosts/host", "hosts/host/name"),
+    "pinned_hosts": Part(
+        "placement_policy placement_policy/hosts/host placement_policy/hosts/host/name", _pinned_hosts
+    ),
+    "migratable": Part("placement_policy/affinity", _migratable),
 }
 VM_PAST = "host os memory_policy/max status template"
 
 
-def _vm_edit(call: Call, given: Given) -> VmEdit:
-    """Read a placement policy, which without hosts has none; the state file knows of its affinity little."""
-    policy = given.pop("placement", None)
-    if policy is not None:
-        hosts = (_named(call, host, "hosts") for host in policy.children("hosts/host"))
-        given["pinned_hosts"] = tuple(host for host in hosts if host is not None)
-        if (affinity := policy.text("affinity")) is not None:
-            given["migratable"] = affinity == "migratable"
-    return VmEdit(**given)
-
-
 def add_vm(call: Call, _: Ids, given: Given) -> Any:
-    cluster = _named(call, given.pop("cluster"), "clusters")
-    return call.engine.vms.create(cluster or "", _vm_edit(call, given), caller=call.caller)
+    return call.engine.vms.create(given.pop("cluster"), VmEdit(**given), caller=call.caller)
 
 
 def edit_vm(call: Call, of: Ids, given: Given) -> Any:
     """Change what the body names; the cluster by a command before, whatever becomes of the others."""
-    cluster = _named(call, given.pop("cluster", None), "clusters")
-    if cluster is not None:
+    if (cluster := given.pop("cluster", None)) is not None:
         call.engine.vms.change_cluster(of["vm_id"], cluster, caller=call.caller)
-    return call.engine.vms.edit(of["vm_id"], _vm_edit(call, given), caller=call.caller)
+    return call.engine.vms.edit(of["vm_id"], VmEdit(**given), caller=call.caller)
 
 
 def start(call: Call, of: Ids, given: Given) -> Job:
@@ -266,12 +234,7 @@ def start(call: Call, of: Ids, given: Given) -> Job:
         owner = "org.ovirt.engine.core.bll.RunVmCommand.getVm()"
         cause = f'Cannot invoke "{getter}" because the return value of "{owner}" is null'
         raise fault(500, f"java.lang.NullPointerException: {cause}")
-    return call.engine.vms.start(of["vm_id"], **_resolved(call, given, host_id="hosts"), caller=call.caller)
-
-
-def migrate(call: Call, of: Ids, given: Given) -> Job:
-    """Begin a migration. A host that is named but unknown is refused before there is an action: 404."""
-    return call.engine.vms.migrate(of["vm_id"], **_resolved(call, given, host_id="hosts"), caller=call.caller)
+    return call.engine.vms.start(of["vm_id"], **given, caller=call.caller)
 
 
 def acts(

@@ -15,7 +15,7 @@ from werkzeug.routing import Map, Rule
 from ovirt_simulator.core.commands.groups import Members
 from ovirt_simulator.http import commands, records
 from ovirt_simulator.http import documents as shown
-from ovirt_simulator.http.call import Call, boolean, element, id_of, integer, pairs, text
+from ovirt_simulator.http.call import Call, boolean, id_of, integer, named, pairs, text
 from ovirt_simulator.http.commands import acts, does
 from ovirt_simulator.http.markup import absent
 from ovirt_simulator.http.resource import NAME, Action, Change, Ids, Resource, Shape, parent
@@ -34,16 +34,19 @@ RESOURCES = (
              root="vnic_profiles"),
     Resource(address="/clusters", shape=shown.CLUSTER, records=records.clusters, id="cluster_id",
              by_name=True, search="clusters",
-             post=Change(run=commands.add_cluster, permit=Permit.EDIT_CLUSTER_CONFIGURATION,
-                         takes={"name": text("name"), "data_center": element("data_center", "name")},
-                         past="cpu", needs={"name": "name", "data_center.id|name": "data_center"},
+             post=Change(run=does(lambda e: e.policies.add_cluster), permit=Permit.EDIT_CLUSTER_CONFIGURATION,
+                         takes={"name": text("name"),
+                                "data_center_id": named("data_center", "data_centers")},
+                         past="cpu", needs={"name": "name", "data_center.id|name": "data_center_id"},
                          status=201),
-             put=Change(run=commands.edit_cluster, permit=Permit.EDIT_CLUSTER_CONFIGURATION,
+             put=Change(run=does(lambda e: e.policies.update_cluster, "cluster_id"),
+                        permit=Permit.EDIT_CLUSTER_CONFIGURATION,
                         takes={"name": text("name"), "description": text("description"),
                                "ha_reservation": boolean("ha_reservation"),
                                "count_threads_as_cores": boolean("threads_as_cores"),
                                "memory_overcommit_percent": integer("memory_policy/over_commit/percent"),
-                               "policy": element("scheduling_policy", "name"),
+                               "policy_id": id_of("scheduling_policy"),
+                               "policy_name": text("scheduling_policy/name"),
                                "properties": pairs("custom_scheduling_policy_properties/property")},
                         past="comment cpu data_center upgrade_in_progress upgrade_percent_complete"),
              delete=Change(run=does(lambda e: e.policies.remove_cluster, "cluster_id"),
@@ -93,17 +96,16 @@ RESOURCES = (
                         past=commands.VM_PAST),
              delete=Change(run=does(lambda e: e.vms.remove, "vm_id"), permit=Permit.EDIT_VM_PROPERTIES),
              actions={"start": Action(run=commands.start, permit=Permit.RUN_VM,
-                                      takes={"host_id": element("vm/placement_policy/hosts/host", "name")},
-                                      past=commands.START_PAST,
-                                      checks=True),
+                                      takes={"host_id": named("vm/placement_policy/hosts/host", "hosts")},
+                                      past=commands.START_PAST, checks=True),
                       "stop": acts(lambda e: e.vms.stop, "vm_id", Permit.STOP_VM),
                       "shutdown": acts(lambda e: e.vms.shutdown, "vm_id", Permit.STOP_VM),
                       "suspend": acts(lambda e: e.vms.suspend, "vm_id", Permit.STOP_VM),
-                      "migrate": Action(run=commands.migrate, permit=Permit.MIGRATE_VM,
-                                        takes={"host_id": element("host", "name"),
-                                               "cluster_id": id_of("cluster"), "force": boolean("force"),
-                                               "closure": boolean("migrate_vms_in_affinity_closure")},
-                                        past="filter", checks=True),
+                      # A host that is named but unknown is refused before there is an action: 404.
+                      "migrate": acts(lambda e: e.vms.migrate, "vm_id", Permit.MIGRATE_VM,
+                                      {"host_id": named("host", "hosts"), "cluster_id": id_of("cluster"),
+                                       "force": boolean("force"),
+                                       "closure": boolean("migrate_vms_in_affinity_closure")}, ""),
                       "cancelmigration": acts(lambda e: e.vms.cancel_migration, "vm_id", Permit.MIGRATE_VM)},
              outline=shown.VM_ACTED),
     Resource(address="/vms/<vm_id>/statistics", shape=_VM_OWNER, records=records.statistics,
