@@ -35,7 +35,7 @@ class LivingEngine:
 
     def vm(self, vm_id: str) -> Vm:
         """The VM as the engine would show it now."""
-        found = self.engine.queries.vm(vm_id)
+        found = self.engine.queries.state.vms.get(vm_id)
         assert found is not None
         return found
 

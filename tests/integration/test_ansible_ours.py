@@ -90,7 +90,7 @@ class Names(NamedTuple):
 
 @pytest.fixture(scope="module")
 def names(results: Results, engine: Engine) -> Names:
-    groups, policies = engine.queries.affinity_groups("c1"), engine.queries.state.policies.values()
+    groups, policies = engine.queries.state.groups_of("c1"), engine.queries.state.policies.values()
     return Names({one.name for one in groups}, {one.name for one in policies})
 
 

@@ -41,5 +41,5 @@ def test_our_weight_decides_as_much_as_its_factor_says(
         publisher.publish(live.engine.snapshot())
         live.engine.vms.start("v2")
         live.engine.advance(30)
-        started = live.engine.queries.vm("v2")
+        started = live.engine.queries.state.vms.get("v2")
     assert started.host == chosen

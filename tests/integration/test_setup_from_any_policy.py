@@ -113,7 +113,7 @@ class World:
         return None
 
     def used_by_red(self) -> str:
-        (red,) = (each for each in self.engine.queries.clusters() if each.id == "c2")
+        red = self.engine.queries.state.clusters["c2"]
         return red.policy_id
 
     def plan(self, choice: UnitChoice) -> SetupPlan:

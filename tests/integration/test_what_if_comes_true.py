@@ -104,7 +104,7 @@ def change_of(state: Snapshot, dice: random.Random) -> Change:
 def flagged(engine: Engine) -> set[str]:
     """The names of the groups that the engine itself calls violated."""
     (cluster,) = engine.snapshot().clusters
-    return {one.name for one in engine.queries.affinity_groups(cluster.id) if engine.queries.is_broken(one)}
+    return {one.name for one in engine.queries.state.groups_of(cluster.id) if engine.queries.is_broken(one)}
 
 
 def foreseen_flags(state: Snapshot, found: Outlook) -> set[str]:

@@ -60,7 +60,7 @@ class Attempts(AbstractContextManager["Attempts"]):
             _check(refusal)
             return None
         self._engine.advance(60)
-        found = self._engine.queries.vm(vm_id)
+        found = self._engine.queries.state.vms.get(vm_id)
         self._end()
         self._begin(self.state)
         return found.host

@@ -69,7 +69,7 @@ def test_groups_are_broken_on_demand_only(seed: int) -> None:
 def test_the_engine_agrees_on_what_is_broken() -> None:
     drawn = generate(Sizes(hosts=12, vms=120, groups=30, broken=0.4), 3)
     engine = Engine.from_snapshot(drawn, clock=START)
-    groups = engine.queries.affinity_groups(drawn.clusters[0].id)
+    groups = engine.queries.state.groups_of(drawn.clusters[0].id)
     assert {group.name for group in groups if engine.queries.is_broken(group)} == broken(drawn) != set()
 
 

@@ -38,7 +38,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
 
 
 def members(page: Page, name: str) -> set[str]:
-    (found,) = (one for one in page.engine.queries.affinity_groups("c1") if one.name == name)
+    (found,) = (one for one in page.engine.queries.state.groups_of("c1") if one.name == name)
     return set(found.vms)
 
 
@@ -90,7 +90,7 @@ def test_what_clashes_is_named_and_cannot_be_done(page: Page) -> None:
     answer = page.ask("/cluster/c1/new-group", cookie=cookie, form={**form, "do": "yes"})
     assert answer.status == 409
     assert "The engine refuses it" in answer.text
-    assert {one.name for one in page.engine.queries.affinity_groups("c1")} == {"databases", "pair"}
+    assert {one.name for one in page.engine.queries.state.groups_of("c1")} == {"databases", "pair"}
 
 
 @pytest.mark.system
@@ -109,7 +109,7 @@ def test_groups_are_added_and_removed_by_who_may(page: Page) -> None:
     looked = page.ask("/group/g2/edit", cookie=cookie, form=gone)
     assert "Rules it violates 0" in words(looked.text)
     assert page.ask("/group/g2/edit", cookie=cookie, form=gone | {"do": "yes"}).status == 303
-    assert "pair" not in {one.name for one in page.engine.queries.affinity_groups("c1")}
+    assert "pair" not in {one.name for one in page.engine.queries.state.groups_of("c1")}
 
 
 @pytest.mark.system

@@ -146,7 +146,7 @@ def test_the_enforcer_empties_the_host_of_a_run_that_was_begun_on_the_page(tmp_p
                 page.until(lambda: begin(page, cookie, "/maintenance/c1?host=h1").status == 303)
 
                 def begun() -> bool:
-                    moving = page.engine.queries.vm("a")
+                    moving = page.engine.queries.state.vms.get("a")
                     return moving is not None and moving.status != "up"
 
                 # Its clock stands until then: what changes meanwhile would have to be planned again.
@@ -154,7 +154,7 @@ def test_the_enforcer_empties_the_host_of_a_run_that_was_begun_on_the_page(tmp_p
 
                 def left() -> bool:
                     page.engine.advance(5)
-                    moved = page.engine.queries.vm("a")
+                    moved = page.engine.queries.state.vms.get("a")
                     return moved is not None and moved.host != "h1" and moved.status == "up"
 
                 page.until(left)

@@ -5,23 +5,19 @@ Source: the engine's HostStatisticalQuery and VmStatisticalQuery.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime
-from typing import TypeVar
 from zlib import crc32
 
 from ovirt_simulator.core import affinity
 from ovirt_simulator.core.backend import Backend
-from ovirt_simulator.core.entities import AffinityGroup, Cluster, Event, Host, Job, Statistic, Vm
+from ovirt_simulator.core.entities import AffinityGroup, Event, Host, Job, Statistic, Vm
 from ovirt_simulator.core.state import State, huge_pages, used_cores, used_mb
 
 _MIB = 1024 * 1024
 
-_Named = TypeVar("_Named", Cluster, Vm, AffinityGroup)
-
 
 class Queries:
-    """Reads. Lists come in the engine's order (by name); an unknown id gives None."""
+    """Reads: the records themselves, and what follows from them."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
@@ -33,22 +29,6 @@ class Queries:
         """The simulated time."""
         with self._backend.lock:
             return self._backend.now
-
-    def clusters(self) -> tuple[Cluster, ...]:
-        return self._by_name(self.state.clusters.values())
-
-    def host(self, host_id: str) -> Host | None:
-        return self.state.hosts.get(host_id)
-
-    def vms(self) -> tuple[Vm, ...]:
-        return self._by_name(self.state.vms.values())
-
-    def vm(self, vm_id: str) -> Vm | None:
-        return self.state.vms.get(vm_id)
-
-    def affinity_groups(self, cluster_id: str) -> tuple[AffinityGroup, ...]:
-        with self._backend.lock:
-            return self._by_name(self.state.groups_of(cluster_id))
 
     def is_broken(self, group: AffinityGroup) -> bool:
         """Give the `broken` flag, computed from where the members run now."""
@@ -73,10 +53,6 @@ class Queries:
         """Measure a VM; all figures are 0 while it is down. Raises KeyError for an unknown id."""
         with self._backend.lock:
             return _vm_statistics(self._backend, self.state.vms[vm_id])
-
-    def _by_name(self, records: Iterable[_Named]) -> tuple[_Named, ...]:
-        with self._backend.lock:
-            return tuple(sorted(records, key=lambda record: record.name))
 
 
 def _host_statistics(backend: Backend, host: Host) -> tuple[Statistic, ...]:

@@ -130,7 +130,7 @@ def test_another_programs_upgrade_is_left_alone_and_ours_is_shown_after_it(
     run = run_emptied("a", phase=phase)
 
     def shown() -> tuple[bool, str | None, int]:
-        (found,) = engine.queries.clusters()
+        (found,) = engine.queries.state.clusters.values()
         return found.upgrade_mode, found.upgrade_correlation_id, found.upgrade_percent
 
     with closing(server), EngineConnection(settings, {"OVIRT_PASSWORD": "password"}) as connection:

@@ -161,7 +161,7 @@ def _with_key(stage: Stage) -> None:
 
 def _with_key_of_a_vm_that_is_gone(stage: Stage) -> None:
     _with_key(stage)
-    (vm_now,) = (one for one in stage.live.engine.queries.vms() if one.id == "v1")
+    vm_now = stage.live.engine.queries.state.vms["v1"]
     stage.live.engine.vms.stop(vm_now.id)
     stage.live.engine.advance(60)
     stage.live.engine.vms.remove(vm_now.id)

@@ -134,7 +134,7 @@ def test_what_is_not_known_yet_is_read_before_a_change_is_refused(followed: Live
     followed.run(0, "groups", "edit", "apart", "--add-vm", "new")
     # It is a member that the inventory does not know: nobody takes it out.
     followed.run(0, "groups", "edit", "apart", "--add-vm", "db")
-    assert len(followed.engine.queries.affinity_groups("c1")[0].vms) == 4
+    assert len(followed.engine.queries.state.groups_of("c1")[0].vms) == 4
 
 
 def test_a_plan_is_made_of_what_is_published(followed: LiveEngine, asked: Asked) -> None:

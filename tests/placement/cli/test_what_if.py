@@ -40,7 +40,7 @@ WEBS = ("--vm", "web1", "--vm", "web3")
 
 
 def names(live: LiveEngine) -> list[str]:
-    return [one.name for one in live.engine.queries.affinity_groups("c1")]
+    return [one.name for one in live.engine.queries.state.groups_of("c1")]
 
 
 def test_a_group_is_looked_at_before_it_is_written(live: LiveEngine) -> None:

@@ -54,7 +54,7 @@ def test_whole_groups_are_checked(edit: dict[str, Any], text: str) -> None:
     refusal = engines.refused(engine.affinity_groups.add, CLUSTER, AffinityGroupEdit(**{"name": "g", **edit}))
     assert refusal.http_status == 400
     assert text in refusal.detail
-    assert engine.queries.affinity_groups(CLUSTER) == ()
+    assert engine.queries.state.groups_of(CLUSTER) == ()
     assert engines.codes(engine) == [10351]
 
 
@@ -106,13 +106,13 @@ def test_broken_counts_running_members(
     engine = small(
         group("g", vms_rule, "a c", hosts_rule=hosts_rule, hosts=hosts, vm_labels=("l",)), label("l", "b")
     )
-    (found,) = engine.queries.affinity_groups(CLUSTER)
+    (found,) = engine.queries.state.groups_of(CLUSTER)
     assert engine.queries.is_broken(found) is broken
 
 
 def test_a_migrating_vm_counts_on_its_source_until_the_hand_over() -> None:
     engine = small(group("g", SOFT_APART, "a b"))
-    (found,) = engine.queries.affinity_groups(CLUSTER)
+    (found,) = engine.queries.state.groups_of(CLUSTER)
     engine.vms.migrate("a")
     assert engine.queries.is_broken(found)
     engine.advance(3.2)

@@ -85,14 +85,16 @@ class Administration(RuleBasedStateMachine):
     def memory_is_taken_by_those_who_are_there_or_on_their_way(self) -> None:
         for known in self.engine.queries.state.hosts.values():
             taken = sum(
-                taken_mb(v) for v in self.engine.queries.vms() if known.id in (v.host, v.migrating_to)
+                taken_mb(v)
+                for v in self.engine.queries.state.vms.values()
+                if known.id in (v.host, v.migrating_to)
             )
             assert known.free_mb == FREE[known.id] - taken
             assert known.free_mb >= 0
 
     @invariant()
     def a_vm_has_a_host_exactly_when_it_is_not_down(self) -> None:
-        for known in self.engine.queries.vms():
+        for known in self.engine.queries.state.vms.values():
             assert (known.host is None) == (known.status in {"down", "suspended"})
             assert known.migrating_to is None or known.status == "migrating"
             assert not known.handed_over or known.host == known.migrating_to
@@ -124,11 +126,11 @@ class Administration(RuleBasedStateMachine):
         self.engine.faults.clear()
         for known in self.engine.queries.state.hosts.values():
             self.engine.hosts.recover(known.id)
-        for known in self.engine.queries.vms():
+        for known in self.engine.queries.state.vms.values():
             with contextlib.suppress(Rejected):
                 self.engine.vms.cancel_migration(known.id)
         self.engine.advance(600)
-        for known in self.engine.queries.vms():
+        for known in self.engine.queries.state.vms.values():
             assert known.status not in GOES_ON | {"unknown"}
         newest = max((event.id for event in self.engine.queries.events()), default=0)
         self.engine.advance(SLOPPY.late_event_seconds)
@@ -155,7 +157,9 @@ def test_the_same_seed_and_commands_give_the_same_run() -> None:
         seen = []
         for _ in range(20):
             engine.advance(1)
-            seen.append((engine.queries.vms(), engine.queries.events(), engine.queries.jobs()))
+            seen.append(
+                (tuple(engine.queries.state.vms.values()), engine.queries.events(), engine.queries.jobs())
+            )
         return tuple(seen)
 
     assert run(1) == run(1)

@@ -176,4 +176,9 @@ def test_a_closure_moves_together() -> None:
     )
     engine.vms.migrate("a", host_id="h3", closure=True)
     engine.advance(60)
-    assert {v.id: v.host for v in engine.queries.vms()} == {"a": "h3", "b": "h3", "c": None, "d": "h1"}
+    assert {v.id: v.host for v in engine.queries.state.vms.values()} == {
+        "a": "h3",
+        "b": "h3",
+        "c": None,
+        "d": "h1",
+    }

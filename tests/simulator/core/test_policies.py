@@ -35,7 +35,7 @@ def unit_id(engine: Engine, name: str) -> str:
 
 def test_the_state_files_units_stand_in_a_policy_of_their_own() -> None:
     engine = small()
-    with_units, plain = engine.queries.clusters()
+    with_units, plain = engine.queries.state.clusters.values()
     assert plain.policy_id == NONE
     own = policy(engine, with_units.policy_id)
     assert not own.locked
@@ -47,7 +47,7 @@ def test_the_state_files_units_stand_in_a_policy_of_their_own() -> None:
 
 def test_factors_of_the_engines_own_weights_come_from_the_state_file() -> None:
     engine = engines.engine(cluster(policy={"vm_affinity_weight": 50}), host("h1"))
-    (found,) = engine.queries.clusters()
+    (found,) = engine.queries.state.clusters.values()
     factors = {w.unit: w.factor for w in policy(engine, found.policy_id).weights}
     assert factors["84e6ddee-ab0d-42dd-82f0-c297779db567"] == 50
     assert engine.snapshot().clusters[0].policy == {"vm_affinity_weight": 50}
@@ -95,7 +95,7 @@ def test_what_a_policy_may_not_be() -> None:
         engines.refused(engine.policies.add_filter, added.id, "no such unit"),
         engines.refused(engine.policies.edit, NONE, name="mine"),
         engines.refused(engine.policies.remove, NONE),
-        engines.refused(engine.policies.remove, engine.queries.clusters()[0].policy_id),
+        engines.refused(engine.policies.remove, next(iter(engine.queries.state.clusters.values())).policy_id),
     ]
     assert {refusal.http_status for refusal in refused} == {400}
     assert "cluster1" in refused[6].detail

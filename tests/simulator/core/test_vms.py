@@ -121,7 +121,7 @@ def test_what_the_state_file_found_under_way_goes_on() -> None:
         pending("waits", "h2"),
     )
     engine.advance(60)
-    assert {v.id: (v.status, v.host) for v in engine.queries.vms()} == {
+    assert {v.id: (v.status, v.host) for v in engine.queries.state.vms.values()} == {
         "boots": ("up", "h1"),
         "ends": ("down", None),
         "saves": ("suspended", None),

@@ -45,7 +45,7 @@ def test_a_request_that_is_lost_is_not_carried_out(engine: Engine, server: Serve
     server.disturbances.add(Disturbance(path="/migrate$", drop="request"))
     with pytest.raises((ConnectionError, HTTPException)):
         request(f"{server.api_url}/vms/web2/migrate", "POST", "<action/>")
-    vm = engine.queries.vm("web2")
+    vm = engine.queries.state.vms.get("web2")
     assert vm.status == "up"
 
 
@@ -55,7 +55,7 @@ def test_an_answer_that_is_lost_leaves_the_migration_under_way(
     server.disturbances.add(Disturbance(method="POST", path="/migrate", drop="answer"))
     with pytest.raises(Error):
         sdk.system_service().vms_service().vm_service("web2").migrate()
-    vm = engine.queries.vm("web2")
+    vm = engine.queries.state.vms.get("web2")
     assert vm.status == "migrating"
     assert sdk.system_service().vms_service().vm_service("web2").get().status.value == "migrating"
 

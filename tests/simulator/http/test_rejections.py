@@ -139,7 +139,7 @@ def test_row(engine: Engine, sdk: Connection, row: Row) -> None:
     assert caught.value.fault.detail.endswith(after)
     assert star or caught.value.fault.detail == row.detail
     assert f"HTTP response code is {row.code}" in str(caught.value)
-    migrating = [vm.id for vm in engine.queries.vms() if vm.status == "migrating"]
+    migrating = [vm.id for vm in engine.queries.state.vms.values() if vm.status == "migrating"]
     assert migrating == (["v1"] if row.prepare in (under_way, under_way_unlocked) else [])
 
 

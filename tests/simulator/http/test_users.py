@@ -91,7 +91,7 @@ def test_a_user_cannot_ask_for_what_only_admins_may(connect: Callable[[str], Con
 
 def test_a_permit_is_enough_to_act(connect: Callable[[str], Connection], engine: Engine) -> None:
     connect("owner").system_service().vms_service().vm_service("web2").migrate()
-    vm = engine.queries.vm("web2")
+    vm = engine.queries.state.vms.get("web2")
     assert vm.status == "migrating"
     assert engine.queries.events()[0].user is not None
     assert engine.queries.events()[0].user.name == "owner@internal-authz"

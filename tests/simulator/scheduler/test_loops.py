@@ -105,7 +105,7 @@ def test_enforcement_repairs_one_vm_a_minute() -> None:
         engine.advance(60)
         moves = sum(code == 67 for code in engines.codes(engine))
         broken.append(
-            (moves, [engine.queries.is_broken(g) for g in engine.queries.affinity_groups("cluster1")])
+            (moves, [engine.queries.is_broken(g) for g in engine.queries.state.groups_of("cluster1")])
         )
     assert [moves for moves, _ in broken] == [1, 2, 3, 3, 3, 3, 3, 3]
     assert broken[-1][1] == [False, False]

@@ -76,9 +76,9 @@ def test_clients_and_the_clock_do_not_spoil_each_other(proxy: Proxy) -> None:
     come_to_rest(engine, begun)
     assert sum(call[0] == "runFilters" for call in proxy.calls) > 10
     for known in engine.queries.state.hosts.values():
-        vms = [v for v in engine.queries.vms() if known.id in (v.host, v.migrating_to)]
+        vms = [v for v in tuple(engine.queries.state.vms.values()) if known.id in (v.host, v.migrating_to)]
         assert known.free_mb == FREE - sum(map(taken_mb, vms)) >= 0
-    assert {v.status for v in engine.queries.vms()} <= {"up", "down", "suspended"}
+    assert {v.status for v in tuple(engine.queries.state.vms.values())} <= {"up", "down", "suspended"}
 
 
 def come_to_rest(engine: Engine, begun: list[threading.Thread]) -> None:

@@ -31,7 +31,7 @@ def groups(live: LiveEngine) -> dict[str, tuple[str, ...]]:
     return {
         each.name: tuple(sorted(each.vms))
         for one in ("c1", "c2")
-        for each in live.engine.queries.affinity_groups(one)
+        for each in live.engine.queries.state.groups_of(one)
     }
 
 

@@ -48,7 +48,7 @@ STATE = snapshot(
 def saved(live: LiveEngine, name: str) -> AffinityGroup:
     """The group of this name as the engine holds it."""
     (found,) = (
-        each for c in ("c1", "c2") for each in live.engine.queries.affinity_groups(c) if each.name == name
+        each for c in ("c1", "c2") for each in live.engine.queries.state.groups_of(c) if each.name == name
     )
     return found
 

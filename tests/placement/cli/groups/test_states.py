@@ -97,7 +97,7 @@ def test_members_that_run_with_their_hosts(listed: list[dict[str, Any]]) -> None
 def test_it_is_what_the_engine_calls_violated_but_for_chains(serving: Starting) -> None:
     """Its `violated` is computed without our rules."""
     with serving(STATE) as live:
-        service = live.engine.queries.affinity_groups("cluster1")
+        service = live.engine.queries.state.groups_of("cluster1")
         engines = {each.name: live.engine.queries.is_broken(each) for each in service}
         ours = {each["name"]: each["violated"] for each in live.data(0, "groups", "list")["groups"]}
     assert ours == {**engines, "left": True, "right": True}

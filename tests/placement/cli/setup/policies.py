@@ -81,7 +81,7 @@ def check_complete(engine: Engine, name: str = "ovirt-placement") -> None:
 
 
 def cluster_policy(engine: Engine, cluster_id: str) -> str:
-    (found,) = (each.policy_id for each in engine.queries.clusters() if each.id == cluster_id)
+    found = engine.queries.state.clusters[cluster_id].policy_id
     policy = engine.queries.state.policies.get(found)
     assert policy is not None
     return policy.name

@@ -138,13 +138,15 @@ def test_parameters_reach_all_clusters(live: LiveEngine) -> None:
     live.run(0, "setup", "--all-policies", "--property", "affinity_missing_unit=reject")
     found = {
         each.name: each.scheduling_properties.get("affinity_missing_unit")
-        for each in live.engine.queries.clusters()
+        for each in live.engine.queries.state.clusters.values()
     }
     assert found == {"blue": "reject", "red": "reject", "green": "reject", "grey": None}
     live.run(0, "setup", "--all-policies", "--undo")
     # Nobody knows them any more: the engine has dropped them.
     assert not any(
-        "affinity" in name for each in live.engine.queries.clusters() for name in each.scheduling_properties
+        "affinity" in name
+        for each in live.engine.queries.state.clusters.values()
+        for name in each.scheduling_properties
     )
 
 

@@ -159,7 +159,7 @@ def test_properties_reach_policy_and_clusters_and_are_merged_with_theirs(live: L
         "affinity_missing_unit": "reject",
     }
     assert policy_named(live.engine, "ovirt-placement").properties == expected
-    (blue,) = (each for each in live.engine.queries.clusters() if each.id == "c1")
+    blue = live.engine.queries.state.clusters["c1"]
     assert blue.scheduling_properties == expected
 
 
@@ -185,7 +185,7 @@ def test_a_cluster_that_loses_a_property_is_reported(starting: Starting) -> None
     with starting(state) as live:
         out, _ = live.run(0, "setup", "--cluster", "blue")
         assert "note: cluster blue loses its property Old_Key=1: no unit of the policy knows it" in out
-        (blue,) = live.engine.queries.clusters()
+        (blue,) = live.engine.queries.state.clusters.values()
     assert blue.scheduling_properties == {"CpuOverCommitDurationMinutes": "2", "HighUtilization": "70"}
 
 

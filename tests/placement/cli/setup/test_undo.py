@@ -144,7 +144,7 @@ def test_parameters_of_our_units_go_from_the_clusters_that_keep_the_policy(start
         )
         out, _ = live.run(0, "setup", "--undo", "--policy", "theirs")
         assert "let the cluster blue drop the parameters ha_weight_scale_down" in out.splitlines()
-        (blue,) = (each for each in live.engine.queries.clusters() if each.id == "c1")
+        blue = live.engine.queries.state.clusters["c1"]
         assert cluster_policy(live.engine, "c1") == "theirs"
         assert blue.scheduling_properties == {"HighUtilization": "70"}
 
@@ -157,7 +157,7 @@ def test_a_cluster_that_has_parameters_of_our_units_gets_its_policy_back_all_the
             0, "setup", "--policy", "theirs", "--cluster", "blue", "--property", "ha_weight_scale_down=5"
         )
         live.run(0, "setup", "--undo", "--policy", "theirs")
-        (blue,) = (each for each in live.engine.queries.clusters() if each.id == "c1")
+        blue = live.engine.queries.state.clusters["c1"]
         assert cluster_policy(live.engine, "c1") == "none"
         assert "ha_weight_scale_down" not in blue.scheduling_properties
 
@@ -172,7 +172,7 @@ def test_parameters_that_a_cluster_lost_come_back_with_its_policy(starting: Star
         out, _ = live.run(0, "setup", "--policy", "bare", "--cluster", "blue")
         assert "note: cluster blue loses its property HighUtilization=66" in out
         live.run(0, "setup", "--undo", "--policy", "bare")
-        (blue,) = (each for each in live.engine.queries.clusters() if each.id == "c1")
+        blue = live.engine.queries.state.clusters["c1"]
         assert cluster_policy(live.engine, "c1") == "none"
         assert blue.scheduling_properties["HighUtilization"] == "66"
 

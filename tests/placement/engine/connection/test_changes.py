@@ -21,5 +21,5 @@ def test_a_change_whose_answer_is_lost_is_not_sent_again_behind_our_back() -> No
         assert away.value.request_sent
         assert len(server.disturbances.waiting) == 1  # the second was not used up
         assert server.disturbances.waiting[0].times == 1
-        assert [group.name for group in engine.queries.affinity_groups("c")] == ["g"]
+        assert [group.name for group in engine.queries.state.groups_of("c")] == ["g"]
         connection.get("/clusters")

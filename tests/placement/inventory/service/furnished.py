@@ -55,7 +55,7 @@ def known(stage: Stage, vm_id: str) -> Vm:
 
 
 def some_vm(stage: Stage) -> Vm:
-    return as_state_files_have(stage.engine.queries.vms()[0])
+    return as_state_files_have(next(iter(stage.engine.queries.state.vms.values())))
 
 
 def as_state_files_have(vm: Vm) -> Vm:

@@ -105,7 +105,8 @@ def test_after_whatever_happened_all_details_are_known(stage: Stage, seed: int) 
 
 def deeds(stage: Stage, dice: random.Random) -> tuple[Callable[[str], object], ...]:
     """What may happen to a VM's disks, NICs and owner."""
-    portal, add_nic, vm = Portal(stage.engine), stage.engine.vms.add_nic, stage.engine.queries.vm
+    portal, add_nic = Portal(stage.engine), stage.engine.vms.add_nic
+    vm = stage.engine.queries.state.vms.__getitem__
     profile = dice.choice(tuple(stage.engine.queries.state.vnic_profiles.values())).id
     known = tuple(stage.engine.queries.state.tags.values()) or (
         portal.add_tag("pk-customer-acme"),

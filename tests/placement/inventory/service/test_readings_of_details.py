@@ -40,7 +40,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 def test_a_vm_that_is_read_again_for_another_reason_keeps_its_details(stage: Stage) -> None:
     watch(stage, *EVERY_LEVEL)
     before = {vm.id: (vm.disks, vm.nics, vm.owner) for vm in stage.follower.snapshot().vms}
-    for vm in stage.engine.queries.vms():
+    for vm in stage.engine.queries.state.vms.values():
         stage.engine.vms.edit(vm.id, DESCRIBED)
     turns(stage)
     assert {vm.id: (vm.disks, vm.nics, vm.owner) for vm in stage.follower.snapshot().vms} == before
@@ -52,7 +52,7 @@ def test_a_vm_that_is_read_again_for_another_reason_keeps_its_details(stage: Sta
 def test_an_engine_that_fails_on_what_it_is_to_follow_hides_no_vm(stage: Stage) -> None:
     """So it does while a disk is being removed, and it fails on the whole answer."""
     watch(stage, "disk")
-    vm = as_state_files_have(next(vm for vm in stage.engine.queries.vms() if vm.status == "up"))
+    vm = as_state_files_have(next(vm for vm in stage.engine.queries.state.vms.values() if vm.status == "up"))
     refuse(stage, f"/vms/{vm.id}.*follow")
     failures = stage.failures
     Portal(stage.engine).detach_disk(vm.id, vm.disks[0].id)
@@ -99,7 +99,9 @@ def test_a_larger_reading_replaces_what_was_read_before_it_began(stage: Stage) -
     vm = some_vm(stage)
     stage.settle()
     moved = (Disk(id="moved", bootable=True, profile="fast"),)
-    details = Details(Detail.DISKS, {vm.id: VmDetails(disks=moved) for vm in stage.engine.queries.vms()})
+    details = Details(
+        Detail.DISKS, {vm.id: VmDetails(disks=moved) for vm in stage.engine.queries.state.vms.values()}
+    )
     stage.follower.hand_in(Reading(stage.now, details=details))  # no event reports a disk that was moved
     turns(stage)
     assert known(stage, vm.id).disks == moved
@@ -108,7 +110,7 @@ def test_a_larger_reading_replaces_what_was_read_before_it_began(stage: Stage) -
 def test_a_vm_that_a_larger_reading_lacks_is_read_by_itself(stage: Stage) -> None:
     watch(stage, "disk")
     vm = some_vm(stage)
-    wrong = {vm.id: VmDetails() for vm in stage.engine.queries.vms()}
+    wrong = {vm.id: VmDetails() for vm in stage.engine.queries.state.vms.values()}
     stage.follower.hand_in(Reading(stage.now, details=Details(Detail.DISKS, wrong)))
     stage.turn()
     assert known(stage, vm.id).disks == ()
@@ -177,13 +179,13 @@ def test_an_owner_changes_with_the_name_of_a_tag_and_goes_with_the_tag(stage: St
 
 
 def test_who_manages_a_whole_cluster_owns_none_of_its_vms(stage: Stage) -> None:
-    for cluster in stage.engine.queries.clusters():
+    for cluster in stage.engine.queries.state.clusters.values():
         Portal(stage.engine).grant(USER_VM_MANAGER.id, "boss", cluster=cluster.id)
     watch(stage, "customer_offer")
     owners = {vm.id: vm.owner for vm in stage.engine.snapshot().vms}
     assert {vm.id: vm.owner for vm in stage.follower.snapshot().vms} == owners
     assert "boss" not in owners.values()
-    for vm in stage.engine.queries.vms():
+    for vm in stage.engine.queries.state.vms.values():
         stage.engine.vms.edit(vm.id, DESCRIBED)
     turns(stage)
     assert {vm.id: vm.owner for vm in stage.follower.snapshot().vms} == owners
