@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Collection, Mapping
+from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
 
@@ -28,9 +28,8 @@ from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.undoing import Moved, plan_back
 from ovirt_placement.store.enforcer.history import PlanRecord
-from ovirt_placement.store.enforcer.intents import IntentState, Store
+from ovirt_placement.store.enforcer.intents import IntentState
 from ovirt_placement.store.sql.database import StoreAway
-from ovirt_placement.store.sql.opening import opened
 from ovirt_service.errors import UserError
 
 
@@ -41,10 +40,10 @@ def read_engine_state(config: Config, patience_seconds: float) -> Asked:
     """
     settings = config.section("enforcer", EnforcerSettings)
     snapshot = inventory.snapshot(config=config, deadline=patience_seconds)
-    with connect(config.engine) as connection, current_gates(config, connection) as gates:
+    with connect(config.engine) as connection, closing(Stores(config, create=False)) as stores:
+        gates = current_gates(settings, connection, stores)
         try:
-            with opened(Store, config, create=False) as intents:
-                ended = intents.history(within_seconds=REACH_SECONDS)
+            ended = stores.intents.history(within_seconds=REACH_SECONDS)
         except StoreAway:
             ended = ()  # where there is no store, or none that answers
         backoff = Backoff(settings, snapshot, ended, Origins(connection))
@@ -74,21 +73,17 @@ def _frozen_while_emptying(
     return {**by_history, **gates.frozen(emptied)}
 
 
-@contextmanager
-def current_gates(config: Config, connection: EngineConnection) -> Iterator[Gates]:
-    """Give the gates; where there is no store yet, or none that answers, by the configuration alone.
+def current_gates(settings: EnforcerSettings, connection: EngineConnection, stores: Stores) -> Gates:
+    """The gates; where there is no store yet, or none that answers, by the configuration alone.
 
     Raises what asking the engine for what is tagged raises. Nothing is written.
     """
-    settings = config.section("enforcer", EnforcerSettings)
     tag = settings.exclude_tag
     tagged = tagged_ids(connection, tag) if tag else frozenset[str]()
-    with closing(Stores(config, create=False)) as stores:
-        try:
-            gates = Memory(settings, stores, lambda: tagged).gates()
-        except StoreAway:
-            gates = Gates(settings, Remembered(tagged=tagged), (), datetime.now(UTC))
-        yield gates
+    try:
+        return Memory(settings, stores, lambda: tagged).gates()
+    except StoreAway:
+        return Gates(settings, Remembered(tagged=tagged), (), datetime.now(UTC))
 
 
 _DEADLINE_SECONDS = 30.0
@@ -98,8 +93,9 @@ def way_back(config: Config, snapshot: Snapshot, record: PlanRecord) -> PlansBac
     """The migrations, and which VMs stay where the plan took them. Raises `UserError`."""
     if record.cluster not in snapshot.cluster_by_id:
         raise UserError(f"plan {record.id}: its cluster {record.cluster} is no more")
-    with connect(config.engine) as connection, current_gates(config, connection) as gates:
-        held = gates.frozen(snapshot)
+    settings = config.section("enforcer", EnforcerSettings)
+    with connect(config.engine) as connection, closing(Stores(config, create=False)) as stores:
+        held = current_gates(settings, connection, stores).frozen(snapshot)
     deadline = Deadline.after(_DEADLINE_SECONDS)
     undoing = plan_back(snapshot, record.cluster, moved_by(record), held, deadline)
     plans = plans_record([undoing.plan], snapshot)

@@ -85,7 +85,7 @@ class Call(Generic[Result]):
             self.answer.poll(max(0.0, self._until - time.monotonic()))
 
     def result(self) -> Result:
-        """What the function returned, once the call is over. Raises `CallFailed`."""
+        """What the function returned, once the call is over. Raises `CallFailed`, or its `UserError`."""
         if self._failed is not None:
             raise self._failed
         if self.answer is None or not self.answer.poll():
@@ -96,7 +96,7 @@ class Call(Generic[Result]):
         except EOFError:
             made = CallFailed("the process has ended without an answer")
         self.cancel()
-        if isinstance(made, CallFailed):
+        if isinstance(made, CallFailed | UserError):
             raise made
         result: Result = made
         return result
@@ -129,36 +129,30 @@ def in_process(
     It is also given the deadline that is over after `seconds`. Raises `UserError`.
     """
     question = (function, arguments, keywords, seconds)
-    call = with_snapshot(_answer, msgspec.msgpack.encode(snapshot), question, seconds + GRACE_SECONDS)
+    call = with_snapshot(_within, msgspec.msgpack.encode(snapshot), question, seconds + GRACE_SECONDS)
     try:
         call.begin()
         call.wait()
-        answer = call.result()
+        answer: Result = call.result()
     except CallFailed as error:
         raise UserError(f"no plan was made: {error}") from None
     finally:
         call.cancel()
-    if isinstance(answer, UserError):
-        raise answer
-    result: Result = answer
-    return result
+    return answer
 
 
 def _decoded(function: Callable[..., Any], snapshot: bytes, arguments: tuple[Any, ...]) -> Any:
     return function(msgspec.msgpack.decode(snapshot, type=Snapshot), *arguments)
 
 
-def _answer(
+def _within(
     snapshot: Snapshot,
-    function: Callable[..., Any],
+    function: Callable[..., Result],
     arguments: tuple[Any, ...],
     keywords: dict[str, Any],
     seconds: float,
-) -> Any:
-    try:
-        return function(snapshot, *arguments, **keywords, deadline=Deadline.after(seconds))
-    except UserError as error:
-        return error
+) -> Result:
+    return function(snapshot, *arguments, **keywords, deadline=Deadline.after(seconds))
 
 
 def _work(answer: Connection, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
@@ -168,6 +162,8 @@ def _work(answer: Connection, function: Callable[..., Any], arguments: tuple[Any
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         answer.send(function(*arguments))
+    except UserError as error:
+        answer.send(error)
     except Exception as error:  # whatever it is, the daemon must learn of it
         failed = CallFailed(f"{type(error).__name__}: {error}")
         failed.add_note(traceback.format_exc())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,8 @@ from msgspec.structs import replace
 
 from ovirt_enforcer.engine_state import current_gates, read_engine_state
 from ovirt_enforcer.gates.admission import Gates
+from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_enforcer.stores import Stores
 from ovirt_placement import config
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.planning.planner import make_plan
@@ -69,8 +71,9 @@ def path(tmp_path: Path) -> Iterator[Path]:
 @contextmanager
 def gates_now(path: Path) -> Iterator[Gates]:
     asked = config.load(path, {"OVIRT_PASSWORD": "password"})
-    with connect(asked.engine) as connection, current_gates(asked, connection) as gates:
-        yield gates
+    settings = asked.section("enforcer", EnforcerSettings)
+    with connect(asked.engine) as connection, closing(Stores(asked, create=False)) as stores:
+        yield current_gates(settings, connection, stores)
 
 
 def test_without_a_store_the_configuration_and_the_tags_count(path: Path, tmp_path: Path) -> None:

@@ -49,14 +49,6 @@ class Restless:
         return f"the engine or a user moves it back and forth between {' and '.join(names)}"
 
 
-@dataclass(slots=True)
-class _Way:
-    """Where a VM has been, and when others moved it."""
-
-    hosts: deque[str] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
-    moments: deque[float] = field(default_factory=lambda: deque(maxlen=_REMEMBERED - 1))
-
-
 class Movements:
     """Finds VMs that others move back and forth, over the readings of one process.
 
@@ -70,7 +62,8 @@ class Movements:
         self._clock = clock
         self._looked_at = clock()
         self._hosts: dict[str, str] = {}
-        self._ways: dict[str, _Way] = {}
+        #: The hosts of VMs that others moved, and when they came to each.
+        self._ways: dict[str, deque[tuple[float, str]]] = {}
 
     def observe(self, snapshot: Snapshot, migrations: Iterable[Intent]) -> Mapping[str, Restless]:
         """Take note of a reading; return the VMs that are restless, by VM id.
@@ -91,7 +84,7 @@ class Movements:
         for gone in self._hosts.keys() - snapshot.vm_by_id.keys():
             del self._hosts[gone]
             self._ways.pop(gone, None)
-        for vm in [vm for vm, way in self._ways.items() if now - way.moments[-1] >= self._seconds]:
+        for vm in [vm for vm, way in self._ways.items() if now - way[-1][0] >= self._seconds]:
             del self._ways[vm]
         return {vm: found for vm, way in self._ways.items() if (found := self._found(vm, way, now))}
 
@@ -106,16 +99,16 @@ class Movements:
             return
         if before not in serving:
             return  # it had to leave: the host is drained, or has failed
-        way = self._ways.setdefault(vm.id, _Way())
-        if not way.hosts or way.hosts[-1] != before:
-            way.hosts.append(before)
-        way.hosts.append(vm.host)
-        way.moments.append(now)
+        way = self._ways.setdefault(vm.id, deque(maxlen=_REMEMBERED))
+        if not way or way[-1][1] != before:
+            way.append((now, before))
+        way.append((now, vm.host))
 
-    def _found(self, vm: str, way: _Way, now: float) -> Restless | None:
-        if len(way.hosts) - len({*way.hosts}) < _RETURNS:
+    def _found(self, vm: str, way: Sequence[tuple[float, str]], now: float) -> Restless | None:
+        hosts = tuple(host for _, host in way)
+        if len(hosts) - len({*hosts}) < _RETURNS:
             return None
-        return Restless(vm, tuple(way.hosts), now - way.moments[0], self._seconds - (now - way.moments[-1]))
+        return Restless(vm, hosts, now - way[0][0], self._seconds - (now - way[-1][0]))
 
 
 _DIGITS = 12

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -135,33 +136,27 @@ def _read_known(args: argparse.Namespace, _: Measured) -> tuple[KnownHistory, Sn
     from ovirt_enforcer.engine_state import read_engine_state
     from ovirt_enforcer.history import KnownHistory
     from ovirt_enforcer.settings import recorded_settings
+    from ovirt_enforcer.stores import Stores
     from ovirt_placement.answers.status.enforcement import not_led
-    from ovirt_placement.cli.changing import opened
-    from ovirt_placement.store.enforcer.cycles import EnforcerSettingsStore, differences
-    from ovirt_placement.store.enforcer.history import HistoryStore
-    from ovirt_placement.store.enforcer.intents import Store
+    from ovirt_placement.store.enforcer.cycles import differences
 
     config = configuration.load(args.config)
     found = read_engine_state(config, PATIENCE_SECONDS)
-    with opened(HistoryStore, args, create=False) as history:
-        plans = history.plans(since_seconds=_DAY_SECONDS)
-    with opened(Store, args, create=False) as store:
-        under_way, ended = store.open_intents(), store.history(within_seconds=_DAY_SECONDS)
-    with opened(EnforcerSettingsStore, args, create=False) as settings:
-        there = settings.of_leader()
-    other: tuple[str, ...] = ()
-    if found.settings is not None and there is not None:
-        other = differences(there, "here", recorded_settings(found.settings))
-    known = KnownHistory(
-        snapshot=found.snapshot,
-        frozen=found.holding.frozen,
-        held_groups=found.holding.spared,
-        plans=plans,
-        under_way=under_way,
-        ended=ended,
-        not_led=not_led(config),
-        other_settings=other,
-    )
+    with closing(Stores(config, create=False)) as stores:
+        there = stores.settings.of_leader()
+        other: tuple[str, ...] = ()
+        if found.settings is not None and there is not None:
+            other = differences(there, "here", recorded_settings(found.settings))
+        known = KnownHistory(
+            snapshot=found.snapshot,
+            frozen=found.holding.frozen,
+            held_groups=found.holding.spared,
+            plans=stores.history.plans(since_seconds=_DAY_SECONDS),
+            under_way=stores.intents.open_intents(),
+            ended=stores.intents.history(within_seconds=_DAY_SECONDS),
+            not_led=not_led(config),
+            other_settings=other,
+        )
     return known, found.snapshot
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import InitVar, dataclass, replace
+from dataclasses import InitVar, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -270,6 +270,7 @@ def _as_intent(cluster: str, step: Step, at: int) -> Intent:
     )
 
 
+@dataclass(eq=False)
 class Memory:
     """What survives a restart of all that gates judge by; for one thread.
 
@@ -277,55 +278,49 @@ class Memory:
     raises.
     """
 
-    def __init__(
-        self,
-        settings: EnforcerSettings,
-        stores: Stores,
-        tagged: Callable[[], frozenset[str]] = frozenset,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> None:
-        """`tagged` gives the ids of what bears the tag `exclude_tag`; `clock` the time of day."""
-        self._settings = settings
-        self._stores = stores
-        self._tagged = tagged
-        #: What bore the tag when the engine was asked last; None before.
-        self.tagged: frozenset[str] | None = None
-        self._clock = clock
+    settings: EnforcerSettings
+    stores: Stores
+    #: Gives the ids of what bears the tag `exclude_tag`.
+    ask_tagged: Callable[[], frozenset[str]] = frozenset
+    #: The time of day.
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    #: What bore the tag when the engine was asked last; None before.
+    tagged: frozenset[str] | None = field(default=None, init=False)
 
     def gates(self) -> Gates:
         """The gates as of now, to be read again before each round of admissions.
 
         Open migrations are read before those that have ended, so that one that ends meanwhile is not missed.
         """
-        under_way = self._stores.intents.open_intents()
-        history = self._stores.intents.history(within_seconds=Gates.reach_seconds(self._settings))
+        under_way = self.stores.intents.open_intents()
+        history = self.stores.intents.history(within_seconds=Gates.reach_seconds(self.settings))
         ended = {intent.id for intent in history}
-        self.tagged = self._tagged() if self._settings.exclude_tag else frozenset[str]()
+        self.tagged = self.ask_tagged() if self.settings.exclude_tag else frozenset[str]()
         remembered = Remembered(
             history=history,
-            approvals=self._stores.approvals.approvals(),
-            resumed=self._stores.pauses.resumed(),
+            approvals=self.stores.approvals.approvals(),
+            resumed=self.stores.pauses.resumed(),
             tagged=self.tagged,
-            own_upgrades=frozenset(map(upgrade_id, self._stores.maintenance.active_ids())),
+            own_upgrades=frozenset(map(upgrade_id, self.stores.maintenance.active_ids())),
         )
         still_open = tuple(intent for intent in under_way if intent.id not in ended)
-        return Gates(self._settings, remembered, still_open, self._clock(), self._renewed)
+        return Gates(self.settings, remembered, still_open, self.clock(), self._renewed)
 
     def words(self) -> Hashable:
         """Revision of approvals and pauses: changes with each decision of a user."""
-        approved = tuple((one.cluster, one.plan, one.set_at) for one in self._stores.approvals.approvals())
-        return approved, self._stores.pauses.pauses(), self._stores.pauses.resumptions()
+        approved = tuple((one.cluster, one.plan, one.set_at) for one in self.stores.approvals.approvals())
+        return approved, self.stores.pauses.pauses(), self.stores.pauses.resumptions()
 
     def _renewed(self, remembered: Remembered) -> Remembered:
         """With what may be said or seen while steps are admitted."""
-        cycles = self._stores.violated.cycles() if self._settings.hold_cycles > 1 else {}
-        return replace(remembered, pauses=self._stores.pauses.pauses(), violated_cycles=cycles)
+        cycles = self.stores.violated.cycles() if self.settings.hold_cycles > 1 else {}
+        return replace(remembered, pauses=self.stores.pauses.pauses(), violated_cycles=cycles)
 
     def observe(self, snapshot: Snapshot, cluster: str) -> None:
         """Count a cycle of a cluster for the rules that are violated there; done before it is planned for."""
         violated = {rule_key(violation) for violation in find_violations(snapshot, cluster)}
-        seconds, enough = self._settings.interval_seconds, self._settings.hold_cycles
-        self._stores.violated.look(cluster, violated, cycle_seconds=seconds, enough=enough)
+        seconds, enough = self.settings.interval_seconds, self.settings.hold_cycles
+        self.stores.violated.look(cluster, violated, cycle_seconds=seconds, enough=enough)
 
     def offer(self, gates: Gates, snapshot: Snapshot, plan: Plan) -> bool:
         """Let a plan wait for a person's word if it needs one, else none of its cluster; whether it is new.
@@ -333,8 +328,8 @@ class Memory:
         Done with each plan that is made, one without any step as well.
         """
         if not gates.waits_for_approval(snapshot, plan):
-            self._stores.approvals.withdraw(plan.cluster)
+            self.stores.approvals.withdraw(plan.cluster)
             return False
         reads = text(plan_record(plan, snapshot))
-        lasts = self._settings.approval_hours * HOUR_SECONDS
-        return self._stores.approvals.offer(plan.cluster, plan.id, moves(plan), reads, refusal_seconds=lasts)
+        lasts = self.settings.approval_hours * HOUR_SECONDS
+        return self.stores.approvals.offer(plan.cluster, plan.id, moves(plan), reads, refusal_seconds=lasts)

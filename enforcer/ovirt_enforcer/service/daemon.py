@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from msgspec.structs import replace
@@ -83,52 +84,44 @@ _FORGETTING_SECONDS = 3600.0
 _log = logging.getLogger(__name__)
 
 
+@dataclass(eq=False)
 class Daemon:
     """The enforcer of all clusters of one engine."""
 
-    def __init__(
-        self,
-        read: Callable[[], Snapshot],
-        leader: Leader,
-        parts: Parts,
-        metrics: EnforcerMetrics,
-        watchers: Sequence[Watcher] = (),
-        health: Health | None = None,
-        people: Callable[[], None] = lambda: None,
-    ) -> None:
-        """`read` gives a snapshot whose reading began after the call. The watchers are shown what is read.
+    #: Gives a snapshot whose reading began after the call.
+    read: Callable[[], Snapshot]
+    leader: Leader
+    parts: Parts
+    metrics: EnforcerMetrics
+    #: They are shown what is read.
+    watchers: Sequence[Watcher] = ()
+    health: Health | None = None
+    #: Called in each cycle, to log what people did.
+    people: Callable[[], None] = lambda: None
+    _last_reading: Reading | None = field(default=None, init=False)
+    _clusters: dict[str, ClusterWork] = field(default_factory=dict, init=False)
+    _epoch: int = field(default=0, init=False)
+    _latest: Snapshot | None = field(default=None, init=False)
+    #: What people had said of migrations in the last cycle.
+    _said: Hashable = field(default=None, init=False)
+    #: When old intents were dropped last.
+    _forgot_at: float = field(default=-math.inf, init=False)
 
-        `people` is called in each cycle, to log what people did.
-        """
-        self._read = read
-        self._store = parts.stores.intents
-        self._leader = leader
-        self._parts = parts
-        self._settings = parts.settings
-        self._clock = parts.clock
-        self._metrics = metrics
-        self._watchers = [(watcher, RetryState(type(watcher).__name__)) for watcher in watchers]
+    def __post_init__(self) -> None:
+        self._settings, self._clock = self.parts.settings, self.parts.clock
+        self._store, self._runs = self.parts.stores.intents, self.parts.maintenance
+        self._watchers = [(watcher, RetryState(type(watcher).__name__)) for watcher in self.watchers]
         self._cycles = Cycles(
-            parts.stores.cycles,
-            metrics,
-            health,
+            self.parts.stores.cycles,
+            self.metrics,
+            self.health,
             self._clock,
             self._settings.interval_seconds,
             lambda: self._epoch,
         )
-        self._people = people
-        self._last_reading: Reading | None = None
-        self._clusters: dict[str, ClusterWork] = {}
-        self._epoch = 0
-        self._latest: Snapshot | None = None
         self._pace = Pace(self._clock)
         self._movements = Movements(self._settings.circle_seconds, self._clock)
         self._ours = OwnMigrations(self._clock)
-        #: What people had said of migrations in the last cycle.
-        self._said: Hashable = None
-        self._runs = parts.maintenance
-        #: When old intents were dropped last.
-        self._forgot_at = -math.inf
 
     def run(self, sleep: Callable[[float], bool]) -> None:
         """Cycle until `sleep`, given the seconds until something is due, says that it is time to stop."""
@@ -160,18 +153,18 @@ class Daemon:
 
     def _seconds_until_due(self) -> float:
         """Cycle, and note how that ended."""
-        with self._metrics.cycle_seconds.time():
+        with self.metrics.cycle_seconds.time():
             try:
                 pause = self._cycle()
             except Exception as error:  # no failure may end the daemon
                 self._cycles.failed(error)
-                self._parts.recorder.news.failed(error)
-                return min(self._cycles.pause, self._leader.seconds_until_due())
+                self.parts.recorder.news.failed(error)
+                return min(self._cycles.pause, self.leader.seconds_until_due())
         if not self.leads:
             self._cycles.followed()
         else:
             self._cycles.ended(engine_asked=self._last_reading is not None)
-            if self._parts.goes_on():  # what is about to stop has looked at nothing
+            if self.parts.goes_on():  # what is about to stop has looked at nothing
                 works = self._clusters.values()
                 waiting = {vm for work in works for vm in work.last_plan.waiting}
                 self._cycles.write_down(self._last_reading, waiting)
@@ -194,22 +187,22 @@ class Daemon:
 
     def _cycle(self) -> float:
         self._last_reading = None
-        if not self._leader.tend():
+        if not self.leader.tend():
             self._lead(0)
-            return self._leader.seconds_until_due()
-        self._lead(self._leader.epoch)
+            return self.leader.seconds_until_due()
+        self._lead(self.leader.epoch)
         intents = self._store.open_intents()
-        self._metrics.pending.set(len(intents))
-        self._parts.executor.following.keep_only(intents)
+        self.metrics.pending.set(len(intents))
+        self.parts.executor.following.keep_only(intents)
         self._follow(intents)
-        self._people()
-        said, self._said = self._said, self._parts.memory.words()
+        self.people()
+        said, self._said = self._said, self.parts.memory.words()
         if said is not None and said != self._said:
             self.wake_all()
         self._runs.read()
         for cluster, work in self._clusters.items():
             self._try_for_cluster(cluster, work.collect)
-        if (self.due or not self._clusters) and self._parts.goes_on():
+        if (self.due or not self._clusters) and self.parts.goes_on():
             self._read_and_reconcile()
         return self._pause()
 
@@ -228,7 +221,7 @@ class Daemon:
 
     def _follow(self, intents: Sequence[Intent]) -> None:
         """Look at what is under way, but where that failed a moment ago; take note of what came of it."""
-        if self._parts.goes_on():
+        if self.parts.goes_on():
             resting = {
                 cluster
                 for cluster, work in self._clusters.items()
@@ -236,8 +229,8 @@ class Daemon:
             }
             due = [intent for intent in intents if intent.cluster not in resting]
             self._ours.note(*(word for intent in due for word in (intent.vm, intent.correlation_id)))
-            self._parts.executor.follow(due)
-        for cluster, outcome in self._parts.executor.answers():
+            self.parts.executor.follow(due)
+        for cluster, outcome in self.parts.executor.answers():
             self._try_for_cluster(cluster, self._work(cluster).answered, outcome)
 
     def _try_for_cluster(self, cluster: str, do: Callable[..., object], *arguments: object) -> None:
@@ -274,10 +267,10 @@ class Daemon:
             work = self._work(cluster)
             work.retry_state.name = f"cluster {reading.snapshot.cluster_by_id[cluster].name}"
             work.compare(reading.open_intents)
-            if work.retry_state.due <= self._clock() and self._parts.goes_on():
+            if work.retry_state.due <= self._clock() and self.parts.goes_on():
                 self._try_for_cluster(cluster, self._reconcile, cluster, reading)
         for run in self._runs.take_due(reading.snapshot):
-            if self._parts.goes_on():
+            if self.parts.goes_on():
                 last = self._work(run.cluster).last_plan
                 known = reading, last.staying, last.at_home, self._pace.look_seconds
                 self._try_for_cluster(run.cluster, self._runs.advance, run, *known)
@@ -285,7 +278,7 @@ class Daemon:
         busy = {intent.cluster for intent in reading.open_intents}
         for gone in self._clusters.keys() - reading.snapshot.cluster_by_id.keys() - busy:
             self._clusters.pop(gone).leave()
-        self._metrics.keep_only({cluster.name for cluster in reading.snapshot.clusters})
+        self.metrics.keep_only({cluster.name for cluster in reading.snapshot.clusters})
         self._last_reading = reading
         self._pace.looked(reading.began)
 
@@ -305,16 +298,16 @@ class Daemon:
         began, epoch = self._clock(), self._epoch
         if self._store.settle_clock():
             _log.warning("the database's clock was set back: what is dated in the future counts as of now")
-        gates, intents = self._parts.memory.gates(), self._store.open_intents()
+        gates, intents = self.parts.memory.gates(), self._store.open_intents()
         history = self._store.history(within_seconds=REACH_SECONDS)
-        self._metrics.read(began)
+        self.metrics.read(began)
         self._runs.read()
-        snapshot = replace(self._read(), draining_hosts=self._runs.draining)
-        self._parts.executor.reconsider(history, snapshot)
+        snapshot = replace(self.read(), draining_hosts=self._runs.draining)
+        self.parts.executor.reconsider(history, snapshot)
         fresh_until = self._pace.fresh_until(began)
         restless = self._movements.observe(snapshot, (*intents, *history))
         return Reading(
-            parts=self._parts,
+            parts=self.parts,
             snapshot=snapshot,
             gates=gates,
             open_intents=intents,
@@ -327,8 +320,8 @@ class Daemon:
 
     def _reconcile(self, cluster: str, reading: Reading) -> None:
         work = self._work(cluster)
-        self._parts.recorder.looked_at(reading.snapshot, cluster)
-        self._parts.memory.observe(reading.snapshot, cluster)
+        self.parts.recorder.looked_at(reading.snapshot, cluster)
+        self.parts.memory.observe(reading.snapshot, cluster)
         work.reconcile(reading)
         work.retry_state.recover()
 
@@ -343,14 +336,14 @@ class Daemon:
 
     def _work(self, cluster: str) -> ClusterWork:
         if cluster not in self._clusters:
-            self._clusters[cluster] = ClusterWork(cluster, self._parts, self._ours)
+            self._clusters[cluster] = ClusterWork(cluster, self.parts, self._ours)
         return self._clusters[cluster]
 
     def _pause(self) -> float:
         """Seconds until a migration under way is to be looked at, a cluster is due, or the lease is."""
         now = self._clock()
         pauses = [
-            self._leader.seconds_until_due(),
+            self.leader.seconds_until_due(),
             *(work.retry_state.due - now for work in self._clusters.values()),
             self._runs.due - now,
         ]

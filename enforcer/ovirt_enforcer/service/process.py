@@ -23,9 +23,9 @@ from ovirt_enforcer.service.daemon import Daemon
 from ovirt_enforcer.service.leader import Leader, boot_clock, own_name
 from ovirt_enforcer.service.metrics import EnforcerMetrics, HaMetrics, Health, Sampler
 from ovirt_enforcer.service.reading import parts_of
-from ovirt_enforcer.service.recording import Recorder, SettingsLog, log_user_actions
+from ovirt_enforcer.service.recording import Recorder, log_user_actions
 from ovirt_enforcer.service.triggers import Changes, StateReading
-from ovirt_enforcer.settings import EnforcerSettings, Mode
+from ovirt_enforcer.settings import EnforcerSettings, Mode, recorded_settings
 from ovirt_enforcer.stores import Stores, check_store
 from ovirt_enforcer.watchers.engine_watch import DrainWatch, MembershipRecorder, NameWatch, UnitWatch
 from ovirt_enforcer.watchers.ha_watch import Announcements, HaMonitor
@@ -117,7 +117,8 @@ class Service:
             goes_on=self._goes_on,
             notifications=notifications,
         )
-        self._settings_log = SettingsLog(stores.settings, settings, epoch)
+        #: The last epoch in which the settings of this process were written down.
+        self._recorded_in = 0
         watchers = (
             self._parts.executor,
             recorder,
@@ -164,8 +165,11 @@ class Service:
         self._changes.wake()
 
     def _record_actions(self) -> None:
-        """Record what settings this process leads with, and log what people did."""
-        self._settings_log.record()
+        """Record what settings this process leads with, once in each epoch, and log what people did."""
+        epoch = self._daemon.epoch
+        if epoch != self._recorded_in:
+            self._stores.settings.record(epoch, recorded_settings(self.settings))
+            self._recorded_in = epoch
         log_user_actions(self._stores.actions)
 
     def _goes_on(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -16,12 +16,10 @@ from ovirt_enforcer.notifications.delivery import Notice
 from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_enforcer.notifications.notifications import Notifications
 from ovirt_enforcer.service.metrics import EnforcerMetrics, Sampler, engine_is_away
-from ovirt_enforcer.settings import EnforcerSettings, recorded_settings
 from ovirt_placement.model import NO_STATE, Snapshot
 from ovirt_placement.model.names import counted, group_name, host_name, vm_name
 from ovirt_placement.rules.violations import Violation, find_violations
 from ovirt_placement.store.enforcer.causes import Cause
-from ovirt_placement.store.enforcer.cycles import EnforcerSettingsStore
 from ovirt_placement.store.enforcer.history import (
     Document,
     EndedStep,
@@ -263,26 +261,6 @@ class Recorder:
 
 
 _log = logging.getLogger(__name__)
-
-
-class SettingsLog:
-    """The settings of this process while it leads."""
-
-    def __init__(
-        self, store: EnforcerSettingsStore, settings: EnforcerSettings, epoch: Callable[[], int]
-    ) -> None:
-        self._settings = recorded_settings(settings)
-        self._store = store
-        self._epoch = epoch
-        #: The last epoch in which they were written down.
-        self._recorded = 0
-
-    def record(self) -> None:
-        """Write them down once in each epoch; raises `StoreAway` and `LeaseLost`."""
-        epoch = self._epoch()
-        if epoch != self._recorded:
-            self._store.record(epoch, self._settings)
-            self._recorded = epoch
 
 
 def log_user_actions(store: UserActionStore) -> None:

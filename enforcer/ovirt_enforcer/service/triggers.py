@@ -143,6 +143,9 @@ class Changed(NamedTuple):
     missed: bool
 
 
+_NOTHING: Final = Changed(published=False, events=(), missed=False)
+
+
 class Changes:
     """Notices changes; one thread may wait for them, with `fileno`."""
 
@@ -155,9 +158,7 @@ class Changes:
         self._seconds = seconds
         self._wanted = wanted
         self._lock = threading.Lock()
-        self._published = False
-        self._events: list[EngineEvent] = []
-        self._missed = False
+        self._changed = _NOTHING
         self._taken = threading.Event()
         self._feed: Feed | None = None
         self._awake, self._wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -186,8 +187,7 @@ class Changes:
         with self._lock:
             with suppress(BlockingIOError):
                 os.read(self._awake, 4096)
-            changed = Changed(self._published, tuple(self._events), self._missed)
-            self._published, self._events, self._missed = False, [], False
+            changed, self._changed = self._changed, _NOTHING
         self._taken.set()
         return changed
 
@@ -202,7 +202,7 @@ class Changes:
             if published:
                 self._taken.clear()
                 with self._lock:
-                    self._published = True
+                    self._changed = self._changed._replace(published=True)
                 self.wake()
                 # Until it is read, it counts as not seen yet, and would be reported at once again.
                 self._taken.wait()
@@ -226,8 +226,8 @@ class Changes:
         if new is None:
             self._feed = Feed(page, now)
         with self._lock:
-            self._missed |= new is None
-            self._events.extend(new or ())
+            events = (*self._changed.events, *(new or ()))
+            self._changed = self._changed._replace(events=events, missed=self._changed.missed or new is None)
         if new is None or new:
             self.wake()
 

@@ -20,6 +20,7 @@ from ovirt_enforcer.watchers.verdict import ReservationState, ReservationVerdict
 from ovirt_placement.config import HaSettings
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.enforcer.cycles import Announcement, HaAnnouncementStore
+from ovirt_service.errors import UserError
 
 _DAY_SECONDS: Final = 24 * 3600.0
 #: No verdict must hold for longer than this before it is reported.
@@ -287,7 +288,7 @@ class HaMonitor:
         try:
             verdicts = call.result()
             busy = sum(verdict.seconds for verdict in verdicts)
-        except CallFailed as error:
+        except (CallFailed, UserError) as error:
             _log.warning("HA watch: %s", error)
             verdicts = tuple(unknown(reading.snapshot, one, str(error)) for one in reading.clusters)
             busy = self.clock() - self._began

@@ -87,53 +87,6 @@ def test_all_of_a_plan_fits_the_cluster_that_it_was_made_for(seed: int) -> None:
     assert fitting_steps(plan, places, (), state, frozenset()) == places
 
 
-@pytest.mark.system
-@given(SEEDS, SEEDS)
-def test_what_happens_in_one_half_of_a_cluster_does_not_touch_the_plan_of_the_other(
-    one: int, other: int
-) -> None:
-    """Two clusters drawn apart, under names of their own, stand as one: no rule and no step ties them."""
-    (left, first), (right, second) = planned(one, vms=5, groups=3), planned(other, vms=5, groups=3)
-    state = replace(
-        left,
-        hosts=(*left.hosts, *(replace(host, id=f"r{host.id}") for host in right.hosts)),
-        vms=(*left.vms, *(replace(vm, id=f"r{vm.id}", host=f"r{vm.host}") for vm in right.vms)),
-        affinity_groups=(
-            *left.affinity_groups,
-            *(
-                replace(
-                    group,
-                    id=f"r{group.id}",
-                    vms=tuple(f"r{vm}" for vm in group.vms),
-                    hosts=tuple(f"r{host}" for host in group.hosts),
-                )
-                for group in right.affinity_groups
-            ),
-        ),
-    )
-    number = len(first.steps)
-    shifted = tuple(
-        replace(
-            step,
-            vms=tuple(f"r{vm}" for vm in step.vms),
-            sources=tuple(f"r{host}" for host in step.sources),
-            target=f"r{step.target}",
-            groups=tuple(f"r{group}" for group in step.groups),
-            repairs=tuple(f"r{group}" for group in step.repairs),
-            after=tuple(place + number for place in step.after),
-        )
-        for step in second.steps
-    )
-    renamed = tuple(
-        replace(rule, groups=tuple(f"r{group}" for group in rule.groups)) for rule in second.remaining
-    )
-    both = replace(first, steps=(*first.steps, *shifted), remaining=(*first.remaining, *renamed))
-    places = frozenset(range(len(both.steps)))
-    assert fitting_steps(both, places, (), state, frozenset(first.steps[0].vms)) >= frozenset(
-        range(number, len(both.steps))
-    )
-
-
 STATE = snapshot(
     host("h1"),
     host("h2"),
@@ -208,10 +161,6 @@ def test_it_is_over_once_all_is_done_and_proven() -> None:
     assert not under_way.over
     assert under_way.prove(at(b="h1", c="h1", d="h2")) == ()
     assert under_way.over
-
-
-def test_nothing_is_left_out_as_long_as_it_starts_where_vms_are_and_leads_where_it_said() -> None:
-    assert UnderWay(PLAN).leave_out(STATE, frozenset()) == set()
 
 
 @pytest.mark.parametrize(("held", "place"), [({"c"}, {}), (set(), {"c": "h2"}), (set(), {"a": "h3"})])

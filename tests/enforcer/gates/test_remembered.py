@@ -211,10 +211,10 @@ def test_what_ends_between_two_readings_counts_once(tmp_path: Path, monkeypatch:
 
 
 def test_tags_are_asked_for_where_the_setting_asks_for_them(tmp_path: Path) -> None:
-    with remembering(configured(tmp_path), tagged=lambda: frozenset("a")) as memory:
+    with remembering(configured(tmp_path), ask_tagged=lambda: frozenset("a")) as memory:
         assert why(memory.gates()) == "exclusion"
     none = configured(tmp_path, 'mode = "enforce"\nexclude_tag = ""')
-    with remembering(none, tagged=lambda: frozenset("a")) as memory:
+    with remembering(none, ask_tagged=lambda: frozenset("a")) as memory:
         assert memory.gates().admit(snapshot(*PARTS), CLUSTER, STEP)
 
 

@@ -50,12 +50,6 @@ def test_it_is_shown_with_its_cluster_and_severity(engine: Engine, channel: Engi
     assert (event.severity, event.cluster.id) == ("warning", "c1")
 
 
-def test_one_that_is_sent_again_is_no_second_event(engine: Engine, channel: EngineEvents) -> None:
-    channel.send(NOTICE)
-    channel.send(NOTICE)
-    assert len(ours(engine)) == 1
-
-
 def test_an_answer_that_is_lost_makes_no_second_event(
     engine: Engine, channel: EngineEvents, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,11 +10,16 @@ import pytest
 
 from ovirt_enforcer.cli.main import main
 from ovirt_enforcer.notifications.kinds import NoticeKind
-from ovirt_enforcer.service.recording import SettingsLog
-from ovirt_enforcer.settings import EnforcerSettings, HaWatchSettings, MaintenanceSettings, Mode
+from ovirt_enforcer.settings import (
+    EnforcerSettings,
+    HaWatchSettings,
+    MaintenanceSettings,
+    Mode,
+    recorded_settings,
+)
 from ovirt_enforcer.watchers.engine_watch import UnitWatch
 from ovirt_placement.model import SchedulingPolicy, Snapshot
-from ovirt_placement.store.enforcer.cycles import Cycle, CycleStore, EnforcerSettingsStore
+from ovirt_placement.store.enforcer.cycles import Cycle, CycleStore
 from ovirt_placement.store.enforcer.leases import LeaseStore
 from ovirt_placement.store.sql.access import LeaseLost
 from ovirt_simulator.core.engine import Engine
@@ -181,42 +186,16 @@ def test_a_mode_in_the_file_counts_and_is_recorded_once_it_leads_with_it(
         process.end()
 
 
-def test_settings_are_flat_and_what_may_hold_a_password_is_not_among_them(tmp_path: Path) -> None:
-    url, epoch = f"sqlite:///{tmp_path}/store.db", 1
-    leases = LeaseStore(url, engine="default", patience_seconds=5)
-    store = EnforcerSettingsStore(url, engine="default", patience_seconds=5, epoch=lambda: epoch)
-    leases.take("one", 600.0)
+def test_settings_are_flat_and_what_may_hold_a_password_is_not_among_them() -> None:
     settings = EnforcerSettings(
         clusters={"blue": Mode.OBSERVE},
         ha=HaWatchSettings(repair=True),
         maintenance=MaintenanceSettings(command="tool --password secret"),
     )
-    SettingsLog(store, settings, lambda: epoch).record()
-    found = store.of_leader()
-    assert found is not None
+    found = recorded_settings(settings)
     assert {"mode", "clusters.blue", "ha.repair", "ha.hold_seconds", "windows"} <= set(found)
     assert "secret" not in str(found)
     assert not any(name.startswith(("notifications", "maintenance")) for name in found)
-    leases.close()
-    store.close()
-
-
-def test_they_are_written_down_once_in_each_epoch(tmp_path: Path) -> None:
-    url, epoch = f"sqlite:///{tmp_path}/store.db", 1
-    leases = LeaseStore(url, engine="default", patience_seconds=5)
-    leases.take("one", 600.0)
-    store = EnforcerSettingsStore(url, engine="default", patience_seconds=5, epoch=lambda: epoch)
-    log = SettingsLog(store, EnforcerSettings(), lambda: epoch)
-    log.record()
-    leases.release(1)
-    leases.take("one", 600.0)
-    log.record()  # asks no store, or it would raise `LeaseLost`
-    assert store.of_leader() is None
-    epoch = 2
-    log.record()
-    assert store.of_leader() is not None
-    leases.close()
-    store.close()
 
 
 @pytest.fixture

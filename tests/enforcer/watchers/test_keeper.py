@@ -40,12 +40,6 @@ def test_a_start_freezes_the_compiled_customer_keys_and_copies_sticky_ones(bench
     assert (bench.frozen, bench.copies) == ({"v": SET}, (SAN1,))
 
 
-def test_a_stop_drops_the_set_and_leaves_the_copies(bench: Bench) -> None:
-    bench.sees(vm("h1"))
-    bench.sees(vm())
-    assert (bench.frozen, bench.copies) == ({}, (SAN1,))
-
-
 def test_a_migration_leaves_both_as_they_are(bench: Bench) -> None:
     bench.sees(vm("h1"))
     put_keys(bench.store, [on_cluster("Group2")])
@@ -63,14 +57,6 @@ def test_an_edit_counts_from_the_next_start_on(bench: Bench) -> None:
     bench.sees(replace(vm("h2"), custom_properties=edited))
     assert bench.frozen == {"v": (("Group1", 1.0), ("Repel2", 1.0))}
     assert bench.copies == (SAN2,)  # in place of the copy of the same name
-
-
-def test_a_start_counts_once_it_has_succeeded(bench: Bench) -> None:
-    bench.sees(vm("h1", status="powering_up"))
-    assert (bench.frozen, bench.copies) == ({}, ())
-    bench.sees(vm())
-    bench.sees(vm("h2", status="paused"))
-    assert (bench.frozen, bench.copies) == ({"v": SET}, (SAN2,))
 
 
 def test_what_it_missed_is_made_up_for(bench: Bench) -> None:

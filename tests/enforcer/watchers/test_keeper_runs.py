@@ -62,14 +62,6 @@ def test_only_a_vm_that_runs_for_sure_is_recorded_at_first_sight(bench: Bench, s
     assert (bench.frozen, bench.copies) == (({"v": SET}, (SAN1,)) if status in RUNS else ({}, ()))
 
 
-def test_a_vm_whose_host_is_lost_keeps_its_record_until_it_is_known_to_be_down(bench: Bench) -> None:
-    bench.store.begin_runs([Run("v", 100.0, OLD)])
-    bench.sees(replace(vm(), status="unknown"))
-    assert bench.frozen == {"v": OLD}
-    bench.sees(vm())
-    assert bench.frozen == {}
-
-
 def test_to_resume_a_suspended_vm_is_a_start(bench: Bench) -> None:
     bench.store.begin_runs([Run("v", 100.0, OLD, (SAN1,))])
     bench.sees(replace(vm("h1"), status="saving_state", running_since=100.0))
@@ -186,11 +178,3 @@ def test_where_no_host_has_sticky_keys_nobody_is_asked(bench: Bench) -> None:
     bench.store.change(lambda placement: KeyChange(remove=placement), set_by="ann")
     bench.sees(vm("h1"))
     assert (bench.readings, bench.copies) == (0, ())
-
-
-def test_a_vm_made_again_with_the_same_id_is_the_same_vm(bench: Bench) -> None:
-    """As one that comes back with its storage domain: its copies are the old ones."""
-    bench.store.begin_runs([Run("v", 100.0, OLD, (SAN1,))])
-    bench.sees()
-    bench.sees(vm())
-    assert (bench.frozen, bench.copies) == ({}, (SAN1,))
