@@ -1,4 +1,4 @@
-"""Draws small states of up to two clusters, with all that the engine's own units look at, and questions."""
+"""Draws small states of up to two clusters, with all that the engine's own enforcement looks at."""
 
 from __future__ import annotations
 
@@ -7,33 +7,18 @@ from random import Random
 
 import hypothesis.strategies as st
 
-from ovirt_placement.model import Host, Snapshot, Vm
+from ovirt_placement.model import Snapshot
 from ovirt_placement.model.files import state_file
-from tools.engine_conformance.questions import State, placing, random_state, set_parameters
-
-_RATIOS = {"VCpuToPhysicalCpuRatio": lambda random: random.choice((None, None, "2", "0.5"))}
+from tools.engine_conformance.questions import State, random_state
 
 
 def states() -> st.SearchStrategy[Snapshot]:
     return st.randoms(use_true_random=False).map(lambda random: _snapshot(_drawn(random)))
 
 
-@st.composite
-def questions(draw: st.DrawFn) -> tuple[Snapshot, list[Vm], list[Host]]:
-    """VMs that are scheduled together, and candidate hosts of their cluster."""
-    drawn = st.randoms(use_true_random=False).map(
-        lambda random: (state := _drawn(random), placing(random, state))
-    )
-    state, asked = draw(drawn.filter(lambda one: one[1] is not None))
-    found = _snapshot(state)
-    vms, hosts = found.vm_by_id, {host.id: host for host in found.hosts}
-    return found, [vms[one] for one in asked["vms"]], [hosts[one] for one in asked["candidate_hosts"]]
-
-
 def _drawn(random: Random) -> State:
     """Without labels, and what only real engines compare; who migrates has a target among what is pending."""
     state = random_state(random)
-    set_parameters(random, state, _RATIOS)
     state["affinity_labels"] = []
     for group in state["affinity_groups"]:
         group.update(vm_labels=[], host_labels=[])

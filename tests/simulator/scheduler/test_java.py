@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from typing import Any
 from uuid import UUID
 
@@ -118,33 +117,3 @@ def test_ids_compare_by_signed_halves(ids: list[UUID]) -> None:
         return int.from_bytes(upper, signed=True), int.from_bytes(lower, signed=True)
 
     assert sorted(map(str, ids), key=guid_order) == [str(one) for one in sorted(ids, key=halves)]
-
-
-HOSTS = st.lists(CLOSE, min_size=1, max_size=20, unique=True)
-
-
-@given(HOSTS, st.data())
-def test_the_selector_chooses_by_points_and_then_by_the_table(hosts: list[str], data: st.DataObject) -> None:
-    """The units stand in the first three bins of the table of units."""
-    units = (None, str(UUID(int=1)), str(UUID(int=2)))
-    record = st.builds(Record, st.sampled_from(units), st.sampled_from(hosts), st.integers(-3, 3))
-    records = data.draw(st.lists(record, max_size=30))
-    factors = {unit: data.draw(st.integers(0, 5)) for unit in units[1:] if unit is not None}
-    points: Counter[str] = Counter()
-    scores = Table()
-    for unit in units:
-        if unit not in {one.unit for one in records}:
-            continue
-        factor = 1 if unit is None else factors[unit]
-        sums, table = Counter[str](), Table()
-        for one in records:
-            if one.unit == unit:
-                sums[one.host] += one.weight
-                table.merge(one.host)
-        for host in hosts:
-            table.put(host)
-        for host in sorted(table.keys(), key=lambda one: sums[one]):
-            points[host] += factor * (sum(sums[other] >= sums[host] for other in hosts) - 1)
-            scores.merge(host)
-    best = max(scores.keys(), key=lambda host: points[host]) if records else None
-    assert best_host(hosts, records, factors) == best
