@@ -89,7 +89,7 @@ _REPORT_WAIT = 0.5
 class Worker(asyncio.Protocol):
     """A worker and the connection to it. `pidfd` stays ours when the process id goes to another process."""
 
-    def __init__(self, pid: int, pidfd: int, stdout: int, stderr: int) -> None:
+    def __init__(self, pid: int, pidfd: int, stderr: int) -> None:
         self.pid = pid
         self._pidfd = pidfd
         self._stderr = stderr
@@ -107,7 +107,7 @@ class Worker(asyncio.Protocol):
         #: Set when its end was reported; and how it ended, where that is known.
         self.reported = asyncio.Event()
         self.status: int | None = None
-        weakref.finalize(self, _close, (pidfd, stdout, stderr))
+        weakref.finalize(self, _close, (pidfd, stderr))
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
@@ -318,7 +318,7 @@ class ZygoteProcess:
         With "spawned" come the `worker` and the `connection` to it.
         """
         try:
-            message, handles, flags, _ = socket.recv_fds(self.control, _LONGEST_MESSAGE, 4)
+            message, handles, flags, _ = socket.recv_fds(self.control, _LONGEST_MESSAGE, 3)
         except ConnectionError:
             return None
         if not message:
@@ -329,8 +329,8 @@ class ZygoteProcess:
             return {"event": "refused", "error": "the proxy has no file descriptors left"}
         event: dict[str, Any] = json.loads(message)
         if handles:
-            connection, pidfd, stdout, stderr = handles
-            event["worker"] = Worker(event["pid"], pidfd, stdout, stderr)
+            connection, pidfd, stderr = handles
+            event["worker"] = Worker(event["pid"], pidfd, stderr)
             event["connection"] = socket.socket(fileno=connection)
         return event
 

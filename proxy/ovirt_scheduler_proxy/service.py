@@ -32,8 +32,8 @@ log = logging.getLogger(__name__)
 
 #: Logs, plugins' interpreters, what a reload opens in addition.
 _OTHERS = 32
-#: A connection, a handle and two outputs.
-_FOR_A_WORKER = 4
+#: A connection, a handle and its standard error.
+_FOR_A_WORKER = 3
 #: Fewer connections than this are of no use.
 _LEAST = 8
 

@@ -92,7 +92,7 @@ class Zygote:
             os.wait()
 
     def _spawn(self, eager: bool) -> None:
-        """Fork a worker and hand its connection, its handle and its two outputs to the proxy."""
+        """Fork a worker and hand its connection, its handle and what it writes of errors to the proxy."""
         child = None
         with contextlib.ExitStack() as held:
             try:
@@ -104,7 +104,7 @@ class Zygote:
                     ours.close()
                     self._become_worker(theirs, stdout, stderr, eager)
                 self._workers.add(child)
-                handles = [ours.fileno(), _held(held, os.pidfd_open(child)), stdout, stderr]
+                handles = [ours.fileno(), _held(held, os.pidfd_open(child)), stderr]
             except OSError as error:
                 if child is not None:
                     _kill(child)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import socket
-import time
 import xmlrpc.client
 from collections.abc import Iterator
 from pathlib import Path
@@ -85,22 +84,6 @@ def test_an_answer_that_is_read_at_the_end_comes_whole(proxy: RunningProxy) -> N
     assert reader.closed()
     assert proxy.process.wait(SOON) == 0
     proxy.kill()
-
-
-def test_requests_that_come_slowly_delay_no_others(proxy: RunningProxy) -> None:
-    slow = [Wire(proxy.port) for _ in range(10 * MOST)]
-    for wire in slow:
-        half(wire)
-    for _ in range(3):
-        started = time.monotonic()
-        newcomer = Wire(proxy.port)
-        newcomer.socket.settimeout(LONG)
-        newcomer.post(BODY, "Connection: close")
-        assert newcomer.receive().status == 200
-        assert time.monotonic() - started < SOON
-        newcomer.close()
-    for wire in slow:
-        wire.close()
 
 
 def test_answers_that_are_not_read_delay_no_others(proxy: RunningProxy) -> None:

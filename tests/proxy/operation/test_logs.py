@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import xmlrpc.client
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -67,39 +68,42 @@ def test_who_asks_for_failures_again_and_again_fills_no_log(tmp_path: Path) -> N
     assert len([line for line in lines if "FAILED" in line]) == 41, "each is counted, with its cause"
 
 
-@pytest.mark.system
-def test_a_log_that_nobody_reads_costs_no_memory_and_no_time(tmp_path: Path) -> None:
+@pytest.fixture
+def unread(tmp_path: Path) -> Iterator[tuple[RunningProxy, int]]:
+    """A proxy whose log nobody reads until a test does."""
     folder = write_plugins(tmp_path / "plugins", units=PLUGINS)
     reader, writer = os.pipe()
     command = [*COMMAND, "run", "--plugins", str(folder), "--listen", "127.0.0.1:0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=writer, text=True) as process:
         os.close(writer)
-        proxy = RunningProxy(process, Path(os.devnull))
-        with proxy.client() as client:
-            for _ in range(200):
-                client.runFilters(["Loud"], ["h1"], "vm", {})
-            before = psutil.Process(process.pid).memory_info().rss
-            for _ in range(400):
-                client.runFilters(["Loud"], ["h1"], "vm", {})
-        assert psutil.Process(process.pid).memory_info().rss - before < 8 << 20
-        process.send_signal(signal.SIGTERM)
-        assert process.wait() == 0  # though nobody reads, before the test ends
+        yield RunningProxy(process, Path(os.devnull)), reader
+
+
+def call(proxy: RunningProxy, times: int) -> None:
+    with proxy.client() as client:
+        for _ in range(times):
+            client.runFilters(["Loud"], ["h1"], "vm", {})
+
+
+@pytest.mark.system
+def test_a_log_that_nobody_reads_costs_no_memory_and_no_time(unread: tuple[RunningProxy, int]) -> None:
+    proxy, reader = unread
+    call(proxy, 200)
+    process = psutil.Process(proxy.process.pid)
+    before = process.memory_info().rss
+    call(proxy, 400)
+    assert process.memory_info().rss - before < 8 << 20
+    proxy.process.send_signal(signal.SIGTERM)
+    assert proxy.process.wait() == 0  # though nobody reads, before the test ends
     os.close(reader)
 
 
 @pytest.mark.system
-def test_what_was_lost_is_counted(tmp_path: Path) -> None:
-    folder = write_plugins(tmp_path / "plugins", units=PLUGINS)
-    reader, writer = os.pipe()
-    command = [*COMMAND, "run", "--plugins", str(folder), "--listen", "127.0.0.1:0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=writer, text=True) as process:
-        os.close(writer)
-        proxy = RunningProxy(process, Path(os.devnull))
-        with proxy.client() as client:
-            for _ in range(400):
-                client.runFilters(["Loud"], ["h1"], "vm", {})
-        with open(reader) as log:
-            reported = next(line for line in log if "messages were lost here" in line)
-            process.send_signal(signal.SIGTERM)
-            log.read()
-        assert int(reported.split()[3]) > 100
+def test_what_was_lost_is_counted(unread: tuple[RunningProxy, int]) -> None:
+    proxy, reader = unread
+    call(proxy, 400)
+    with open(reader) as log:
+        reported = next(line for line in log if "messages were lost here" in line)
+        proxy.process.send_signal(signal.SIGTERM)
+        log.read()
+    assert int(reported.split()[3]) > 100

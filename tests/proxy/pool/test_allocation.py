@@ -64,7 +64,7 @@ class StubZygote:
         event: dict[str, Any] = json.loads(self.control.recv(4096))
         if event["event"] == "spawned":
             near, far = socket.socketpair()
-            worker = StubWorker(event["pid"], *(os.open(os.devnull, os.O_RDONLY) for _ in range(3)))
+            worker = StubWorker(event["pid"], *(os.open(os.devnull, os.O_RDONLY) for _ in range(2)))
             self.workers[worker.pid], worker.far = worker, far
             far.send(pack(b'{"ready": true}'))
             event |= {"worker": worker, "connection": near}

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.reading.events import EngineEvent, read_events
 from ovirt_placement.engine.reading.owners import Detail
-from ovirt_placement.inventory.on_demand import NO_DEMANDS, NO_STATISTICS, Needs
+from ovirt_placement.inventory.on_demand import NO_DEMANDS, NO_STATISTICS, Needed, Needs
 from ovirt_placement.inventory.publication import Moments
 from ovirt_placement.inventory.service.events import (
     ENGINE_STARTED,
@@ -29,7 +29,6 @@ from ovirt_placement.inventory.service.rereading import PATIENCE_SECONDS, Reread
 from ovirt_placement.inventory.service.rereads import Rereads, Subject, SubjectKind, places
 from ovirt_placement.inventory.service.view import Reading, View
 from ovirt_placement.model import Snapshot
-from ovirt_placement.model.snapshot import HOST_STATISTICS, HOST_TAGS, VM_DETAILS, VM_STATISTICS, Part
 
 #: An event may appear so much later than one with a higher id; what appears later still is left to the
 #: reconciliation.
@@ -234,16 +233,9 @@ class Follower:
         return self._view.snapshot()
 
     @property
-    def unread(self) -> tuple[Part, ...]:
-        """What is needed and has not been read since it is."""
-        lacking, moments = self._view.statistics_lacking, self.moments
-        parts: dict[Part, bool] = {
-            HOST_TAGS: lacking.tags,
-            HOST_STATISTICS: lacking.hosts,
-            VM_STATISTICS: lacking.vms,
-            VM_DETAILS: bool(self._view.demands.details) and moments.details_at == _NEVER,
-        }
-        return tuple(part for part, is_lacking in parts.items() if is_lacking)
+    def lacking(self) -> Needed:
+        """What is needed of statistics and tags and has not been read since it is."""
+        return self._view.statistics_lacking
 
     def hand_in(self, reading: Reading) -> None:
         """Leave a larger reading for the next turn."""

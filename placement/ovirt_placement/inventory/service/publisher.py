@@ -15,7 +15,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from ovirt_placement.inventory.on_demand import Needs
+from ovirt_placement.inventory.on_demand import NO_STATISTICS, Needed, Needs
 from ovirt_placement.inventory.protocol import State
 from ovirt_placement.inventory.publication import (
     EMPTY,
@@ -33,7 +33,7 @@ from ovirt_placement.inventory.service.metrics import InventoryMetrics
 from ovirt_placement.inventory.stored import WatchedKeys, demands_of
 from ovirt_placement.lookups.index import prepare, share
 from ovirt_placement.model import Snapshot
-from ovirt_placement.model.snapshot import HOST_TAGS, STORED, VM_DETAILS, Part
+from ovirt_placement.model.snapshot import HOST_STATISTICS, HOST_TAGS, STORED, VM_DETAILS, VM_STATISTICS, Part
 from ovirt_service.text.saying import Complaint
 
 #: So long the first publication waits for the details that keys refer to, and for who searches find: a
@@ -57,8 +57,8 @@ class PublicationState:
     snapshot: Snapshot | None
     moments: Moments
     needs: Needs
-    #: What is needed and was not read yet.
-    unread: tuple[Part, ...] = ()
+    #: What is needed of statistics and tags and was not read yet.
+    lacking: Needed = NO_STATISTICS
 
 
 class Publisher:
@@ -200,11 +200,15 @@ def _number(before: int) -> int:
 
 def _unread(state: PublicationState, keys: WatchedKeys) -> tuple[Part, ...]:
     """What is needed and was not read: also by keys and rules of which the last turn knew nothing."""
-    demands = demands_of(keys.records)
-    details = bool(demands.details) and state.moments.details_at == _NEVER
-    tags = demands.host_tags and not state.needs.statistics.tags
-    parts: dict[Part, bool] = {HOST_TAGS: tags, VM_DETAILS: details, STORED: keys.is_unread}
-    return tuple(dict.fromkeys((*state.unread, *(part for part, lacks in parts.items() if lacks))))
+    demands, lacking = demands_of(keys.records), state.lacking
+    parts: dict[Part, bool] = {
+        HOST_TAGS: lacking.tags or (demands.host_tags and not state.needs.statistics.tags),
+        HOST_STATISTICS: lacking.hosts,
+        VM_STATISTICS: lacking.vms,
+        VM_DETAILS: bool(demands.details) and state.moments.details_at == _NEVER,
+        STORED: keys.is_unread,
+    }
+    return tuple(part for part, lacks in parts.items() if lacks)
 
 
 def _lacks_details(state: PublicationState, keys: WatchedKeys) -> bool:

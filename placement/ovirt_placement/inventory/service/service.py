@@ -327,7 +327,7 @@ class _Service:
         follower.demands = demands_of(self._publisher.keys.records)
         follower.turn()
         snapshot = follower.snapshot() if follower.believable else None
-        return PublicationState(snapshot, follower.moments, follower.needs, follower.unread)
+        return PublicationState(snapshot, follower.moments, follower.needs, follower.lacking)
 
     def _need(self, needs: Needs) -> None:
         if needs != self._needs:

@@ -43,7 +43,6 @@ def accepted(stage: Stage) -> list[str]:
 
 
 @pytest.mark.system
-@pytest.mark.system
 def test_a_vm_that_crashes_may_restart_and_has_not_crashed_when_it_runs(stage: Stage) -> None:
     assert not crashed(stage, "db")
     # When it is down it is too large for any host, until somebody changes that.

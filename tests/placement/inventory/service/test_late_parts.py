@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from ovirt_placement.inventory.on_demand import Demands, Needed, Needs
+from ovirt_placement.inventory.on_demand import NO_STATISTICS, Demands, Needed, Needs
 from ovirt_placement.inventory.service.larger_readings import ReconciliationScope
 from ovirt_placement.inventory.service.view import Reading
 from tests.builders import cluster, host, snapshot, vm
@@ -16,6 +16,7 @@ from tests.placement.inventory.stage import Stage, staged
 
 STATE = snapshot(cluster("c1"), host("h1", cluster="c1", tags=("rack-1",)), vm("a", "h1", cluster="c1"))
 STATISTICS = ReconciliationScope.STATISTICS
+TAGS = Needed(hosts=False, vms=False, tags=True)
 
 
 @pytest.fixture
@@ -33,14 +34,14 @@ def test_tags_of_hosts_are_missed_until_they_are_read_and_asked_for_when_a_rule_
 ) -> None:
     stage.read(STATISTICS, Needs(statistics=Needed(hosts=True, vms=False)))
     stage.turn()
-    assert not stage.follower.unread
+    assert stage.follower.lacking == NO_STATISTICS
     stage.follower.demands = Demands(host_tags=True)  # a rule came that goes by them
     stage.turn()
-    assert list(stage.follower.unread) == ["host_tags"]
+    assert stage.follower.lacking == TAGS
     assert stage.follower.required_since[ReconciliationScope.STATISTICS] == stage.now
     stage.read(STATISTICS, stage.follower.needs)
     stage.turn()
-    assert not stage.follower.unread
+    assert stage.follower.lacking == NO_STATISTICS
     assert _tags(stage) == ("rack-1",)
 
 
@@ -49,11 +50,11 @@ def test_a_host_that_comes_has_no_tags_before_they_are_read(stage: Stage) -> Non
     stage.turn()
     stage.read(STATISTICS, stage.follower.needs)
     stage.turn()
-    assert not stage.follower.unread
+    assert stage.follower.lacking == NO_STATISTICS
     view = stage.follower.snapshot()
     more = replace(view.hosts[0], id="h2", name="h2", tags=())
     stage.follower.hand_in(Reading(stage.now, hosts=(*view.hosts, more)))
     stage.turn()
     stage.turn()
-    assert list(stage.follower.unread) == ["host_tags"]
+    assert stage.follower.lacking == TAGS
     assert stage.follower.required_since[ReconciliationScope.STATISTICS] > 0

@@ -98,13 +98,6 @@ def test_a_change_wakes_who_waits_and_is_seen(engine: EngineServer, file: Path, 
         ended(service)
 
 
-def test_what_is_read_again_unchanged_is_the_same_snapshot(file: Path, config: Config) -> None:
-    with running(file) as service:
-        before = inventory.snapshot(config=config, max_age=60)
-        assert inventory.snapshot(config=config, max_age=0, deadline=30) is before
-        ended(service)
-
-
 def test_a_directory_may_be_deeper_than_a_sockets_path_can_be(engine: EngineServer, tmp_path: Path) -> None:
     deep = tmp_path / ("d" * 100) / ("e" * 100)
     deep.mkdir(parents=True)
