@@ -60,6 +60,22 @@ def proxy(tmp_path: Path) -> Iterator[RunningProxy]:
         yield started
 
 
+def test_a_client_that_calls_stays_and_the_silent_make_room(proxy: RunningProxy) -> None:
+    caller = Wire(proxy.port)
+    caller.post(BODY)
+    assert caller.receive().status == 200
+    silent = [Wire(proxy.port) for _ in range(3 * MOST)]
+    for _ in range(2):
+        caller.post(BODY)
+        assert caller.receive().status == 200
+    newcomer = Wire(proxy.port)
+    newcomer.post(BODY)
+    assert newcomer.receive().status == 200
+    assert silent[0].closed()
+    for wire in [caller, newcomer, *silent]:
+        wire.close()
+
+
 def test_a_thousand_calls_at_once_are_all_answered(proxy: RunningProxy) -> None:
     request = (
         b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/xml\r\nConnection: close\r\n"
