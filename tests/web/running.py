@@ -6,16 +6,17 @@ import html
 import os
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import requests
 
 from ovirt_placement.model import Snapshot
+from ovirt_placement.store.sql.access import StoreAccess
 from ovirt_placement_web.cli import main
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import Settings
@@ -30,6 +31,9 @@ COOKIE = "__Secure-ovirt-placement"
 PATIENCE_SECONDS = 60.0
 #: A name that would be markup, a template, an address, and would turn a line round.
 HOSTILE = "<img src=x onerror=alert(1)>{{7*7}}\"'&\u202edlrow javascript:alert(1)"
+
+
+_Part = TypeVar("_Part", bound=StoreAccess)
 
 
 @dataclass
@@ -110,6 +114,21 @@ class Page:
         found = re.search(r'name="csrf" value="([^"]+)"', self.ask("/search", cookie=cookie).text)
         assert found
         return found[1]
+
+    def seen(self, path: str) -> str:
+        """What an administrator sees there, in whom no name does harm."""
+        answer = self.ask(path, cookie=self.session())
+        assert answer.status == 200, answer.text
+        assert "<img" not in answer.text
+        return words(answer.text)
+
+    @property
+    def store_url(self) -> str:
+        return f"sqlite:///{self.folder}/store.db"
+
+    def store(self, part: type[_Part]) -> closing[_Part]:
+        """A part of the store, to be closed at the end of a block."""
+        return closing(part(self.store_url, engine="default"))
 
     def audit(self) -> str:
         return (self.folder / "audit.log").read_text()

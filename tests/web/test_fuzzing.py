@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from typing import Any, NamedTuple
 from urllib.parse import quote, quote_from_bytes, urlencode, urlsplit
 
@@ -94,7 +93,7 @@ class Served(NamedTuple):
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with paged(tmp_path_factory.mktemp("page"), STATE) as page:
-        with closing(Store(f"sqlite:///{page.folder}/store.db", engine="default")) as store:
+        with page.store(Store) as store:
             store.open_intents()  # makes it
         cookie = page.session()
         yield Served(page, cookie, page.csrf(cookie))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Iterator
-from contextlib import closing
 
 import pytest
 
@@ -64,7 +63,7 @@ def test_a_change_is_foreseen_as_the_command_foresees_it_and_then_made_by_the_en
     answer = page.ask("/group/g1/edit", cookie=cookie, form={**form, "do": "yes"})
     assert (answer.status, answer.headers["location"]) == (303, "/ovirt-placement/group/g1")
     assert members(page, "data") == {"b", "x"}
-    with closing(UserActionStore(f"sqlite:///{page.folder}/store.db", engine="default")) as store:
+    with page.store(UserActionStore) as store:
         (action,) = store.actions(since_seconds=600)
     assert (action.kind, action.login, action.state) == ("group_edit", "admin@internal-authz", "done")
     assert "name data" in action.details

@@ -5,8 +5,6 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterator
-from contextlib import closing
 
 import pytest
 from msgspec.structs import replace
@@ -18,7 +16,7 @@ from ovirt_placement.store.user_actions import UserActionStore
 from ovirt_simulator.core.entities import BY_NAME, user_id
 from tests.builders import cluster, host, snapshot, vm
 from tests.portal import Portal
-from tests.web.running import HOSTILE, Answer, Page, check_preview, paged, words
+from tests.web.running import HOSTILE, Answer, Page, check_preview, words
 
 HEEDING = SchedulingPolicy(filters=("PlacementKeyFilter",), weights={"PlacementKeyWeight": 100})
 STATE = replace(
@@ -34,12 +32,6 @@ STATE = replace(
     ),
     data_centers=(DataCenter(id="dc", name="home"),),
 )
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with paged(tmp_path_factory.mktemp("page"), STATE) as found:
-        yield found
 
 
 def key(level: str, on: str, name: str, value: str = "", weight: str = "", **more: str) -> dict[str, str]:
@@ -59,16 +51,9 @@ def do(page: Page, cookie: str, path: str, form: dict[str, str]) -> Answer:
 
 
 def standing(page: Page, name: str) -> dict[tuple[str, str], tuple[float | str, float | None, str]]:
-    with closing(KeyStore(f"sqlite:///{page.folder}/store.db", engine="default")) as store:
+    with page.store(KeyStore) as store:
         keys = [one for one in store.all_keys() if one.key.name == name]
     return {(one.key.level, one.key.resource): (one.key.value, one.key.weight, one.set_by) for one in keys}
-
-
-def seen(page: Page, path: str) -> str:
-    answer = page.ask(path, cookie=page.session())
-    assert answer.status == 200, answer.text
-    assert "<img" not in answer.text
-    return words(answer.text)
 
 
 @pytest.mark.system
@@ -93,7 +78,7 @@ def test_a_key_is_foreseen_as_the_command_foresees_it_and_then_set(
     answer = page.ask("/keys/set", cookie=cookie, form=done)
     assert (answer.status, answer.headers["location"]) == (303, "/ovirt-placement/vm/a/keys")
     assert standing(page, "SSD")["server", "a"] == (0, -200, "admin@internal-authz")
-    with closing(UserActionStore(f"sqlite:///{page.folder}/store.db", engine="default")) as store:
+    with page.store(UserActionStore) as store:
         action = store.actions(since_seconds=600)[-1]
     assert (action.kind, action.login) == ("keys", "admin@internal-authz")
     assert action.details == ("set server db-1: system key SSD to 0 (weight -200)",)
@@ -111,7 +96,7 @@ def test_each_level_of_a_vm_shows_what_is_in_force_and_what_that_overrides(page:
     # A resource that the engine names by its id alone.
     assert do(page, cookie, "/keys/set", key("image", "t1", "GEN", "9", "1")).status == 303
     page.until(lambda: "GEN 9" in words(page.ask("/vm/x/keys", cookie=cookie).text))
-    text = seen(page, "/vm/x/keys")
+    text = page.seen("/vm/x/keys")
     rows = [
         rf"Cluster blue system GEN 1 50 overridden by server {re.escape(shown(HOSTILE))}",
         r"Template \(image\) t1 system GEN 9 1 overridden by server",
@@ -122,7 +107,7 @@ def test_each_level_of_a_vm_shows_what_is_in_force_and_what_that_overrides(page:
     assert all(at), text
     starts = [found.start() for found in at if found]
     assert starts == sorted(starts)
-    other = seen(page, "/vm/a/keys")
+    other = page.seen("/vm/a/keys")
     assert re.search(r"Data center \(vdc\) home system GEN 3 50 in force", other)
     assert re.search(r"Cluster blue system GEN 1 50 overridden by vdc home", other)
 
@@ -168,7 +153,7 @@ def test_a_key_of_hosts_is_on_all_hosts_of_a_cluster_or_on_none(page: Page) -> N
     # One host's value is its own to change; weight and flag are those of the others.
     assert do(page, cookie, "/keys/set", key("node", "alpha", "GREEN", "5")).status == 303
     assert standing(page, "GREEN")["node", "h1"][:2] == (5, 60)
-    assert "GREEN" in seen(page, "/keys")
+    assert "GREEN" in page.seen("/keys")
     gone = {"cluster": "c1", "name": "GREEN", "gone": "yes"}
     assert do(page, cookie, "/keys/hosts", gone).status == 303
     assert standing(page, "GREEN") == {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from tests.processes import Forked
 from tests.web.running import HOSTILE, Answer, Page, paged, words
 from tests.web.test_plan_course import lead
 
-MODE = '[enforcer]\nmode = "approve"'
+WEB = '[enforcer]\nmode = "approve"'
 STATE = snapshot(
     cluster("c1"),
     cluster("c2"),
@@ -33,19 +32,6 @@ STATE = snapshot(
     vm("x", "h4", cluster="c2", name="pinned", migratable=False),
 )
 TICKED = "/maintenance/c1?host=h1&host=h2"
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with paged(tmp_path_factory.mktemp("page"), STATE, web=MODE) as found:
-        yield found
-
-
-def seen(page: Page, path: str) -> str:
-    answer = page.ask(path, cookie=page.session())
-    assert answer.status == 200, answer.text
-    assert "<img" not in answer.text
-    return words(answer.text)
 
 
 def begin(page: Page, cookie: str, path: str = TICKED, **more: str) -> Answer:
@@ -61,15 +47,15 @@ def order(page: Page, cookie: str, act: str, run: str) -> Answer:
 
 
 def runs(page: Page) -> tuple[MaintenanceRun, ...]:
-    with closing(MaintenanceStore(f"sqlite:///{page.folder}/store.db", engine="default")) as store:
+    with page.store(MaintenanceStore) as store:
         return store.runs()
 
 
 def test_hosts_that_are_ticked_get_the_rounds_that_the_command_gives_them(
     page: Page, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "No maintenance run" in seen(page, "/maintenance/c1")
-    text = seen(page, TICKED)
+    assert "No maintenance run" in page.seen("/maintenance/c1")
+    text = page.seen(TICKED)
     enforcer(["maintenance", "plan", "alpha", "beta", "--config", str(page.folder / "placement.toml")])
     printed = capsys.readouterr().out.splitlines()
     assert printed[0].partition(": ")[2] in text
@@ -81,7 +67,7 @@ def test_hosts_that_are_ticked_get_the_rounds_that_the_command_gives_them(
 
 def test_a_host_without_a_round_is_named_with_what_would_help_and_not_begun(page: Page) -> None:
     path = "/maintenance/c2?host=h4"
-    text = seen(page, path)
+    text = page.seen(path)
     assert "No round for lonely" in text
     assert "With pinned stopped, there is a round for lonely as well" in text
     assert "Begin this run" not in text
@@ -89,7 +75,7 @@ def test_a_host_without_a_round_is_named_with_what_would_help_and_not_begun(page
         answer = begin(page, page.session(), path)
     assert answer.status == 409
     assert "no round for lonely" in answer.text
-    assert "Begin this run" in seen(page, f"{path}&stop=pinned")
+    assert "Begin this run" in page.seen(f"{path}&stop=pinned")
     assert page.ask(f"{path}&stop=nobody", cookie=page.session()).status == 400
     assert page.ask("/maintenance/c2?host=h1", cookie=page.session()).status == 404
     assert runs(page) == ()
@@ -97,7 +83,7 @@ def test_a_host_without_a_round_is_named_with_what_would_help_and_not_begun(page
 
 @pytest.mark.system
 def test_a_run_is_begun_paused_resumed_and_stopped_by_who_may(tmp_path: Path) -> None:
-    with paged(tmp_path, STATE, web=MODE) as page:
+    with paged(tmp_path, STATE, web=WEB) as page:
         ann, bob, reader = page.session(), page.session(), page.session("reader@internal")
         assert begin(page, ann).status == 503  # nobody would carry it out
         with closing(lead(page)):
@@ -116,7 +102,7 @@ def test_a_run_is_begun_paused_resumed_and_stopped_by_who_may(tmp_path: Path) ->
             second = begin(page, bob, hosts="h3")
             assert second.status == 409
             assert f"maintenance run {run.id} by admin@internal-authz is under way" in second.text
-        shown = seen(page, "/maintenance/c1")
+        shown = page.seen("/maintenance/c1")
         assert f"Run {run.id[:12]} running Pause Stop Requested by admin@internal-authz" in shown
         assert "alpha waits" in shown
         assert "Pause this run" not in page.ask("/maintenance/c1", cookie=reader).text
@@ -129,7 +115,7 @@ def test_a_run_is_begun_paused_resumed_and_stopped_by_who_may(tmp_path: Path) ->
         assert order(page, bob, "stop", run.id).status == 409
         assert order(page, bob, "stop", "ffffff").status == 409
         assert order(page, bob, "hold", run.id).status == 404
-        assert f"Run {run.id[:12]} stopping" in seen(page, "/maintenance/c1")
+        assert f"Run {run.id[:12]} stopping" in page.seen("/maintenance/c1")
         said = [json.loads(line) for line in page.audit().splitlines()]
         done = [(one["act"], one["outcome"]) for one in said if one["outcome"] == "done"]
         acts = ["maintenance", "maintenance pause", "maintenance resume", "maintenance stop"]
@@ -138,7 +124,7 @@ def test_a_run_is_begun_paused_resumed_and_stopped_by_who_may(tmp_path: Path) ->
 
 @pytest.mark.system
 def test_the_enforcer_empties_the_host_of_a_run_that_was_begun_on_the_page(tmp_path: Path) -> None:
-    with paged(tmp_path, STATE, web=MODE) as page:
+    with paged(tmp_path, STATE, web=WEB) as page:
         started = ["run", "--config", str(tmp_path / "placement.toml")], tmp_path / "enforcer.log"
         with Forked(enforcer, *started, os.environ) as process:
             try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -42,14 +41,7 @@ STATE = snapshot(
 )
 
 
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with paged(tmp_path_factory.mktemp("page"), STATE, web='[enforcer]\nmode = "approve"') as found:
-        yield found
-
-
-def url(page: Page) -> str:
-    return f"sqlite:///{page.folder}/store.db"
+WEB = '[enforcer]\nmode = "approve"'
 
 
 def recorded(page: Page) -> str:
@@ -59,7 +51,7 @@ def recorded(page: Page) -> str:
         (("guest",), "h3", ()),
         (("a",), "h2", (0,)),
     ]
-    with closing(HistoryStore(url(page), engine="default")) as store:
+    with page.store(HistoryStore) as store:
         store.record_plan(plan.id, "c1", msgspec.to_builtins(plan_record(plan, STATE)))
     return plan.id
 
@@ -68,7 +60,7 @@ def offered(page: Page) -> str:
     """The same plan, which waits for a person's word, whatever was said to it before."""
     plan = recorded(page)
     moves = (ApprovedMove(("guest",), ("h2",), "h3"), ApprovedMove(("a",), ("h1",), "h2"))
-    with closing(ApprovalStore(url(page), engine="default")) as store:
+    with page.store(ApprovalStore) as store:
         store.offer("c1", plan, moves, "guest and db-1", refusal_seconds=0)
     return plan
 
@@ -90,7 +82,7 @@ def apply(page: Page, cookie: str, plan: str, on: str = "c1") -> tuple[int, str]
 
 def lead(page: Page) -> LeaseStore:
     """Be the enforcer that leads, as far as the store shows."""
-    leases = LeaseStore(url(page), engine="default")
+    leases = LeaseStore(page.store_url, engine="default")
     assert leases.take("somewhere", seconds=600) is not None
     return leases
 
@@ -153,7 +145,7 @@ def test_a_plan_that_was_looked_at_is_carried_out_by_who_may_while_it_fits(page:
         assert apply(page, cookie, "0123456789ab")[0] == 409
         assert apply(page, cookie, made, on="c2")[0] == 404
         assert apply(page, cookie, made)[0] == 303
-        with closing(ApprovalStore(url(page), engine="default")) as store:
+        with page.store(ApprovalStore) as store:
             (approval,) = store.approvals()
         assert (approval.plan, approval.set_by) == (made, "admin@internal-authz")
         assert [(move.vms, move.target) for move in approval.moves] == [(("guest",), "h3"), (("a",), "h2")]
@@ -171,10 +163,10 @@ def test_what_is_not_there_is_not_planned(page: Page, query: str) -> None:
 def test_a_plan_that_was_carried_out_is_taken_back_unless_it_fits_no_more(tmp_path: Path) -> None:
     left, vms = tuple(map(_left, STATE.hosts)), tuple(map(_elsewhere, STATE.vms))
     moved = msgspec.structs.replace(STATE, hosts=left, vms=vms)
-    with paged(tmp_path, moved, web='[enforcer]\nmode = "approve"') as page, closing(lead(page)):
+    with paged(tmp_path, moved, web=WEB) as page, closing(lead(page)):
         plan, cookie = recorded(page), page.session()
         assert "Nothing can be undone yet" in page.ask(f"/plan/c1/undo?plan={plan}", cookie=cookie).text
-        with closing(Store(url(page), engine="default")) as store:
+        with page.store(Store) as store:
             way = {"cluster": "c1", "source": "h2", "target": "h3", "plan": plan, "step": 1}
             one = prepared(store, vm="guest", correlation_id="1", **way)
             store.accept(one.id)
@@ -203,5 +195,5 @@ def _age(page: Page) -> None:
     """No cooldown of the migration is left."""
     from tests.placement.databases import database
 
-    with database(url(page)) as connection:
+    with database(page.store_url) as connection:
         connection.exec_driver_sql("UPDATE intents SET created = created - 7200, updated = updated - 7200")

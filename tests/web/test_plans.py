@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 
 import msgspec
-import pytest
 from msgspec.structs import replace
 
 from ovirt_placement.answers.plans.plan import plan_record
@@ -17,7 +16,7 @@ from ovirt_placement.store.enforcer.history import HistoryStore
 from ovirt_simulator.core.entities import BY_NAME, user_id
 from tests.builders import APART, cluster, group, host, snapshot, vm
 from tests.portal import Portal
-from tests.web.running import HOSTILE, Page, paged
+from tests.web.running import HOSTILE, Page
 
 STATE = snapshot(
     cluster("c1"),
@@ -33,15 +32,9 @@ STATE = snapshot(
 )
 
 
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with paged(tmp_path_factory.mktemp("page"), STATE) as found:
-        yield found
-
-
 @contextmanager
 def approvals(page: Page) -> Iterator[ApprovalStore]:
-    with closing(ApprovalStore(f"sqlite:///{page.folder}/store.db", engine="default")) as store:
+    with page.store(ApprovalStore) as store:
         yield store
 
 
@@ -51,7 +44,7 @@ def offer(page: Page, digest: str, target: str = "h2") -> None:
     (step,) = made.steps
     plan = replace(made, steps=(replace(step, target=target),))
     document = msgspec.to_builtins(plan_record(plan, STATE))
-    with closing(HistoryStore(f"sqlite:///{page.folder}/store.db", engine="default")) as store:
+    with page.store(HistoryStore) as store:
         store.record_plan(digest, "c1", document)
     with approvals(page) as store:
         store.offer("c1", digest, (ApprovedMove(("a",), ("h1",), target),), "a to there")

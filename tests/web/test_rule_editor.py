@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Iterator
-from contextlib import closing
 
 import pytest
 
@@ -13,7 +11,7 @@ from ovirt_placement.cli.main import main as placement
 from ovirt_placement.model import PlacementRule
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore
 from tests.builders import cluster, host, snapshot, vm
-from tests.web.running import Page, check_preview, fields, paged, words
+from tests.web.running import Page, check_preview, fields, words
 
 pytestmark = pytest.mark.system
 
@@ -28,14 +26,8 @@ STATE = snapshot(
 ADDRESS = "/cluster/c1/rule"
 
 
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with paged(tmp_path_factory.mktemp("page"), STATE) as found:
-        yield found
-
-
 def standing(page: Page) -> tuple[PlacementRule, ...]:
-    with closing(RuleStore(f"sqlite:///{page.folder}/store.db", engine="default")) as store:
+    with page.store(RuleStore) as store:
         return tuple(one.rule for one in store.all_rules())
 
 
@@ -85,7 +77,7 @@ def test_a_rule_is_foreseen_written_changed_and_removed(
 def test_a_rule_is_changed_by_who_may_change_those_of_its_own_cluster(page: Page) -> None:
     cookie, elsewhere = page.session(), "/cluster/c2/rule"
     rule = PlacementRule("apart", "at_most_per_host", "c1", ("db-1", "db-2"), most=1)
-    with closing(RuleStore(f"sqlite:///{page.folder}/store.db", engine="default")) as store:
+    with page.store(RuleStore) as store:
         store.change(lambda _: RuleChange(put=(rule,)), changed_by="root")
         form = fields(page, cookie, f"{ADDRESS}?rule=apart")
         assert page.ask(f"{elsewhere}?rule=apart", cookie=cookie).status == 404

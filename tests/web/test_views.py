@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -38,7 +37,7 @@ COMMANDS = {
 def test_programs_get_the_document_that_a_command_prints(
     page: Page, address: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with closing(Store(f"sqlite:///{page.folder}/store.db", engine="default")) as store:
+    with page.store(Store) as store:
         store.open_intents()  # makes it, for the command about keys
     placement([*COMMANDS[address], "--json", "--config", str(page.folder / "placement.toml")])
     printed = json.loads(capsys.readouterr().out)
@@ -95,7 +94,7 @@ def test_a_vm_that_starts_nowhere_shows_what_each_host_lacks(page: Page) -> None
 def test_what_was_decided_is_shown_with_what_came_of_it(page: Page) -> None:
     state = msgspec.structs.replace(STATE, clusters=(cluster("c1"), cluster("c2")))
     document = msgspec.to_builtins(plans_record([make_plan(state, "c1")], state))
-    with closing(HistoryStore(f"sqlite:///{page.folder}/store.db", engine="default")) as store:
+    with page.store(HistoryStore) as store:
         store.record_plan("0123456789abcdef", "c1", next(iter(document["clusters"])))
         store.record_held("0123456789abcdef", {1: ("windows", "no window is open")})
     cookie = page.session()

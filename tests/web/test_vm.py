@@ -61,17 +61,9 @@ def proxy(page: Page) -> Iterator[RunningProxy]:
         yield found
 
 
-def shown(page: Page, path: str) -> str:
-    """What a reader sees, with single spaces."""
-    answer = page.ask(path, cookie=page.session())
-    assert answer.status == 200, answer.text
-    assert "<img" not in answer.text
-    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", answer.text)).split())
-
-
 def test_without_a_record_the_page_says_why(page: Page) -> None:
     """Asked first: no proxy has run yet that would have written one."""
-    assert "Not known: " in shown(page, "/vm/guest")
+    assert "Not known: " in page.seen("/vm/guest")
 
 
 def test_what_the_proxy_answered_last_stands_with_the_vm(page: Page, proxy: RunningProxy) -> None:
@@ -80,10 +72,10 @@ def test_what_the_proxy_answered_last_stands_with_the_vm(page: Page, proxy: Runn
     record = page.folder / "decisions.jsonl"
     eventually(lambda: record.exists() and b'"waits"' in record.read_bytes())
     heading = re.compile(r"runFilters \([\d.]+ ms, request [\w-]+\): 1 of 2 hosts passed")
-    page.until(lambda: heading.search(shown(page, "/vm/waits")) is not None)
-    text = shown(page, "/vm/waits")
+    page.until(lambda: heading.search(page.seen("/vm/waits")) is not None)
+    text = page.seen("/vm/waits")
     assert "alpha dropped no reason is recorded Picky beta passed" in text
-    assert "Its record has no decision about this VM." in shown(page, "/vm/guest")
+    assert "Its record has no decision about this VM." in page.seen("/vm/guest")
 
 
 def test_why_then_is_answered_as_the_command_answers_it(
@@ -98,7 +90,7 @@ def test_why_then_is_answered_as_the_command_answers_it(
     asked = ["why", "guest", "--at", moment, "--decisions", str(record)]
     placement([*asked, "--config", str(page.folder / "placement.toml")])
     printed = capsys.readouterr().out
-    text = shown(page, f"/vm/guest/then?at={quote(moment)}")
+    text = page.seen(f"/vm/guest/then?at={quote(moment)}")
     decided = re.search(r"\S+ \S+ runFilters \(.*1 of 2 hosts passed", printed)
     assert decided
     assert decided[0] in text
@@ -106,7 +98,7 @@ def test_why_then_is_answered_as_the_command_answers_it(
     assert re.search(r"The last decision until then, \d+ s before", text)
     assert "alpha dropped no reason is recorded Picky beta passed" in text
     # Before that there was none.
-    early = shown(page, f"/vm/guest/then?at={quote((soon - timedelta(hours=2)).isoformat())}")
+    early = page.seen(f"/vm/guest/then?at={quote((soon - timedelta(hours=2)).isoformat())}")
     assert "The next one, " in early
     assert "The last decision until then" not in early
     assert page.ask("/vm/guest/then?at=soon", cookie=page.session()).status == 400
@@ -115,23 +107,23 @@ def test_why_then_is_answered_as_the_command_answers_it(
 
 def test_a_step_of_a_plan_leads_to_why_it_was_planned_then(page: Page) -> None:
     plan = room_for(STATE, STATE.vm_by_id["waits"], deadline=NEVER).plan
-    with closing(HistoryStore(f"sqlite:///{page.folder}/store.db", engine="default")) as store:
+    with page.store(HistoryStore) as store:
         store.record_plan(plan.id, "c1", msgspec.to_builtins(plan))
     history = page.ask("/history?q=guest", cookie=page.session()).text
     link = re.search(r'href="/ovirt-placement(/vm/guest/then\?at=[^"]+)"', history)
     assert link
-    text = shown(page, html.unescape(link[1]))
+    text = page.seen(html.unescape(link[1]))
     assert "The last plan until then: " in text
     assert "guest beta to alpha Not carried out Why" in text
     assert "makes room" in text
-    assert "No plan of the enforcer concerned this VM" in shown(page, f"/vm/guest/then?at={quote(OLD)}")
+    assert "No plan of the enforcer concerned this VM" in page.seen(f"/vm/guest/then?at={quote(OLD)}")
 
 
 def test_a_vm_that_starts_nowhere_leads_to_what_would_make_room(
     page: Page, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "Make room" in shown(page, "/vm/waits")
-    text = shown(page, "/vm/waits/room")
+    assert "Make room" in page.seen("/vm/waits")
+    text = page.seen("/vm/waits/room")
     enforcer(["make-room", "waiting", "--config", str(page.folder / "placement.toml")])
     printed = capsys.readouterr().out
     assert "VM waiting can start on host beta after 1 migration" in printed
@@ -140,19 +132,19 @@ def test_a_vm_that_starts_nowhere_leads_to_what_would_make_room(
 
 
 def test_a_vm_that_runs_needs_no_room(page: Page) -> None:
-    assert "Make room" not in shown(page, "/vm/guest")
+    assert "Make room" not in page.seen("/vm/guest")
     assert page.ask("/vm/guest/room", cookie=page.session()).status == 409
     assert page.ask("/vm/nothing/room", cookie=page.session()).status == 404
 
 
 def test_the_restart_order_is_shown_with_what_the_engine_does_not_wait_for(page: Page) -> None:
     named = HOSTILE.replace("\u202e", "\\u202e")
-    text = shown(page, "/ha/c1")
+    text = page.seen("/ha/c1")
     order = text.partition("Restart order")[2]
     assert re.search(rf"50 {re.escape(named)} , front", order) or f"50 {named}, front" in order
     assert "may restart too early by" in order
     assert "front-after-back" in order
-    own = shown(page, "/vm/front")
+    own = page.seen("/vm/front")
     assert "restart priority 50; if alpha fails, front is number 2 of 2 to restart" in own
     assert f"front is to restart after {named}" in own
-    assert "Restart restart priority" not in shown(page, "/vm/guest")
+    assert "Restart restart priority" not in page.seen("/vm/guest")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.configuration import PASSWORD
@@ -44,7 +45,10 @@ class Tab:
         self.page.wait_for_load_state("load")
 
 
-Opened = Callable[..., Tab]
+@pytest.fixture(scope="module")
+def served(page: Served) -> Served:
+    """The page of the module's state."""
+    return page
 
 
 @contextmanager

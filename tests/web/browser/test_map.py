@@ -12,7 +12,6 @@ from playwright.sync_api import Browser, expect
 from ovirt_placement.model import Snapshot
 from ovirt_simulator.generate import Sizes, generate
 from tests.web.browser.conftest import Tab, tab
-from tests.web.conftest import STATE
 from tests.web.running import Page, paged
 
 pytestmark = pytest.mark.system
@@ -32,12 +31,6 @@ _PICTURE = """async () => {
     const digest = await crypto.subtle.digest("SHA-256", data);
     return Array.from(new Uint8Array(digest), (byte) => byte.toString(16)).join();
 }"""
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with paged(tmp_path_factory.mktemp("page"), STATE) as found:
-        yield found
 
 
 def test_a_map_is_found_through_by_keyboard(chromium: Browser, served: Page) -> None:

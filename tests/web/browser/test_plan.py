@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.web.browser.conftest import tab
 from tests.web.browser.test_views import violations_of
-from tests.web.running import Page, paged
-from tests.web.test_plan_course import STATE, offered
+from tests.web.running import Page
+from tests.web.test_plan_course import STATE as COURSE
+from tests.web.test_plan_course import offered
 
 pytestmark = pytest.mark.system
 
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with paged(tmp_path_factory.mktemp("page"), STATE) as found:
-        yield found
+STATE = COURSE
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 320)])

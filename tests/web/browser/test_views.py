@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -56,12 +55,6 @@ VIEWS = [
     "/cluster/c1/history",
     "/search?q=db",
 ]
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with paged(tmp_path_factory.mktemp("page"), STATE) as found:
-        yield found
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
