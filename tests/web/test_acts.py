@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ovirt_placement_web.bounds import WebMetrics, bounds
+from ovirt_placement_web.bounds import Bounds, WebMetrics
 from ovirt_placement_web.views import acting
 from ovirt_placement_web.views.acting import Act
 from tests.builders import cluster
@@ -35,7 +35,7 @@ class Ann:
 
 
 def asked() -> Any:
-    limits = bounds(WebMetrics(), streams=5, streams_each=5)
+    limits = Bounds(WebMetrics(), streams=5, streams_each=5)
     site = SimpleNamespace(bounds=limits, root="")
     config = SimpleNamespace(engine=SimpleNamespace(label=""))
     return SimpleNamespace(request=None, session=Ann(), site=site, config=config)

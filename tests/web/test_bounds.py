@@ -14,7 +14,7 @@ from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.engine.connection.sso import Refused
 from ovirt_placement.engine.reading.rights import Rights
 from ovirt_placement_web import sessions
-from ovirt_placement_web.bounds import Bound, Limit, Refusal, Throttle, WebMetrics, bounds
+from ovirt_placement_web.bounds import Bound, Bounds, Limit, Refusal, Throttle, WebMetrics
 from ovirt_placement_web.sessions import Bearers
 
 RIGHT = "right"
@@ -146,7 +146,7 @@ def test_who_waits_too_long_or_leaves_costs_no_place() -> None:
 
 def test_work_of_one_kind_that_hangs_holds_up_no_other() -> None:
     async def ask() -> None:
-        limits, hangs = bounds(WebMetrics(), streams=5, streams_each=5), threading.Event()
+        limits, hangs = Bounds(WebMetrics(), streams=5, streams_each=5), threading.Event()
         kinds = [limits.plans, limits.acts, limits.log_ins, limits.tokens, limits.rights, limits.checks]
         tasks = [
             asyncio.create_task(kind.run(asker, hangs.wait, 2 * SOON))
@@ -192,7 +192,7 @@ def known(monkeypatch: pytest.MonkeyPatch, seconds: list[float]) -> None:
 
 def tokens(ask: Callable[[Bearers], Coroutine[Any, Any, None]]) -> None:
     async def run() -> None:
-        await ask(Bearers(None, bounds(WebMetrics(), streams=5, streams_each=5)))  # type: ignore[arg-type]
+        await ask(Bearers(None, Bounds(WebMetrics(), streams=5, streams_each=5)))  # type: ignore[arg-type]
 
     asyncio.run(run())
 

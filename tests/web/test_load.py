@@ -18,7 +18,7 @@ from starlette.requests import Request
 
 from ovirt_placement.engine.reading.rights import Rights
 from ovirt_placement_web import events
-from ovirt_placement_web.bounds import WebMetrics, bounds
+from ovirt_placement_web.bounds import Bounds, WebMetrics
 from ovirt_placement_web.sessions import Sessions
 from ovirt_placement_web.state.keeper import Keeper
 from tests.web.conftest import STATE
@@ -70,7 +70,7 @@ def test_readers_that_take_nothing_in_cost_others_nothing(page: Page) -> None:
 def test_a_stream_that_nobody_reads_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """What it sends waits for its reader, one event and no more, until its patience is over."""
     monkeypatch.setattr(events, "_PATIENCE_SECONDS", 0.05)
-    sessions, limits = Sessions(60.0), bounds(WebMetrics(), streams=5, streams_each=5)
+    sessions, limits = Sessions(60.0), Bounds(WebMetrics(), streams=5, streams_each=5)
     cookie, _ = sessions.begin(Rights("id", "name", administrator=True), "token")
     site: Any = SimpleNamespace(
         sessions=sessions,

@@ -7,10 +7,8 @@ import logging
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from importlib.resources import files
-from pathlib import Path
 from urllib.parse import urlsplit
 
-import msgspec
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -23,16 +21,10 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ovirt_placement.config import Config
-from ovirt_placement.engine.connection.sso import UserTokens
 from ovirt_placement_web import api, events, log_in
-from ovirt_placement_web.bounds import Refusal, Throttle, WebMetrics, bounds, sentence
-from ovirt_placement_web.sessions import Bearers, Sessions
-from ovirt_placement_web.settings import Listening, Place, WebSettings, engine_origin, origins, places
-from ovirt_placement_web.site import Site, environment, refused, site_of
-from ovirt_placement_web.state.keeper import Keeper
-from ovirt_placement_web.state.made_plans import MadePlans
-from ovirt_placement_web.state.past import Past
-from ovirt_placement_web.state.questions import Questions
+from ovirt_placement_web.bounds import Refusal, WebMetrics, sentence
+from ovirt_placement_web.settings import Listening, WebSettings, engine_origin, origins, places
+from ovirt_placement_web.site import Site, refused, site_of
 from ovirt_placement_web.views import (
     groups,
     history,
@@ -54,7 +46,7 @@ _LOOK_SECONDS = 5.0
 def application(config: Config, settings: WebSettings, at: Listening, metrics: WebMetrics) -> ASGIApp:
     """The page as an ASGI application, of all engines; raises `UserError` if a configuration is at fault."""
     shown = places(config, settings)
-    sites = tuple(_site(place, settings, shown, metrics) for place in shown)
+    sites = tuple(Site(place, settings, shown, metrics) for place in shown)
     named = origins(settings, at, config.source)
     handlers = {Refusal: refused, UserError: _unanswered, HTTPException: _unknown, TooLarge: _too_large}
     app = Starlette(
@@ -66,31 +58,6 @@ def application(config: Config, settings: WebSettings, at: Listening, metrics: W
     )
     app.state.sites = sites
     return app
-
-
-#: A session without a request ends after this time.
-_SESSION_IDLE_SECONDS = 1800.0
-
-
-def _site(place: Place, settings: WebSettings, shown: tuple[Place, ...], metrics: WebMetrics) -> Site:
-    config, tokens, past = place.config, UserTokens(place.config.engine), Past(place.config)
-    limits = bounds(metrics, streams=settings.streams, streams_each=settings.streams_per_session)
-    decisions = config.section("web", WebSettings).decisions
-    return Site(
-        config=config,
-        settings=msgspec.structs.replace(settings, root=place.root),
-        keeper=Keeper(config),
-        sessions=Sessions(_SESSION_IDLE_SECONDS),
-        bounds=limits,
-        throttle=Throttle(metrics),
-        tokens=tokens,
-        questions=Questions(config, past, Path(decisions) if decisions else None),
-        made=MadePlans(config),
-        past=past,
-        bearers=Bearers(tokens, limits),
-        templates=environment(),
-        places=shown,
-    )
 
 
 def _of_engine(site: Site) -> tuple[BaseRoute, BaseRoute]:

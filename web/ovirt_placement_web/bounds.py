@@ -54,6 +54,8 @@ _RETRY_SECONDS = 5
 _STRANGERS = 500
 
 _Answer = TypeVar("_Answer")
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 
 _log = logging.getLogger(__name__)
 
@@ -75,6 +77,20 @@ class Refusal(Exception):
 def sentence(error: object) -> str:
     """What an error says, as a sentence."""
     return f"{str(error)[:1].upper()}{str(error)[1:]}."
+
+
+class Latest(dict[_Key, _Value]):
+    """What was set last: of more than `most` keys, the one that was set longest ago is forgotten."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+
+    def __setitem__(self, key: _Key, value: _Value) -> None:
+        self.pop(key, None)
+        super().__setitem__(key, value)
+        if len(self) > self._most:
+            del self[next(iter(self))]
 
 
 class Limit(NamedTuple):
@@ -220,46 +236,31 @@ class Bound:
         return Refusal(status, text, {"Retry-After": str(retry)})
 
 
-class Bounds(NamedTuple):
+class Bounds:
     """All kinds of work of the page of one engine."""
 
-    #: What is known is shown: no view waits for the engine.
-    views: Bound
-    #: What takes seconds of this process's time: which failures are survived.
-    checks: Bound
-    #: What takes a process of its own, or waits for the engine: plans, what would come of changes.
-    plans: Bound
-    acts: Bound
-    log_ins: Bound
-    #: Tokens that nobody knows yet: each is asked about once, while all requests with it wait.
-    tokens: Bound
-    strangers: Bound
-    #: Requests with a token that is known, while the engine is asked about it again.
-    holders: Bound
-    #: Rights of who is known are read again; a session has one question about them at a time.
-    rights: Bound
-    #: Event streams take a place each, and no thread.
-    streams: Bound
+    def __init__(self, metrics: WebMetrics, *, streams: int, streams_each: int) -> None:
+        def bound(kind: str, most: Limit, each: Limit, retry_seconds: int) -> Bound:
+            return Bound(kind, metrics, most=most, each=each, retry_seconds=retry_seconds)
 
-
-def bounds(metrics: WebMetrics, *, streams: int, streams_each: int) -> Bounds:
-    """The bounds of one engine's page. Few views run at once: they take turns with the processor anyway."""
-
-    def bound(kind: str, most: Limit, each: Limit, retry_seconds: int) -> Bound:
-        return Bound(kind, metrics, most=most, each=each, retry_seconds=retry_seconds)
-
-    return Bounds(
-        views=bound("views", Limit(8, 400), Limit(3, 40), 1),
-        checks=bound("checks", Limit(2, 40), Limit(1, 4), 2),
-        plans=bound("plans", Limit(_plans_at_once(), 40), Limit(1, 4), 5),
-        acts=bound("acts", Limit(8, 40), Limit(2, 4), 5),
-        log_ins=bound("log-ins", Limit(8, _STRANGERS), Limit(4, 16), 5),
-        tokens=bound("tokens", Limit(4, _STRANGERS), Limit(2, 8), 5),
-        strangers=bound("requests with unknown tokens", Limit(_STRANGERS, 0), Limit(100, 0), 5),
-        holders=bound("requests with known tokens", Limit(_STRANGERS, 0), Limit(100, 0), 5),
-        rights=bound("rights", Limit(4, 10_000), Limit(1, 1), 5),
-        streams=bound("event streams", Limit(streams, 0), Limit(streams_each, 0), 30),
-    )
+        #: What is known is shown: no view waits for the engine. Few run at once: they take turns with the
+        #: processor anyway.
+        self.views = bound("views", Limit(8, 400), Limit(3, 40), 1)
+        #: What takes seconds of this process's time: which failures are survived.
+        self.checks = bound("checks", Limit(2, 40), Limit(1, 4), 2)
+        #: What takes a process of its own, or waits for the engine: plans, what would come of changes.
+        self.plans = bound("plans", Limit(_plans_at_once(), 40), Limit(1, 4), 5)
+        self.acts = bound("acts", Limit(8, 40), Limit(2, 4), 5)
+        self.log_ins = bound("log-ins", Limit(8, _STRANGERS), Limit(4, 16), 5)
+        #: Tokens that nobody knows yet: each is asked about once, while all requests with it wait.
+        self.tokens = bound("tokens", Limit(4, _STRANGERS), Limit(2, 8), 5)
+        self.strangers = bound("requests with unknown tokens", Limit(_STRANGERS, 0), Limit(100, 0), 5)
+        #: Requests with a token that is known, while the engine is asked about it again.
+        self.holders = bound("requests with known tokens", Limit(_STRANGERS, 0), Limit(100, 0), 5)
+        #: Rights of who is known are read again; a session has one question about them at a time.
+        self.rights = bound("rights", Limit(4, 10_000), Limit(1, 1), 5)
+        #: Event streams take a place each, and no thread.
+        self.streams = bound("event streams", Limit(streams, 0), Limit(streams_each, 0), 30)
 
 
 def _plans_at_once() -> int:
@@ -284,7 +285,8 @@ _MOST_SLOWED_IN_ALL = 1000
 #: Of more names and addresses than these, those that failed first are forgotten.
 _MOST_KEYS = 20_000
 
-_Key = tuple[str, str]
+#: A name, or an address.
+_Source = tuple[str, str]
 
 
 class Throttle:
@@ -306,12 +308,12 @@ class Throttle:
         self._metrics = metrics
         #: Passwords are compared by digests, which are worth nothing without this key.
         self._key = secrets.token_bytes(32)
-        self._accepted: dict[str, bytes] = {}
+        self._accepted = Latest[str, bytes](_MOST_KEYS)
         self._clock = clock
         self._pause = pause
-        self._tries: dict[_Key, deque[float]] = {}
+        self._tries = Latest[_Source, deque[float]](_MOST_KEYS)
         #: Those that somebody waits in.
-        self._slowed: dict[_Key, Bound] = {}
+        self._slowed: dict[_Source, Bound] = {}
 
     @asynccontextmanager
     async def turn(self, name: str, address: str, password: str) -> AsyncIterator[bool]:
@@ -323,7 +325,7 @@ class Throttle:
         digest = hmac.digest(self._key, f"{name}\0{password}".encode(), "sha256")
         known = hmac.compare_digest(self._accepted.get(name, b""), digest)
         # Whom no address distinguishes from others is one by itself.
-        keys: dict[_Key, Hashable] = {("address", address): name} if address else {}
+        keys: dict[_Source, Hashable] = {("address", address): name} if address else {}
         keys["name", name] = address or object()
         slowed = [] if known else [key for key in keys if self._failed(key) >= _FAILURES]
         async with AsyncExitStack() as turns:
@@ -344,16 +346,10 @@ class Throttle:
                 raise
             else:
                 self._take_back(keys)
-                self._accept(name, digest)
-
-    def _accept(self, name: str, digest: bytes) -> None:
-        self._accepted.pop(name, None)
-        self._accepted[name] = digest
-        if len(self._accepted) > _MOST_KEYS:
-            del self._accepted[next(iter(self._accepted))]
+                self._accepted[name] = digest
 
     @asynccontextmanager
-    async def _hold_turn(self, key: _Key, asker: Hashable) -> AsyncIterator[None]:
+    async def _hold_turn(self, key: _Source, asker: Hashable) -> AsyncIterator[None]:
         """Wait for the turn of a name, or of an address, and hold it."""
         bound = self._slowed.get(key)
         if bound is None:
@@ -374,19 +370,15 @@ class Throttle:
             if not bound.running + bound.waiting and self._slowed.get(key) is bound:
                 del self._slowed[key]
 
-    def _failed(self, key: _Key) -> int:
+    def _failed(self, key: _Source) -> int:
         since = self._clock() - _FAILURE_SECONDS
         return sum(at > since for at in self._tries.get(key, ()))
 
-    def _add(self, key: _Key) -> None:
-        tries = self._tries.pop(key, deque(maxlen=_FAILURES))
-        self._tries[key] = tries
+    def _add(self, key: _Source) -> None:
+        tries = self._tries[key] = self._tries.get(key) or deque(maxlen=_FAILURES)
         tries.append(self._clock())
-        while len(self._tries) > _MOST_KEYS:
-            oldest = next(iter(self._tries))
-            del self._tries[oldest]
 
-    def _take_back(self, keys: dict[_Key, Hashable]) -> None:
+    def _take_back(self, keys: dict[_Source, Hashable]) -> None:
         """A try was right, or nobody has answered it."""
         for key in keys:
             if self._tries.get(key):

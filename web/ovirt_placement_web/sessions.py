@@ -15,11 +15,11 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Final
 
 from ovirt_placement.engine.connection.sso import Refused, UserTokens, sendable
 from ovirt_placement.engine.reading.rights import Rights, read_rights
-from ovirt_placement_web.bounds import Bounds
+from ovirt_placement_web.bounds import Bounds, Latest
 
 #: Of more sessions one ends of the user who has most, the one that was idle longest: memory is bounded,
 #: however often users log in, and none of them logs another out.
@@ -137,8 +137,6 @@ def _digest(cookie: str) -> bytes:
 _TOKEN_SECONDS: Final = 60.0
 _MOST_TOKENS: Final = 1000
 
-_Said = TypeVar("_Said")
-
 
 class Bearers:
     """The engine is asked about each token once a minute, however many requests come with it.
@@ -151,8 +149,8 @@ class Bearers:
         self._tokens = tokens
         self._bounds = bounds
         #: What the engine said of those that it took, and when; and when it refused others.
-        self._known: dict[bytes, tuple[Rights, float]] = {}
-        self._refused: dict[bytes, float] = {}
+        self._known = Latest[bytes, tuple[Rights, float]](_MOST_TOKENS)
+        self._refused = Latest[bytes, float](_MOST_TOKENS)
         self._asked: dict[bytes, asyncio.Task[Rights]] = {}
 
     async def rights(self, token: str, asker: Hashable, *, seconds: float = _TOKEN_SECONDS) -> Rights:
@@ -182,20 +180,12 @@ class Bearers:
             rights = await kind.run(asker, read_rights, self._tokens, token)
         except Refused:
             self._known.pop(key, None)
-            _remember(self._refused, key, time.monotonic())
+            self._refused[key] = time.monotonic()
             raise
-        _remember(self._known, key, (rights, time.monotonic()))
+        self._known[key] = rights, time.monotonic()
         return rights
 
     def _ended(self, key: bytes, done: asyncio.Task[Rights]) -> None:
         del self._asked[key]
         if not done.cancelled():
             done.exception()  # it is nobody's mistake if nobody waits for it any more
-
-
-def _remember(kept: dict[bytes, _Said], key: bytes, said: _Said) -> None:
-    """Of too many, those that were asked longest ago are forgotten."""
-    kept.pop(key, None)
-    kept[key] = said
-    if len(kept) > _MOST_TOKENS:
-        del kept[next(iter(kept))]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import jinja2
+import msgspec
 from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -17,11 +19,10 @@ from starlette.responses import HTMLResponse, Response
 from ovirt_placement.answers.decisions.decision import decision_headers, decision_lines, decision_rows
 from ovirt_placement.answers.document import duration_text, fewest_text, safe_word
 from ovirt_placement.answers.status.clusters import FAMILIES
-from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.engine.connection.sso import Refused, UserTokens
 from ovirt_placement.engine.reading.rights import Rights, read_rights
-from ovirt_placement_web.bounds import Bounds, Refusal, Throttle
+from ovirt_placement_web.bounds import Bounds, Refusal, Throttle, WebMetrics
 from ovirt_placement_web.sessions import Bearers, Session, Sessions
 from ovirt_placement_web.settings import Place, WebSettings
 from ovirt_placement_web.state.keeper import Keeper, View
@@ -31,29 +32,34 @@ from ovirt_placement_web.state.questions import Questions
 from ovirt_service.text.legible import escaped
 
 _COOKIE = "__Secure-ovirt-placement"
+#: A session without a request ends after this time.
+_SESSION_IDLE_SECONDS = 1800.0
 NO_ADMIN = "This page is for people with an admin role in the engine, as ReadOnlyAdmin."
 
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
 class Site:
-    """The parts of the page, made once."""
+    """The parts of the page of one engine, made once."""
 
-    config: Config
-    settings: WebSettings
-    keeper: Keeper
-    sessions: Sessions
-    bounds: Bounds
-    throttle: Throttle
-    tokens: UserTokens
-    questions: Questions
-    made: MadePlans
-    past: Past
-    bearers: Bearers
-    templates: jinja2.Environment
-    #: All engines that the page shows, this one included.
-    places: tuple[Place, ...]
+    def __init__(
+        self, place: Place, settings: WebSettings, places: tuple[Place, ...], metrics: WebMetrics
+    ) -> None:
+        """`places` are those of all engines that the page shows, this one's included."""
+        self.config = config = place.config
+        self.settings = msgspec.structs.replace(settings, root=place.root)
+        self.places = places
+        self.keeper = Keeper(config)
+        self.sessions = Sessions(_SESSION_IDLE_SECONDS)
+        self.bounds = Bounds(metrics, streams=settings.streams, streams_each=settings.streams_per_session)
+        self.throttle = Throttle(metrics)
+        self.tokens = UserTokens(config.engine)
+        self.bearers = Bearers(self.tokens, self.bounds)
+        self.past = Past(config)
+        decisions = config.section("web", WebSettings).decisions
+        self.questions = Questions(config, self.past, Path(decisions) if decisions else None)
+        self.made = MadePlans(config)
+        self.templates = environment()
 
     @property
     def root(self) -> str:

@@ -125,20 +125,18 @@ class Keeper:
         except UserError as error:
             # Nothing newer is to be had: what was known stays, with the reason.
             known = self.view.parts if self.view.known else nothing_known(self._config, str(error))
-            self._show_state(known, self.view.true_at, str(error), None, new=self.view.error is None)
+            self._show_state(known, self.view.true_at, str(error), None)
             return
         published = found.known.publication
         age = found.age_seconds if published is None else published.age_seconds
         version = id(found.known.snapshot) if published is None else published.version
         shown = version, found.known.snapshot.pending, found.error is None
         true_at = time.monotonic() - (age or 0.0)
-        self._show_state(of_known(self._config, found), true_at, found.error, shown, new=shown != self._shown)
+        self._show_state(of_known(self._config, found), true_at, found.error, shown)
 
-    def _show_state(
-        self, parts: HealthState, true_at: float, error: str | None, shown: object, *, new: bool
-    ) -> None:
-        new = new or self._shown is _NOTHING
-        self._shown = shown
+    def _show_state(self, parts: HealthState, true_at: float, error: str | None, shown: object) -> None:
+        """`shown` is another thing of each state, and None while nothing newer is known."""
+        new, self._shown = shown != self._shown, shown
         self.view = View(self.view.number + new, parts, true_at, error)
         self._complaint.say(error or "")
         if new:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
@@ -32,6 +31,7 @@ from ovirt_placement.config import Config
 from ovirt_placement.model import Cluster, Snapshot, Vm
 from ovirt_placement.model.maintenance import Return
 from ovirt_placement.store.enforcer.history import PlanRecord
+from ovirt_placement_web.bounds import Latest
 from ovirt_placement_web.settings import ENGINE_SECONDS
 
 #: This many are kept, the latest.
@@ -57,7 +57,7 @@ class MadePlans:
         self._config = config
         preload(__name__)  # the first plan of this process waits for less
         self._lock = threading.Lock()
-        self._known: OrderedDict[str, MadePlan] = OrderedDict()
+        self._known = Latest[str, MadePlan](_MOST)
 
     def plan(self, cluster: Cluster, staying: Mapping[str, str]) -> MadePlan:
         """What would be done now if these VMs stayed where they are, with the reasons. Raises `UserError`."""
@@ -107,7 +107,4 @@ class MadePlans:
     def _keep_plan(self, made: MadePlan) -> MadePlan:
         with self._lock:
             self._known[made.document["id"]] = made
-            self._known.move_to_end(made.document["id"])
-            while len(self._known) > _MOST:
-                self._known.popitem(last=False)
         return made
