@@ -13,12 +13,12 @@ import struct
 from collections.abc import Iterable
 
 from ovirt_scheduler_proxy.settings import Server
-from ovirt_service.addresses import listening_socket, send_at_once, split_address
+from ovirt_service.addresses import is_loopback, listening_socket, send_at_once, split_address
 from ovirt_service.errors import UserError
-from ovirt_service.http.connection import Answer
+from ovirt_service.http.connection import Answer, Connection
 from ovirt_service.http.listener import BACKLOG
 from ovirt_service.http.request import Head, HttpError
-from ovirt_service.http.room import Room, Standing
+from ovirt_service.http.room import Room
 from ovirt_service.text.saying import Said
 
 #: Where systemd puts the first socket that it hands over: see sd_listen_fds(3).
@@ -138,13 +138,6 @@ def _request(connection: socket.socket) -> bytes:
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
-def is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
 def tls_context(server: Server) -> ssl.SSLContext | None:
     """The TLS side of the listener. Raises `UserError` for an open address without TLS and clients."""
     host, _ = split_address(server.listen)
@@ -186,14 +179,14 @@ class Gate:
 
     def admit(
         self, answer: Answer, longest_body: int, accepted: socket.socket, address: str, room: Room
-    ) -> Standing | None:
+    ) -> Connection | None:
         """The connection of a client, whose requests get this answer; None of one who may not connect."""
         client = _plain(address)
         if not client.is_loopback and not any(client in network for network in self._networks):
             log.warning("refused a connection from %s: it is not among allowed_clients", address)
             return None
         may_call = self.may_call(accepted, address)
-        return Standing(room, may_call, lambda head: self.check(head, may_call), answer, longest_body)
+        return Connection(room, may_call, lambda head: self.check(head, may_call), answer, longest_body)
 
     def may_call(self, connection: socket.socket, address: str) -> bool:
         """Whether this client may ask the units: any that was admitted from afar, and some of this machine.

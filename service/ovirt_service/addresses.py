@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import re
 import socket
 from urllib.parse import urlsplit
@@ -48,6 +49,14 @@ def split_address(address: str, named: str = "listen address") -> tuple[str, int
     if not colon or not host or not port.isdigit() or int(port) > 65535:
         raise UserError(f"{named} {address!r} is not HOST:PORT, as 127.0.0.1:18781 is")
     return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host, by name or address, is this machine as it reaches itself alone."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def listening_socket(host: str, port: int, family: int, backlog: int) -> socket.socket:

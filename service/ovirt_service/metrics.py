@@ -27,10 +27,10 @@ from prometheus_client.exposition import choose_encoder
 from ovirt_service.addresses import listening_socket, split_address
 from ovirt_service.entry import at_end
 from ovirt_service.errors import UserError
-from ovirt_service.http.connection import Answer, Respond
+from ovirt_service.http.connection import Answer, Connection, Respond
 from ovirt_service.http.listener import BACKLOG, Limits, Listener
 from ovirt_service.http.request import Head, HttpError, HttpRequest, Response
-from ovirt_service.http.room import Room, Standing
+from ovirt_service.http.room import Room
 from ovirt_service.threads import BackgroundThread
 
 _log = logging.getLogger(__name__)
@@ -123,8 +123,8 @@ def _run(listening: socket.socket, answer: Answer, started: Callable[[Callable[[
         await stopped.wait()
         await listener.close(0.0)
 
-    def admit(accepted: socket.socket, address: str, room: Room) -> Standing:
-        return Standing(room, True, _check, answer, 0)
+    def admit(accepted: socket.socket, address: str, room: Room) -> Connection:
+        return Connection(room, True, _check, answer, 0)
 
     asyncio.run(run())
 

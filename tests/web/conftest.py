@@ -26,7 +26,7 @@ STATE = snapshot(
 
 @pytest.fixture(scope="module")
 def page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    """About this state, or about the module's own; a module may have further lines of `[web]` as well."""
-    state, web = getattr(request.module, "STATE", STATE), getattr(request.module, "WEB", "")
+    """About this state, or about the module's own; a module may have further `LINES` of `[web]` as well."""
+    state, web = getattr(request.module, "STATE", STATE), getattr(request.module, "LINES", "")
     with paged(tmp_path_factory.mktemp("page"), state, web=web) as found:
         yield found

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import requests
+import trustme
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.sql.access import StoreAccess
@@ -204,6 +205,16 @@ def paged_several(
             yield page, east
     finally:
         server.close()
+
+
+def certified(folder: Path) -> str:
+    """Lines by which the page speaks TLS as localhost; who vouches for it is in `ca.pem`."""
+    authority = trustme.CA()
+    served = authority.issue_cert("localhost")
+    served.cert_chain_pems[0].write_to_path(folder / "cert.pem")
+    served.private_key_pem.write_to_path(folder / "key.pem")
+    authority.cert_pem.write_to_path(folder / "ca.pem")
+    return f'certificate = "{folder}/cert.pem"\nkey = "{folder}/key.pem"\n'
 
 
 def words(text: str) -> str:

@@ -19,7 +19,7 @@ from tests.processes import Forked
 from tests.web.running import HOSTILE, Answer, Page, paged, words
 from tests.web.test_plan_course import lead
 
-WEB = '[enforcer]\nmode = "approve"'
+LINES = '[enforcer]\nmode = "approve"'
 STATE = snapshot(
     cluster("c1"),
     cluster("c2"),
@@ -83,7 +83,7 @@ def test_a_host_without_a_round_is_named_with_what_would_help_and_not_begun(page
 
 @pytest.mark.system
 def test_a_run_is_begun_paused_resumed_and_stopped_by_who_may(tmp_path: Path) -> None:
-    with paged(tmp_path, STATE, web=WEB) as page:
+    with paged(tmp_path, STATE, web=LINES) as page:
         ann, bob, reader = page.session(), page.session(), page.session("reader@internal")
         assert begin(page, ann).status == 503  # nobody would carry it out
         with closing(lead(page)):
@@ -124,7 +124,7 @@ def test_a_run_is_begun_paused_resumed_and_stopped_by_who_may(tmp_path: Path) ->
 
 @pytest.mark.system
 def test_the_enforcer_empties_the_host_of_a_run_that_was_begun_on_the_page(tmp_path: Path) -> None:
-    with paged(tmp_path, STATE, web=WEB) as page:
+    with paged(tmp_path, STATE, web=LINES) as page:
         started = ["run", "--config", str(tmp_path / "placement.toml")], tmp_path / "enforcer.log"
         with Forked(enforcer, *started, os.environ) as process:
             try:

@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 import requests
 import sqlalchemy
-import trustme
 
 from ovirt_simulator.core.entities import BY_NAME, user_id
 from tests.configuration import write_configuration
@@ -26,7 +25,7 @@ from tests.placement.postgres_server import running
 from tests.portal import Portal
 from tests.web.apache import free_port
 from tests.web.conftest import STATE
-from tests.web.running import COOKIE, ROOT, Answer, Page, page_process, paged
+from tests.web.running import COOKIE, ROOT, Answer, Page, certified, page_process, paged
 
 #: These assertions depend on real time.
 pytestmark = [pytest.mark.system, pytest.mark.timing]
@@ -269,12 +268,7 @@ class Wired:
         lines = f'listen = "127.0.0.1:{self.port}"\nmetrics = "127.0.0.1:{self.metrics}"\n'
         self.verify: str | bool = True
         if tls:
-            authority = trustme.CA()
-            served = authority.issue_cert("localhost")
-            served.cert_chain_pems[0].write_to_path(folder / "cert.pem")
-            served.private_key_pem.write_to_path(folder / "key.pem")
-            authority.cert_pem.write_to_path(folder / "ca.pem")
-            lines += f'certificate = "{folder}/cert.pem"\nkey = "{folder}/key.pem"\n'
+            lines += certified(folder)
             lines += f'origins = ["https://localhost:{self.port}"]\n'
             self.context = ssl.create_default_context(cafile=folder / "ca.pem")
             self.verify = str(folder / "ca.pem")

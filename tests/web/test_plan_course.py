@@ -41,7 +41,7 @@ STATE = snapshot(
 )
 
 
-WEB = '[enforcer]\nmode = "approve"'
+LINES = '[enforcer]\nmode = "approve"'
 
 
 def recorded(page: Page) -> str:
@@ -163,7 +163,7 @@ def test_what_is_not_there_is_not_planned(page: Page, query: str) -> None:
 def test_a_plan_that_was_carried_out_is_taken_back_unless_it_fits_no_more(tmp_path: Path) -> None:
     left, vms = tuple(map(_left, STATE.hosts)), tuple(map(_elsewhere, STATE.vms))
     moved = msgspec.structs.replace(STATE, hosts=left, vms=vms)
-    with paged(tmp_path, moved, web=WEB) as page, closing(lead(page)):
+    with paged(tmp_path, moved, web=LINES) as page, closing(lead(page)):
         plan, cookie = recorded(page), page.session()
         assert "Nothing can be undone yet" in page.ask(f"/plan/c1/undo?plan={plan}", cookie=cookie).text
         with page.store(Store) as store:

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 import requests
-import trustme
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -25,8 +24,9 @@ from ovirt_placement_web.settings import WebSettings, listening
 from ovirt_service.errors import UserError
 from tests.configuration import write_configuration
 from tests.paths import CHECKOUT
+from tests.web.apache import free_port
 from tests.web.conftest import STATE
-from tests.web.running import COOKIE, ROOT, Page, page_process, paged
+from tests.web.running import COOKIE, ROOT, Page, certified, page_process, paged
 from tests.web.views import ASKED, VIEWS
 
 WEB = CHECKOUT / "web" / "ovirt_placement_web"
@@ -191,14 +191,8 @@ def test_14_others_than_this_machine_get_tls(tmp_path: Path) -> None:
         listening(WebSettings(listen="0.0.0.0:8446"), "web.toml")
     with pytest.raises(UserError, match="belong together"):
         listening(WebSettings(key=Path("key.pem")), "web.toml")
-    authority = trustme.CA()
-    served = authority.issue_cert("localhost")
-    served.cert_chain_pems[0].write_to_path(tmp_path / "cert.pem")
-    served.private_key_pem.write_to_path(tmp_path / "key.pem")
-    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    lines = f'certificate = "{tmp_path}/cert.pem"\nkey = "{tmp_path}/key.pem"\norigins = ["https://localhost:{port}"]'
+    port = free_port()
+    lines = f'{certified(tmp_path)}origins = ["https://localhost:{port}"]'
     file = write_configuration(
         tmp_path, "http://127.0.0.1:9/ovirt-engine/api", more=f'[web]\nlisten = "127.0.0.1:{port}"\n{lines}\n'
     )

@@ -16,8 +16,9 @@ from ovirt_placement.engine.connection.sso import NoRole, Refused
 from ovirt_placement.engine.reading.rights import Rights, read_rights
 from ovirt_placement_web import audit
 from ovirt_placement_web.bounds import Refusal
-from ovirt_placement_web.settings import engine_origin, is_loopback
+from ovirt_placement_web.settings import engine_origin
 from ovirt_placement_web.site import NO_ADMIN, Site, check_query, is_framed, site_of
+from ovirt_service.addresses import is_loopback
 from ovirt_service.errors import UserError
 
 #: The same whatever is wrong: nobody learns which names there are.

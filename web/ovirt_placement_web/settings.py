@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -13,7 +12,7 @@ from msgspec import Meta
 
 from ovirt_placement import config as configuration
 from ovirt_placement.config import Config
-from ovirt_service.addresses import split_address
+from ovirt_service.addresses import is_loopback, split_address
 from ovirt_service.errors import UserError
 
 Count = Annotated[int, Meta(ge=1)]
@@ -91,13 +90,6 @@ def engine_origin(url: str | None) -> str:
 
 def _is_origin(text: str) -> bool:
     return re.fullmatch(r"https?://(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+)(:[0-9]{1,5})?", text) is not None
-
-
-def is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 # -- Several engines on one page: each below its own path, with log-ins, sessions and rights of its own.

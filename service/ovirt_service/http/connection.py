@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import cast
 
 from ovirt_service.http.request import TEXT, Head, HttpError, HttpRequest, RequestParser, Response, render
+from ovirt_service.http.room import Room
 
 log = logging.getLogger(__name__)
 
@@ -24,9 +25,11 @@ Answer = Callable[[HttpRequest, Respond], None]
 
 
 class Connection(asyncio.Protocol):
-    """Created for each client by the listener, which hears of its beginning and its end."""
+    """Created for each client by the listener; takes room, of a client that may call or may not."""
 
-    def __init__(self, check: Check, answer: Answer, longest_body: int) -> None:
+    def __init__(self, room: Room, may_call: bool, check: Check, answer: Answer, longest_body: int) -> None:
+        self._room = room
+        self._may_call = may_call
         self._check = check
         self._answer = answer
         self._parser = RequestParser(longest_body)
@@ -55,6 +58,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
+        self._room.add(self, self._may_call)
 
     def data_received(self, data: bytes) -> None:
         if self.idle:
@@ -85,6 +89,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._transport = None
+        self._room.remove(self)
 
     def end(self) -> None:
         """Answer no more than the request that has begun, if one has."""

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable
 from typing import Protocol
-
-from ovirt_service.http.connection import Answer, Check, Connection
 
 #: Seconds that a client has to make a call, or to read its answer, before others may take its place, and
 #: between two calls; in a small room. In a larger one it is less: only a flood fills that, and a newcomer
@@ -106,23 +103,6 @@ class Room:
         """Whether the client of a connection, which is to do something, had long enough for that."""
         patience = self._between_calls if _rests(connection) else self._for_a_call
         return now - (connection.waiting_since or now) > patience
-
-
-class Standing(Connection):
-    """A connection of our own that takes room, of a client that may call or may not."""
-
-    def __init__(self, room: Room, may_call: bool, check: Check, answer: Answer, longest_body: int) -> None:
-        super().__init__(check, answer, longest_body)
-        self._room = room
-        self._may_call = may_call
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        super().connection_made(transport)
-        self._room.add(self, self._may_call)
-
-    def connection_lost(self, error: Exception | None) -> None:
-        super().connection_lost(error)
-        self._room.remove(self)
 
 
 def _rests(connection: Guest) -> bool:

@@ -16,7 +16,6 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import requests
-import trustme
 from demo.processes import Processes, address
 
 from ovirt_placement.model import Snapshot
@@ -30,6 +29,7 @@ from tests.pages import samples
 from tests.paths import CHECKOUT, PLUGINS
 from tests.proxy.running import AT_ONCE
 from tests.web.apache import apache, free_port
+from tests.web.running import certified
 
 ENGINE, PROXY, INVENTORY = "ovirt-simulator", "ovirt-scheduler-proxy", "ovirt-placement"
 ENFORCER, PAGE = "ovirt-enforcer", "ovirt-placement-web"
@@ -194,15 +194,10 @@ class Site:
 
 def _tls(folder: Path, port: int, behind_apache: bool) -> str:
     """Lines by which the page, or a web server before it, speaks TLS, and is known as localhost."""
-    authority = trustme.CA()
-    served = authority.issue_cert("localhost")
-    served.cert_chain_pems[0].write_to_path(folder / "cert.pem")
-    served.private_key_pem.write_to_path(folder / "key.pem")
-    authority.cert_pem.write_to_path(folder / "ca.pem")
+    files = certified(folder)
     origins = f'origins = ["https://localhost:{port}"]\n'
     if behind_apache:
         return f'listen = "127.0.0.1:0"\ntrusted_proxies = ["127.0.0.1"]\n{origins}'
-    files = f'certificate = "{folder}/cert.pem"\nkey = "{folder}/key.pem"\n'
     return f'listen = "127.0.0.1:{port}"\n{origins}{files}'
 
 

@@ -7,6 +7,7 @@ import socket
 
 from ovirt_service.http.connection import Connection, Respond
 from ovirt_service.http.request import TEXT, Head, HttpRequest, Response
+from ovirt_service.http.room import Room
 
 REQUEST = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\nx"
 
@@ -31,7 +32,8 @@ async def _serve(served: Served, accepted: socket.socket) -> None:
         pass
 
     loop = asyncio.get_running_loop()
-    await loop.connect_accepted_socket(lambda: Connection(check, served.answer, 1 << 10), accepted)
+    connection = Connection(Room(1, lambda: None), True, check, served.answer, 1 << 10)
+    await loop.connect_accepted_socket(lambda: connection, accepted)
 
 
 async def _received(client: socket.socket) -> bytes:

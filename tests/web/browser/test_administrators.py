@@ -17,7 +17,7 @@ from tests.web.test_plans import STATE
 pytestmark = pytest.mark.system
 
 APPROVE = "button >> text=Approve 1 migration"
-WEB = '[[ha.domains]]\nname = "rack-1"\nhosts = ["alpha", "beta"]\n'
+LINES = '[[ha.domains]]\nname = "rack-1"\nhosts = ["alpha", "beta"]\n'
 
 
 def test_a_rack_fails_by_a_click(chromium: Browser, served: Page) -> None:
