@@ -7,16 +7,15 @@ from itertools import pairwise
 from types import MappingProxyType
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.affinity import conflicts, host_filter, host_weight, vm_filter, vm_weight
-from ovirt_placement.rules.affinity.groups import unify
+from ovirt_placement.rules.affinity import host_filter, host_weight, vm_filter, vm_weight
 from ovirt_placement.rules.elements.ranks import order_hosts
 from ovirt_placement.rules.elements.verdict import Request, Verdict, Weight
 from ovirt_placement.rules.engine_enforcement import candidates, cycle
-from ovirt_placement.rules.failover import check
 from ovirt_placement.rules.ha import OVER_UTILIZATION, Measure, balance_ha_vms, rank_hosts
 from ovirt_placement.rules.scheduling import order
 from tools.conformance import placement_keys
 from tools.conformance.vector import Vector
+from tools.engine_conformance import product
 
 #: What is wrong with our answer to a vector; None if it is right.
 Judgement = Callable[[Vector], str | None]
@@ -66,38 +65,12 @@ def _refines(answer: Tiers, wanted: Tiers) -> bool:
     )
 
 
-def request_of(vector: Vector) -> Request:
-    return Request(
-        vms=tuple(vector.request["vms"]),
-        candidate_hosts=tuple(vector.request["candidate_hosts"]),
-        ignore_hard_vm_affinity=vector.request.get("ignore_hard_vm_affinity", False),
-        parameters=_parameters(vector),
-    )
-
-
 def _filter(filter_hosts: Filter) -> Judgement:
-    def judge(vector: Vector) -> str | None:
-        verdicts = filter_hosts(vector.snapshot, request_of(vector))
-        return _difference_of_sets(
-            vector, "hosts", [verdict.host for verdict in verdicts if verdict.accepted]
-        )
-
-    return judge
+    return lambda vector: _difference_of_sets(vector, "hosts", product.accepted(filter_hosts)(vector))
 
 
 def _weight(rank_hosts: Ranking) -> Judgement:
-    def judge(vector: Vector) -> str | None:
-        weights = rank_hosts(vector.snapshot, request_of(vector))
-        return _difference_of_tiers(vector, _tiers_of({weight.host: weight.rank for weight in weights}))
-
-    return judge
-
-
-def _parameters(vector: Vector) -> dict[str, str]:
-    """Parameters of the unit that a request carries: the engine counts VMs."""
-    scale_down = vector.request.get("scale_down")
-    scaled = {} if scale_down is None else {"ha_weight_scale_down": str(scale_down)}
-    return {"ha_measure": "vms", **scaled}
+    return lambda vector: _difference_of_tiers(vector, _tiers_of(product.ranks(rank_hosts)(vector)))
 
 
 def _ha_balance(vector: Vector) -> str | None:
@@ -119,11 +92,10 @@ def _ha_balance(vector: Vector) -> str | None:
 
 
 def _ha_check(vector: Vector) -> str | None:
-    """The vectors ask about the failure of one host, by the engine's own arithmetic."""
-    found = check.by_engine(vector.snapshot, vector.request["cluster"], failures=1)
-    failed = [host for loss in found.losses for host in loss.hosts]
-    return _difference_of_sets(vector, "safe", found.safe) or _difference_of_sets(
-        vector, "failed_hosts", failed
+    """The vectors ask about the failure of one host."""
+    found = product.ha_check(vector)
+    return _difference_of_sets(vector, "safe", found["safe"]) or _difference_of_sets(
+        vector, "failed_hosts", found["failed"]
     )
 
 
@@ -139,25 +111,14 @@ def _rank_selector(vector: Vector) -> str | None:
 
 
 def _conflicts(vector: Vector) -> str | None:
-    found = conflicts.find_conflicts(vector.snapshot, vector.request["cluster"])
-    savable = all(conflict.savable for conflict in found)
-    described = [
-        {field: getattr(conflict, field) for field in conflict.__struct_fields__} for conflict in found
-    ]
-    return _difference_of_sets(vector, "conflicts", described) or _difference_of_sets(
-        vector, "savable", savable
-    )
+    found = product.conflicts(vector)
+    savable = all(conflict["savable"] for conflict in found)
+    return _difference_of_sets(vector, "conflicts", found) or _difference_of_sets(vector, "savable", savable)
 
 
 def _unified_groups(vector: Vector) -> str | None:
     """The vectors are about hard positive groups alone."""
-    cluster = vector.request["cluster"]
-    groups = (
-        group
-        for group in vector.snapshot.affinity_groups
-        if group.cluster == cluster and group.vms_rule.hard and group.vms_rule.positive
-    )
-    return _difference_of_sets(vector, "groups", [unified.vms for unified in unify(vector.snapshot, groups)])
+    return _difference_of_sets(vector, "groups", product.unified(vector))
 
 
 def _schedulable(vector: Vector) -> Callable[[str], Collection[str]]:

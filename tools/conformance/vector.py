@@ -49,6 +49,21 @@ class Vector:
         return dict(self.content["request"])
 
     @property
+    def vms(self) -> tuple[str, ...]:
+        return tuple(self.request["vms"])
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        return tuple(self.request["candidate_hosts"])
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """Those of the unit that the request carries: the engine counts VMs."""
+        scale_down = self.request.get("scale_down")
+        scaled = {} if scale_down is None else {"ha_weight_scale_down": str(scale_down)}
+        return {"ha_measure": "vms", **scaled}
+
+    @property
     def right_answer(self) -> dict[str, Any]:
         """The recommended answer where the engine's own is a bug, else the engine's."""
         return dict(self.content.get("recommended") or self.content["expected"])

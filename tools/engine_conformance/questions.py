@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
@@ -36,6 +36,12 @@ class Question:
     @property
     def vms(self) -> tuple[str, ...]:
         return tuple(self.request["vms"])
+
+    @property
+    def parameters(self) -> Mapping[str, str]:
+        """Those of the policy of the cluster that the VMs belong to."""
+        cluster = self.snapshot.vm_by_id[self.vms[0]].cluster
+        return self.snapshot.cluster_by_id[cluster].scheduling_properties
 
     def line(self) -> str:
         """As the engine's side reads it; `told` is what the state file has no words for, by host or VM."""

@@ -34,8 +34,8 @@ from tests.builders import cluster, host, pending, snapshot, vm
 from tests.paths import VECTORS
 from tests.placement.rules import strategies
 from tests.placement.rules.built_in.test_engines_weights import members
-from tools.conformance.kinds import request_of
 from tools.conformance.vector import Vector, load
+from tools.engine_conformance.product import request_of
 
 SOME_VMS = st.lists(st.sampled_from(strategies.VMS), min_size=1, max_size=3, unique=True).map(tuple)
 
