@@ -55,9 +55,9 @@ class Migration:
     reason: str | None = None
     status_before: str = "up"
     failed_targets: set[str] = field(default_factory=set)
-    course: Course = field(default_factory=Course)
     #: Neither failed nor cancelled, nor waiting for another try.
     active: bool = False
+    course: Course = field(init=False)
     #: What other commands meet that ask for the VM.
     lock: Message = field(init=False)
     began: datetime | None = None
@@ -123,7 +123,7 @@ class Migrations(Commands):
         )
         if again:
             self._log_of(EventCode.VM_MIGRATION_TRYING_RERUN, migration, migration.caller, error=error)
-            self._running.after_event(migration.vm_id, migration.course, lambda: self._run_again(migration))
+            migration.course.after_event(lambda: self._run_again(migration))
         else:
             self.give_up(migration, error)
 
@@ -136,8 +136,7 @@ class Migrations(Commands):
         if self._state.hosts[migration.source].status == "preparing_for_maintenance":
             code = EventCode.VM_MIGRATION_FAILED_DURING_MOVE_TO_MAINTENANCE
         self._log_of(code, migration, migration.caller, error=error)
-        course = migration.course
-        self._running.after_event(migration.vm_id, course, lambda: self._return(migration, "failed"))
+        migration.course.after_event(lambda: self._return(migration, "failed"))
 
     def abort(self, migration: Migration, error: str) -> None:
         """End a migration whose VM is lost with its host; what becomes of the VM is left to the caller."""
@@ -164,9 +163,9 @@ class Migrations(Commands):
             job=None,
             explicit=True,
             began=self._backend.now,
-            course=self._running.begin(vm.id),
             active=True,
         )
+        migration.course = self._running.begin(vm.id)
         self._under_way[vm.id] = migration
         self._lock(migration)
         self._schedule(migration, MigrationFault(fail=vm.migrating_to is None))
@@ -182,11 +181,8 @@ class Migrations(Commands):
     def withdraw(self, migration: Migration) -> None:
         """Cancel a migration as the engine itself does it: no event reports it."""
         self._stop(migration)
-        self._running.later(
-            migration.vm_id,
-            migration.course,
-            self._backend.settings.cancel_seconds,
-            lambda: self._return(migration, "failed"),
+        migration.course.later(
+            self._backend.settings.cancel_seconds, lambda: self._return(migration, "failed")
         )
 
     def _schedule(self, migration: Migration, fault: MigrationFault) -> None:
@@ -196,7 +192,7 @@ class Migrations(Commands):
         if fault.hang:
             return
         end = self._fail_by_fault if fault.fail else self._hand_over
-        self._running.later(migration.vm_id, migration.course, seconds, lambda: end(migration))
+        migration.course.later(seconds, lambda: end(migration))
 
     def _fail_by_fault(self, migration: Migration) -> None:
         self.fail(migration, " due to an Error: Fatal error during migration")
@@ -210,12 +206,7 @@ class Migrations(Commands):
 
     def _await_up(self, migration: Migration) -> None:
         self._stop(migration)
-        self._running.later(
-            migration.vm_id,
-            migration.course,
-            self._backend.settings.hand_over_seconds,
-            lambda: self._done(migration),
-        )
+        migration.course.later(self._backend.settings.hand_over_seconds, lambda: self._done(migration))
 
     def _done(self, migration: Migration) -> None:
         seconds = round((self._backend.now - (migration.began or self._backend.now)).total_seconds())
@@ -227,9 +218,7 @@ class Migrations(Commands):
             source=self._host(migration.source).name,
             seconds=seconds,
         )
-        self._running.after_event(
-            migration.vm_id, migration.course, lambda: self._return(migration, "finished")
-        )
+        migration.course.after_event(lambda: self._return(migration, "finished"))
 
     def _return(self, migration: Migration, job_status: str) -> None:
         """Let the VM run on where it is now: the target after the hand-over, else the source."""

@@ -82,11 +82,8 @@ class Restarts(Commands):
                 return _NONE
             free = vm_id not in self._backend.vm_locks
             may = free and not entry.starting and not self._waits(entry, vm, needed)
-        if may and not self._is_taken(vm_id):
-            with self._backend.lock:
-                entry.not_before = self._later(self._backend.settings.retry_seconds)
-        elif may:
-            entry.starting = True
+        if may:
+            self._try_start(vm_id, entry)
         return vm.ha_priority
 
     def _is_finished(self, entry: _Entry, vm: Vm) -> bool:
@@ -109,29 +106,22 @@ class Restarts(Commands):
         entry.blocked_since = now
         return True
 
-    def _later(self, seconds: float) -> datetime:
-        return self._backend.now + timedelta(seconds=seconds)
-
-    def _is_taken(self, vm_id: str) -> bool:
-        """Ask for a host; false if none takes the VM, which an event reports."""
-        with self._backend.lock:
-            if not self._is_waiting(vm_id):
-                return True
+    def _try_start(self, vm_id: str, entry: _Entry) -> None:
+        """Ask for a host; that none takes the VM an event reports."""
         try:
             self._scheduler.schedule(Request(vm_ids=(vm_id,)), lambda host_id: self._place(vm_id, host_id))
         except Rejected:
             with self._backend.lock:
                 self._log(EventCode.VDS_INITIATED_RUN_VM_FAILED, SYSTEM, vm=self._state.vms[vm_id])
-            return False
-        return True
+                retry = timedelta(seconds=self._backend.settings.retry_seconds)
+                entry.not_before = self._backend.now + retry
+        else:
+            entry.starting = True
 
     def _place(self, vm_id: str, host_id: str) -> None:
-        if self._is_waiting(vm_id):
+        if self._state.vms[vm_id].status == "down" and vm_id not in self._backend.vm_locks:
             self._running.launch(vm_id, host_id, None, SYSTEM)
             self._log(EventCode.VDS_INITIATED_RUN_VM, SYSTEM, vm=self._state.vms[vm_id])
-
-    def _is_waiting(self, vm_id: str) -> bool:
-        return self._state.vms[vm_id].status == "down" and vm_id not in self._backend.vm_locks
 
 
 class Outage:
@@ -200,7 +190,7 @@ class Outages(Commands):
             if vm.status == "unknown":
                 course = self._running.begin(vm.id)
                 self._log(EventCode.VM_STATUS_RESTORED, SYSTEM, vm=vm, host=host, status="Up")
-                self._running.after_event(vm.id, course, partial(self._change_vm, vm.id, status="up"))
+                course.after_event(partial(self._change_vm, vm.id, status="up"))
 
     def _later(self, host_id: str, outage: Outage, seconds: float, step: Step) -> None:
         def action() -> None:

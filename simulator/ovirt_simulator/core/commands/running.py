@@ -12,8 +12,25 @@ from ovirt_simulator.core.events import Action, EventCode
 class Course:
     """What a VM is in the middle of. A new course ends the old one, whose actions then come to nothing."""
 
-    def __init__(self, job: Job | None = None) -> None:
+    def __init__(self, backend: Backend, vm_id: str, job: Job | None) -> None:
+        self._backend = backend
+        self._vm_id = vm_id
         self.job = job
+        self.is_over = False
+
+    def later(self, seconds: float, action: Action) -> None:
+        """Do the next step, unless the course has ended by then, or the VM's host has crashed."""
+
+        def step() -> None:
+            state, failed = self._backend.state, self._backend.failed_hosts
+            if not self.is_over and state.vms[self._vm_id].host not in failed:
+                action()
+
+        self._backend.after(seconds, step)
+
+    def after_event(self, action: Action) -> None:
+        """Change the state that the event just logged speaks of, unless the course has ended by then."""
+        self._backend.after_event(lambda: None if self.is_over else action())
 
 
 class Running(Commands):
@@ -37,9 +54,9 @@ class Running(Commands):
         settings = self._backend.settings
         boot = settings.launch_seconds
         if self._state.vms[vm_id].status == "wait_for_launch":
-            self.later(vm_id, course, boot, lambda: self._change_vm(vm_id, status="powering_up"))
+            course.later(boot, lambda: self._change_vm(vm_id, status="powering_up"))
             boot += settings.boot_seconds
-        self.later(vm_id, course, boot, lambda: self._up(vm_id, course, caller))
+        course.later(boot, lambda: self._up(vm_id, course, caller))
 
     def power_down(self, vm_id: str, seconds: float, job: Job | None, caller: Caller) -> None:
         """Let a VM go down within these seconds; a suspended one is down at once."""
@@ -48,17 +65,12 @@ class Running(Commands):
             self.set_down(vm_id)
             return
         self._change_vm(vm_id, status="powering_down")
-        self.later(vm_id, course, seconds, lambda: self._down(vm_id, course, caller))
+        course.later(seconds, lambda: self._down(vm_id, course, caller))
 
     def suspend(self, vm_id: str, job: Job | None, caller: Caller) -> None:
         course = self.begin(vm_id, job)
         self._change_vm(vm_id, status="saving_state")
-        self.later(
-            vm_id,
-            course,
-            self._backend.settings.suspend_seconds,
-            lambda: self._suspended(vm_id, course, caller),
-        )
+        course.later(self._backend.settings.suspend_seconds, lambda: self._suspended(vm_id, course, caller))
 
     def resume(self, vm: Vm) -> None:
         """Take a VM on that was found, or left, in the middle of something but a migration."""
@@ -72,29 +84,15 @@ class Running(Commands):
     def begin(self, vm_id: str, job: Job | None = None, *, ended: str = "finished") -> Course:
         """End what the VM is in the middle of (its job with this status), and begin something new."""
         if vm_id in self._courses:
+            self._courses[vm_id].is_over = True
             self._backend.jobs.end(self._courses[vm_id].job, ended)
-        course = self._courses[vm_id] = Course(job)
+        course = self._courses[vm_id] = Course(self._backend, vm_id, job)
         return course
 
     def forget(self, vm_id: str) -> None:
         """End what the VM is in the middle of: it is there no more."""
-        self.begin(vm_id)
+        self.begin(vm_id).is_over = True
         del self._courses[vm_id]
-
-    def later(self, vm_id: str, course: Course, seconds: float, action: Action) -> None:
-        """Do the next step of the course, unless it has ended by then, or the VM's host has crashed."""
-
-        def step() -> None:
-            if self._courses.get(vm_id) is not course:
-                return
-            if self._state.vms[vm_id].host not in self._backend.failed_hosts:
-                action()
-
-        self._backend.after(seconds, step)
-
-    def after_event(self, vm_id: str, course: Course, action: Action) -> None:
-        """Change the state that the event just logged speaks of, unless the course has ended by then."""
-        self._backend.after_event(lambda: action() if self._courses.get(vm_id) is course else None)
 
     def set_down(self, vm_id: str, *, ended: str = "finished") -> None:
         """Record that the VM is down; its host's memory is free again, and its last job ended so."""
@@ -111,7 +109,7 @@ class Running(Commands):
         restarted = caller == SYSTEM and vm.ha
         code = EventCode.VDS_INITIATED_RUN_VM if restarted else EventCode.USER_RUN_VM
         self._log(code, caller, vm=vm)
-        self.after_event(vm_id, course, lambda: self._set_up(vm_id, course))
+        course.after_event(lambda: self._set_up(vm_id, course))
 
     def _set_up(self, vm_id: str, course: Course) -> None:
         vm = self._state.vms[vm_id]
@@ -120,12 +118,11 @@ class Running(Commands):
 
     def _down(self, vm_id: str, course: Course, caller: Caller) -> None:
         self._log(EventCode.VM_DOWN, caller, vm=self._state.vms[vm_id], exit="")
-        self.after_event(vm_id, course, lambda: self.set_down(vm_id))
+        course.after_event(lambda: self.set_down(vm_id))
 
     def _suspended(self, vm_id: str, course: Course, caller: Caller) -> None:
         self._log(EventCode.USER_SUSPEND_VM_OK, caller, vm=self._state.vms[vm_id])
-
-        self.after_event(vm_id, course, lambda: self._leave_host(vm_id, "suspended", ended="finished"))
+        course.after_event(lambda: self._leave_host(vm_id, "suspended", ended="finished"))
 
     def _usage(self, vm: Vm) -> dict[str, float]:
         """Give what a VM uses of which the state file does not say it: some of its memory, little CPU."""
