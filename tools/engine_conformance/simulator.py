@@ -17,7 +17,7 @@ from ovirt_simulator.core.events import EventCode
 from ovirt_simulator.core.rejections import Rejected
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.scheduler.external import ExternalScheduler, ExternalUnits
-from ovirt_simulator.scheduler.filters import Filter, HostLoad, Request, cpu_overloaded
+from ovirt_simulator.scheduler.filters import Filter, Request, cpu_overloaded, note_load
 from ovirt_simulator.scheduler.placing import Scheduler
 from ovirt_simulator.scheduler.weights import Record, Weight, best_host
 from tests.simulator.scheduler.proxy import Proxy, reply, running_proxy
@@ -62,7 +62,7 @@ def _as_asked(engine: Engine, question: Question) -> Engine:
     state, told = engine._backend.state, question.request.get("told", {})
     for host in question.snapshot.hosts:
         state.put(state.hosts, replace(state.hosts[host.id], spm=host.spm, overloaded_since=None))
-    HostLoad(engine._backend).cycle()
+    note_load(engine._backend)
     for host in tuple(state.hosts.values()):
         if host.overloaded_since is not None:
             minutes = told.get(host.id, {}).get("overloaded_minutes", _LONG_MINUTES)
@@ -92,7 +92,7 @@ def conflicts(question: Question) -> list[dict[str, Any]]:
     return [
         {
             "type": names[id(one.code)],
-            "savable": one.savable,
+            "savable": one.code.severity == "warning",
             "groups": [ids[name] for name in one.groups],
             "vms": list(one.vms),
             "hosts": list(one.hosts),

@@ -134,16 +134,12 @@ class Flat(msgspec.Struct, frozen=True):
 class Conflict(msgspec.Struct, frozen=True):
     """One kind of conflict with all that takes part in it."""
 
+    #: The engine saves the group nevertheless where this is a warning.
     code: EventType
     groups: frozenset[str]
     vms: frozenset[str]
     hosts: frozenset[str] = frozenset()
     negative_vms: frozenset[str] = frozenset()
-
-    @property
-    def savable(self) -> bool:
-        """Whether the engine saves the group nevertheless, with a warning event."""
-        return self.code.severity == "warning"
 
 
 def flat(state: State, group: AffinityGroup) -> Flat:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 
 from ovirt_placement import model
 from ovirt_simulator.core import loading
@@ -24,8 +25,8 @@ from ovirt_simulator.core.faults import Faults
 from ovirt_simulator.core.queries import Queries
 from ovirt_simulator.core.settings import USUAL, Settings
 from ovirt_simulator.scheduler.affinity_enforcement import AffinityEnforcement
-from ovirt_simulator.scheduler.external import ExternalScheduler, ExternalUnits, LoadBalancing
-from ovirt_simulator.scheduler.filters import HostLoad
+from ovirt_simulator.scheduler.external import ExternalScheduler, ExternalUnits
+from ovirt_simulator.scheduler.filters import note_load
 from ovirt_simulator.scheduler.placing import Scheduler
 
 _CAN_START = {"down", "suspended"}
@@ -112,12 +113,11 @@ class Engine:
 
     def _start_loops(self, scheduler: Scheduler, external: ExternalUnits) -> None:
         backend, settings, migrate = self._backend, self._backend.settings, self.vms.migrate_by_system
-        host_load = HostLoad(backend)
-        host_load.cycle()
+        note_load(backend)
         for seconds, cycle in (
-            (settings.statistics_seconds, host_load.cycle),
+            (settings.statistics_seconds, partial(note_load, backend)),
             (settings.affinity_enforcement_seconds, AffinityEnforcement(backend, scheduler, migrate).cycle),
-            (settings.load_balancing_seconds, LoadBalancing(backend, external, migrate).cycle),
+            (settings.load_balancing_seconds, partial(external.balance_all, migrate)),
         ):
             if seconds is not None:
                 backend.every(seconds, cycle)

@@ -34,81 +34,15 @@ _PARAMETERS = (
 _NOTHING = ("false", "f", "no", "n", "0")
 
 
-class Api:
-    """Answers requests below /ovirt-engine/api out of an engine."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._rendered: dict[str, tuple[tuple[object, ...], str]] = {}
-        self._adapter: MapAdapter = routes().bind("")
-
-    def answer(self, request: Request, path: str, user_name: str, user: User) -> Response:
-        """Answer a request; `path` is what follows /ovirt-engine/api."""
-        call = Call(self._engine, request, user_name, user, path, self._expand, self._rendered)
-        response = self._guarded(call, request, path)
-        response.headers["Correlation-Id"] = call.correlation_id
-        return response
-
-    def _guarded(self, call: Call, request: Request, path: str) -> Response:
-        """Answer, with every way of failing turned into the answer that the engine has for it."""
-        try:
-            return self._dispatch(call, request, path)
-        except Refusal as refusal:
-            return refusal.response
-        except rejections.Rejected as rejected:
-            return fault(rejected.http_status, rejected.detail).response
-        except rejections.NotFound as missing:
-            return fault(404, str(missing)).response
-        except (NotFound, MethodNotAllowed):
-            return not_simulated(f"{request.method} of {path}").response
-        except FollowError as error:
-            _LOG.info("%s %s: %s", request.method, request.full_path, error)
-            return markup.page(500, "java.lang.IllegalStateException")
-
-    def _dispatch(self, call: Call, request: Request, path: str) -> Response:
-        path = re.sub("/+", "/", path) or "/"
-        (answer, root), ids = self._adapter.match(path, request.method)
-        for name in _PARAMETERS.split():
-            asked = call.parameter(name)
-            if asked is not None and asked.lower() not in _NOTHING:
-                raise not_simulated(f"the parameter {name!r}")
-        result = answer(call, ids)
-        if isinstance(result, Response):
-            return result
-        if root is None:
-            return markup.document(result)
-        return markup.document(markup.collection(root, _at_most(result, call.number("max"))))
-
-    def _expand(self, call: Call, address: str, tag: str, follow: Follow) -> str:
-        """Render what an entity links to, under the name that the entity has for it."""
-        try:
-            (answer, root), ids = self._adapter.match(unquote(address.removeprefix(API)), "GET")
-            result: Any = answer(call.below(follow), ids)
-        except NotFound:
-            raise not_simulated(f"what is at {address}") from None
-        except Refusal as missing:
-            if missing.response.status_code == 501:
-                raise
-            raise FollowError(f"{address}: {missing}") from missing
-        return str(result) if root is None else markup.collection(tag, result)
-
-
-def _at_most(items: list[str], limit: int | None) -> list[str]:
-    """Cut any list to the `max` that the request asks for; -1 asks for none."""
-    if limit is None or limit == -1:
-        return items
-    if limit < 0:
-        raise fault(500, f"fromIndex(0) > toIndex({limit})")
-    return items[:limit]
-
-
 class Application:
     """One engine's whole web face."""
 
     def __init__(self, engine: Engine, control: Control) -> None:
-        self._api = Api(engine)
+        self._engine = engine
         self._control = control
         self._disturbances = control.disturbances
+        self._rendered: dict[str, tuple[tuple[object, ...], str]] = {}
+        self._adapter: MapAdapter = routes().bind("")
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         request = Request(environ)
@@ -165,7 +99,7 @@ class Application:
         self._control.made[identity[0]] += 1
         if request.accept_mimetypes and not request.accept_mimetypes.best_match([markup.PLAIN_XML]):
             return not_simulated("JSON, or any other form but XML").response
-        return self._api.answer(request, path, *identity)
+        return self._answer(request, path, *identity)
 
     def _identity(self, request: Request) -> tuple[str, User] | None:
         """Say who asks, by token or by name and password."""
@@ -181,3 +115,60 @@ class Application:
             return name, tokens.check(name, password)
         except LoginError:
             return None
+
+    # -- The API, at what follows /ovirt-engine/api.
+
+    def _answer(self, request: Request, path: str, user_name: str, user: User) -> Response:
+        """Answer, with every way of failing turned into the answer that the engine has for it."""
+        call = Call(self._engine, request, user_name, user, path, self._expand, self._rendered)
+        try:
+            response = self._dispatch(call, request, path)
+        except Refusal as refusal:
+            response = refusal.response
+        except rejections.Rejected as rejected:
+            response = fault(rejected.http_status, rejected.detail).response
+        except rejections.NotFound as missing:
+            response = fault(404, str(missing)).response
+        except (NotFound, MethodNotAllowed):
+            response = not_simulated(f"{request.method} of {path}").response
+        except FollowError as error:
+            _LOG.info("%s %s: %s", request.method, request.full_path, error)
+            response = markup.page(500, "java.lang.IllegalStateException")
+        response.headers["Correlation-Id"] = call.correlation_id
+        return response
+
+    def _dispatch(self, call: Call, request: Request, path: str) -> Response:
+        path = re.sub("/+", "/", path) or "/"
+        (answer, root), ids = self._adapter.match(path, request.method)
+        for name in _PARAMETERS.split():
+            asked = call.parameter(name)
+            if asked is not None and asked.lower() not in _NOTHING:
+                raise not_simulated(f"the parameter {name!r}")
+        result = answer(call, ids)
+        if isinstance(result, Response):
+            return result
+        if root is None:
+            return markup.document(result)
+        return markup.document(markup.collection(root, _at_most(result, call.number("max"))))
+
+    def _expand(self, call: Call, address: str, tag: str, follow: Follow) -> str:
+        """Render what an entity links to, under the name that the entity has for it."""
+        try:
+            (answer, root), ids = self._adapter.match(unquote(address.removeprefix(API)), "GET")
+            result: Any = answer(call.below(follow), ids)
+        except NotFound:
+            raise not_simulated(f"what is at {address}") from None
+        except Refusal as missing:
+            if missing.response.status_code == 501:
+                raise
+            raise FollowError(f"{address}: {missing}") from missing
+        return str(result) if root is None else markup.collection(tag, result)
+
+
+def _at_most(items: list[str], limit: int | None) -> list[str]:
+    """Cut any list to the `max` that the request asks for; -1 asks for none."""
+    if limit is None or limit == -1:
+        return items
+    if limit < 0:
+        raise fault(500, f"fromIndex(0) > toIndex({limit})")
+    return items[:limit]

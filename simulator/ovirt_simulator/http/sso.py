@@ -88,10 +88,6 @@ class Tokens:
     def log_in(self, name: str, password: str) -> str:
         """Give a new token; raise `LoginError` when the user or the password is wrong."""
         self.check(name, password)
-        return self.issue(name)
-
-    def issue(self, name: str) -> str:
-        """Give a new token of a user who has logged in already."""
         token = secrets.token_urlsafe(64)
         with self._lock:
             self._sessions[token] = (name, self._clock() + self._lifetime)

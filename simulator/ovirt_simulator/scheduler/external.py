@@ -125,6 +125,18 @@ _KINDS = {"filters": UnitType.FILTER, "scores": UnitType.WEIGHT, "balance": Unit
 _PROPERTY = re.compile(r"[a-z_A-Z0-9]+=[^;]+")
 
 
+class MigrateBySystem(Protocol):
+    """Begins a migration that the engine itself wants. Raises `Rejected`."""
+
+    def __call__(self, vm_id: str, reason: str, *, hosts: Collection[str] = ()) -> Job: ...
+
+
+def is_migrating(state: State, host: Host) -> bool:
+    """Return whether a VM is on its way from or to the host."""
+    there = (*state.vms_on(host.id), *state.incoming(host.id))
+    return any(vm.status == "migrating" for vm in there)
+
+
 class ExternalUnits(Commands):
     """Asks the external scheduler, if there is one. Never called with the engine's lock held."""
 
@@ -192,20 +204,37 @@ class ExternalUnits(Commands):
                 records.append(Record(None if known is None else known[0], host, _int32(weight)))
         return records
 
-    def balance(
-        self, cluster: Cluster, unit: PolicyUnit, hosts: Sequence[Host]
-    ) -> tuple[str, tuple[str, ...]] | None:
-        """Ask an external balance for a VM to move and where it may go; None for nothing, or no answer.
+    def balance_all(self, migrate: MigrateBySystem) -> None:
+        """Balance every cluster once; a policy without balance, or a malformed answer, ends it for all."""
+        with self._backend.lock:
+            clusters = tuple(self._backend.state.clusters.values())
+        for cluster in clusters:
+            try:
+                self._balance(cluster, migrate)
+            except (Malformed, LookupError) as error:
+                _log.warning("load balancing ends at cluster %s: %s", cluster.name, error)
+                return
 
-        Raises `Malformed` for an empty list, too: it ends the engine's balancing.
-        """
-        if not unit.enabled:
-            return None
+    def _balance(self, cluster: Cluster, migrate: MigrateBySystem) -> None:
+        state = self._backend.state
+        with self._backend.lock:
+            balance = state.policies[cluster.policy_id].balance
+            if balance is None:
+                raise LookupError("its policy has no balance")
+            unit = state.units[balance]
+            hosts = [h for h in state.hosts_of(cluster.id) if h.up and not is_migrating(state, h)]
+        if unit.internal or not unit.enabled or not hosts:
+            return
         reply = self._asked(cluster, "runLoadBalancing", unit.name, [host.id for host in hosts])
         result = None if reply is None else reply.get("result")
         if result is not None and len(result) < 2:
             raise Malformed(f"runLoadBalancing answered {result!r} instead of [vm, [hosts]]")
-        return (result[0], tuple(result[1])) if result and result[0] and result[1] else None
+        if not result or not result[0] or not result[1]:
+            return
+        try:
+            migrate(result[0], _REASON, hosts=tuple(result[1]))
+        except Rejected as refusal:
+            _log.info("load balancing of %s: %s", result[0], refusal.detail)
 
     def _policy(self, cluster: Cluster) -> SchedulingPolicy:
         with self._backend.lock:
@@ -278,54 +307,3 @@ def _unit(kind: UnitType, name: str, description: Any) -> PolicyUnit | None:
         description=text,
         properties=dict(part.split("=", 1) for part in properties),
     )
-
-
-class MigrateBySystem(Protocol):
-    """Begins a migration that the engine itself wants. Raises `Rejected`."""
-
-    def __call__(self, vm_id: str, reason: str, *, hosts: Collection[str] = ()) -> Job: ...
-
-
-def is_migrating(state: State, host: Host) -> bool:
-    """Return whether a VM is on its way from or to the host."""
-    there = (*state.vms_on(host.id), *state.incoming(host.id))
-    return any(vm.status == "migrating" for vm in there)
-
-
-class LoadBalancing:
-    """Asks, and migrates what it is ordered to."""
-
-    def __init__(self, backend: Backend, external: ExternalUnits, migrate: MigrateBySystem) -> None:
-        self._backend = backend
-        self._external = external
-        self._migrate = migrate
-
-    def cycle(self) -> None:
-        """Balance every cluster once; a policy without balance, or a malformed answer, ends it for all."""
-        with self._backend.lock:
-            clusters = tuple(self._backend.state.clusters.values())
-        for cluster in clusters:
-            try:
-                self._balance(cluster)
-            except (Malformed, LookupError) as error:
-                _log.warning("load balancing ends at cluster %s: %s", cluster.name, error)
-                return
-
-    def _balance(self, cluster: Cluster) -> None:
-        state = self._backend.state
-        with self._backend.lock:
-            balance = state.policies[cluster.policy_id].balance
-            if balance is None:
-                raise LookupError("its policy has no balance")
-            unit = state.units[balance]
-            hosts = [h for h in state.hosts_of(cluster.id) if h.up and not is_migrating(state, h)]
-        if unit.internal or not hosts:
-            return
-        move = self._external.balance(cluster, unit, hosts)
-        if move is None:
-            return
-        vm_id, targets = move
-        try:
-            self._migrate(vm_id, _REASON, hosts=targets)
-        except Rejected as refusal:
-            _log.info("load balancing of %s: %s", vm_id, refusal.detail)

@@ -8,13 +8,14 @@ stand in AppErrors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
+from operator import attrgetter
 
 import msgspec
 from msgspec.structs import replace
 
-from ovirt_placement.model import AffinityGroup, AffinityLabel, Host, Snapshot, Vm
+from ovirt_placement.model import AffinityGroup, Host, Snapshot, Vm
 from ovirt_simulator.core.affinity import legacy_labels
 from ovirt_simulator.core.backend import Backend
 from ovirt_simulator.core.state import (
@@ -44,19 +45,14 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(snapshot.vm_by_id[vm_id] for vm_id in self.vm_ids)
 
     def candidates(self, snapshot: Snapshot) -> tuple[Host, ...]:
-        """Give the cluster's hosts that are up and in question, by their ids (getVdsForClusterWithStatus)."""
+        """Give the cluster's hosts that are up and in question, by id (getVdsForClusterWithStatus)."""
         cluster = self.cluster or snapshot.vm_by_id[self.vm_ids[0]].cluster
         hosts = (
             host
             for host in snapshot.hosts_of_cluster.get(cluster, ())
             if host.up and host.id not in self.blacklist and (not self.whitelist or host.id in self.whitelist)
         )
-        return tuple(sorted(hosts, key=by_id))
-
-
-def by_id(host: Host) -> str:
-    """Give what the engine's database sorts hosts by."""
-    return host.id
+        return tuple(sorted(hosts, key=attrgetter("id")))
 
 
 #: Reasons by host id: the hosts that a filter refuses; an empty one where the engine gives none.
@@ -186,22 +182,19 @@ _MINUTES = 2
 _SPM_PERCENT = 10
 
 
-class HostLoad:
-    """Looks at the statistics of all hosts, as the engine does whenever it has new ones."""
+def note_load(backend: Backend) -> None:
+    """Note since when hosts are busy, or idle, as the engine does whenever it has new statistics.
 
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
-
-    def cycle(self) -> None:
-        """Note since when hosts are busy, or idle; one that is neither any more has no time."""
-        with self._backend.lock:
-            state, now = self._backend.state, self._backend.now
-            for host in tuple(state.hosts.values()):
-                if not host.up or host.cpu_percent is None:
-                    continue
-                since = (host.overloaded_since or now) if _is_noted(state, host) else None
-                if since != host.overloaded_since:
-                    state.put(state.hosts, replace(host, overloaded_since=since))
+    One that is neither any more has no time.
+    """
+    with backend.lock:
+        state, now = backend.state, backend.now
+        for host in tuple(state.hosts.values()):
+            if not host.up or host.cpu_percent is None:
+                continue
+            since = (host.overloaded_since or now) if _is_noted(state, host) else None
+            if since != host.overloaded_since:
+                state.put(state.hosts, replace(host, overloaded_since=since))
 
 
 def _is_noted(state: State, host: Host) -> bool:
@@ -263,17 +256,18 @@ _MISSED_POSITIVE = "it did not match positive affinity rules "
 
 def vm_affinity(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> Refusals:
     """Refuse hosts by hard VM-to-VM affinity; negative always beats positive."""
-    together, apart = _hard_vm_groups(snapshot, vms)
+    groups = {g.id: g for vm in vms for g in snapshot.groups_of_vm.get(vm.id, ()) if g.vms_rule.hard}
     scheduled = {vm.id for vm in vms}
-    for group in apart:
-        if len(scheduled & set(snapshot.group_vms[group.id])) > 1:
+    allowed: set[str] = set()
+    hostile: set[str] = set()
+    for group in groups.values():
+        if not group.vms_rule.positive and len(scheduled & set(snapshot.group_vms[group.id])) > 1:
             return {host.id: _MATCHED_NEGATIVE for host in hosts}
-    taken = {group.id: _taken(snapshot, group, vms, scheduled) for group in (*together, *apart)}
-    allowed = {place for group in together for place in taken[group.id]}
+        for places in peer_places(snapshot, group, vms, scheduled).values():
+            (allowed if group.vms_rule.positive else hostile).update(places)
     refusals = {}
     for host in hosts:
-        hostile = [group for group in apart if host.id in taken[group.id]]
-        if hostile:
+        if host.id in hostile:
             refusals[host.id] = _MATCHED_NEGATIVE
         elif allowed and host.id not in allowed:
             refusals[host.id] = _MISSED_POSITIVE
@@ -292,36 +286,13 @@ def vm_to_host(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> 
         groups = [group for group in snapshot.groups_of_vm.get(vm.id, ()) if group.hosts_rule.hard]
         labels = [label for label in legacy if vm.id in label.vms]
         for host in hosts:
-            hostile, missed = _host_groups_against(snapshot, host, groups, labels)
-            if hostile:
+            wrong = {
+                group.hosts_rule.positive
+                for group in groups
+                if (host.id in snapshot.group_hosts[group.id]) != group.hosts_rule.positive
+            }
+            if False in wrong:
                 refusals.setdefault(host.id, _MATCHED_NEGATIVE)
-            elif missed:
+            elif wrong or any(host.id not in label.hosts for label in labels):
                 refusals.setdefault(host.id, _MISSED_POSITIVE)
     return refusals
-
-
-def _hard_vm_groups(snapshot: Snapshot, vms: Sequence[Vm]) -> tuple[list[AffinityGroup], list[AffinityGroup]]:
-    groups = {
-        group.id: group for vm in vms for group in snapshot.groups_of_vm.get(vm.id, ()) if group.vms_rule.hard
-    }
-    positive = [group for group in groups.values() if group.vms_rule.positive]
-    return positive, [group for group in groups.values() if not group.vms_rule.positive]
-
-
-def _taken(snapshot: Snapshot, group: AffinityGroup, vms: Sequence[Vm], scheduled: Iterable[str]) -> set[str]:
-    places = peer_places(snapshot, group, vms, set(scheduled))
-    return {place for hosts in places.values() for place in hosts}
-
-
-def _host_groups_against(
-    snapshot: Snapshot, host: Host, groups: Sequence[AffinityGroup], labels: Sequence[AffinityLabel]
-) -> tuple[list[AffinityGroup], list[AffinityGroup | AffinityLabel]]:
-    hostile: list[AffinityGroup] = []
-    missed: list[AffinityGroup | AffinityLabel] = [label for label in labels if host.id not in label.hosts]
-    for group in groups:
-        listed = host.id in snapshot.group_hosts[group.id]
-        if listed and not group.hosts_rule.positive:
-            hostile.append(group)
-        elif not listed and group.hosts_rule.positive:
-            missed.append(group)
-    return hostile, missed

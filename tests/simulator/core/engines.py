@@ -40,7 +40,7 @@ def conflicts(state: State) -> list[dict[str, Any]]:
     return [
         {
             "type": EVENT_NAMES[one.code],
-            "savable": one.savable,
+            "savable": one.code.severity == "warning",
             **{name: sorted(getattr(one, name)) for name in ("groups", "vms", "hosts", "negative_vms")},
         }
         for one in find_conflicts([flat(state, group) for group in state.groups.values()])

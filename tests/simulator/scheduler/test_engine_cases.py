@@ -15,7 +15,7 @@ from ovirt_simulator.core.backend import Backend
 from ovirt_simulator.scheduler import filters, weights
 from ovirt_simulator.scheduler.affinity_enforcement import candidates
 from ovirt_simulator.scheduler.external import ExternalUnits
-from ovirt_simulator.scheduler.filters import Filter, HostLoad, Request, cpu_overloaded
+from ovirt_simulator.scheduler.filters import Filter, Request, cpu_overloaded, note_load
 from ovirt_simulator.scheduler.placing import Scheduler
 from ovirt_simulator.scheduler.weights import Record, Weight, best_host
 from tests.paths import DATA
@@ -95,7 +95,7 @@ def test_overloaded_hosts() -> None:
     """Those that have been so for longer than the policy says."""
     found = case("cpu-overloaded")
     engine = backend(found)
-    HostLoad(engine).cycle()
+    note_load(engine)
     refused = cpu_overloaded(engine.state, START + timedelta(minutes=2), *asked(found))
     assert [host for host in found["request"]["candidate_hosts"] if host not in refused] == found["engine"]
 
