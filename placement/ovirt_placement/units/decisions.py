@@ -66,14 +66,6 @@ _FIRST_SECONDS = 1.0
 _MOST_FAILURES, _FAILURES_SECONDS = 5, 60.0
 
 
-class _Undecided(LookupError):
-    """There is no answer: as `client.Undecided` has it."""
-
-    def __init__(self, why: str, *, refuses: bool = False, awaits: bool = False) -> None:
-        super().__init__(why)
-        self.refuses, self.awaits = refuses, awaits
-
-
 class Decider:
     """Answers policy units by the states of one engine; for any thread."""
 
@@ -92,8 +84,6 @@ class Decider:
         report = Report(self._reporting, question)
         try:
             return replace(self._answered(question, report), log=report.lines)
-        except _Undecided as error:
-            return Decided(failure=str(error), refuses=error.refuses, awaited=error.awaits, log=report.lines)
         except UserError as error:
             return Decided(failure=str(error), log=report.lines)
         except Exception as error:  # the caller learns of it, whatever it is
@@ -107,6 +97,12 @@ class Decider:
         if question.method == "balance":
             return self._chosen_move(rule, question)
         decision = self._about(question)
+        if question.vm not in decision.confirmed.vm_by_id:
+            return Decided(
+                failure=f"the engine lists no VM {question.vm}: is this the engine that asks, and may our"
+                " user see it?",
+                awaited=decision.awaited,
+            )
         answer = self._accepted_hosts if question.method == "filter" else self._ranked_hosts
         return answer(rule, question, decision, report)
 
@@ -117,7 +113,7 @@ class Decider:
         verdicts = _verdicts(rule, decision, request)
         if loud := _loud(verdicts):
             why = "; ".join(sentence(reason, decision.confirmed) for reason in loud)
-            raise _Undecided(why, refuses=True)
+            return Decided(failure=why, refuses=True)
         report.verdicts(verdicts, decision.confirmed)
         report.age(decision)
         if not all(verdict.accepted for verdict in verdicts) and gives_way(decision.confirmed, request):
@@ -155,19 +151,14 @@ class Decider:
 
     def _about(self, question: Decide) -> Decision:
         """What is known of the engine; it is asked once more for a VM that it does not show yet."""
-        for missing in (False, True):
-            decision = self._decisions.about(
-                question.vm,
-                missing=missing,
-                patient=not question.asks_again,
-                first_seconds=self._first_seconds,
-            )
-            if question.vm in decision.confirmed.vm_by_id:
-                return decision
-        raise _Undecided(
-            f"the engine lists no VM {question.vm}: is this the engine that asks, and may our user see it?",
-            awaits=decision.awaited,
+        about = partial(
+            self._decisions.about,
+            question.vm,
+            patient=not question.asks_again,
+            first_seconds=self._first_seconds,
         )
+        decision = about()
+        return decision if question.vm in decision.confirmed.vm_by_id else about(missing=True)
 
 
 def _verdicts(rule: Rule, decision: Decision, request: Request) -> tuple[Verdict, ...]:
