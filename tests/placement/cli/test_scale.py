@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-from ovirt_placement.cli.main import main
-from ovirt_placement.model.files import state_file
 from tests.builders import APART, TOGETHER, group, host, snapshot, vm
 from tests.placement.cli.documents import plain
+from tests.placement.cli.state_asking import StateAsking
 from tests.placement.rules.placement_keys.nodes import keyed
 
 Ask = Callable[..., str]
@@ -20,23 +18,18 @@ HOSTS = 100
 GROUPS = 40
 
 
+STATE = snapshot(
+    *(host(f"h{n}", status="maintenance" if n in (7, 8) else "up") for n in range(HOSTS)),
+    *(vm(f"v{n}{half}", f"h{n if half == 'a' or n < 3 else n + 1}") for n in range(GROUPS) for half in "ab"),
+    *(vm(f"x{n}") for n in range(30)),
+    *(group(f"g{n}", APART, f"v{n}a v{n}b") for n in range(GROUPS)),
+    group("large", TOGETHER, " ".join(f"x{n}" for n in range(30))),
+)
+
+
 @pytest.fixture
-def ask(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Ask:
-    file = tmp_path / "state.json"
-    hosts = [host(f"h{n}", status="maintenance" if n in (7, 8) else "up") for n in range(HOSTS)]
-    vms = [
-        vm(f"v{n}{half}", f"h{n if half == 'a' or n < 3 else n + 1}") for n in range(GROUPS) for half in "ab"
-    ]
-    groups = [group(f"g{n}", APART, f"v{n}a v{n}b") for n in range(GROUPS)]
-    large = group("large", TOGETHER, " ".join(f"x{n}" for n in range(30)))
-    members = [vm(f"x{n}") for n in range(30)]
-    file.write_bytes(state_file.dumps(snapshot(*hosts, *vms, *members, *groups, large)))
-
-    def asked(*arguments: str, status: int = 0) -> str:
-        assert main([*arguments, "--state", str(file)]) == status
-        return capsys.readouterr().out
-
-    return asked
+def ask(asking: StateAsking) -> Ask:
+    return lambda *words, status=0: asking.run(status, " ".join(words), STATE)[0]
 
 
 def test_why_reports_the_refusals_and_counts_the_rest(ask: Ask) -> None:
@@ -95,13 +88,8 @@ def test_violations_are_narrowed(ask: Ask) -> None:
     ask("violations", "--vm", "v999", status=2)
 
 
-def test_keys_explain_names_no_more_hosts_than_one_reads(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "state.json"
-    file.write_bytes(state_file.dumps(keyed(*(host(f"h{n}") for n in range(HOSTS)), vm("v1"))))
-    assert main(["keys", "explain", "v1", "--state", str(file)]) == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_keys_explain_names_no_more_hosts_than_one_reads(asking: StateAsking) -> None:
+    lines = asking.lines(0, "keys explain v1", keyed(*(host(f"h{n}") for n in range(HOSTS)), vm("v1")))
     assert lines[-1] == (
         "Round 10 (above -10): h0 or h1 or h2 or h3 or h4 or h5 or h6 or h7 and 92 more, by lot."
     )

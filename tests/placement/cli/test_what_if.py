@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from ovirt_placement.answers.setup.plan import plan
 from ovirt_placement.answers.setup.previous import UnitChoice, read_overview, read_seen
-from ovirt_placement.cli.main import main
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.reading.policies import Policy
 from ovirt_placement.engine.reading.topology import read_snapshot
-from ovirt_placement.model import Snapshot
-from ovirt_placement.model.files import state_file
 from tests.builders import APART, TOGETHER, cluster, group, host, snapshot, vm
-from tests.placement.cli.documents import plain
 from tests.placement.cli.live_engine import PASSWORD, LiveEngine, Starting
+from tests.placement.cli.state_asking import StateAsking
 
 GIB = 1024
 STATE = snapshot(
@@ -145,49 +140,35 @@ def test_setup_is_foreseen_as_it_comes(starting: Starting) -> None:
 # -- what-if of a state file
 
 
-def asked(
-    state: Snapshot, folder: Path, capsys: pytest.CaptureFixture[str], *arguments: str
-) -> tuple[int, Any]:
-    file = folder / "state.json"
-    file.write_bytes(state_file.dumps(state))
-    status = main(["what-if", "--state", str(file), "--json", *arguments])
-    return status, plain(capsys.readouterr().out)
-
-
-def test_hosts_that_fail_hosts_that_come_and_vms_that_start(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    status, found = asked(STATE, tmp_path, capsys, "--down", "h1,h2")
-    assert status == 0
+def test_hosts_that_fail_hosts_that_come_and_vms_that_start(asking: StateAsking) -> None:
+    found = asking.data(0, "what-if --down h1,h2", STATE)
     assert [(one["vm"], one["host"], one["former"]) for one in found["starts"]] == [
         ("a", "h3", "h1"),
         ("b", "h3", "h1"),
     ]
     assert found["stopped"] == ["c"]
-    more = ("--add-host", "like=h1*2", "--vm", "LIKE=cache*16", "--fail-if", "unplaced")
-    status, found = asked(STATE, tmp_path, capsys, *more)
-    homes = [one["host"] for one in found["starts"]]
-    assert (status, len(homes), None in homes) == (0, 16, False)
+    more = "what-if --add-host like=h1*2 --vm LIKE=cache*16 --fail-if unplaced"
+    homes = [one["host"] for one in asking.data(0, more, STATE)["starts"]]
+    assert (len(homes), None in homes) == (16, False)
     assert {home: homes.count(home) for home in homes} == {"h1": 2, "h2": 3, "h3": 3, "h1+1": 4, "h1+2": 4}
-    status, found = asked(STATE, tmp_path, capsys, "--vm", "like=cache*9", "--fail-if", "unplaced")
-    assert (status, found["fails"]) == (3, ["unplaced>0 (1)"])
+    found = asking.data(3, "what-if --vm like=cache*9 --fail-if unplaced", STATE)
+    assert found["fails"] == ["unplaced>0 (1)"]
     assert "the engine's Memory" in found["starts"][-1]["refused_by"]
 
 
-def test_copies_are_in_the_same_groups(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _, found = asked(STATE, tmp_path, capsys, "--vm", "like=web1")
+def test_copies_are_in_the_same_groups(asking: StateAsking) -> None:
+    found = asking.data(0, "what-if --vm like=web1", STATE)
     assert [one["host"] for one in found["starts"]] == ["h1"]
     apart = replace(STATE, affinity_groups=(group("g", APART, "a d", cluster="c1"),))
-    _, found = asked(apart, tmp_path, capsys, "--vm", "like=web1*2")
+    found = asking.data(0, "what-if --vm like=web1*2", apart)
     assert [one["host"] for one in found["starts"]] == ["h2", None]
 
 
-def test_words_that_mean_nothing_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "state.json"
-    file.write_bytes(state_file.dumps(STATE))
-    assert main(["what-if", "--state", str(file)]) == 2
-    assert main(["what-if", "--state", str(file), "--down", "h11"]) == 2
-    assert 'no host "h11"' in capsys.readouterr().err
+def test_words_that_mean_nothing_are_reported(
+    asking: StateAsking, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asking.run(2, "what-if", STATE)
+    assert 'no host "h11"' in asking.run(2, "what-if --down h11", STATE)[1]
     with pytest.raises(SystemExit):
-        main(["what-if", "--state", str(file), "--vm", "web1*20"])
+        asking.run(2, "what-if --vm web1*20", STATE)
     assert "write like=NAME" in capsys.readouterr().err

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from msgspec.structs import replace
 
-from ovirt_placement.cli.main import main
 from ovirt_placement.model import Snapshot
-from ovirt_placement.model.files import state_file
 from tests.builders import APART, TOGETHER, cluster, group, host, snapshot, vm
 from tests.placement.cli.live_engine import Starting
+from tests.placement.cli.state_asking import StateAsking
 
 GIB = 1024
 STATE = snapshot(
@@ -32,13 +29,6 @@ STATE = snapshot(
 def pinned(state: Snapshot, name: str) -> Snapshot:
     vms = tuple(replace(one, migratable=False) if one.id == name else one for one in state.vms)
     return replace(state, vms=vms)
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    written = tmp_path / "state.json"
-    written.write_bytes(state_file.dumps(STATE))
-    return written
 
 
 def test_an_engine_finds_the_host_empty_and_no_rule_violated(serving: Starting) -> None:
@@ -80,21 +70,17 @@ def test_what_cannot_leave_is_an_exit_status(serving: Starting) -> None:
         assert "  web-b cannot leave node1:\n" in out
 
 
-def test_hosts_fail_while_others_are_in_maintenance(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ["what-if", "--state", str(file), "--maintenance", "node3", "--down", "node2"]
-    assert main([*asked, "--fail-if", "unplaced"]) == 3
-    assert "web-d finds no host" in capsys.readouterr().out
+def test_hosts_fail_while_others_are_in_maintenance(asking: StateAsking) -> None:
+    asked = "what-if --maintenance node3 --down node2 --fail-if unplaced"
+    assert "web-d finds no host" in asking.text(3, asked, STATE)
 
 
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (("--maintenance", "node9"), 'no host "node9"'),
-        (("--maintenance", "node1", "--down", "h1"), "node1 cannot both go into maintenance and fail"),
+        ("--maintenance node9", 'no host "node9"'),
+        ("--maintenance node1 --down h1", "node1 cannot both go into maintenance and fail"),
     ],
 )
-def test_what_cannot_be_asked_is_refused(
-    file: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], complaint: str
-) -> None:
-    assert main(["what-if", "--state", str(file), *arguments]) == 2
-    assert complaint in capsys.readouterr().err
+def test_what_cannot_be_asked_is_refused(asking: StateAsking, arguments: str, complaint: str) -> None:
+    assert complaint in asking.run(2, f"what-if {arguments}", STATE)[1]

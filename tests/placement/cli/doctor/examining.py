@@ -1,9 +1,7 @@
-"""States for `ovirt-placement doctor`, what it finds in them, and ids in a simulated engine's policies."""
+"""States for `ovirt-placement doctor`, and what it finds in them."""
 
 from __future__ import annotations
 
-from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.entities import UnitType
 from tests.builders import SOFT_TOGETHER, TOGETHER, cluster, group, host, snapshot, vm
 from tests.placement.cli.live_engine import LiveEngine
 
@@ -24,15 +22,3 @@ def findings(live: LiveEngine, *arguments: str) -> list[str]:
     found = live.data(1, "doctor", *arguments)
     assert all("the proxy: there is no" in each for each in found["not_examined"])
     return [each["sentence"] for each in found["findings"] if not each["sentence"].startswith("no inventory")]
-
-
-def unit_id(engine: Engine, kind: UnitType, name: str) -> str:
-    (found,) = (
-        unit.id for unit in engine.queries.state.units.values() if (unit.type, unit.name) == (kind, name)
-    )
-    return found
-
-
-def policy_id(engine: Engine, name: str = "ovirt-placement") -> str:
-    (found,) = (policy.id for policy in engine.queries.state.policies.values() if policy.name == name)
-    return found

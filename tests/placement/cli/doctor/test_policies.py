@@ -14,11 +14,13 @@ from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import UnitType
 from ovirt_simulator.http.sso import User, default_users
 from tests.builders import SOFT_TOGETHER, cluster, group, host, label, rule, snapshot, vm
-from tests.placement.cli.doctor.examining import EMPTY, RULED, findings, policy_id, unit_id
+from tests.placement.cli.doctor.examining import EMPTY, RULED, findings
 from tests.placement.cli.live_engine import LiveEngine, Starting
-from tests.placement.cli.setup.policies import TWINS
+from tests.placement.cli.setup.policies import TWINS, policy_named, unit_id
 from tests.placement.sockets import refusing_port
 from tests.portal import Portal
+
+OURS = "ovirt-placement"
 
 
 def test_rules_that_the_policy_has_no_unit_for(starting: Starting) -> None:
@@ -31,7 +33,7 @@ def test_rules_that_the_policy_has_no_unit_for(starting: Starting) -> None:
             "cluster blue: soft rules of the groups near mean nothing when VMs are placed:"
             " its policy ovirt-placement has SoftAffinityWeight with factor 0"
         )
-        policy = policy_id(live.engine)
+        policy = policy_named(live.engine, OURS).id
         for kind, name in (
             (UnitType.FILTER, "AffinityFilter"),
             (UnitType.FILTER, "VmAffinityGroups"),
@@ -40,7 +42,7 @@ def test_rules_that_the_policy_has_no_unit_for(starting: Starting) -> None:
             (UnitType.WEIGHT, "HaReservationWeight"),
             (UnitType.WEIGHT, "OptimalForHaReservation"),
         ):
-            live.engine.policies.remove_unit(policy, unit_id(live.engine, kind, name))
+            live.engine.policies.remove_unit(policy, unit_id(live.engine, name, kind))
         assert [what.partition(" when VMs")[0] for what in findings(live)] == [
             "cluster blue: hard rules of the groups tied mean nothing",
             "cluster blue: hard rules of the groups tied mean nothing",
@@ -127,7 +129,7 @@ def test_our_filters_without_the_engines_alongside_them(starting: Starting) -> N
     with starting(EMPTY) as live:
         live.run(0, "setup", "--cluster", "blue")
         live.engine.policies.remove_unit(
-            policy_id(live.engine), unit_id(live.engine, UnitType.FILTER, "VmAffinityGroups")
+            policy_named(live.engine, OURS).id, unit_id(live.engine, "VmAffinityGroups", UnitType.FILTER)
         )
         (what,) = findings(live)
     assert "has AffinityFilter without the engine's filter VmAffinityGroups" in what
@@ -139,8 +141,8 @@ def test_our_weights_without_the_engines_alongside_them(starting: Starting, ours
     """Somebody has taken it out; setup adds it again."""
     with starting(EMPTY) as live:
         live.run(0, "setup", "--cluster", "blue")
-        policy = policy_id(live.engine)
-        live.engine.policies.remove_unit(policy, unit_id(live.engine, UnitType.WEIGHT, engines))
+        policy = policy_named(live.engine, OURS).id
+        live.engine.policies.remove_unit(policy, unit_id(live.engine, engines, UnitType.WEIGHT))
         found = about_weights(live)
         assert f"has {ours} without the engine's weight {engines}" in found["sentence"]
         carry_out(live, found["remedy"])
@@ -166,8 +168,8 @@ def test_the_engines_weight_counts_for_less_than_ours(starting: Starting) -> Non
 def test_a_weight_of_ours_that_counts_for_nothing_needs_none_alongside_it(starting: Starting) -> None:
     with starting(EMPTY) as live:
         live.run(0, "setup", "--cluster", "blue", "--factor", "SoftAffinityWeight=0")
-        policy = policy_id(live.engine)
-        live.engine.policies.remove_unit(policy, unit_id(live.engine, UnitType.WEIGHT, "VmAffinityGroups"))
+        policy = policy_named(live.engine, OURS).id
+        live.engine.policies.remove_unit(policy, unit_id(live.engine, "VmAffinityGroups", UnitType.WEIGHT))
         assert findings(live) == []
 
 
@@ -183,13 +185,13 @@ def carry_out(live: LiveEngine, remedy: str) -> None:
 
 
 def without_balance(engine: Engine) -> None:
-    policy = policy_id(engine)
-    engine.policies.remove_unit(policy, unit_id(engine, UnitType.LOAD_BALANCING, "HaReservationBalance"))
+    policy = policy_named(engine, OURS).id
+    engine.policies.remove_unit(policy, unit_id(engine, "HaReservationBalance", UnitType.LOAD_BALANCING))
 
 
 def spoilt(engine: Engine) -> None:
     with pytest.raises(Exception, match="more than once"):
-        engine.policies.add_filter(policy_id(engine), unit_id(engine, UnitType.FILTER, "Memory"))
+        engine.policies.add_filter(policy_named(engine, OURS).id, unit_id(engine, "Memory", UnitType.FILTER))
 
 
 @pytest.mark.parametrize(
