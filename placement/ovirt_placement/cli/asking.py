@@ -153,15 +153,6 @@ def show_text(text: Iterable[str | Table], *, whole: bool = True) -> None:
             print(part)
 
 
-def add_keys(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--keys",
-        type=Path,
-        metavar="FILE",
-        help="try the keys of this YAML file in place of all others",
-    )
-
-
 def add_question(parser: argparse.ArgumentParser) -> None:
     """Add `--state`, `--config`, `--json`, `--stale`, `--timeout` and `--all`."""
     add_state(parser)
@@ -186,7 +177,12 @@ def add_question(parser: argparse.ArgumentParser) -> None:
 def add_keyed_question(parser: argparse.ArgumentParser) -> None:
     """The same, and `--keys`."""
     add_question(parser)
-    add_keys(parser)
+    parser.add_argument(
+        "--keys",
+        type=Path,
+        metavar="FILE",
+        help="try the keys of this YAML file in place of all others",
+    )
 
 
 def _add_configuration(parser: argparse.ArgumentParser) -> None:

@@ -151,8 +151,8 @@ def show_change(
 
 
 # -- `--what-if` and `--fail-if` of commands that change something: look before anything is written.
-def add_foresight(parser: argparse.ArgumentParser) -> None:
-    """Add both options, and which rules the enforcer is to repair."""
+def add_writing(parser: argparse.ArgumentParser) -> None:
+    """Add both, with the rules to repair, `--config`, `--dry-run` and `--json`: of what writes anywhere."""
     parser.add_argument(
         "--what-if",
         action="store_true",
@@ -162,11 +162,6 @@ def add_foresight(parser: argparse.ArgumentParser) -> None:
     add_parameter(parser, "fail_if", conditions_parameter(refused))
     parser.set_defaults(known_age_seconds=None)  # a change is judged by what is fresh
     add_parameter(parser, "repair", REPAIR)
-
-
-def add_writing(parser: argparse.ArgumentParser) -> None:
-    """Add the same, `--config`, `--dry-run` and `--json`: of a command that writes to engine or store."""
-    add_foresight(parser)
     add_config(parser)
     add_change(parser)
 

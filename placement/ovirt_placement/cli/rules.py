@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -175,20 +176,15 @@ def remove(args: argparse.Namespace) -> int:
     return _change(args, decide)
 
 
-def import_rules(args: argparse.Namespace) -> int:
-    """Run `rules import`: rules that the file lacks stay."""
-    rules = rule_file.load(args.file)
-    return _change(args, lambda standing: RuleChange(put=rules))
-
-
-def apply(args: argparse.Namespace) -> int:
-    """Run `rules apply`: afterwards there are the rules of the file, and no others."""
+def load(args: argparse.Namespace, *, removing: bool) -> int:
+    """Run `rules import`; or `apply`, which removes all rules that the file lacks."""
     rules = rule_file.load(args.file)
     names = {rule.name for rule in rules}
-    return _change(
-        args,
-        lambda standing: RuleChange(put=rules, remove=tuple(sorted(standing.keys() - names))),
-    )
+
+    def decide(standing: _Standing) -> RuleChange:
+        return RuleChange(put=rules, remove=tuple(sorted(standing.keys() - names)) if removing else ())
+
+    return _change(args, decide)
 
 
 def _change(args: argparse.Namespace, decide: Callable[[_Standing], RuleChange]) -> int:
@@ -280,23 +276,19 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], 
     add_fields(editing, required=False)
     removing = add_command(actions, "remove", "remove rules", REMOVE, remove, REMOVE_EXAMPLES)
     removing.add_argument("names", metavar="NAME", nargs="+")
-    importing = add_command(
-        actions, "import", "write the rules of a file", IMPORT, import_rules, IMPORT_EXAMPLES
-    )
-    applying = add_command(
-        actions, "apply", "have the rules of a file, and no others", APPLY, apply, APPLY_EXAMPLES
-    )
-    for one in (importing, applying):
-        one.add_argument("file", metavar="FILE", type=Path)
-    for one in (adding, editing, removing, importing, applying):
-        _add_writing(one)
-
-
-def _add_writing(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--force", action="store_true", help="also write rules with mistakes, or that cannot be satisfied"
-    )
-    add_writing(parser)
+    changing = [adding, editing, removing]
+    for name, text, description, examples in (
+        ("import", "write the rules of a file", IMPORT, IMPORT_EXAMPLES),
+        ("apply", "have the rules of a file, and no others", APPLY, APPLY_EXAMPLES),
+    ):
+        run = partial(load, removing=name == "apply")
+        loading = add_command(actions, name, text, description, run, examples)
+        loading.add_argument("file", metavar="FILE", type=Path)
+        changing.append(loading)
+    for one in changing:
+        forced = "also write rules with mistakes, or that cannot be satisfied"
+        one.add_argument("--force", action="store_true", help=forced)
+        add_writing(one)
 
 
 ADD_EXAMPLES = """\

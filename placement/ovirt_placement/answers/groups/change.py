@@ -205,11 +205,6 @@ class GroupsForgottenDocument(ChangeDocument, frozen=True, kw_only=True, tag="gr
     after: tuple[GroupLoss, ...]
 
 
-def groups_lost(entries: Iterable[LostMembership]) -> GroupsLostDocument:
-    """What is lost by these entries of the store."""
-    return GroupsLostDocument(losses=losses(entries))
-
-
 def losses(entries: Iterable[LostMembership]) -> tuple[GroupLoss, ...]:
     """Put together what was lost at once; the oldest first."""
 

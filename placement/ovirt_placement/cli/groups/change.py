@@ -63,11 +63,7 @@ def known_groups(args: argparse.Namespace, connection: EngineConnection) -> Snap
     found = inventory.known(
         config=config.load(args.config), deadline=PATIENCE_SECONDS, measured=inventory.Measured.NOTHING
     )
-    return with_groups_of_now(found.snapshot, connection) or read_engine(connection)
-
-
-def read_engine(connection: EngineConnection) -> Snapshot:
-    return read_snapshot(connection)
+    return with_groups_of_now(found.snapshot, connection) or read_snapshot(connection)
 
 
 class MeantGroup(NamedTuple):
@@ -224,7 +220,7 @@ def _judged(
         judgement = judge(state, group)
         if not (judgement.refusals or judgement.unchecked):
             return state, group, judgement
-    snapshot = read_engine(connection)
+    snapshot = read_snapshot(connection)
     group = meant(snapshot)
     return snapshot, group, judge(snapshot, group)
 

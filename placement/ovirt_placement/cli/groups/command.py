@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 from ovirt_placement.answers.document import find
 from ovirt_placement.answers.groups.change import (
     LOSS_COLUMNS,
     GroupsForgottenDocument,
-    groups_lost,
+    GroupsLostDocument,
     losses,
 )
 from ovirt_placement.answers.question import table
@@ -38,7 +39,7 @@ def run_lost(args: argparse.Namespace) -> int:
             with opened(MembershipStore, args, create=False) as store:
                 store.forget_lost(vm.id)
         kept = tuple(one for one in entries if one.vm != vm.id)
-    answer = groups_lost(kept)
+    answer = GroupsLostDocument(losses=losses(kept))
     if args.json and args.forget is not None:
         gone = losses(one for one in entries if one not in kept)
         show_json(GroupsForgottenDocument(changed=True, dry_run=args.dry_run, before=gone, after=()))
@@ -114,10 +115,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], 
 
 
 def _add_files(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    for name, summary, description, run, examples in (
-        ("import", "make groups what a file says", IMPORT, files.import_groups, IMPORT_EXAMPLES),
-        ("apply", "have the groups of a file, and no others", APPLY, files.apply, APPLY_EXAMPLES),
+    for name, summary, description, examples in (
+        ("import", "make groups what a file says", IMPORT, IMPORT_EXAMPLES),
+        ("apply", "have the groups of a file, and no others", APPLY, APPLY_EXAMPLES),
     ):
+        run = partial(files.load, removing=name == "apply")
         parser = add_command(actions, name, summary, description, run, examples)
         parser.add_argument("file", metavar="FILE", type=Path)
         add_writing(parser)

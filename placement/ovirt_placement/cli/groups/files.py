@@ -17,7 +17,6 @@ from ovirt_placement.cli.groups.change import (
     carry_out,
     description_to_be,
     intended,
-    read_engine,
 )
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.reading.topology import read_descriptions, read_snapshot
@@ -28,20 +27,11 @@ from ovirt_service.errors import UserError
 
 
 # -- `ovirt-placement groups import` and `apply`: make affinity groups what a YAML file says.
-def import_groups(args: argparse.Namespace) -> int:
-    """Run `groups import`: groups that the file lacks stay."""
-    return _run(args, removing=False)
-
-
-def apply(args: argparse.Namespace) -> int:
-    """Run `groups apply`: afterwards the clusters of the file have its groups, and no others."""
-    return _run(args, removing=True)
-
-
-def _run(args: argparse.Namespace, *, removing: bool) -> int:
+def load(args: argparse.Namespace, *, removing: bool) -> int:
+    """Run `groups import`; or `apply`, which removes what else there is in the clusters of the file."""
     file = group_file.load(args.file)
     with connected(args) as connection:
-        snapshot = read_engine(connection)
+        snapshot = read_snapshot(connection)
         clusters = _clusters(file, snapshot)
         descriptions = _descriptions(connection, clusters)
         meant = [_meant(entry, snapshot, descriptions) for entry in file.groups]
