@@ -70,14 +70,12 @@ def file(tmp_path: Path) -> Path:
     return written
 
 
-def test_a_state_file_in_numbers(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["status", "--state", str(file), "--json"]) == 3
-    found = plain(capsys.readouterr().out)
+def test_a_state_file_in_numbers(asking: StateAsking, file: Path) -> None:
+    found = asking.data(3, "status", STATE)
     assert found["clusters"] == [IN_NUMBERS]
     assert (found["source"]["kind"], found["source"]["where"]) == ("state file", str(file))
     assert (found["health"], found["reasons"]) == ("degraded", ["cluster cluster1: 1 hard rule is violated"])
-    assert main(["status", "--state", str(file)]) == 3
-    health, reported, keys, _, _, _, row = capsys.readouterr().out.splitlines()
+    health, reported, keys, _, _, _, row = asking.text(3, "status", STATE).splitlines()
     assert health == "Degraded: cluster cluster1: 1 hard rule is violated."
     assert reported == f"Known from the state file {file}."
     assert keys == "Placement keys: 0, frozen sets: 0, sticky copies: 0."
@@ -100,17 +98,12 @@ def test_a_tag_of_the_configuration_that_nothing_in_a_state_file_bears(
     assert [one.partition(";")[0] for one in reasons] == ([] if matched else named)
 
 
-def test_hosts_that_are_marked_as_draining_are_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "state.json"
-    file.write_bytes(state_file.dumps(replace(STATE, draining_hosts=("h2",))))
-    main(["status", "--state", str(file), "--json"])
-    assert plain(capsys.readouterr().out)["clusters"][0]["draining"] == ["h2"]
-    main(["status", "--state", str(file)])
+def test_hosts_that_are_marked_as_draining_are_named(asking: StateAsking) -> None:
+    draining = replace(STATE, draining_hosts=("h2",))
+    assert asking.data(3, "status", draining)["clusters"][0]["draining"] == ["h2"]
     assert (
         "Marked as draining in cluster cluster1, no VM is placed there: h2"
-        " (ovirt-enforcer maintenance status).\n" in capsys.readouterr().out
+        " (ovirt-enforcer maintenance status).\n" in asking.text(3, "status", draining)
     )
 
 

@@ -90,41 +90,42 @@ def test_an_enforcer_that_was_started_in_another_mode_than_the_file_says(
     )
 
 
+@pytest.fixture
+def proxys_file(proxy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The configuration of a proxy of this machine, which records next to it."""
+    monkeypatch.setattr(local_proxy, "PROXY_DIRECTORY", tmp_path)
+    monkeypatch.setattr(record, "LOG_DIRECTORY", tmp_path)
+    file = tmp_path / "ovirt-scheduler-proxy.toml"
+    file.write_text(f'[server]\nlisten = "{proxy.removeprefix("http://").rstrip("/")}"\n')
+    return file
+
+
 @pytest.mark.system
 def test_the_proxy_of_this_machine_is_asked(
-    starting: Starting, proxy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    starting: Starting, proxy: str, proxys_file: Path, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(local_proxy, "PROXY_DIRECTORY", tmp_path)
-    address = proxy.removeprefix("http://").rstrip("/")
-    (tmp_path / "ovirt-scheduler-proxy.toml").write_text(f'[server]\nlisten = "{address}"\n')
-    monkeypatch.setattr(record, "LOG_DIRECTORY", tmp_path)
     (tmp_path / "decisions.jsonl").touch()
     with starting(RULED) as live, running_service(live.config):
         live.run(0, "setup", "--cluster", "blue")
         assert live.data(0, "doctor")["not_examined"] == []
         status = live.data(3, "status")
-        assert (status["proxy"]["url"], status["proxy"]["error"]) == (f"http://{address}/", None)
+        assert (status["proxy"]["url"], status["proxy"]["error"]) == (proxy, None)
         assert "AffinityFilter" in status["proxy"]["units"]
-        (tmp_path / "ovirt-scheduler-proxy.toml").write_text('[server]\nlisten = "127.0.0.1:1"\n')
+        proxys_file.write_text('[server]\nlisten = "127.0.0.1:1"\n')
         assert findings(live)[0].startswith("the proxy at http://127.0.0.1:1 does not answer")
         assert "the proxy does not answer" in live.data(3, "status")["reasons"]
-        (tmp_path / "ovirt-scheduler-proxy.toml").write_text("[server\n")
+        proxys_file.write_text("[server\n")
         status = live.data(3, "status")
         assert "the proxy's configuration cannot be read" in status["reasons"]
         assert (status["proxy"]["url"], "not TOML" in status["proxy"]["error"]) == (None, True)
-        assert f"Proxy: {tmp_path}/ovirt-scheduler-proxy.toml: not TOML" in live.run(3, "status")[0]
+        assert f"Proxy: {proxys_file}: not TOML" in live.run(3, "status")[0]
         assert "the proxy: " in live.data(0, "doctor")["not_examined"][0]
 
 
 @pytest.mark.system
 def test_the_proxys_record_is_missing_unreadable_or_not_wanted(
-    starting: Starting, proxy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    starting: Starting, proxys_file: Path, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(local_proxy, "PROXY_DIRECTORY", tmp_path)
-    monkeypatch.setattr(record, "LOG_DIRECTORY", tmp_path)
-    server = f'[server]\nlisten = "{proxy.removeprefix("http://").rstrip("/")}"\n'
-    file = tmp_path / "ovirt-scheduler-proxy.toml"
-    file.write_text(server)
     with starting(RULED) as live, running_service(live.config):
         live.run(0, "setup", "--cluster", "blue")
         (missing,) = live.data(1, "doctor")["findings"]
@@ -133,23 +134,21 @@ def test_the_proxys_record_is_missing_unreadable_or_not_wanted(
         (tmp_path / "decisions.jsonl").mkdir()
         (unreadable,) = live.data(0, "doctor")["not_examined"]
         assert unreadable.startswith(f"the proxy's record of decisions: {tmp_path}/decisions.jsonl: cannot")
-        file.write_text(f"{server}[decisions]\nrecord = false\n")
+        proxys_file.write_text(f"{proxys_file.read_text()}[decisions]\nrecord = false\n")
         found = live.data(0, "doctor")
         assert found["not_examined"] == []
         assert any(one.startswith("the proxy records no decisions") for one in found["not_in_use"])
 
 
 @pytest.mark.system
+@pytest.mark.usefixtures("proxys_file")
 def test_a_full_disk_of_the_proxys_record(
-    starting: Starting, proxy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    starting: Starting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logs = tmp_path / "log"
     logs.mkdir()
     (logs / "decisions.jsonl").touch()
-    monkeypatch.setattr(local_proxy, "PROXY_DIRECTORY", tmp_path)
     monkeypatch.setattr(record, "LOG_DIRECTORY", logs)
-    address = proxy.removeprefix("http://").rstrip("/")
-    (tmp_path / "ovirt-scheduler-proxy.toml").write_text(f'[server]\nlisten = "{address}"\n')
     looked, left = os.statvfs, [0]
 
     def statvfs(path: Path) -> SimpleNamespace | os.statvfs_result:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from ovirt_placement.model import RuleDomain
 from ovirt_placement.model.files import state_file
 from tests.builders import APART, TOGETHER, cluster, group, host, rule, snapshot, vm
 from tests.placement.cli.documents import plain
-from tests.placement.cli.live_engine import LiveEngine, Starting
+from tests.placement.cli.live_engine import LiveEngine
 from tests.placement.planning.test_without_or_tools import WITHOUT
 
 RACKS = ("--domain", "r1=h1,h2", "r2=h3")
@@ -28,12 +27,6 @@ STATE = snapshot(
 ONE_RACK = ("rules", "add", "one-rack", "--kind", "same_domain", "--cluster", "blue", *RACKS, "--vms")
 NAMED = {"id": "rule:one-rack", "name": "one-rack", "is_rule": True}
 CLASH = "affinity group web-apart, placement rule one-rack cannot be satisfied together"
-
-
-@pytest.fixture
-def live(starting: Starting) -> Iterator[LiveEngine]:
-    with starting(STATE) as running:
-        yield running
 
 
 def rules(live: LiveEngine) -> list[str]:

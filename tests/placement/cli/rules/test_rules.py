@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ import yaml
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.files import state_file
 from tests.builders import cluster, group, host, rule, snapshot, vm
-from tests.placement.cli.live_engine import LiveEngine, Starting
+from tests.placement.cli.live_engine import LiveEngine
 from tests.portal import Portal
 
 STATE = snapshot(
@@ -24,12 +23,6 @@ STATE = snapshot(
     group("g", vms="db1", cluster="c1", name="databases"),
 )  # fmt: skip
 ADD = ("rules", "add", "few", "--kind", "at_most_per_host", "--cluster", "blue", "--vms")
-
-
-@pytest.fixture
-def live(starting: Starting) -> Iterator[LiveEngine]:
-    with starting(STATE) as running:
-        yield running
 
 
 def names(live: LiveEngine) -> list[str]:
