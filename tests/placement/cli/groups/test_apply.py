@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.builders import APART, TOGETHER, cluster, group, host, label, snapshot, vm
+from tests.placement.cli.documents import plain
 from tests.placement.cli.live_engine import LiveEngine
 
 STATE = snapshot(
@@ -24,6 +26,21 @@ STATE = snapshot(
     group("g2", APART, "v1 v3", cluster="c1", name="apart"),
     group("g3", APART, "v4", cluster="c2", name="lonely"),
 )
+
+
+Load = Callable[..., tuple[str, str]]
+
+
+@pytest.fixture
+def load(live: LiveEngine, tmp_path: Path) -> Load:
+    """Run an action that reads a file with this text; it must end with this status."""
+
+    def run(status: int, action: str, text: str, *options: str) -> tuple[str, str]:
+        file = tmp_path / "groups.yaml"
+        file.write_text(text)
+        return live.run(status, "groups", action, str(file), *options)
+
+    return run
 
 
 def groups(live: LiveEngine) -> dict[str, tuple[str, ...]]:
@@ -53,51 +70,45 @@ def test_apply_has_the_groups_of_the_file_and_no_others_in_its_clusters(
     assert (out, live.changes) == ("Nothing to change.\n", [])
 
 
-def test_import_leaves_other_groups(live: LiveEngine, tmp_path: Path) -> None:
-    file = tmp_path / "groups.yaml"
-    file.write_text("groups:\n- {name: new, cluster: blue, vms: [db]}\n")
-    live.run(0, "groups", "import", str(file))
+def test_import_leaves_other_groups(live: LiveEngine, load: Load) -> None:
+    load(0, "import", "groups:\n- {name: new, cluster: blue, vms: [db]}\n")
     assert groups(live) == {
         "near": ("v1", "v2"), "apart": ("v1", "v3"), "lonely": ("v4",), "new": ("v3",)
     }  # fmt: skip
 
 
 def test_a_cluster_that_is_named_and_has_no_group_in_the_file_has_none_afterwards(
-    live: LiveEngine, tmp_path: Path
+    live: LiveEngine, load: Load
 ) -> None:
-    file = tmp_path / "groups.yaml"
-    file.write_text("clusters: [red]\n")
-    live.run(0, "groups", "apply", str(file))
+    load(0, "apply", "clusters: [red]\n")
     assert groups(live) == {"near": ("v1", "v2"), "apart": ("v1", "v3")}
 
 
-def test_groups_are_sent_in_an_order_that_the_engine_accepts(live: LiveEngine, tmp_path: Path) -> None:
+def test_groups_are_sent_in_an_order_that_the_engine_accepts(live: LiveEngine, load: Load) -> None:
     """The one that comes first in the file clashes with the other as that still stands."""
-    file = tmp_path / "groups.yaml"
-    file.write_text(
+    load(
+        0,
+        "import",
         "groups:\n"
         "- {name: near, cluster: blue, vms_rule: positive, vms_enforcing: true, vms: [web1, db]}\n"
-        "- {name: apart, cluster: blue, vms_rule: negative, vms_enforcing: true, vms: [db, web2]}\n"
+        "- {name: apart, cluster: blue, vms_rule: negative, vms_enforcing: true, vms: [db, web2]}\n",
     )
-    live.run(0, "groups", "import", str(file))
     assert groups(live) == {"near": ("v1", "v3"), "apart": ("v2", "v3"), "lonely": ("v4",)}
 
 
-def test_groups_that_only_get_there_through_a_clash_are_refused(live: LiveEngine, tmp_path: Path) -> None:
-    file = tmp_path / "groups.yaml"
-    file.write_text(
+def test_groups_that_only_get_there_through_a_clash_are_refused(live: LiveEngine, load: Load) -> None:
+    text = (
         "groups:\n"
         "- {name: near, cluster: blue, vms_rule: positive, vms_enforcing: true, vms: [web1, db]}\n"
         "- {name: apart, cluster: blue, vms_rule: negative, vms_enforcing: true, vms: [web1, web2]}\n"
     )
-    assert "in any order" in live.run(2, "groups", "import", str(file))[1]
+    assert "in any order" in load(2, "import", text)[1]
     assert live.changes == []
 
 
 def test_what_the_engine_would_refuse_is_refused_before_anything_is_sent(
-    live: LiveEngine, tmp_path: Path
+    live: LiveEngine, load: Load
 ) -> None:
-    file = tmp_path / "groups.yaml"
     for text, because in (
         ("- {name: new, cluster: blue}\n- {name: b, cluster: blue, vms: [far]}", "belongs to cluster red"),
         ("- {name: lonely, cluster: blue}", "is used already"),
@@ -105,36 +116,31 @@ def test_what_the_engine_would_refuse_is_refused_before_anything_is_sent(
         ("- {name: new, cluster: blue, vmz: [web1]}", 'did you mean "vms"'),
         ("- {name: new, cluster: blue}\n- {name: new, cluster: blue}", "is the name of groups[0] already"),
     ):
-        file.write_text(f"groups:\n{text}\n")
-        assert because in live.run(2, "groups", "import", str(file))[1]
+        assert because in load(2, "import", f"groups:\n{text}\n")[1]
     assert live.changes == []
 
 
-def test_what_is_exported_is_what_is_there(live: LiveEngine, tmp_path: Path) -> None:
-    file = tmp_path / "groups.yaml"
-    out, _ = live.run(0, "groups", "export")
-    file.write_text(out)
-    assert live.data(0, "groups", "apply", str(file), "--dry-run")["changed"] is False
+def test_what_is_exported_is_what_is_there(live: LiveEngine, load: Load) -> None:
+    exported, _ = live.run(0, "groups", "export")
+    assert plain(load(0, "apply", exported, "--dry-run", "--json")[0])["changed"] is False
     live.run(0, "groups", "remove", "near")
-    live.run(0, "groups", "apply", str(file))
+    load(0, "apply", exported)
     assert groups(live) == {"near": ("v1", "v2"), "apart": ("v1", "v3"), "lonely": ("v4",)}
 
 
-def test_a_condition_stops_it(live: LiveEngine, tmp_path: Path) -> None:
-    file = tmp_path / "groups.yaml"
-    file.write_text(
+def test_a_condition_stops_it(live: LiveEngine, load: Load) -> None:
+    text = (
         "groups:\n- {name: north, cluster: blue, hosts_rule: positive, hosts_enforcing: true,"
         " vms: [db], hosts: [north]}\n"
     )
-    live.run(3, "groups", "import", str(file), "--fail-if", "violated")
+    load(3, "import", text, "--fail-if", "violated")
     assert live.changes == []
 
 
 def test_a_file_whose_texts_and_numbers_the_engine_keeps_otherwise_is_imported_once(
-    live: LiveEngine, tmp_path: Path
+    live: LiveEngine, load: Load
 ) -> None:
-    file = tmp_path / "groups.yaml"
-    file.write_text(
+    text = (
         "groups:\n"
         "- {name: p1, cluster: blue, priority: 0.30000000000000004}\n"
         "- {name: p2, cluster: blue, priority: 1.0e-8}\n"
@@ -143,9 +149,9 @@ def test_a_file_whose_texts_and_numbers_the_engine_keeps_otherwise_is_imported_o
         '- {name: p6, cluster: blue, description: "a\\r\\nb\\rc"}\n'
         '- {name: p7, cluster: blue, description: "😀 é <&> \' \\u2028"}\n'
     )
-    live.run(0, "groups", "import", str(file))
+    load(0, "import", text)
     live.changes.clear()
-    out, _ = live.run(0, "groups", "import", str(file))
+    out, _ = load(0, "import", text)
     assert (out, live.changes) == ("Nothing to change.\n", [])
 
 
@@ -161,11 +167,6 @@ def test_a_file_whose_texts_and_numbers_the_engine_keeps_otherwise_is_imported_o
         ("priority: .nan", "groups[0].priority: a priority is a number"),
     ],
 )
-def test_what_the_engine_cannot_keep_is_refused(
-    live: LiveEngine, tmp_path: Path, field: str, place: str
-) -> None:
-    file = tmp_path / "groups.json"
-    file.write_text("groups:\n- {name: p1, cluster: blue, " + field + "}\n")
-    _, said = live.run(2, "groups", "import", str(file))
-    assert place in said
+def test_what_the_engine_cannot_keep_is_refused(live: LiveEngine, load: Load, field: str, place: str) -> None:
+    assert place in load(2, "import", "groups:\n- {name: p1, cluster: blue, " + field + "}\n")[1]
     assert live.changes == []

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ovirt_placement.cli.main import main
-from ovirt_placement.model import Snapshot
-from ovirt_placement.model.files import state_file
 from tests.builders import (
     APART,
     DISABLED,
@@ -24,6 +20,7 @@ from tests.builders import (
 )
 from tests.placement.cli.documents import parsed
 from tests.placement.cli.live_engine import Starting
+from tests.placement.cli.state_asking import StateAsking
 
 STATE = snapshot(
     host("h1", name="north"),
@@ -43,22 +40,9 @@ STATE = snapshot(
 
 
 @pytest.fixture
-def listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
-    return groups_of(STATE, tmp_path, capsys)
-
-
-def groups_of(
-    state: Snapshot, folder: Path, capsys: pytest.CaptureFixture[str], *more: str
-) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = parsed(text_of(state, folder, capsys, "--json", *more))["groups"]
+def listed(asking: StateAsking) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = parsed(asking.text(0, "groups list --json", STATE))["groups"]
     return found
-
-
-def text_of(state: Snapshot, folder: Path, capsys: pytest.CaptureFixture[str], *more: str) -> str:
-    file = folder / "state.json"
-    file.write_bytes(state_file.dumps(state))
-    assert main(["groups", "list", "--state", str(file), *more]) == 0
-    return capsys.readouterr().out
 
 
 def test_which_groups_are_violated(listed: list[dict[str, Any]]) -> None:
