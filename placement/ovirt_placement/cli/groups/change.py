@@ -138,7 +138,7 @@ def add(args: argparse.Namespace) -> int:
     with connected(args) as connection:
         snapshot, group, judgement = _judged(args, connection, partial(_added, args))
         meant = MeantGroup(group, None, description=args.description or "")
-        return _make(args, connection, meant, snapshot, judgement)
+        return _make_change(args, connection, meant, snapshot, judgement)
 
 
 def edit(args: argparse.Namespace) -> int:
@@ -153,7 +153,7 @@ def edit(args: argparse.Namespace) -> int:
         alike = all(getattr(before, name) == getattr(after, name) for name in others)
         if args.unchecked and not (alike and meant.description == was):
             raise UserError("--unchecked goes with members only: change the rest in a request of its own")
-        return _make(args, connection, meant, snapshot, judgement, unchecked=args.unchecked)
+        return _make_change(args, connection, meant, snapshot, judgement, unchecked=args.unchecked)
 
 
 def remove(args: argparse.Namespace) -> int:
@@ -162,10 +162,10 @@ def remove(args: argparse.Namespace) -> int:
         snapshot = known_groups(args, connection)
         group = find(args.group, "affinity group", snapshot.affinity_groups, snapshot)
         meant = MeantGroup(group, group, _description(connection, group), gone=True)
-        return _make(args, connection, meant, snapshot, GroupJudgement((), (), ()))
+        return _make_change(args, connection, meant, snapshot, GroupJudgement((), (), ()))
 
 
-def _make(
+def _make_change(
     args: argparse.Namespace,
     connection: EngineConnection,
     one: MeantGroup,
