@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -293,6 +293,15 @@ def show_json(answer: Any) -> None:
     reported = msgspec.to_builtins(answer)
     ascii_only = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "") != "utf8"
     print(json.dumps(reported, indent=2, ensure_ascii=ascii_only))
+
+
+def show_file(args: argparse.Namespace, form: ModuleType, *content: object) -> int:
+    """Print what a file of this form holds: as YAML, or as JSON if that is wanted."""
+    if args.json:
+        show_json(form.described(*content))
+    else:
+        print(form.dumps(*content), end="")
+    return 0
 
 
 def _cut(cell: str) -> str:

@@ -34,7 +34,7 @@ from ovirt_placement.cli.asking import (
     add_keyed_question,
     add_questions,
     read_state,
-    show_json,
+    show_file,
 )
 from ovirt_placement.cli.changing import add_writing, connected, login_name, opened, show_change, stops
 from ovirt_placement.engine.reading.owners import ALL_DETAILS
@@ -342,11 +342,7 @@ def _add_setter(parser: argparse.ArgumentParser, *, default: str | None) -> None
 
 def _export(args: argparse.Namespace) -> int:
     snapshot = read_keys(args).snapshot
-    if args.json:
-        show_json(key_file.described(snapshot.placement_keys, snapshot))
-    else:
-        print(key_file.dumps(snapshot.placement_keys, snapshot), end="")
-    return 0
+    return show_file(args, key_file, snapshot.placement_keys, snapshot)
 
 
 def _read(args: argparse.Namespace, _: Measured) -> tuple[AuthoredState, Snapshot]:

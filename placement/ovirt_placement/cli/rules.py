@@ -21,7 +21,7 @@ from ovirt_placement.cli.asking import (
     add_question,
     add_questions,
     read_state,
-    show_json,
+    show_file,
 )
 from ovirt_placement.cli.changing import add_writing, login_name, opened, show_change, stops, stored
 from ovirt_placement.inventory import Measured
@@ -304,12 +304,7 @@ APPLY_EXAMPLES = "  ovirt-placement rules apply rules.yaml --fail-if 'moves>5,fa
 
 
 def _export(args: argparse.Namespace) -> int:
-    rules = read_rules(args).snapshot.placement_rules
-    if args.json:
-        show_json(rule_file.described(rules))
-    else:
-        print(rule_file.dumps(rules), end="")
-    return 0
+    return show_file(args, rule_file, read_rules(args).snapshot.placement_rules)
 
 
 def _read(args: argparse.Namespace, _: Measured) -> tuple[AuthoredState, Snapshot]:

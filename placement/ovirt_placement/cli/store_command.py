@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
 from ovirt_placement import config
@@ -147,11 +146,6 @@ def _recorded_by(args: argparse.Namespace, kind: UserActionKind, subject: str = 
     return config.load(args.config).engine.name, Act(kind=kind, login=login_name(), subject=subject)
 
 
-@contextmanager
-def _opened(args: argparse.Namespace, *, create: bool = True) -> Iterator[Database]:
+def _opened(args: argparse.Namespace, *, create: bool = True) -> AbstractContextManager[Database]:
     url = config.load(args.config).store.url
-    database = Database(url, patience_seconds=PERSON_SECONDS, create=create)
-    try:
-        yield database
-    finally:
-        database.close()
+    return closing(Database(url, patience_seconds=PERSON_SECONDS, create=create))

@@ -121,7 +121,8 @@ _AS_CALLER: Checks[Config] = (
 )
 _HERE: Checks[Config] = (
     ("the configuration", machine.examine_sections),
-    ("this machine", machine.examine_machine),
+    ("this machine", machine.examine_inventory),
+    ("this machine", machine.examine_store),
 )
 _CHECKS: Checks[Seen] = (
     ("policy units", _units),

@@ -45,13 +45,7 @@ def examine_sections(configuration: Config) -> Iterator[FoundProblem]:
         yield problem("mistaken_configuration", complaint, "correct it: the command does not start so")
 
 
-def examine_machine(config: Config) -> Iterator[FoundProblem]:
-    """Look at the inventory and the store."""
-    yield from _inventory(config)
-    yield from _store(config)
-
-
-def _inventory(config: Config) -> Iterator[FoundProblem]:
+def examine_inventory(config: Config) -> Iterator[FoundProblem]:
     directory, unit = config.inventory.directory, config.unit("ovirt-placement-inventory")
     try:
         found = protocol.ask_moments(directory, _PATIENCE_SECONDS)
@@ -100,7 +94,7 @@ def _inventory(config: Config) -> Iterator[FoundProblem]:
         )
 
 
-def _store(config: Config) -> Iterator[FoundProblem]:
+def examine_store(config: Config) -> Iterator[FoundProblem]:
     url = config.store.url
     try:
         with closing(Database(url, patience_seconds=_PATIENCE_SECONDS, create=False)) as database:

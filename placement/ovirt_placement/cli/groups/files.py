@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ovirt_placement.answers.document import find
 from ovirt_placement.answers.groups.change import MEMBERS, change_lines, groups_change, member_ids, table_of
 from ovirt_placement.answers.groups.check import in_order
-from ovirt_placement.cli.asking import clusters_of, show_json
+from ovirt_placement.cli.asking import clusters_of, show_file
 from ovirt_placement.cli.changing import connected, show_change, stops
 from ovirt_placement.cli.groups.change import (
     MeantGroup,
@@ -144,11 +144,7 @@ def export(args: argparse.Namespace) -> int:
                 for group in snapshot.affinity_groups
                 if group.cluster == cluster.id
             ]
-    if args.json:
-        show_json(group_file.described(entries))
-    else:
-        print(group_file.dumps(entries), end="")
-    return 0
+    return show_file(args, group_file, entries)
 
 
 def _entry(group: AffinityGroup, snapshot: Snapshot, descriptions: Mapping[str, str]) -> GroupEntry:
