@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Protocol
 
 import pytest
 from demo.processes import Processes
 
-from ovirt_placement.model import Host, Snapshot
 from ovirt_placement.store.keys import KeyStore
 from tests.builders import cluster, host, snapshot
 from tests.placement.cli.live_engine import PASSWORD, LiveEngine, Starting
@@ -21,22 +21,14 @@ NORTH, SOUTH, EAST = (
 )
 
 
-class Serving(Protocol):
-    def __call__(self, *hosts: Host) -> Any: ...
+Serving = Callable[..., AbstractContextManager[LiveEngine]]
 
 
 @pytest.fixture
 def serving(serving: Starting) -> Serving:
     """Serve an engine with these hosts."""
-
-    def start(*hosts: Host) -> Any:
-        return serving(state(*hosts))
-
-    return start
-
-
-def state(*hosts: Host) -> Snapshot:
-    return snapshot(cluster("c1", name="blue"), cluster("c2", name="red"), *hosts)
+    clusters = cluster("c1", name="blue"), cluster("c2", name="red")
+    return lambda *hosts: serving(snapshot(*clusters, *hosts))
 
 
 def values(live: LiveEngine) -> dict[str, float]:
@@ -57,14 +49,9 @@ def test_define_reports_to_programs_what_it_set(serving: Serving) -> None:
             ("node north", "sticky", 60.0),
             ("node south", "sticky", 60.0),
         ]
-        reported = live.data(0, "keys", "set", "SAN", "2", "--on", "node", "south")
-        assert [(key["value"], key["weight"], key["sticky"]) for key in reported["set"]] == [
-            (2.0, 60.0, True)
-        ]
-        reported = live.data(0, "keys", "set", "SAN", "2", "70", "--on", "node", "south")
-        assert [(key["value"], key["weight"], key["sticky"]) for key in reported["set"]] == [
-            (2.0, 70.0, True)
-        ]
+        for words, weight in (("2",), 60.0), (("2", "70"), 70.0):
+            (key,) = live.data(0, "keys", "set", "SAN", *words, "--on", "node", "south")["set"]
+            assert (key["value"], key["weight"], key["sticky"]) == (2.0, weight, True)
 
 
 def test_a_host_that_joins_lacks_the_key_until_it_is_given_one(serving: Serving) -> None:

@@ -77,20 +77,8 @@ def test_a_rule_that_stands_is_named_with_the_one_that_is_added(live: LiveEngine
 
 def test_a_rule_of_others_that_contradicts_is_no_reason_to_refuse(live: LiveEngine) -> None:
     live.run(0, *ONE_RACK, "web1", "web2", "web3", "--force")
-    live.run(
-        0,
-        "rules",
-        "add",
-        "few",
-        "--kind",
-        "at_most_per_host",
-        "--cluster",
-        "blue",
-        "--vms",
-        "db1",
-        "--most",
-        "1",
-    )
+    few = "rules add few --kind at_most_per_host --cluster blue --vms db1 --most 1"
+    live.run(0, *few.split())
     assert rules(live) == ["few", "one-rack"]
 
 
