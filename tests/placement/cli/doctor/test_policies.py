@@ -16,11 +16,9 @@ from ovirt_simulator.http.sso import User, default_users
 from tests.builders import SOFT_TOGETHER, cluster, group, host, label, rule, snapshot, vm
 from tests.placement.cli.doctor.examining import EMPTY, RULED, findings
 from tests.placement.cli.live_engine import LiveEngine, Starting
-from tests.placement.cli.setup.policies import TWINS, policy_named, unit_id
+from tests.placement.cli.setup.policies import OURS, TWINS, policy_named, unit_id
 from tests.placement.sockets import refusing_port
 from tests.portal import Portal
-
-OURS = "ovirt-placement"
 
 
 def test_rules_that_the_policy_has_no_unit_for(starting: Starting) -> None:

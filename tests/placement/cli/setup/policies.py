@@ -8,6 +8,8 @@ from tests.builders import cluster, host, snapshot
 
 STATE = snapshot(cluster("c1", name="blue"), cluster("c2", name="red"), host("h1", cluster="c1"))
 
+#: The policy that setup makes.
+OURS = "ovirt-placement"
 #: The engine's 15 filters and 9 weights of its policy `none`, by reference; `none` has no others that count.
 FILTERS = {
     "CPU", "CPUOverloaded", "Emulated-Machine", "HA", "Swap", "Memory", "NUMA", "HugePages", "Migration",
@@ -45,20 +47,19 @@ def policy_named(engine: Engine, name: str) -> SchedulingPolicy:
     return found
 
 
-def filters(engine: Engine, policy: SchedulingPolicy) -> list[str]:
+def filters(engine: Engine, policy: str = OURS) -> list[str]:
     names = {unit.id: unit.name for unit in engine.queries.state.units.values()}
-    return [names[entry.unit] for entry in policy.filters]
+    return [names[entry.unit] for entry in policy_named(engine, policy).filters]
 
 
-def weights(engine: Engine, policy: SchedulingPolicy) -> dict[str, int]:
+def weights(engine: Engine, policy: str = OURS) -> dict[str, int]:
     names = {unit.id: unit.name for unit in engine.queries.state.units.values()}
-    return {names[entry.unit]: entry.factor for entry in policy.weights}
+    return {names[entry.unit]: entry.factor for entry in policy_named(engine, policy).weights}
 
 
-def balance(engine: Engine, policy: SchedulingPolicy) -> str | None:
-    return next(
-        (unit.name for unit in engine.queries.state.units.values() if unit.id == policy.balance), None
-    )
+def balance(engine: Engine, policy: str = OURS) -> str | None:
+    own = policy_named(engine, policy).balance
+    return next((unit.name for unit in engine.queries.state.units.values() if unit.id == own), None)
 
 
 def unit_id(engine: Engine, name: str, kind: UnitType | None = None) -> str:
@@ -71,13 +72,15 @@ def unit_id(engine: Engine, name: str, kind: UnitType | None = None) -> str:
     return found
 
 
-def check_complete(engine: Engine, name: str = "ovirt-placement") -> None:
+def check_complete(engine: Engine, policy: str = OURS) -> None:
     """Check that the policy is `none` but for our filters and weights next to its own, and our balance."""
-    policy = policy_named(engine, name)
     assert sorted(filters(engine, policy)) == sorted(FILTERS | OUR_FILTERS)
     assert weights(engine, policy) == WEIGHTS | OUR_WEIGHTS
     assert balance(engine, policy) == "HaReservationBalance"
-    assert policy.properties == {"CpuOverCommitDurationMinutes": "2", "HighUtilization": "80"}
+    assert policy_named(engine, policy).properties == {
+        "CpuOverCommitDurationMinutes": "2",
+        "HighUtilization": "80",
+    }
 
 
 def cluster_policy(engine: Engine, cluster_id: str) -> str:

@@ -68,7 +68,7 @@ def check_set_up(live: LiveEngine) -> None:
     check_complete(live.engine)
     check_complete(live.engine, COPY)
     theirs = policy_named(live.engine, "theirs")
-    assert weights(live.engine, theirs) == {
+    assert weights(live.engine, "theirs") == {
         **(TWIN_WEIGHTS | {"OptimalForHaReservation": 7}),
         **OUR_WEIGHTS,
     }

@@ -35,17 +35,16 @@ def own_policy(engine: Engine) -> None:
 def test_in_anothers_policy_only_what_must_be_is_changed(starting: Starting) -> None:
     with starting(STATE, prepare=own_policy) as live:
         live.run(0, "setup", "--policy", "theirs")
-        policy = policy_named(live.engine, "theirs")
-        assert set(filters(live.engine, policy)) == OUR_FILTERS | {
+        assert set(filters(live.engine, "theirs")) == OUR_FILTERS | {
             "Memory", "CPU", "VmAffinityGroups", "VmToHostsAffinityGroups",
         }  # fmt: skip
-        assert weights(live.engine, policy) == {
+        assert weights(live.engine, "theirs") == {
             "PreferredHosts": 9, "VmAffinityGroups": 30, "SoftAffinityWeight": 30,
             "VmToHostsAffinityGroups": 20, "HostAffinityWeight": 20,
             "OptimalForHaReservation": 1, "HaReservationWeight": 1, "HardAffinityWeight": 100_000,
             "PlacementRuleWeight": 20,
         }  # fmt: skip
-        assert balance(live.engine, policy) == "HaReservationBalance"
+        assert balance(live.engine, "theirs") == "HaReservationBalance"
         live.changes.clear()
         live.run(0, "setup", "--policy", "theirs")
         assert live.changes == []
@@ -63,7 +62,7 @@ def test_anothers_balance_stays_and_that_is_reported(starting: Starting) -> None
     with starting(state, proxy=None) as live:
         out, _ = live.run(0, "setup", "--policy", "blue-placement")
         assert "note: the policy keeps its balance PowerSaver" in out
-        assert balance(live.engine, policy_named(live.engine, "blue-placement")) == "PowerSaver"
+        assert balance(live.engine, "blue-placement") == "PowerSaver"
 
 
 def test_units_of_placement_keys_come_where_they_are_asked_for_and_stay(
@@ -77,16 +76,14 @@ def test_units_of_placement_keys_come_where_they_are_asked_for_and_stay(
     state = snapshot(cluster("c1", name="blue"), cluster("c2", name="red", scheduling_policy=known))
     with starting(state, proxy=None) as live:
         live.run(0, "setup")
-        policy = policy_named(live.engine, "ovirt-placement")
-        assert "PlacementKeyWeight" not in weights(live.engine, policy)
+        assert "PlacementKeyWeight" not in weights(live.engine)
         live.run(0, "setup", "--placement-keys")
         live.changes.clear()
         live.run(0, "setup", "--placement-keys")
         live.run(0, "setup")
         assert live.changes == []
-        policy = policy_named(live.engine, "ovirt-placement")
-        assert weights(live.engine, policy)["PlacementKeyWeight"] == 100_000
-        assert "PlacementKeyFilter" in filters(live.engine, policy)
+        assert weights(live.engine)["PlacementKeyWeight"] == 100_000
+        assert "PlacementKeyFilter" in filters(live.engine)
 
 
 ADMISSION = Units(
@@ -101,17 +98,15 @@ def test_the_unit_of_ha_admission_control_comes_where_it_is_asked_for(starting: 
     state = snapshot(cluster("c1", name="blue"), cluster("c2", name="red", scheduling_policy=ADMISSION))
     with starting(state, proxy=None) as live:
         live.run(0, "setup", "--cluster", "blue")
-        policy = policy_named(live.engine, "ovirt-placement")
-        assert "HaAdmissionFilter" not in filters(live.engine, policy)
+        assert "HaAdmissionFilter" not in filters(live.engine)
         before = live.changes[:]
         out, _ = live.run(0, "setup", "--ha-admission", how, "--dry-run")
         assert live.changes == before
         unit = {"hard": "add the filter HaAdmissionFilter", "soft": "add the weight HaAdmissionWeight x 1000"}
         assert unit[how] in out.splitlines()
         live.run(0, "setup", "--ha-admission", how)
-        policy = policy_named(live.engine, "ovirt-placement")
-        assert ("HaAdmissionFilter" in filters(live.engine, policy)) is (how == "hard")
-        assert ("HaAdmissionWeight" in weights(live.engine, policy)) is (how == "soft")
+        assert ("HaAdmissionFilter" in filters(live.engine)) is (how == "hard")
+        assert ("HaAdmissionWeight" in weights(live.engine)) is (how == "soft")
         (what,) = [one for one in findings(live) if "cluster blue: its policy ovirt-placement has Ha" in one]
         assert what.endswith("refuses nothing there: the cluster has no HA reservation")
 
@@ -126,8 +121,7 @@ def test_hard_and_soft_admission_control_take_each_others_place(starting: Starti
             out, _ = live.run(0, "setup", "--ha-admission", how)
             kind, name = units[other]
             assert out.splitlines()[-1] == f"take out the {kind} {name}"
-            policy = policy_named(live.engine, "ovirt-placement")
-            present = {*filters(live.engine, policy), *weights(live.engine, policy)}
+            present = {*filters(live.engine), *weights(live.engine)}
             assert units[how][1] in present
             assert name not in present
             live.changes.clear()

@@ -63,9 +63,9 @@ def test_a_policy_of_the_site_is_as_it_was(starting: Starting) -> None:
         assert "take out the weight VmAffinityGroups" in out.splitlines()
         assert "set the balance OptimalForEvenDistribution" in out.splitlines()
         policy = policy_named(live.engine, "theirs")
-        assert set(filters(live.engine, policy)) == {"Memory"}
-        assert weights(live.engine, policy) == {"OptimalForHaReservation": 30}
-        assert balance(live.engine, policy) == "OptimalForEvenDistribution"
+        assert set(filters(live.engine, "theirs")) == {"Memory"}
+        assert weights(live.engine, "theirs") == {"OptimalForHaReservation": 30}
+        assert balance(live.engine, "theirs") == "OptimalForEvenDistribution"
         assert policy.properties == {"HighUtilization": "70"}
         assert policy.description == "of the site"
         assert cluster_policy(live.engine, "c1") == "none"
@@ -80,9 +80,8 @@ def test_the_engines_weights_get_the_factors_back_that_they_had(starting: Starti
         live.run(0, "setup", "--policy", "theirs", "--factor", "OptimalForHaReservation=5")
         out, _ = live.run(0, "setup", "--undo", "--policy", "theirs")
         assert "change the factor of OptimalForHaReservation from 5 to 30: put it back" in out.splitlines()
-        policy = policy_named(live.engine, "theirs")
-        assert weights(live.engine, policy) == {"OptimalForHaReservation": 30}
-        assert policy.description == "of the site"
+        assert weights(live.engine, "theirs") == {"OptimalForHaReservation": 30}
+        assert policy_named(live.engine, "theirs").description == "of the site"
 
 
 def test_what_an_administrator_changed_meanwhile_stays(starting: Starting) -> None:
@@ -101,8 +100,7 @@ def test_what_an_administrator_changed_meanwhile_stays(starting: Starting) -> No
             live.engine.policies.remove_unit(policy.id, unit_id(live.engine, name, UnitType.WEIGHT))
         live.engine.policies.add_weight(policy.id, unit_id(live.engine, near, UnitType.WEIGHT), factor=7)
         live.run(0, "setup", "--undo", "--policy", "theirs")
-        policy = policy_named(live.engine, "theirs")
-        assert weights(live.engine, policy) == {"OptimalForHaReservation": 30, near: 7}
+        assert weights(live.engine, "theirs") == {"OptimalForHaReservation": 30, near: 7}
 
 
 def test_where_nobody_remembers_all_that_stand_alongside_ours_stay_and_that_is_reported(
@@ -114,14 +112,13 @@ def test_where_nobody_remembers_all_that_stand_alongside_ours_stay_and_that_is_r
         live.engine.policies.edit(policy.id, description="edited in the portal")
         out, _ = live.run(0, "setup", "--undo", "--policy", "theirs")
         assert "note: it is not recorded which of the engine's units the policy had before ours" in out
-        policy = policy_named(live.engine, "theirs")
-        assert weights(live.engine, policy) == {
+        assert weights(live.engine, "theirs") == {
             "VmAffinityGroups": 1,
             "VmToHostsAffinityGroups": 20,
             "OptimalForHaReservation": 30,
         }
-        assert balance(live.engine, policy) == "None"
-        assert policy.description == "edited in the portal"
+        assert balance(live.engine, "theirs") == "None"
+        assert policy_named(live.engine, "theirs").description == "edited in the portal"
 
 
 def test_no_policy_is_left_without_a_balance(starting: Starting) -> None:
@@ -133,7 +130,7 @@ def test_no_policy_is_left_without_a_balance(starting: Starting) -> None:
     with starting(STATE, prepare=bare) as live:
         live.run(0, "setup", "--policy", "theirs")
         live.run(0, "setup", "--undo", "--policy", "theirs")
-        assert balance(live.engine, policy_named(live.engine, "theirs")) == "None"
+        assert balance(live.engine, "theirs") == "None"
 
 
 def test_parameters_of_our_units_go_from_the_clusters_that_keep_the_policy(starting: Starting) -> None:
