@@ -47,7 +47,7 @@ def table_of(name: str, snapshot: Snapshot) -> dict[str, Any]:
     return snapshot.host_by_id if name == "hosts" else snapshot.label_by_id
 
 
-_MEMBER_WORDS = {"vms": "VM", "hosts": "host", "vm_labels": "VM label", "host_labels": "host label"}
+MEMBER_WORDS = {"vms": "VM", "hosts": "host", "vm_labels": "VM label", "host_labels": "host label"}
 
 
 # -- What differs between a group and what is to become of it, each in words, for the record of who did it.
@@ -63,7 +63,7 @@ def differences(before: AffinityGroup, after: AffinityGroup, snapshot: Snapshot)
     ):
         if was != rule:
             yield f"{word} rule {_rule(rule)}"
-    for field, word in _MEMBER_WORDS.items():
+    for field, word in MEMBER_WORDS.items():
         old, new, known = getattr(before, field), getattr(after, field), table_of(field, snapshot)
         for done, members, others in (("added", new, old), ("removed", old, new)):
             for one in members:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ovirt_placement.answers.conflicts import MEANINGS, judge_rules, remark, titles
+from ovirt_placement.answers.groups.change import MEMBER_WORDS
 from ovirt_placement.forecast.changes import with_group, without_group
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.names import host_name, vm_name
@@ -151,13 +152,8 @@ def _name(group: AffinityGroup, others: Iterable[AffinityGroup]) -> Iterator[str
 
 
 def _repeated(snapshot: Snapshot, group: AffinityGroup) -> Iterator[str]:
-    for kind, ids in (
-        ("VM", group.vms),
-        ("host", group.hosts),
-        ("VM label", group.vm_labels),
-        ("host label", group.host_labels),
-    ):
-        for member, times in Counter(ids).items():
+    for name, kind in MEMBER_WORDS.items():
+        for member, times in Counter(getattr(group, name)).items():
             if times > 1:
                 yield f"{kind} {_member_name(snapshot, member)} is a member already"
 
