@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ovirt_enforcer.actions.plan_progress import UnderWay, fitting_steps
-from ovirt_enforcer.plans import with_held_back
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.assignment import catalogue
 from ovirt_placement.planning.assignment.catalogue import StrategyName
-from ovirt_placement.planning.plan import Obstacle, ObstacleKind, Plan, Step
+from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from ovirt_placement.store.enforcer.intents import IntentState
@@ -192,35 +191,3 @@ def test_a_step_whose_migration_somebody_else_ended_is_given_up() -> None:
     under_way.begin(0)
     assert under_way.lose_all_but([])
     assert list(under_way.ready()) == [2]
-
-
-HELD_STATE = snapshot(
-    host("h1"),
-    host("h2"),
-    vm("a", "h1", name="web1"),
-    vm("b", "h1", name="web2"),
-    group("g", APART, "a b", name="web"),
-)
-REFUSED = {("a", "h2"): "the engine refused it", ("b", "h2"): "the engine refused it, too"}
-
-
-def test_of_a_rule_that_a_gate_spares() -> None:
-    plan = make_plan(HELD_STATE, CLUSTER, options=PlanOptions(spared=frozenset({"g"})))
-    (rule,) = with_held_back(plan, HELD_STATE, {"g": "web is in mode observe"}, {}).remaining
-    assert rule.obstacles == (Obstacle(ObstacleKind.HELD, groups=("g",), words="web is in mode observe"),)
-
-
-def test_of_targets_that_the_engine_refused() -> None:
-    plan = make_plan(HELD_STATE, CLUSTER, refused=REFUSED.keys())
-    (rule,) = with_held_back(plan, HELD_STATE, {}, REFUSED).remaining
-    held = [one for one in rule.obstacles if one.kind is ObstacleKind.HELD]
-    assert [(one.vms, one.hosts, one.words) for one in held] == [
-        (("a",), ("h2",), "web1: the engine refused it"),
-        (("b",), ("h2",), "web2: the engine refused it, too"),
-    ]
-
-
-def test_nothing_is_added_to_what_is_repaired() -> None:
-    plan = make_plan(HELD_STATE, CLUSTER, refused=[("a", "h2")])
-    assert with_held_back(plan, HELD_STATE, {}, {("a", "h2"): "the engine refused it"}) == plan
-    assert plan.steps

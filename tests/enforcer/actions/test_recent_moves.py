@@ -13,14 +13,12 @@ from msgspec.structs import replace
 from ovirt_enforcer.actions.executor import cause_of
 from ovirt_enforcer.actions.following import Origins
 from ovirt_enforcer.actions.recent_moves import Backoff, digest
-from ovirt_enforcer.service.daemon import Daemon
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.config import Config
 from ovirt_placement.engine.writing.migration import Conflict, PermissionDenied, Refused, Vetoed
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.enforcer.causes import Cause
 from ovirt_placement.store.enforcer.intents import Intent, IntentState
-from ovirt_simulator.core.commands.groups import AffinityGroupEdit
 from ovirt_simulator.scheduler.external import ExternalUnits
 from tests.builders import APART, SOFT_APART, group, host, snapshot, vm
 from tests.enforcer.actions.bench import Bench
@@ -76,22 +74,6 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixtu
 
 
 @pytest.mark.system
-def test_the_next_best_host_is_tried_at_once_and_the_first_never_again(world: World) -> None:
-    with world.enforcing() as daemon:
-        world.cycle(daemon, 3)
-        assert world.now < 10.0
-        assert {intent.target for intent in world.intents()} == {"h2", "h3"}
-        world.cycle(daemon, 27)
-    assert world.place == "h3"
-    assert [(intent.target, intent.state) for intent in world.intents()] == [
-        ("h2", IntentState.FAILED),
-        ("h3", IntentState.DONE),
-    ]
-    refused = world.intents()[0]
-    assert refused.reason == "refused: an external filter of the scheduling policy refused the host"
-
-
-@pytest.mark.system
 def test_where_the_engine_is_to_choose_the_step_is_done_wherever_the_vm_ends(world: World) -> None:
     settings = {"mode": "enforce", "strategy": "greedy", "target": "engine"}
     world.config = Config({**world.config._sections, "enforcer": settings}, "the test")
@@ -133,20 +115,6 @@ def test_a_restart_does_not_forget_what_was_refused(world: World) -> None:
             world.cycle(daemon, 2)
     assert world.place == "h1"
     assert sorted(intent.target for intent in world.intents()) == ["h2", "h3"]
-
-
-@pytest.mark.system
-def test_a_refused_host_is_asked_for_again_once_the_rules_have_changed(world: World) -> None:
-    world.refused_hosts = {"h2", "h3"}
-    with world.enforcing() as daemon:
-        world.cycle(daemon, 4)
-        world.refused_hosts = set()
-        world.cycle(daemon, 2)
-        assert world.place == "h1"
-        world.engine.affinity_groups.edit("apart", AffinityGroupEdit(priority=7.0))
-        daemon.wake_all()
-        world.cycle(daemon, 12)
-    assert world.place in {"h2", "h3"}
 
 
 def refusal(target: str, cause: Cause, age: float) -> Intent:
@@ -277,42 +245,3 @@ def test_a_change_of_the_cause_ends_it(changed: dict[str, Any]) -> None:
 def test_a_vm_is_not_sent_back_to_where_it_was_taken_from() -> None:
     assert backoff(at("h2"), [done(100.0)]).left_behind.keys() == {("a", "h1")}
     assert backoff(at("h2"), [done(901.0)]).left_behind == {}
-
-
-class Circling(Bench):
-    """An engine and a daemon, and a user who moves VM a back to h1 whenever it has left."""
-
-    moved_back = 0
-    arrived = 0.0
-
-    def cycle(self, daemon: Daemon, times: int = 1) -> None:
-        super().cycle(daemon, times)
-        found = self.engine.snapshot().vm_by_id["a"]
-        if found.host != "h2" or found.status != "up":
-            self.arrived = self.now
-        elif self.now > self.arrived + 20.0:
-            self.moved_back += 1
-            self.engine.vms.migrate("a", host_id="h1")
-
-
-@pytest.mark.system
-def test_who_moves_it_back_each_time_is_named_once_and_tried_ever_more_seldom(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    settings = {
-        "mode": "enforce",
-        "repair": ["soft"],
-        "cooldown_after_success_seconds": 0,
-        "interval_seconds": 300,
-    }
-    caplog.set_level(logging.WARNING)
-    circling = Circling(tmp_path, STATE, settings)
-    with simulated_time(circling.clock), circling.enforcing() as daemon:
-        while circling.now < 3.5 * 3600:
-            circling.cycle(daemon)
-    circling.close()
-    # Again after 15 minutes, then after 30, 60 and (not yet) 120.
-    assert circling.moved_back == 4
-    warnings = [one.getMessage() for one in caplog.records if "by the engine or a user" in one.getMessage()]
-    assert len(warnings) == circling.moved_back
-    assert all("admin@internal" in line for line in warnings)

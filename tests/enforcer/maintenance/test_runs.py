@@ -139,16 +139,6 @@ def test_a_run_that_fails_is_shown_no_more_and_one_that_cannot_be_shown_goes_on(
 
 
 @pytest.mark.system
-def test_a_pinned_vm_is_stopped_by_consent_and_runs_again_on_its_host(tmp_path: Path) -> None:
-    with stage(tmp_path, PINNED) as played:
-        played.offer_updates("h1")
-        played.request("h1", stop_vms=("p",))
-        played.play(LONG)
-        assert played.run.state is RunState.DONE
-        assert engines.where(played.engine, "p") == ("up", "h1")
-
-
-@pytest.mark.system
 def test_without_consent_it_holds_the_host_which_works_on_and_is_named(tmp_path: Path) -> None:
     with stage(tmp_path, PINNED, {"maintenance": {"drain_seconds": 120}}) as played:
         played.offer_updates("h1")

@@ -15,7 +15,6 @@ from ovirt_simulator.core.commands.migrations import Migration
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve
-from tests.placement.planning.assignment.test_spread import pairs_that_must_part
 from tests.placement.planning.ordering.repair import MOVES, repair
 from tests.scenarios.stage import START, configured, daemon_of, simulated_time
 
@@ -118,22 +117,3 @@ def test_a_repair_of_238_migrations_takes_little_longer_than_its_busiest_host(tm
     print(f"{log.most} at once; one after another: {sum(log.seconds.values()) / 2:.0f} s")
     assert log.targets.total() == MOVES
     assert log.last <= 1.3 * least
-
-
-@pytest.mark.system
-def test_thirty_pairs_are_parted_without_a_crowd(tmp_path: Path) -> None:
-    before = pairs_that_must_part(1)
-    log, after = carried_out(before, tmp_path, _WIDE, 1024.0, 2000.0)
-    print(f"\n{log.targets.total()} migrations in {log.last:.0f} s, {log.most} at once: {dict(log.targets)}")
-    for old, new in zip(before.hosts, after.hosts, strict=True):
-        used, uses = old.memory_mb - old.free_mb, new.memory_mb - new.free_mb
-        print(
-            f"{old.name}: memory {100 * used / old.memory_mb:5.1f} % -> {100 * uses / new.memory_mb:5.1f} %,"
-            f" CPU {old.cpu_percent:5.1f} % -> {new.cpu_percent:5.1f} %"
-        )
-        assert uses <= 0.9 * new.memory_mb
-        assert (new.cpu_percent or 0.0) <= 90.0
-    hosts = {vm.id: vm.host for vm in after.vms}
-    assert all(hosts[f"a{number:02}"] != hosts[f"b{number:02}"] for number in range(30))
-    assert log.targets.total() == 30
-    assert max(log.targets.values()) <= 4

@@ -81,11 +81,6 @@ def built(folder: Path, watchers: Sequence[Watcher] = ()) -> Iterator[Bench]:
     found.close()
 
 
-def test_two_clusters_are_repaired_side_by_side(bench: Bench) -> None:
-    bench.cycles()
-    assert bench.migrated() == {"one", "two"}
-
-
 @pytest.mark.system
 @pytest.mark.parametrize("refused", [False, True])
 def test_what_is_left_alone_is_recorded_while_something_waits_for_it(refused: bool, bench: Bench) -> None:

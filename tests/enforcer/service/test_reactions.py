@@ -1,29 +1,24 @@
-"""A real enforcer reacts at once: to a new rule, and to a plan that a user had applied."""
+"""An enforcer reacts at once: to a new rule, and to the end of a pause."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import time
 from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
-from ovirt_enforcer.cli.main import main
 from ovirt_placement.model import AffinityRule
 from ovirt_placement.store.pauses import ALL_CLUSTERS, PauseStore
 from ovirt_simulator.core.commands.groups import AffinityGroupEdit
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
-from ovirt_simulator.http.server import Server, serve
+from ovirt_simulator.http.server import Server
 from tests.builders import APART, group, host, snapshot, vm
 from tests.configuration import write_configuration
 from tests.enforcer.actions.bench import bench
 from tests.enforcer.service.test_process import running
 from tests.placement.inventory.running import running as inventory_running
-from tests.processes import completed
 from tests.proxy.running import eventually
 from tests.scenarios.stage import START
 
@@ -72,43 +67,6 @@ def test_two_vms_that_a_new_group_parts_are_parted_at_once(
         daemon.end()
     assert {one.host for one in engine.snapshot().vms} == {"h1", "h2"}
     assert took < PROMPT_SECONDS
-
-
-def enforcer(*arguments: str, file: Path) -> subprocess.CompletedProcess[str]:
-    return completed(main, [*arguments, "--config", str(file)], file.with_name("command.log"), os.environ)
-
-
-@pytest.mark.timing
-@pytest.mark.system
-def test_a_plan_that_was_looked_at_is_applied_unless_the_cluster_has_changed(tmp_path: Path) -> None:
-    """The plan of a person, who knows better than the enforcer which one is to go."""
-    engine = Engine.from_snapshot(TOO_CLOSE, clock=START, settings=PROMPT)
-    server = serve(engine)
-    more = PATIENT.replace('"enforce"', '"approve"').replace("3600", "0.5")
-    file = write_configuration(tmp_path, server.api_url, more=more)
-    planned = enforcer("plan", "--json", "--strategy", "greedy", file=file)
-    document = json.loads(planned.stdout)
-    plan = tmp_path / "plan.json"
-    plan.write_text(planned.stdout)
-
-    refused = enforcer("apply", str(plan), "--yes", file=file)
-    assert refused.returncode == 2
-    assert "no enforcer runs" in refused.stderr
-
-    with running(file) as daemon:
-        eventually(lambda: "not now" in daemon.log)
-        applied = enforcer("apply", str(plan), "--yes", file=file)
-        assert applied.returncode == 0, applied.stderr
-        eventually(lambda: migrating(engine))
-        engine.advance(60)
-        eventually(lambda: "done" in daemon.log)
-        moved = document["clusters"][0]["steps"][0]["vms"][0]["id"]
-        assert engine.snapshot().vm_by_id[moved].host == "h2"
-        again = enforcer("apply", str(plan), "--yes", file=file)
-        assert again.returncode == 2
-        assert f"the cluster has changed beneath it: step 1: {moved} is on h2, not on h1" in again.stderr
-        daemon.end()
-    server.close()
 
 
 def test_the_end_of_a_pause_is_heard_long_before_the_next_look(tmp_path: Path) -> None:
