@@ -14,7 +14,7 @@ from ovirt_placement.planning.assignment.optimal.stages import Stages, Value, co
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.ordering.detours import direct_moves
 from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts
-from ovirt_placement.planning.problem.placement import ProblemPlacement, after
+from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Goal, Problem
 from ovirt_placement.planning.problem.score import score
 from ovirt_placement.planning.solver.cp_sat import cp_model
@@ -24,8 +24,6 @@ from ovirt_placement.rules.elements.constraints import AtMost
 _MOST_PLACES = 6_000
 #: Hosts that are offered beyond those that an end without regard to room can need.
 _MORE_HOSTS = 4
-#: Bystanders on hosts of VMs that block each other.
-_MOST_BYSTANDERS = 40
 #: The share of the time that is left for each choice of VMs.
 _SHARE = 0.5
 
@@ -35,63 +33,34 @@ def straight_end(
 ) -> Mapping[str, str] | None:
     """One that leaves no more violated than this placement; None if it is such itself, or none is found.
 
-    Few VMs are decided again at first; more of them where an end has more migrations by that.
+    All VMs are decided again; then, with what time is left, those alone that move or that rules are about.
     """
     problem = placement.problem
-    stuck = _stuck(problem, placement.moved)
-    if not stuck or any(goal.opaque for goal in problem.goals):
+    if not _stuck(problem, placement.moved) or any(goal.opaque for goal in problem.goals):
         return None
     able = {vm for vm in problem.memory_mb if len(candidates.of(vm)) > 1}
     ruled = {vm for vm in able if vm in placement.moved or problem.goals_of.get(vm)}
-    best: Mapping[str, str] | None = None
-    tried: list[Collection[str]] = []
-    for vms in sorted((ruled, able, _near(placement, stuck) & able), key=len):
-        if vms in tried or (best is not None and len(best) <= len(placement.moved)):
-            continue
-        tried.append(vms)
-        found = _solve(placement, vms, deadline.within(_SHARE))
-        if found is not None and (best is None or len(found) < len(best)) and not _stuck(problem, found):
-            best = found
-    return best
+    for vms in (able, ruled):
+        found = _solve(placement, candidates, vms, deadline.within(_SHARE))
+        if found is not None and not _stuck(problem, found):
+            return found
+    return None
 
 
-def _stuck(problem: Problem, where: Mapping[str, str]) -> set[str]:
-    """VMs for which no order is seen in which all go to their hosts at once, from where they start."""
+def _stuck(problem: Problem, where: Mapping[str, str]) -> bool:
+    """Whether no order is seen in which all go to their hosts at once, from where they start."""
     start = ProblemPlacement(problem)
     direct_moves(start, where)
-    return {vm for vm, host in where.items() if start.where(vm) != host}
+    return start.moved != where
 
 
-def _near(placement: ProblemPlacement, stuck: Collection[str]) -> set[str]:
-    """VMs that share goals or hosts with those that are stuck."""
-    problem, moved = placement.problem, placement.moved
-    found = _tied(problem, stuck)
-    hosts = {host for vm in stuck for host in (moved[vm], problem.where[vm])}
-    found |= {vm for vm, host in moved.items() if hosts & {host, problem.where[vm]}}
-    found = _tied(problem, found)
-    others = [vm for host in sorted(hosts) for vm in problem.on.get(host, ()) if vm in problem.memory_mb]
-    others.sort(key=lambda vm: (bool(problem.goals_of.get(vm)), vm))
-    return found | set(others[:_MOST_BYSTANDERS])
-
-
-def _tied(problem: Problem, vms: Collection[str]) -> set[str]:
-    """VMs with those that share goals with them; a sum, which may be about all of them, ties none."""
-    goals = {goal for vm in vms for goal in problem.goals_of.get(vm, ()) if goal.sum is None}
-    return {*vms, *(peer for goal in goals for peer in goal.vms)}
-
-
-def _solve(placement: ProblemPlacement, vms: Collection[str], deadline: Deadline) -> Mapping[str, str] | None:
-    """The others that move go first, each to its host."""
-    others = {vm: host for vm, host in placement.moved.items() if vm not in vms}
-    if deadline.over or _stuck(placement.problem, others):
+def _solve(
+    placement: ProblemPlacement, candidates: CandidateHosts, vms: Collection[str], deadline: Deadline
+) -> Mapping[str, str] | None:
+    domains = reduced(placement, candidates, vms, roomiest(placement), more=_MORE_HOSTS)
+    if deadline.over or sum(map(len, domains.values())) > _MOST_PLACES:
         return None
-    problem = after(placement.problem, direct_moves(ProblemPlacement(placement.problem), others))
-    reached, candidates = ProblemPlacement(problem), CandidateHosts(problem)
-    reached.put({vm: host for vm, host in placement.moved.items() if vm in vms})
-    domains = reduced(reached, candidates, vms, roomiest(reached), more=_MORE_HOSTS)
-    if sum(map(len, domains.values())) > _MOST_PLACES:
-        return None
-    model = Model(ModelScope(reached, candidates, domains), deadline)
+    model = Model(ModelScope(placement, candidates, domains), deadline)
     if not model.whole:
         return None
     for detour in model.detours:
