@@ -15,14 +15,14 @@ from ovirt_placement.answers.rules import RuleRecord, asked, rules_list, state_t
 from ovirt_placement.answers.violations import violations
 from ovirt_placement.model import AffinityGroup, Cluster, Host, Vm
 from ovirt_placement_web.bounds import Refusal
-from ovirt_placement_web.site import Site, number
+from ovirt_placement_web.site import Site
 from ovirt_placement_web.state.keeper import View
 from ovirt_placement_web.state.map import misplaced
 from ovirt_placement_web.views.needs import ILL, present_plan, repairs
-from ovirt_placement_web.views.pages import Shown, list_frame, viewed
+from ovirt_placement_web.views.pages import Shown, list_frame, paged, viewed
 
-#: Rows of a page of a list, and hits of a search.
-_ROWS = 50
+#: Hits of a search that are shown.
+_MOST_HITS = 50
 _RULE_HEADERS = ("Rule", "Cluster", "Asks", "VMs", "Strength", "State")
 
 
@@ -45,7 +45,7 @@ def vms(site: Site, request: Request, view: View) -> Shown:
         "cluster": None,
         "place": "/vms",
         "wrong": wrong,
-        **_paged(request, listed, narrowed),
+        **_list_page(request, listed, narrowed),
     }
 
 
@@ -62,7 +62,7 @@ def hosts(site: Site, request: Request, view: View) -> Shown:
         "down": ("Not up", lambda one: not one.up),
     }
     listed = sorted(_listed(request, every, narrowed, wrong), key=lambda one: one.up)
-    shown = {"title": "Hosts", "kind": "host", "wrong": wrong, **_paged(request, listed, narrowed)}
+    shown = {"title": "Hosts", "kind": "host", "wrong": wrong, **_list_page(request, listed, narrowed)}
     return "listing.html", {**frame, **shown}
 
 
@@ -75,7 +75,7 @@ def rules(site: Site, request: Request, view: View) -> Shown:
     every = questions.of_clusters(view, groups_list, cluster).groups
     groups = [one for one in every if word.casefold() in one.name.casefold()]
     groups.sort(key=lambda one: (not one.violated, one.name))
-    paged = _paged(request, groups)
+    shown = _list_page(request, groups)
     placement = [one.record for one in rules_list(AuthoredState(view.snapshot, {})).rules]
     own = [one for one in placement if cluster is None or (one.cluster and one.cluster.id == cluster.id)]
     return "rules.html", {
@@ -83,10 +83,10 @@ def rules(site: Site, request: Request, view: View) -> Shown:
         "repairs": repairs(plan),
         "violations": questions.of_clusters(view, violations, cluster).violations,
         "conflicts": questions.of_clusters(view, conflicts, cluster).clusters if cluster else (),
-        "groups": paged.pop("items"),
+        "groups": shown.pop("items"),
         "placement_rules": [(one.cluster, _rule_row(one)) for one in own],
         "rule_headers": _RULE_HEADERS,
-        **paged,
+        **shown,
     }
 
 
@@ -112,7 +112,7 @@ def search(site: Site, request: Request, view: View) -> Shown:
         if word and (word.casefold() in one.name.casefold() or word == one.id)
     ]
     hits.sort(key=lambda hit: (hit[2].name.casefold() != word.casefold(), len(hit[2].name), hit[2].name))
-    return "search.html", {"word": word, "hits": hits[:_ROWS], "count": len(hits)}
+    return "search.html", {"word": word, "hits": hits[:_MOST_HITS], "count": len(hits)}
 
 
 def _where(one: Any, view: View) -> tuple[Host | None, str]:
@@ -144,22 +144,18 @@ def _listed(
     return sorted(found, key=lambda one: (one.id not in wrong, one.name))
 
 
-def _paged(
+def _list_page(
     request: Request,
     items: Sequence[Any],
     narrowed: Mapping[str, tuple[str, object]] | None = None,
 ) -> dict[str, Any]:
     """A page of a list, and how to come to the others."""
-    last = max(1, -(-len(items) // _ROWS))
-    page = number(request, "page", last)
     word, show = _word(request), request.query_params.get("show", "")
     return {
-        "items": items[(page - 1) * _ROWS : page * _ROWS],
+        **paged(request, items),
         "found": len(items),
         "word": word,
         "show": show,
         "shows": [(name, text) for name, (text, _) in (narrowed or {}).items()],
-        "number": page,
-        "last": last,
         "query": {"q": word, "show": show} if show else {"q": word},
     }

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from enum import StrEnum
+from typing import Any, TypeVar
 
 from starlette.requests import Request
 
@@ -29,9 +30,11 @@ from ovirt_placement_web.bounds import Bound, Bounds, Refusal
 from ovirt_placement_web.settings import ENGINE_SECONDS
 from ovirt_placement_web.site import Site, page_words
 from ovirt_placement_web.state.keeper import View
-from ovirt_placement_web.views.acting import MIGRATE, Act, Asked, Stale, acted
+from ovirt_placement_web.views.acting import MIGRATE, Act, Asked, Stale, acted, words_of
 from ovirt_placement_web.views.pages import Shown, check_engine, cluster_frame, found, viewed
 from ovirt_service.errors import UserError
+
+_Choice = TypeVar("_Choice", bound=StrEnum)
 
 #: What the engine asks for of who takes hosts out of service.
 PERMIT = "manipulate_host"
@@ -54,7 +57,7 @@ def maintenance(site: Site, request: Request, view: View) -> Shown:
     chosen = tuple(dict.fromkeys(request.query_params.getlist("host")))
     _check_hosts(chosen, one, view.snapshot)
     words = request.query_params.get("stop", "").replace("\r\n", "\n")
-    back = _back(request.query_params.get("return", Return.NONE.value))
+    back = _choice(Return, "return", request.query_params.get("return", Return.NONE.value))
     settings = site.config.section("enforcer", EnforcerSettings)
     shown: dict[str, Any] = {
         **cluster_frame(site, view, one, "Maintenance"),
@@ -178,32 +181,28 @@ def order(asked: Asked) -> Act:
 
 
 def _request(form: Mapping[str, str], snapshot: Snapshot) -> MaintenanceRequest:
-    try:
-        work = Work(form.get("work", ""))
-    except ValueError:
-        raise Refusal(400, f"work: {', '.join(Work)}") from None
-    stopped = _stop_vms(form.get("stop", "").replace("\r\n", "\n"), snapshot)
     return MaintenanceRequest(
-        work=work, stop_vms=stopped, reboot="reboot" in form, back=_back(form.get("return", ""))
+        work=_choice(Work, "work", form.get("work", "")),
+        stop_vms=_stop_vms(form.get("stop", ""), snapshot),
+        reboot="reboot" in form,
+        back=_choice(Return, "return", form.get("return", "")),
     )
 
 
 def _stop_vms(words: str, snapshot: Snapshot) -> tuple[str, ...]:
     """The VMs that may be stopped, a name or id a line; raises `Refusal` for one that is not known."""
     try:
-        named = (
-            find(word.strip(), "VM", snapshot.vms, snapshot) for word in words.split("\n") if word.strip()
-        )
+        named = (find(word, "VM", snapshot.vms, snapshot) for word in words_of(words))
         return tuple(dict.fromkeys(vm.id for vm in named))
     except UserError as error:
         raise Refusal(400, f"There is {error}.") from None
 
 
-def _back(word: str) -> Return:
+def _choice(kind: type[_Choice], key: str, word: str) -> _Choice:
     try:
-        return Return(word)
+        return kind(word)
     except ValueError:
-        raise Refusal(400, f"return: {', '.join(Return)}") from None
+        raise Refusal(400, f"{key}: {', '.join(kind)}") from None
 
 
 def _check_hosts(ids: Sequence[str], cluster: Cluster, snapshot: Snapshot) -> list[Host]:

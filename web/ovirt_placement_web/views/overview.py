@@ -17,16 +17,14 @@ from ovirt_placement.model import Cluster, Host
 from ovirt_placement.model.names import counted
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.log_in import to_log_in
-from ovirt_placement_web.site import Site, check_query, number, site_of
+from ovirt_placement_web.site import Site, check_query, site_of
 from ovirt_placement_web.state.keeper import View
 from ovirt_placement_web.state.map import MapDocument, MapHost, MapVm
 from ovirt_placement_web.views.needs import ILL, RESTS, repairs, standing_of, what_next
 from ovirt_placement_web.views.needs import needs as needs_of
-from ovirt_placement_web.views.pages import Shown, cluster_frame, condition, found, viewed
+from ovirt_placement_web.views.pages import Shown, cluster_frame, condition, found, paged, viewed
 from ovirt_service.errors import UserError
 
-#: Hosts on a page of the table.
-_ROWS = 50
 #: Of larger clusters a square is drawn for each host instead of each VM.
 _MOST_CARDS, _MOST_SQUARES = 48, 1200
 
@@ -161,22 +159,13 @@ def table(site: Site, request: Request, view: View) -> Shown:
     """All that the map draws, as a table."""
     one = found(request, "cluster", view.snapshot.clusters)
     drawn = site.questions.map(view, one)
-    last = max(1, -(-len(drawn.hosts) // _ROWS))
-    page = number(request, "page", last)
-    first = (page - 1) * _ROWS
-    shown = range(first, min(first + _ROWS, len(drawn.hosts)))
-    vms: dict[int, list[Any]] = {at: [] for at in shown}
+    shown = paged(request, range(len(drawn.hosts)))
+    vms: dict[int, list[Any]] = {at: [] for at in shown["items"]}
     for vm in drawn.vms:
         for at in {vm.host, vm.to} & vms.keys():
             vms[at or 0].append(vm)
-    rows = [(at, drawn.hosts[at], vms[at]) for at in shown]
-    return "table.html", {
-        **cluster_frame(site, view, one, "Map"),
-        "drawn": drawn,
-        "rows": rows,
-        "number": page,
-        "last": last,
-    }
+    rows = [(at, drawn.hosts[at], own) for at, own in vms.items()]
+    return "table.html", {**cluster_frame(site, view, one, "Map"), "drawn": drawn, "rows": rows, **shown}
 
 
 async def fail(request: Request) -> Response:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -20,13 +20,15 @@ from ovirt_placement.model import Cluster
 from ovirt_placement.model.names import counted
 from ovirt_placement_web.bounds import Bound, Bounds, Refusal
 from ovirt_placement_web.log_in import to_log_in
-from ovirt_placement_web.site import Site, check_query, site_of
+from ovirt_placement_web.site import Site, check_query, number, site_of
 from ovirt_placement_web.state.keeper import View
 from ovirt_placement_web.state.map import misplaced
 from ovirt_service.errors import UserError
 
 #: Of longer lists a page shows this many, and says how many there are.
 MOST_ROWS = 200
+#: Rows of a page of a list that has several.
+_PAGE_ROWS = 50
 
 Item = TypeVar("Item")
 #: What a view shows: by the name of its template.
@@ -78,6 +80,13 @@ def found(request: Request, wanted: str, items: Iterable[Item]) -> Item:
         return find(request.path_params["name"], wanted, items)  # type: ignore[type-var]
     except UserError as error:
         raise Refusal(404, f"There is {error}.") from None
+
+
+def paged(request: Request, items: Sequence[Any]) -> dict[str, Any]:
+    """Those of a page of a long list, the number of the page, and that of the last."""
+    last = max(1, -(-len(items) // _PAGE_ROWS))
+    page = number(request, "page", last)
+    return {"items": items[(page - 1) * _PAGE_ROWS : page * _PAGE_ROWS], "number": page, "last": last}
 
 
 def check_engine(view: View) -> None:

@@ -87,7 +87,7 @@ def _shown(site: Site, request: Request, view: View, name: str) -> Shown:
         "life": known,
         "newer": bool(name) and not latest and not known.waits and not known.runs,
         "earlier": [life(each, waiting) for each in steps if each.id != record.id][:_MOST_EARLIER],
-        **_course_of(site, view, one, record),
+        **_course(site, view, one, record.document, record),
     }
 
 
@@ -238,8 +238,7 @@ def _former(site: Site, request: Request, cluster: Cluster) -> PlanRecord | None
 
 def _made(site: Site, view: View, cluster: Cluster, made: MadePlan) -> dict[str, Any]:
     document = made.document
-    course = _course(site, view, cluster, document, frozenset())
-    return {"document": document, "came": _unbegun(document), **course}
+    return {"document": document, "came": _unbegun(document), **_course(site, view, cluster, document)}
 
 
 def _unbegun(document: Document) -> list[tuple[int, Document, None]]:
@@ -247,22 +246,18 @@ def _unbegun(document: Document) -> list[tuple[int, Document, None]]:
     return [(number, step, None) for number, step in enumerate(document["steps"], 1)]
 
 
-def _course_of(site: Site, view: View, cluster: Cluster, record: PlanRecord) -> dict[str, Any]:
-    """Of a plan on record; while something of it is under way, nothing is compared."""
-    if runs(record):
-        return {"gantt": _gantt(record.document.get("steps", ())), "sides": None, "misfit": ""}
-    done = frozenset(one.step for one in record.migrations if one.state is IntentState.DONE and one.step)
-    return _course(site, view, cluster, record.document, done)
-
-
 def _course(
-    site: Site, view: View, cluster: Cluster, document: Document, done: frozenset[int]
+    site: Site, view: View, cluster: Cluster, document: Document, record: PlanRecord | None = None
 ) -> dict[str, Any]:
-    """When the steps of a plan run, and where it leads from here; or why it does not fit here."""
-    steps = document.get("steps", ())
+    """When the steps of a plan run, and where it leads from here; or why it does not fit here.
+
+    While something of a plan on record is under way, nothing is compared.
+    """
+    steps, migrations = document.get("steps", ()), record.migrations if record else ()
+    done = frozenset(one.step for one in migrations if one.state is IntentState.DONE and one.step)
     ahead = [step for number, step in enumerate(steps, 1) if number not in done]
     shown: dict[str, Any] = {"gantt": _gantt(steps), "sides": None, "misfit": ""}
-    if ahead:
+    if ahead and not (record and runs(record)):
         end = site.questions.map_after(view, cluster, document, done)
         if isinstance(end, str):
             return shown | {"misfit": end}
