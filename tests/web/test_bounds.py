@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -21,6 +21,13 @@ RIGHT = "right"
 #: What others hold up takes longer than this.
 SOON = 20.0
 ADMIN = Rights("id", "name", administrator=True)
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
 
 
 def bound(most: Limit, each: Limit, metrics: WebMetrics | None = None, patience: float = 30.0) -> Bound:
@@ -51,114 +58,97 @@ async def refusals(tasks: list[asyncio.Task[Any]]) -> list[Refusal]:
     return [one for one in ended if isinstance(one, Refusal)]
 
 
-def test_one_who_asks_300_times_is_refused_and_others_have_the_next_turn() -> None:
-    async def ask() -> None:
-        metrics = WebMetrics()
-        plans, held, order = bound(Limit(2, 40), Limit(1, 4), metrics), asyncio.Event(), []
+async def test_one_who_asks_300_times_is_refused_and_others_have_the_next_turn() -> None:
+    metrics = WebMetrics()
+    plans, held, order = bound(Limit(2, 40), Limit(1, 4), metrics), asyncio.Event(), []
 
-        async def one(asker: str) -> str:
-            async with plans.place(asker):
-                order.append(asker)
-                await held.wait()
-                return asker
-
-        many = [asyncio.create_task(one("many")) for _ in range(300)]
-        await settle()
-        other = asyncio.create_task(one("other"))
-        await settle()
-        assert order == ["many", "other"], "one asker has one place, however many there are"
-        held.set()
-        assert await other == "other"
-        assert await outcomes(many) == {"many": 5, 429: 295}
-        sample = metrics.registry.get_sample_value
-        assert sample("ovirt_placement_web_requests_refused_total", {"kind": "plans", "status": "429"}) == 295
-        assert sample("ovirt_placement_web_requests_running", {"kind": "plans"}) == 0
-        assert sample("ovirt_placement_web_requests_waiting", {"kind": "plans"}) == 0
-
-    asyncio.run(ask())
-
-
-def test_all_askers_together_are_refused_with_503_and_when_to_come_again() -> None:
-    async def ask() -> None:
-        plans, held = bound(Limit(2, 3), Limit(1, 4)), asyncio.Event()
-
-        async def one(asker: int) -> None:
-            async with plans.place(asker):
-                await held.wait()
-
-        tasks = [asyncio.create_task(one(asker)) for asker in range(20)]
-        await settle()
-        held.set()
-        assert await outcomes(tasks) == {None: 5, 503: 15}
-        (refusal,) = {one.headers["Retry-After"] for one in await refusals(tasks)}
-        assert refusal == "5"
-
-    asyncio.run(ask())
-
-
-def test_where_all_places_are_waited_for_who_asks_much_makes_room_for_who_asks_little() -> None:
-    async def ask() -> None:
-        plans, held = bound(Limit(2, 8), Limit(1, 9)), asyncio.Event()
-
-        async def one(asker: str) -> str:
-            async with plans.place(asker):
-                await held.wait()
+    async def one(asker: str) -> str:
+        async with plans.place(asker):
+            order.append(asker)
+            await held.wait()
             return asker
 
-        much = [asyncio.create_task(one(asker)) for asker in "ab" for _ in range(5)]
-        await settle()
-        little = [asyncio.create_task(one(asker)) for asker in "cdefg"]
-        await settle()
-        held.set()
-        # As many as came were refused of those who had most.
-        assert await outcomes(much) == {"a": 2, "b": 3, 503: 5}
-        assert await outcomes(little) == {"c": 1, "d": 1, "e": 1, "f": 1, "g": 1}
-        assert await one("a") == "a"
+    many = [asyncio.create_task(one("many")) for _ in range(300)]
+    await settle()
+    other = asyncio.create_task(one("other"))
+    await settle()
+    assert order == ["many", "other"], "one asker has one place, however many there are"
+    held.set()
+    assert await other == "other"
+    assert await outcomes(many) == {"many": 5, 429: 295}
+    sample = metrics.registry.get_sample_value
+    assert sample("ovirt_placement_web_requests_refused_total", {"kind": "plans", "status": "429"}) == 295
+    assert sample("ovirt_placement_web_requests_running", {"kind": "plans"}) == 0
+    assert sample("ovirt_placement_web_requests_waiting", {"kind": "plans"}) == 0
 
-    asyncio.run(ask())
+
+async def test_all_askers_together_are_refused_with_503_and_when_to_come_again() -> None:
+    plans, held = bound(Limit(2, 3), Limit(1, 4)), asyncio.Event()
+
+    async def one(asker: int) -> None:
+        async with plans.place(asker):
+            await held.wait()
+
+    tasks = [asyncio.create_task(one(asker)) for asker in range(20)]
+    await settle()
+    held.set()
+    assert await outcomes(tasks) == {None: 5, 503: 15}
+    (refusal,) = {one.headers["Retry-After"] for one in await refusals(tasks)}
+    assert refusal == "5"
 
 
-def test_who_waits_too_long_or_leaves_costs_no_place() -> None:
-    async def ask() -> None:
-        plans, held = bound(Limit(1, 9), Limit(1, 9), patience=0.01), asyncio.Event()
+async def test_where_all_places_are_waited_for_who_asks_much_makes_room_for_who_asks_little() -> None:
+    plans, held = bound(Limit(2, 8), Limit(1, 9)), asyncio.Event()
 
-        async def one() -> None:
-            async with plans.place("one"):
-                await held.wait()
+    async def one(asker: str) -> str:
+        async with plans.place(asker):
+            await held.wait()
+        return asker
 
-        holder = asyncio.create_task(one())
-        await settle()
-        with pytest.raises(Refusal) as refused:
-            await one()
-        assert refused.value.status == 503
-        leaving = asyncio.create_task(one())
-        await settle()
-        leaving.cancel()
-        held.set()
-        await holder
-        await outcomes([leaving] if not leaving.cancelled() else [])
+    much = [asyncio.create_task(one(asker)) for asker in "ab" for _ in range(5)]
+    await settle()
+    little = [asyncio.create_task(one(asker)) for asker in "cdefg"]
+    await settle()
+    held.set()
+    # As many as came were refused of those who had most.
+    assert await outcomes(much) == {"a": 2, "b": 3, 503: 5}
+    assert await outcomes(little) == {"c": 1, "d": 1, "e": 1, "f": 1, "g": 1}
+    assert await one("a") == "a"
+
+
+async def test_who_waits_too_long_or_leaves_costs_no_place() -> None:
+    plans, held = bound(Limit(1, 9), Limit(1, 9), patience=0.01), asyncio.Event()
+
+    async def one() -> None:
+        async with plans.place("one"):
+            await held.wait()
+
+    holder = asyncio.create_task(one())
+    await settle()
+    with pytest.raises(Refusal) as refused:
         await one()
-        assert not plans._askers
-        assert plans._free == 1
+    assert refused.value.status == 503
+    leaving = asyncio.create_task(one())
+    await settle()
+    leaving.cancel()
+    held.set()
+    await holder
+    await outcomes([leaving] if not leaving.cancelled() else [])
+    await one()
+    assert not plans._askers
+    assert plans._free == 1
 
-    asyncio.run(ask())
 
-
-def test_work_of_one_kind_that_hangs_holds_up_no_other() -> None:
-    async def ask() -> None:
-        limits, hangs = Bounds(WebMetrics(), streams=5, streams_each=5), threading.Event()
-        kinds = [limits.plans, limits.acts, limits.log_ins, limits.tokens, limits.rights, limits.checks]
-        tasks = [
-            asyncio.create_task(kind.run(asker, hangs.wait, 2 * SOON))
-            for kind in kinds
-            for asker in range(60)
-        ]
-        await settle()
-        assert await asyncio.wait_for(limits.views.run("a person", lambda: "a view"), SOON) == "a view"
-        hangs.set()
-        assert (await outcomes(tasks))[503] > 0
-
-    asyncio.run(ask())
+async def test_work_of_one_kind_that_hangs_holds_up_no_other() -> None:
+    limits, hangs = Bounds(WebMetrics(), streams=5, streams_each=5), threading.Event()
+    kinds = [limits.plans, limits.acts, limits.log_ins, limits.tokens, limits.rights, limits.checks]
+    tasks = [
+        asyncio.create_task(kind.run(asker, hangs.wait, 2 * SOON)) for kind in kinds for asker in range(60)
+    ]
+    await settle()
+    assert await asyncio.wait_for(limits.views.run("a person", lambda: "a view"), SOON) == "a view"
+    hangs.set()
+    assert (await outcomes(tasks))[503] > 0
 
 
 class Engine:
@@ -190,88 +180,75 @@ def known(monkeypatch: pytest.MonkeyPatch, seconds: list[float]) -> None:
     monkeypatch.setattr(sessions.time, "monotonic", lambda: seconds[0])  # type: ignore[attr-defined]
 
 
-def tokens(ask: Callable[[Bearers], Coroutine[Any, Any, None]]) -> None:
-    async def run() -> None:
-        await ask(Bearers(None, Bounds(WebMetrics(), streams=5, streams_each=5)))  # type: ignore[arg-type]
-
-    asyncio.run(run())
+@pytest.fixture
+def bearing() -> Bearers:
+    return Bearers(None, Bounds(WebMetrics(), streams=5, streams_each=5))  # type: ignore[arg-type]
 
 
-def test_60_requests_with_one_token_ask_the_engine_once(engine: Engine) -> None:
-    async def ask(bearing: Bearers) -> None:
-        tasks = [asyncio.create_task(bearing.rights("good", "1.2.3.4")) for _ in range(60)]
-        await until(lambda: engine.asked)
-        engine.goes_on.set()
-        assert await asyncio.gather(*tasks) == [ADMIN] * 60
-        assert engine.asked == ["good"]
-
-    tokens(ask)
+async def test_60_requests_with_one_token_ask_the_engine_once(engine: Engine, bearing: Bearers) -> None:
+    tasks = [asyncio.create_task(bearing.rights("good", "1.2.3.4")) for _ in range(60)]
+    await until(lambda: engine.asked)
+    engine.goes_on.set()
+    assert await asyncio.gather(*tasks) == [ADMIN] * 60
+    assert engine.asked == ["good"]
 
 
-def test_a_token_that_fails_is_counted_by_itself(engine: Engine) -> None:
-    async def ask(bearing: Bearers) -> None:
-        engine.goes_on.set()
-        for _ in range(10):
-            with pytest.raises(Refused):
-                await bearing.rights("expired", "1.2.3.4")
-        assert engine.asked == ["expired"]
-        assert await bearing.rights("good", "1.2.3.4") is ADMIN
-
-    tokens(ask)
+async def test_a_token_that_fails_is_counted_by_itself(engine: Engine, bearing: Bearers) -> None:
+    engine.goes_on.set()
+    for _ in range(10):
+        with pytest.raises(Refused):
+            await bearing.rights("expired", "1.2.3.4")
+    assert engine.asked == ["expired"]
+    assert await bearing.rights("good", "1.2.3.4") is ADMIN
 
 
-def test_invented_tokens_keep_out_none_that_is_known(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def ask(bearing: Bearers) -> None:
-        engine.goes_on.set()
-        await bearing.rights("good", "1.2.3.4")
-        for number in range(1200):
-            with pytest.raises(Refused):
-                await bearing.rights(f"invented-{number}", "1.2.3.4")
-        engine.asked.clear()
-        await bearing.rights("good", "1.2.3.4")
-        assert engine.asked == []
-        # Its minute is over while many wait whom nobody knows: it passes them.
-        known_at = bearing._known
-        bearing._known = {key: (rights, at - 61.0) for key, (rights, at) in known_at.items()}
-        engine.goes_on.clear()
-        many = [asyncio.create_task(bearing.rights(f"more-{number}", str(number))) for number in range(600)]
-        await settle()
-        again = asyncio.create_task(bearing.rights("good", "1.2.3.4"))
-        await until(lambda: "good" in engine.asked)
-        engine.goes_on.set()
-        assert await again is ADMIN
-        assert (await outcomes(many))[503] > 0
+async def test_invented_tokens_keep_out_none_that_is_known(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, bearing: Bearers
+) -> None:
+    engine.goes_on.set()
+    await bearing.rights("good", "1.2.3.4")
+    for number in range(1200):
+        with pytest.raises(Refused):
+            await bearing.rights(f"invented-{number}", "1.2.3.4")
+    engine.asked.clear()
+    await bearing.rights("good", "1.2.3.4")
+    assert engine.asked == []
+    # Its minute is over while many wait whom nobody knows: it passes them.
+    known_at = bearing._known
+    bearing._known = {key: (rights, at - 61.0) for key, (rights, at) in known_at.items()}
+    engine.goes_on.clear()
+    many = [asyncio.create_task(bearing.rights(f"more-{number}", str(number))) for number in range(600)]
+    await settle()
+    again = asyncio.create_task(bearing.rights("good", "1.2.3.4"))
+    await until(lambda: "good" in engine.asked)
+    engine.goes_on.set()
+    assert await again is ADMIN
+    assert (await outcomes(many))[503] > 0
 
-    tokens(ask)
 
-
-def test_a_right_token_waits_for_its_turn_among_hundreds_that_are_invented(engine: Engine) -> None:
-    async def ask(bearing: Bearers) -> None:
-        # From an address that many share, where each token is one by itself.
-        many = [asyncio.create_task(bearing.rights(f"invented-{number}", "")) for number in range(400)]
-        await settle()
-        right = asyncio.create_task(bearing.rights("good", ""))
-        await settle()
-        engine.goes_on.set()
-        assert await right is ADMIN
-        assert (await outcomes(many))[503] == 0
-
-    tokens(ask)
+async def test_a_right_token_waits_for_its_turn_among_hundreds_that_are_invented(
+    engine: Engine, bearing: Bearers
+) -> None:
+    # From an address that many share, where each token is one by itself.
+    many = [asyncio.create_task(bearing.rights(f"invented-{number}", "")) for number in range(400)]
+    await settle()
+    right = asyncio.create_task(bearing.rights("good", ""))
+    await settle()
+    engine.goes_on.set()
+    assert await right is ADMIN
+    assert (await outcomes(many))[503] == 0
 
 
 @pytest.mark.parametrize("one_token", [True, False])
-def test_while_the_engine_hangs_few_connections_wait_for_its_word_of_a_token(
-    engine: Engine, one_token: bool
+async def test_while_the_engine_hangs_few_connections_wait_for_its_word_of_a_token(
+    engine: Engine, one_token: bool, bearing: Bearers
 ) -> None:
-    async def ask(bearing: Bearers) -> None:
-        names = ["same" if one_token else f"invented-{number}" for number in range(2000)]
-        many = [asyncio.create_task(bearing.rights(name, "")) for name in names]
-        await settle()
-        assert sum(not task.done() for task in many) <= (100 if one_token else 500)
-        engine.goes_on.set()
-        await outcomes(many)
-
-    tokens(ask)
+    names = ["same" if one_token else f"invented-{number}" for number in range(2000)]
+    many = [asyncio.create_task(bearing.rights(name, "")) for name in names]
+    await settle()
+    assert sum(not task.done() for task in many) <= (100 if one_token else 500)
+    engine.goes_on.set()
+    await outcomes(many)
 
 
 class Paused:
@@ -299,144 +276,120 @@ class Paused:
         return "in"
 
 
-def throttled(ask: Callable[[Paused], Awaitable[None]]) -> None:
-    async def run() -> None:
-        await ask(Paused())
-
-    asyncio.run(run())
+@pytest.fixture
+def at() -> Paused:
+    return Paused()
 
 
 @pytest.mark.parametrize("by", ["name", "address"])
-def test_of_1000_wrong_log_ins_at_once_the_engine_is_asked_five_and_then_eight_a_second(by: str) -> None:
-    async def ask(at: Paused) -> None:
-        def who(number: int) -> tuple[str, str]:
-            return ("victim", str(number)) if by == "name" else (f"name-{number}", "192.0.2.1")
+async def test_of_1000_wrong_log_ins_at_once_the_engine_is_asked_five_and_then_eight_a_second(
+    by: str, at: Paused
+) -> None:
+    def who(number: int) -> tuple[str, str]:
+        return ("victim", str(number)) if by == "name" else (f"name-{number}", "192.0.2.1")
 
-        tasks = [asyncio.create_task(at.log_in(*who(number))) for number in range(1000)]
-        await settle()
-        assert len(at.asked) == 5
-        assert at.pauses == 8
-        # From elsewhere, and with another name, nobody notices.
-        assert await at.log_in("other", "203.0.113.9", RIGHT) == "in"
-        at.ends.set()
-        ended = await asyncio.gather(*tasks, return_exceptions=True)
-        assert at.now == 308.0  # eight at a time
-        assert Counter(type(one) for one in ended) == {Refused: 313, Refusal: 687}
-
-    throttled(ask)
+    tasks = [asyncio.create_task(at.log_in(*who(number))) for number in range(1000)]
+    await settle()
+    assert len(at.asked) == 5
+    assert at.pauses == 8
+    # From elsewhere, and with another name, nobody notices.
+    assert await at.log_in("other", "203.0.113.9", RIGHT) == "in"
+    at.ends.set()
+    ended = await asyncio.gather(*tasks, return_exceptions=True)
+    assert at.now == 308.0  # eight at a time
+    assert Counter(type(one) for one in ended) == {Refused: 313, Refusal: 687}
 
 
 @pytest.mark.parametrize("address", ["", "192.0.2.1"])
-def test_the_last_right_password_passes_all_that_are_guessed_from_the_same_place(address: str) -> None:
-    async def ask(at: Paused) -> None:
-        assert await at.log_in("admin@internal", address, RIGHT) == "in"
-        guesses = [asyncio.create_task(at.log_in("admin@internal", address, f"{n}")) for n in range(1000)]
-        await settle()
-        assert await at.log_in("Admin@INTERNAL", address, RIGHT) == "in"
-        # An earlier one passes once, and is a guess as others from then on.
-        at.right = "changed"
+async def test_the_last_right_password_passes_all_that_are_guessed_from_the_same_place(
+    address: str, at: Paused
+) -> None:
+    assert await at.log_in("admin@internal", address, RIGHT) == "in"
+    guesses = [asyncio.create_task(at.log_in("admin@internal", address, f"{n}")) for n in range(1000)]
+    await settle()
+    assert await at.log_in("Admin@INTERNAL", address, RIGHT) == "in"
+    # An earlier one passes once, and is a guess as others from then on.
+    at.right = "changed"
+    with pytest.raises(Refused):
+        await at.log_in("admin@internal", address, RIGHT)
+    with pytest.raises(Refusal) as refused:
+        await asyncio.wait_for(at.log_in("admin@internal", address, RIGHT), SOON)
+    assert int(refused.value.headers["Retry-After"]) > 0
+    at.ends.set()
+    await asyncio.gather(*guesses, return_exceptions=True)
+
+
+async def test_all_that_are_slowed_leave_room_for_others(at: Paused) -> None:
+    tries = (at.log_in(f"name-{n % 100}", f"192.0.2.{n % 99}") for n in range(1200))
+    tasks = [asyncio.create_task(one) for one in tries]
+    await settle()
+    assert sum(not task.done() for task in tasks) <= 1000
+    at.ends.set()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@pytest.mark.parametrize("address", ["", "192.0.2.1"])
+async def test_a_right_password_is_let_in_after_wrong_ones_from_anywhere(address: str, at: Paused) -> None:
+    at.ends.set()
+    for number in range(20):
         with pytest.raises(Refused):
-            await at.log_in("admin@internal", address, RIGHT)
-        with pytest.raises(Refusal) as refused:
-            await asyncio.wait_for(at.log_in("admin@internal", address, RIGHT), SOON)
-        assert int(refused.value.headers["Retry-After"]) > 0
-        at.ends.set()
-        await asyncio.gather(*guesses, return_exceptions=True)
-
-    throttled(ask)
-
-
-def test_all_that_are_slowed_leave_room_for_others() -> None:
-    async def ask(at: Paused) -> None:
-        tries = (at.log_in(f"name-{n % 100}", f"192.0.2.{n % 99}") for n in range(1200))
-        tasks = [asyncio.create_task(one) for one in tries]
-        await settle()
-        assert sum(not task.done() for task in tasks) <= 1000
-        at.ends.set()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    throttled(ask)
+            await at.log_in("Admin@internal", address and f"198.51.100.{number}")
+    before = at.now
+    assert await at.log_in("admin@INTERNAL", address, RIGHT) == "in"
+    assert at.now == before + 1.0
+    at.now += 300.0
+    assert await at.log_in("admin@internal", address, RIGHT) == "in"
+    assert at.now == before + 301.0
 
 
-@pytest.mark.parametrize("address", ["", "192.0.2.1"])
-def test_a_right_password_is_let_in_after_wrong_ones_from_anywhere(address: str) -> None:
-    async def ask(at: Paused) -> None:
-        at.ends.set()
-        for number in range(20):
-            with pytest.raises(Refused):
-                await at.log_in("Admin@internal", address and f"198.51.100.{number}")
-        before = at.now
-        assert await at.log_in("admin@INTERNAL", address, RIGHT) == "in"
-        assert at.now == before + 1.0
-        at.now += 300.0
-        assert await at.log_in("admin@internal", address, RIGHT) == "in"
-        assert at.now == before + 301.0
-
-    throttled(ask)
-
-
-def test_one_address_that_goes_on_guessing_has_every_other_turn_at_most() -> None:
-    async def ask(at: Paused) -> None:
-        at.ends.set()
-        guesses = [asyncio.create_task(at.log_in("admin", "198.51.100.1")) for _ in range(60)]
-        await asyncio.gather(*guesses, return_exceptions=True)
-        at.ends.clear()
-        guesses = [asyncio.create_task(at.log_in("admin", "198.51.100.1")) for _ in range(60)]
-        await settle()
-        person = asyncio.create_task(at.log_in("admin", "192.0.2.1", RIGHT))
-        await settle()
-        at.asked.clear()
-        at.ends.set()
-        assert await person == "in"
-        await asyncio.gather(*guesses, return_exceptions=True)
-        assert at.asked.index(("admin", "192.0.2.1")) <= 2
-
-    throttled(ask)
+async def test_one_address_that_goes_on_guessing_has_every_other_turn_at_most(at: Paused) -> None:
+    at.ends.set()
+    guesses = [asyncio.create_task(at.log_in("admin", "198.51.100.1")) for _ in range(60)]
+    await asyncio.gather(*guesses, return_exceptions=True)
+    at.ends.clear()
+    guesses = [asyncio.create_task(at.log_in("admin", "198.51.100.1")) for _ in range(60)]
+    await settle()
+    person = asyncio.create_task(at.log_in("admin", "192.0.2.1", RIGHT))
+    await settle()
+    at.asked.clear()
+    at.ends.set()
+    assert await person == "in"
+    await asyncio.gather(*guesses, return_exceptions=True)
+    assert at.asked.index(("admin", "192.0.2.1")) <= 2
 
 
 @pytest.mark.parametrize("name", ["victim", "another"], ids=["the same name", "another name"])
-def test_few_addresses_with_many_guesses_keep_no_right_password_out(name: str) -> None:
+async def test_few_addresses_with_many_guesses_keep_no_right_password_out(name: str, at: Paused) -> None:
     """The name has not logged in before, and failed from elsewhere; 100 addresses guess as they like."""
-
-    async def ask(at: Paused) -> None:
-        at.ends.set()
-        for number in range(5):
-            with pytest.raises(Refused):
-                await at.log_in(name, f"203.0.113.{number}")
-        at.ends.clear()
-        guesses = [
-            asyncio.create_task(at.log_in("victim" if n % 2 else f"name-{n % 50}", f"192.0.2.{n % 100}"))
-            for n in range(1500)
-        ]
-        await settle()
-        person = asyncio.create_task(at.log_in(name, "198.51.100.1", RIGHT))
-        await settle()
-        at.ends.set()
-        assert await person == "in"
-        await asyncio.gather(*guesses, return_exceptions=True)
-
-    throttled(ask)
+    at.ends.set()
+    for number in range(5):
+        with pytest.raises(Refused):
+            await at.log_in(name, f"203.0.113.{number}")
+    at.ends.clear()
+    guesses = [
+        asyncio.create_task(at.log_in("victim" if n % 2 else f"name-{n % 50}", f"192.0.2.{n % 100}"))
+        for n in range(1500)
+    ]
+    await settle()
+    person = asyncio.create_task(at.log_in(name, "198.51.100.1", RIGHT))
+    await settle()
+    at.ends.set()
+    assert await person == "in"
+    await asyncio.gather(*guesses, return_exceptions=True)
 
 
-def test_a_right_password_has_its_turn_among_300_guesses_from_the_same_place() -> None:
+async def test_a_right_password_has_its_turn_among_300_guesses_from_the_same_place(at: Paused) -> None:
     """Where many come from one address that stands for all of them."""
-
-    async def ask(at: Paused) -> None:
-        guesses = [asyncio.create_task(at.log_in("victim", "", f"{n}")) for n in range(300)]
-        await settle()
-        person = asyncio.create_task(at.log_in("victim", "", RIGHT))
-        await settle()
-        at.ends.set()
-        assert await person == "in"
-        assert {type(one) for one in await asyncio.gather(*guesses, return_exceptions=True)} == {Refused}
-
-    throttled(ask)
+    guesses = [asyncio.create_task(at.log_in("victim", "", f"{n}")) for n in range(300)]
+    await settle()
+    person = asyncio.create_task(at.log_in("victim", "", RIGHT))
+    await settle()
+    at.ends.set()
+    assert await person == "in"
+    assert {type(one) for one in await asyncio.gather(*guesses, return_exceptions=True)} == {Refused}
 
 
-def test_names_that_are_remembered_are_bounded() -> None:
-    async def ask(at: Paused) -> None:
-        for number in range(20_500):
-            at.throttle._add(("name", f"{number}"))
-        assert len(at.throttle._tries) == 20_000
-
-    throttled(ask)
+async def test_names_that_are_remembered_are_bounded(at: Paused) -> None:
+    for number in range(20_500):
+        at.throttle._add(("name", f"{number}"))
+    assert len(at.throttle._tries) == 20_000
