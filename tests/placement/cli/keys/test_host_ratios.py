@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from tests.builders import cluster, host, snapshot, vm
 from tests.placement.cli.live_engine import LiveEngine, Starting
 from tests.placement.cli.state_asking import StateAsking
@@ -75,22 +73,6 @@ def test_a_ratio_survives_a_file(serving: Starting, tmp_path: Path) -> None:
         live.run(0, "keys", "unset", "#RAM_RATIO", "--on", "node", "south")
         live.run(0, "keys", "import", str(file))
         assert chosen(live) == ["h2"]
-
-
-@pytest.mark.parametrize(
-    ("words", "complaint"),
-    [
-        ("0 --on node south", "ratio-out-of-range: a contention ratio is greater than 0 and less than 1000"),
-        ("1000 --on node south", "ratio-out-of-range"),
-        ("much --on node south", "value-not-numeric"),
-        ("1.5 --on node south --as customer", "customer-key-not-allowed-here"),
-        ("1.5 9 --on cluster blue", "there are only #RAM, #CPU and #LOAD, and on hosts #RAM_RATIO"),
-    ],
-)
-def test_what_cannot_be_is_refused(serving: Starting, words: str, complaint: str) -> None:
-    with serving(snapshot(*PARTS)) as live:
-        _, err = live.run(2, "keys", "set", "#RAM_RATIO", *words.split())
-        assert complaint in err
 
 
 def test_in_a_state_file_a_good_one_counts_and_a_wrong_one_is_reported(asking: StateAsking) -> None:
