@@ -6,8 +6,6 @@ from typing import TypeVar
 
 import msgspec
 
-Fault = TypeVar("Fault")
-
 
 class MigrationFault(msgspec.Struct, frozen=True, kw_only=True):
     """What happens to a migration that starts now."""
@@ -31,38 +29,31 @@ class UpgradeFault(msgspec.Struct, frozen=True, kw_only=True):
     stay_away: bool = False
 
 
+Fault = TypeVar("Fault", MigrationFault, UpgradeFault)
+
+
 class Faults:
     """The faults to come. Each is used up by the first migration or upgrade that it fits."""
 
     def __init__(self) -> None:
-        self._migrations: list[tuple[str | None, MigrationFault]] = []
-        self._upgrades: list[tuple[str | None, UpgradeFault]] = []
+        self._waiting: list[tuple[str | None, MigrationFault | UpgradeFault]] = []
 
     def next_migrations(self, fault: MigrationFault, *, count: int = 1, vm_id: str | None = None) -> None:
         """Let the next migrations (of this VM, if one is named) go wrong."""
-        self._migrations.extend([(vm_id, fault)] * count)
+        self._waiting.extend([(vm_id, fault)] * count)
 
     def next_upgrades(self, fault: UpgradeFault, *, count: int = 1, host_id: str | None = None) -> None:
         """Let the next upgrades (of this host, if one is named) go wrong."""
-        self._upgrades.extend([(host_id, fault)] * count)
+        self._waiting.extend([(host_id, fault)] * count)
 
     def clear(self) -> None:
         """Forget all faults that have not come yet."""
-        self._migrations.clear()
-        self._upgrades.clear()
+        self._waiting.clear()
 
-    def take_migration(self, vm_id: str) -> MigrationFault:
-        """Give the fault that a migration of this VM meets; a harmless one if none waits."""
-        return _taken(self._migrations, vm_id) or MigrationFault()
-
-    def take_upgrade(self, host_id: str) -> UpgradeFault:
-        """Give the fault that an upgrade of this host meets; a harmless one if none waits."""
-        return _taken(self._upgrades, host_id) or UpgradeFault()
-
-
-def _taken(waiting: list[tuple[str | None, Fault]], identity: str) -> Fault | None:
-    for index, (wanted, fault) in enumerate(waiting):
-        if wanted in (None, identity):
-            del waiting[index]
-            return fault
-    return None
+    def take(self, kind: type[Fault], identity: str) -> Fault:
+        """Give what a migration of this VM, or an upgrade of this host, meets; harmless if none waits."""
+        for index, (wanted, fault) in enumerate(self._waiting):
+            if wanted in (None, identity) and isinstance(fault, kind):
+                del self._waiting[index]
+                return fault
+        return kind()

@@ -74,15 +74,11 @@ class Migrations(Commands):
 
     def begin(self, migration: Migration) -> None:
         """Put the VM on its way, and take the target's memory. Raises `Rejected` when VDSM refuses."""
-        fault = self._backend.faults.take_migration(migration.vm_id)
+        fault = self._backend.faults.take(MigrationFault, migration.vm_id)
         if fault.refuse:
             raise rejections.bad_parameters("Cannot migrate VM. VDSM refused the command.")
         vm = self._state.vms[migration.vm_id]
-        migration.course = self._running.begin(vm.id)
-        migration.active = True
-        migration.began = self._backend.now
-        self._under_way[vm.id] = migration
-        self._lock(migration)
+        self._enter(migration)
         self._change_vm(vm.id, status="migrating", migrating_to=migration.target, handed_over=False)
         self._log_begin(migration)
         self._schedule(migration, fault)
@@ -162,15 +158,15 @@ class Migrations(Commands):
             caller=SYSTEM,
             job=None,
             explicit=True,
-            began=self._backend.now,
-            active=True,
         )
-        migration.course = self._running.begin(vm.id)
-        self._under_way[vm.id] = migration
-        self._lock(migration)
+        self._enter(migration)
         self._schedule(migration, MigrationFault(fail=vm.migrating_to is None))
 
-    def _lock(self, migration: Migration) -> None:
+    def _enter(self, migration: Migration) -> None:
+        migration.course = self._running.begin(migration.vm_id)
+        migration.active = True
+        migration.began = self._backend.now
+        self._under_way[migration.vm_id] = migration
         migration.lock = rejections.vm_being_migrated(self._state.vms[migration.vm_id].name)
         self._backend.vm_locks[migration.vm_id] = migration.lock
 

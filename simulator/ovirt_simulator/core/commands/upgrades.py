@@ -15,6 +15,7 @@ from ovirt_simulator.core.backend import Backend, Commands, locked
 from ovirt_simulator.core.commands.hosts import HostCommands
 from ovirt_simulator.core.entities import ADMIN, SYSTEM, Caller, Cluster, Job, Record
 from ovirt_simulator.core.events import EventCode, EventType
+from ovirt_simulator.core.faults import UpgradeFault
 from ovirt_simulator.core.rejections import Rejected, existing
 
 
@@ -167,7 +168,7 @@ class HostUpgrades(Commands):
         if self._state.hosts[host_id].status != "installing":
             self._fail(host_id, upgrade.job, upgrade.caller)
             return
-        fault = self._backend.faults.take_upgrade(host_id)
+        fault = self._backend.faults.take(UpgradeFault, host_id)
         if fault.fail:
             self._change_host(host_id, status="install_failed")
             self._fail(host_id, upgrade.job, upgrade.caller)
