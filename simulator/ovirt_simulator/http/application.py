@@ -28,8 +28,7 @@ _SSO = "/ovirt-engine/sso/oauth"
 CONTROL = "/simulator"
 #: Parameters of the engine's API that would change an answer; it reads past those that it does not know.
 _PARAMETERS = (
-    "all_content async destroy detail filter force JobId legacy migration_target_of next_run refresh rsdl"
-    " schema StepId"
+    "async destroy detail filter force JobId legacy migration_target_of next_run refresh rsdl schema StepId"
 )
 _NOTHING = ("false", "f", "no", "n", "0")
 
