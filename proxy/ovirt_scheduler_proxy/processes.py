@@ -113,7 +113,7 @@ class Worker(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        if self._awaited.done():
+        if not self.busy:
             # It has nothing to say: something that a unit left behind writes.
             self._has_closed = True
             self.kill()
@@ -128,8 +128,10 @@ class Worker(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._has_closed = True
-        if not self._awaited.done():
+        if self.busy:
             self._awaited.set_result(None)
+        else:
+            self.kill()  # it may live, without its connection
 
     @property
     def usable(self) -> bool:
@@ -142,8 +144,11 @@ class Worker(asyncio.Protocol):
         return not self._awaited.done()
 
     async def greets(self) -> bool:
-        """Wait until it says that it is ready; whether it does before it ends."""
-        return await self._awaited is not None and not self.reported.is_set()
+        """Wait until it says that it is ready; whether it does before it ends, or something else is said."""
+        try:
+            return await self._awaited is not None and not self.reported.is_set()
+        except BadFrame:
+            return False
 
     async def ask(self, request: bytes) -> Frame | None:
         """Send a packed question and wait for its answer; None where it has ended, and how is known by then.

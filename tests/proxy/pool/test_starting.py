@@ -19,7 +19,12 @@ pytestmark = [pytest.mark.system, pytest.mark.timing]
 
 #: What a plugin may leave to happen at each fork: as long as the file `spoilt` is there, it does.
 AT_FORK = """
-import os
+import os, stat
+def is_socket(number):
+    try:
+        return stat.S_ISSOCK(os.fstat(number).st_mode)
+    except OSError:
+        return False
 def spoil():
     if os.path.exists({spoilt!r}):
         with open({forks!r}, "a") as forks:
@@ -52,7 +57,11 @@ class Spoilt:
 
 @pytest.mark.parametrize(
     ("deed", "said"),
-    [("os._exit(3)", "it ended before it was ready"), ("while True: pass", "it was not ready within 0.5 s")],
+    [
+        ("os._exit(3)", "it ended before it was ready"),
+        ("while True: pass", "it was not ready within 0.5 s"),
+        ("for one in filter(is_socket, range(3, 60)): os.write(one, b'x' * 64)", "it ended before it was"),
+    ],
 )
 def test_workers_that_do_not_start_are_tried_again_later_and_later(
     tmp_path: Path, deed: str, said: str
