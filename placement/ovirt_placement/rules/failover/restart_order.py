@@ -16,7 +16,7 @@ from itertools import groupby
 from ovirt_placement.lookups.index import once_whatever_is_pending
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.placement_rules.restart_order import restart_orders
+from ovirt_placement.rules.placement_rules.restart_order import find_ways, restart_orders
 
 
 class Rank(Record, frozen=True):
@@ -84,8 +84,8 @@ class RestartOrder:
         before = sum(priority > priorities[vm] for priority in priorities.values())
         behind = sum(priority < priorities[vm] for priority in priorities.values())
         directly = {one: self._before(one, own) for one in own}
-        earlier = _reached(vm, directly)
-        later = sum(one != vm and vm in _reached(one, directly) for one in own)
+        earlier = find_ways(vm, directly)
+        later = sum(one != vm and vm in find_ways(one, directly) for one in own)
         return Rank(before + len(earlier) + 1, len(priorities) - behind - later)
 
     def _by_rules(self, vms: list[str]) -> list[str]:
@@ -117,14 +117,3 @@ class RestartOrder:
 def restart_order(snapshot: Snapshot) -> RestartOrder:
     """The order of a snapshot."""
     return RestartOrder(snapshot)
-
-
-def _reached(vm: str, directly: Mapping[str, frozenset[str]]) -> set[str]:
-    """What a VM leads to, over any number of steps."""
-    found: set[str] = set()
-    ends = [vm]
-    while ends:
-        new = directly[ends.pop()] - found
-        found |= new
-        ends += new
-    return found

@@ -9,7 +9,7 @@ At last all that is wrong with a placement rule in a state, but for what it lack
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ovirt_placement.lookups.index import Earlier, continued
 from ovirt_placement.model import Snapshot
@@ -19,67 +19,24 @@ from ovirt_placement.rules.placement_rules.kind import RESTART_AFTER
 from ovirt_placement.rules.placement_rules.members import Resolved, resolved_rules
 
 
-def components(follows: Mapping[str, Sequence[str]]) -> Mapping[str, int]:
-    """By node, a number that two nodes share if each leads to the other (Tarjan's, without recursion)."""
-    number: dict[str, int] = {}
-    lowest: dict[str, int] = {}
-    component: dict[str, int] = {}
-    open_nodes: list[str] = []
-    for root in follows:
-        path: list[tuple[str, Iterator[str]]] = []
-        if root not in number:
-            _enter(root, number, lowest, open_nodes)
-            path.append((root, iter(follows[root])))
-        while path:
-            node, rest = path[-1]
-            for following in rest:
-                if following not in number:
-                    _enter(following, number, lowest, open_nodes)
-                    path.append((following, iter(follows.get(following, ()))))
-                    break
-                if following not in component:
-                    lowest[node] = min(lowest[node], number[following])
-            else:
-                path.pop()
-                if path:
-                    lowest[path[-1][0]] = min(lowest[path[-1][0]], lowest[node])
-                if lowest[node] == number[node]:
-                    _close(node, component, open_nodes)
-    return component
-
-
-def _enter(node: str, number: dict[str, int], lowest: dict[str, int], open_nodes: list[str]) -> None:
-    number[node] = lowest[node] = len(number)
-    open_nodes.append(node)
-
-
-def _close(node: str, component: dict[str, int], open_nodes: list[str]) -> None:
-    identity = len(component)
-    while node not in component:
-        component[open_nodes.pop()] = identity
-
-
-def shortest_circle(follows: Mapping[str, Sequence[str]], node: str) -> tuple[str, ...]:
-    """A shortest way from a node back to it, without its end; empty if there is none."""
-    came_from: dict[str, str] = {}
+def find_ways(node: str, follows: Mapping[str, Collection[str]]) -> Mapping[str, str]:
+    """All that a node leads to, perhaps itself, each with the last node of a shortest way to it."""
+    before: dict[str, str] = {}
     ends = [node]
-    while ends:
-        found = []
-        for end in ends:
-            for following in follows.get(end, ()):
-                if following == node:
-                    return _way(came_from, node, end)
-                if following not in came_from:
-                    came_from[following] = end
-                    found.append(following)
-        ends = found
-    return ()
+    for end in ends:
+        new = [one for one in follows[end] if one not in before]
+        before |= dict.fromkeys(new, end)
+        ends += new
+    return before
 
 
-def _way(came_from: Mapping[str, str], start: str, end: str) -> tuple[str, ...]:
-    way = [end]
-    while way[-1] != start:
-        way.append(came_from[way[-1]])
+def find_circle(node: str, ways: Mapping[str, str]) -> tuple[str, ...]:
+    """A shortest way from a node back to it, without its end, by the ways from it; empty if there is none."""
+    if node not in ways:
+        return ()
+    way = [ways[node]]
+    while way[-1] != node:
+        way.append(ways[way[-1]])
     return tuple(reversed(way))
 
 
@@ -120,16 +77,24 @@ def restart_orders(snapshot: Snapshot, earlier: Earlier | None) -> Orders:
     if not rules:
         return Orders({}, ())
     graph = _graph(rules)
-    knot = components(graph)
+    ways = {found.rule.id: find_ways(found.rule.id, graph) for found in rules}
     after: defaultdict[str, list[After]] = defaultdict(list)
     for found in rules:
-        others, knots = frozenset(found.other_vms), {knot[vm] for vm in found.other_vms}
+        others = frozenset(found.other_vms)
         for vm in found.vms:
-            tied = knot[vm] in knots
-            left = frozenset(one for one in others if knot[one] != knot[vm]) if tied else others
+            left = others
+            if vm in ways[found.rule.id]:
+                left = frozenset(one for one in others if not _goes_back(one, vm, graph, ways))
             if left:
                 after[vm].append(After(found.rule.id, left))
-    return Orders({vm: tuple(some) for vm, some in after.items()}, tuple(_circles(rules, graph, knot)))
+    return Orders({vm: tuple(some) for vm, some in after.items()}, tuple(_circles(rules, ways)))
+
+
+def _goes_back(
+    one: str, vm: str, graph: Mapping[str, Sequence[str]], ways: Mapping[str, Mapping[str, str]]
+) -> bool:
+    """Whether a VM that another one restarts after restarts after that one itself."""
+    return one == vm or any(vm in ways[rule] for rule in graph[one])
 
 
 def why_circular(snapshot: Snapshot, rule: str) -> Iterator[str]:
@@ -183,19 +148,15 @@ def _graph(rules: list[Resolved]) -> Mapping[str, list[str]]:
     return dict(graph)
 
 
-def _circles(
-    rules: list[Resolved], graph: Mapping[str, list[str]], knot: Mapping[str, int]
-) -> Iterator[Circle]:
+def _circles(rules: list[Resolved], ways: Mapping[str, Mapping[str, str]]) -> Iterator[Circle]:
     """A shortest circle of each rule that is in one, each once."""
     seen: set[frozenset[str]] = set()
     for found in rules:
-        way = shortest_circle(graph, found.rule.id)
+        way = find_circle(found.rule.id, ways[found.rule.id])
         if way and frozenset(way) not in seen:
             seen.add(frozenset(way))
             # It begins with a rule: rule, VM, rule, VM ...; each VM waits by the rule after it.
-            vms = way[1::2]
-            asked = (*way[2::2], way[0])
-            yield Circle(vms, asked)
+            yield Circle(vms=way[1::2], rules=(*way[2::2], way[0]))
 
 
 def why_impossible(snapshot: Snapshot, found: Resolved) -> Iterator[str]:
