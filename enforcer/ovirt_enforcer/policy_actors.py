@@ -202,7 +202,7 @@ def engine_candidates(cluster: SimulatedCluster) -> Iterator[tuple[str, bool]]:
     violated = [one.constraint for one in cluster.violated()]
     movable = {vm for one in violated for vm in one.vms if snapshot.vm_by_id[vm].movable}
     seen: set[tuple[str, bool]] = set()
-    for hard, tier in tiers(violated, SnapshotPlacement(snapshot), movable, as_engine=True):
+    for hard, tier in tiers(violated, SnapshotPlacement(snapshot), movable):
         for vm in sorted(tier, key=in_order):
             known = snapshot.vm_by_id[vm]
             if (vm, hard) not in seen and vm in movable and known.status == "up" and known.host is not None:
@@ -216,7 +216,7 @@ def engine_target(snapshot: Snapshot, name: str, hosts: tuple[str, ...], *, hard
     The engine asks its own filters first whether any host is left: the others leave no more than they do.
     """
     vm = snapshot.vm_by_id[name]
-    if not hard and not gains(snapshot, name, best_host(snapshot, vm, hosts), as_engine=True):
+    if not hard and not gains(snapshot, name, best_host(snapshot, vm, hosts)):
         return None
     return best_host(snapshot, vm, tuple(host for host in hosts if host != vm.host))
 

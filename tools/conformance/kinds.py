@@ -8,11 +8,13 @@ from types import MappingProxyType
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.affinity import host_filter, host_weight, vm_filter, vm_weight
+from ovirt_placement.rules.elements.placement import SnapshotPlacement
 from ovirt_placement.rules.elements.ranks import order_hosts
 from ovirt_placement.rules.elements.verdict import Request, Verdict, Weight
-from ovirt_placement.rules.engine_enforcement import candidates, cycle
+from ovirt_placement.rules.engine_enforcement import gains, tiers
 from ovirt_placement.rules.ha import OVER_UTILIZATION, Measure, balance_ha_vms, rank_hosts
 from ovirt_placement.rules.scheduling import order
+from ovirt_placement.rules.violations import find_violations
 from tools.conformance import placement_keys
 from tools.conformance.vector import Vector
 from tools.engine_conformance import product
@@ -151,22 +153,45 @@ def _best_host(vector: Vector) -> Callable[[str], str | None]:
     return best
 
 
+def _candidates(vector: Vector, cluster: str) -> Tiers:
+    """The VMs of violated rules that the engine's enforcer may migrate, as it tries them, each once."""
+    snapshot, schedulable, best_host = vector.snapshot, _schedulable(vector), _best_host(vector)
+    violated = [one.constraint for one in find_violations(snapshot, cluster)]
+    movable = {vm.id for vm in snapshot.vms if vm.movable}
+    seen: set[str] = set()
+    found = []
+    for hard, tier in tiers(violated, SnapshotPlacement(snapshot), movable):
+        valid = tuple(
+            vm
+            for vm in tier
+            if vm not in seen
+            and vm in movable
+            and {*schedulable(vm)} - {snapshot.vm_by_id[vm].host}
+            and (hard or gains(snapshot, vm, best_host(vm)))
+        )
+        seen.update(valid)
+        found.append(valid)
+    return [tier for tier in found if tier]
+
+
 def _enforcer_candidates(vector: Vector) -> str | None:
-    """The order as a whole; where the engine leaves it open, who may be first and who is in it."""
-    tiers = candidates(vector.snapshot, vector.request["cluster"], _schedulable(vector), _best_host(vector))
-    if vector.right_answer.get("tiers") is not None:
-        return _difference_of_tiers(vector, tiers)
-    first = tiers[0] if tiers else ()
+    """The order as a whole; where the engine leaves it open, who may be first and who is in it.
+
+    Vectors do not say in which order the engine comes upon equal crowds, which hangs on their hosts' ids.
+    """
+    found = _candidates(vector, vector.request["cluster"])
+    if (wanted := vector.right_answer.get("tiers")) is not None:
+        return None if _refines(found, wanted) else f"tiers {found!r} instead of {wanted!r}"
+    first = found[0] if found else ()
     if not set(first) <= set(vector.right_answer["first_any_of"]):
         return f"first {first!r} instead of some of {vector.right_answer['first_any_of']!r}"
-    return _difference_of_sets(vector, "members", [vm for tier in tiers for vm in tier])
+    return _difference_of_sets(vector, "members", [vm for tier in found for vm in tier])
 
 
 def _enforcer_cycle(vector: Vector) -> str | None:
     """Who is migrated in each cluster: one of those that come first."""
-    chosen = cycle(vector.snapshot, _schedulable(vector), _best_host(vector))
     for wanted in vector.right_answer["migrations"]:
-        vms = chosen.get(wanted["cluster"], ())
+        vms = next(iter(_candidates(vector, wanted["cluster"])), ())
         if bool(vms) is not bool(wanted["count"]) or not set(vms) <= set(wanted["any_of"]):
             return f"{wanted['cluster']}: one of {vms!r} instead of {wanted['any_of']!r}"
     return None

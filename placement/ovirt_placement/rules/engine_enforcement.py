@@ -1,51 +1,33 @@
 """The engine's own enforcer: which VMs it would migrate, who before whom, and where a move is a gain.
 
-Families come before priorities: hard host rules, hard VM rules, soft host rules, soft VM rules. Where the
-engine errs it is not followed: a pinned member keeps only its own place in a negative group, and of two
-families the one that the policy weighs more decides whether a soft move is a gain (docs/enforcer.md).
+Families come before priorities: hard host rules, hard VM rules, soft host rules, soft VM rules.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import chain, groupby
 
-from ovirt_placement.model import AffinityGroup, Cluster, Snapshot
-from ovirt_placement.rules import catalogue
+from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.rules.affinity.groups import fixed_point, groups_of, members
 from ovirt_placement.rules.affinity.host_groups import listed_hosts
 from ovirt_placement.rules.elements.constraints import Constraint
 from ovirt_placement.rules.elements.java import KeyOrder, in_order, put_all
-from ovirt_placement.rules.elements.placement import Placement, SnapshotPlacement
-
-#: The engine's factors where a policy says nothing.
-_VM_FACTOR, _HOST_FACTOR = 1, 20
+from ovirt_placement.rules.elements.placement import Placement
 
 
-def gains(snapshot: Snapshot, vm: str, target: str | None, *, as_engine: bool = False) -> bool:
+def gains(snapshot: Snapshot, vm: str, target: str | None) -> bool:
     """Whether soft groups of a VM are better off on the target, which is the best host for it.
 
-    The engine takes a gain in either family, whatever the other loses, and may undo it later: so does this
-    with `as_engine`. Else the family that the policy weighs more decides, and the other only where that one
-    sees no difference.
+    The engine takes a gain in either family, whatever the other loses, and may undo it later.
     """
     source = snapshot.vm_by_id[vm].host
     if target is None or source is None or target == source:
         return False
     soft = groups_of(snapshot).get(vm, ())
     by_hosts = _first_difference(_host_levels(snapshot, soft, source, target))
-    by_vms = _first_difference(_vm_levels(snapshot, soft, vm, source, target))
-    if as_engine:
-        return by_hosts > 0 or by_vms > 0
-    policy = snapshot.cluster_by_id[snapshot.vm_by_id[vm].cluster]
-    first, second = (by_vms, by_hosts) if _vms_first(policy) else (by_hosts, by_vms)
-    return (first or second) > 0
-
-
-def _vms_first(cluster: Cluster) -> bool:
-    vms = cluster.policy.get("vm_affinity_weight", _VM_FACTOR)
-    return vms > cluster.policy.get("vm_to_host_weight", _HOST_FACTOR)
+    return by_hosts > 0 or _first_difference(_vm_levels(snapshot, soft, vm, source, target)) > 0
 
 
 def _first_difference(levels: Iterable[int]) -> int:
@@ -91,67 +73,20 @@ def _vm_levels(
 #: VMs that are equal to the engine: it shuffles them.
 Tier = tuple[str, ...]
 
-#: The hosts that would take a VM, its own apart; and the best for it, its own among them.
-Schedulable = Callable[[str], Collection[str]]
-BestHost = Callable[[str], str | None]
-
-
-def candidates(
-    snapshot: Snapshot, cluster: str, schedulable: Schedulable, best_host: BestHost
-) -> tuple[Tier, ...]:
-    """All candidates of a cluster, the first to be tried first; each VM once."""
-    placement = SnapshotPlacement(snapshot)
-    rules = [one for one in catalogue.constraints(snapshot, cluster) if not one.keeps(placement)]
-    movable = {vm.id for vm in snapshot.vms if vm.movable}
-    seen: set[str] = set()
-    found = []
-    for hard, tier in tiers(rules, placement, movable):
-        valid = tuple(
-            vm
-            for vm in dict.fromkeys(tier)
-            if vm not in seen
-            and vm in movable
-            and set(schedulable(vm)) - {placement.runs_on(vm)}
-            and (hard or gains(snapshot, vm, best_host(vm)))
-        )
-        seen.update(valid)
-        found.append(valid)
-    return tuple(tier for tier in found if tier)
-
 
 def tiers(
-    violated: Collection[Constraint],
-    placement: Placement,
-    movable: Collection[str],
-    *,
-    as_engine: bool = False,
+    violated: Collection[Constraint], placement: Placement, movable: Collection[str]
 ) -> Iterator[tuple[bool, Tier]]:
     """The VMs of violated rules in the order in which they are tried, and whether a hard rule asks for it.
 
-    A VM may come again, and some cannot move. With `as_engine`, members that may go are those that the
-    engine itself lets go (see `buckets`), and only what it draws lots about comes together: VMs on wrong
-    hosts come one by one, and crowds that are equal one after the other, in the order of its tables.
+    A VM may come again, and some cannot move. Members that may go are those that the engine lets go (see
+    `buckets`). Only what it draws lots about comes together: VMs on wrong hosts come one by one, and crowds
+    that are equal one after the other, in the order of its tables.
     """
     for hard in (True, False):
         mine = [one for one in violated if one.hard is hard]
-        host_tiers, vm_tiers = _host_tiers(mine, placement), _vm_tiers(mine, placement, movable, as_engine)
-        if as_engine:
-            host_tiers = ((vm,) for tier in host_tiers for vm in tier)
-        yield from ((hard, tier) for tier in (*host_tiers, *vm_tiers))
-
-
-def cycle(snapshot: Snapshot, schedulable: Schedulable, best_host: BestHost) -> dict[str, Tier]:
-    """By cluster, the VMs of which the engine migrates one in a cycle; others are left out.
-
-    It does not touch a cluster in which a migration is under way.
-    """
-    busy = {vm.cluster for vm in snapshot.vms if vm.status == "migrating" or vm.migrating_to is not None}
-    found = {
-        cluster.id: candidates(snapshot, cluster.id, schedulable, best_host)
-        for cluster in snapshot.clusters
-        if cluster.id not in busy
-    }
-    return {cluster: tiers[0] for cluster, tiers in found.items() if tiers}
+        for tier in (*_host_tiers(mine, placement), *_vm_tiers(mine, placement, movable)):
+            yield hard, tier
 
 
 def buckets(
@@ -186,23 +121,21 @@ def buckets(
 
 
 def _host_tiers(rules: Iterable[Constraint], placement: Placement) -> Iterator[Tier]:
-    """VMs on wrong hosts: those with the fewest violated rules first, as in the engine's table."""
+    """VMs on wrong hosts: those with the fewest violated rules first, of equals as in the engine's table."""
     violated = Counter(
         vm for rule in rules if rule.family == "host_affinity" for vm in rule.offenders(placement)
     )
-    for count in sorted(set(violated.values())):
-        yield tuple(vm for vm in put_all(violated) if violated[vm] == count)
+    return ((vm,) for vm in sorted(put_all(violated), key=violated.__getitem__))
 
 
 def _vm_tiers(
     rules: Iterable[Constraint],
     placement: Placement,
     movable: Collection[str],
-    as_engine: bool,
 ) -> Iterator[Tier]:
     """Of each rule between VMs, buckets: soft rules by priority, then the larger ones first."""
     mine = [rule for rule in rules if rule.family == "vm_affinity"]
     mine.sort(key=lambda rule: min(map(in_order, rule.vms)), reverse=True)
     mine.sort(key=lambda rule: (0 if rule.hard else -fixed_point(rule.priority), -len(rule.vms)))
     for rule in mine:
-        yield from buckets(rule, placement, movable, as_engine=as_engine)
+        yield from buckets(rule, placement, movable, as_engine=True)

@@ -99,7 +99,7 @@ def test_enforcement(name: str) -> None:
     placement = SnapshotPlacement(case.snapshot)
     rules = [one for one in constraints(case.snapshot, case.asked["cluster"]) if not one.keeps(placement)]
     movable = {vm.id for vm in case.snapshot.vms if vm.movable}
-    found = [tier for _, tier in tiers_of_engine(rules, placement, movable, as_engine=True)]
+    found = [tier for _, tier in tiers_of_engine(rules, placement, movable)]
     for order in case.answer:
         left = list(order)
         for tier in found:
