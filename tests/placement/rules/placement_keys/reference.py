@@ -73,17 +73,22 @@ def memory_ratio(snapshot: Snapshot, host: Host, settings: KeySettings) -> Fract
     return own or settings.memory_ratio or Fraction(cluster.memory_overcommit_percent, 100)
 
 
-def has_room(snapshot: Snapshot, host: Host, vm: Vm, settings: KeySettings) -> bool:
-    """Step 1; what the engine says is free has the overhead taken off already."""
-    need = vm.memory_mb + settings.overhead_mb
+def room(snapshot: Snapshot, host: Host, vm: Vm, settings: KeySettings) -> tuple[Fraction, int]:
+    """What is not handed out, and what is physically free, without the VM."""
     handed_out = sum(one.memory_mb for one in others_on(snapshot, host, vm))
     uncontended = host.memory_mb * memory_ratio(snapshot, host, settings) - handed_out
     own = [one for one in present(snapshot, host) if one.vm.id == vm.id]
     if host.memory_free_mb is not None:
-        contended = host.memory_free_mb + sum(one.memory_mb for one in own if not one.arriving)
-    else:
-        contended = host.free_mb + sum(one.memory_mb for one in own) + settings.overhead_mb
-    return host.status == "up" and uncontended > need and contended > need
+        return uncontended, host.memory_free_mb + sum(one.memory_mb for one in own if not one.arriving)
+    return uncontended, host.free_mb + sum(one.memory_mb for one in own)
+
+
+def has_room(snapshot: Snapshot, host: Host, vm: Vm, settings: KeySettings) -> bool:
+    """Step 1; what the engine says is free has the overhead taken off already."""
+    need = vm.memory_mb + settings.overhead_mb
+    uncontended, contended = room(snapshot, host, vm, settings)
+    taken_off = settings.overhead_mb if host.memory_free_mb is None else 0
+    return host.status == "up" and uncontended > need and contended + taken_off > need
 
 
 def special(snapshot: Snapshot, host: Host, vm: Vm, settings: KeySettings) -> Found:

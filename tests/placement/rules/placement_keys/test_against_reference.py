@@ -78,6 +78,8 @@ def test_every_step_is_the_references(world: Snapshot, chosen: KeySettings) -> N
     expected = reference.place(world, new(world), world.hosts, chosen)
     scored = {one.host: one.system.total for one in decision.hosts if one.system is not None}
     wishes = {one.host: one.customer.total for one in decision.hosts if one.customer is not None}
+    rooms = {one.host: (one.room.uncontended_mb, one.room.contended_mb) for one in decision.hosts}
+    assert rooms == {host.id: reference.room(world, host, new(world), chosen) for host in world.hosts}
     assert scored == expected.scores
     assert wishes == {host: expected.customer_scores[host] for host in wishes}
     assert set(wishes) == set(reference.acceptable(world, new(world), world.hosts, chosen))

@@ -255,32 +255,3 @@ def test_keys_with_mistakes_are_left_out_but_a_wrong_sticky_flag_is_only_ignored
     }
     assert plain_node(keys.customer) == {"_SAN": [(1, 1)]}
     assert [key.name for key in keys.sticky] == ["SAN"]
-
-
-@pytest.mark.parametrize(
-    ("fields", "name", "value"),
-    [
-        ({"allocated_mb": 16384}, "#RAM", Fraction(1, 4)),
-        ({"allocated_mb": 16384, "memory_ratio": Fraction(3, 2)}, "#RAM", Fraction(1, 6)),
-        ({"allocated_mb": 99999}, "#RAM", 1),
-        ({"memory_mb": 0}, "#RAM", 1),
-        ({"allocated_vcpus": 8}, "#CPU", Fraction(1, 2)),
-        ({"allocated_vcpus": 8, "cpu_ratio": Fraction(4)}, "#CPU", Fraction(1, 8)),
-        ({"allocated_vcpus": 17}, "#CPU", 1),
-        ({"load": Fraction(3, 10)}, "#LOAD", Fraction(3, 10)),
-        ({"load": Fraction(11, 10)}, "#LOAD", 1),
-        ({"load": Fraction(-1)}, "#LOAD", 0),
-    ],
-)
-def test_special_keys_are_shares_between_0_and_1(fields: dict[str, Any], name: str, value: Fraction) -> None:
-    assert keys_there(node("h1", **fields)).system[name] == ((value.as_integer_ratio(), 1),)
-
-
-def test_host_without_statistics_has_no_load() -> None:
-    assert "#LOAD" not in keys_there(node("h1", load=None)).system
-
-
-@pytest.mark.parametrize("settings", [KeySettings(), LITERAL])
-def test_special_names_that_customers_made_up_draw_nobody(settings: KeySettings) -> None:
-    keys = keys_there(node("h1", brought=[(("#RAM", 0.0), ("A", 1.0))]), settings)
-    assert set(keys.customer) == {"A"}

@@ -16,7 +16,6 @@ from ovirt_placement.rules.placement_keys.placing import (
     filter_hosts,
     rank_hosts,
 )
-from ovirt_placement.rules.placement_keys.settings import KeySettings
 from tests.builders import cluster, host, vm
 from tests.placement.rules.placement_keys.nodes import TWO_HOSTS, accepted, asked, key, keyed, node_key, ranks
 
@@ -35,11 +34,6 @@ def test_host_without_room_is_refused_by_what_it_lacks(
 ) -> None:
     (verdict,) = filter_hosts(keyed(host("h1", **fields), vm("new", memory_mb=1024)), asked("h1"))
     assert verdict.reasons == (Reason(kind, host="h1", number=number),)
-
-
-@pytest.mark.parametrize("fields", [{"memory_mb": 2049}, {"memory_free_mb": 2049}, {"free_mb": 1025}])
-def test_one_mebibyte_more_is_enough(fields: dict[str, Any]) -> None:
-    assert accepted(keyed(host("h1", **fields), vm("new", memory_mb=1024)), "h1") == ["h1"]
 
 
 def test_filter_keeps_worse_rounds_and_refuses_what_is_below_the_last() -> None:
@@ -111,17 +105,3 @@ def test_two_vms_are_placed_where_both_may_be() -> None:
     verdicts = filter_hosts(state, asked(vms="new other"))
     assert [verdict.accepted for verdict in verdicts] == [False, True]
     assert [weight.rank for weight in rank_hosts(state, asked(vms="new other"))] == [1, 0]
-
-
-def test_reserved_names_come_from_vms_only_where_the_settings_say_so() -> None:
-    green = key("_GREEN", weight=50.0, key_class="customer")
-    state = keyed(
-        *TWO_HOSTS,
-        vm("new"),
-        vm("a", "h1"),
-        vm("b", "h1"),
-        keys=(green, node_key("h1", "_GREEN", 0.0), node_key("h2", "_GREEN", 1.0)),
-        frozen={"a": {"_GREEN": 1.0}, "b": {"_GREEN": 1.0}},
-    )
-    assert ranks(state) == {"h2": 0, "h1": 1}
-    assert ranks(state, settings=KeySettings(reserved_from_vms=True)) == {"h1": 0, "h2": 1}

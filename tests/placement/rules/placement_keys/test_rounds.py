@@ -16,7 +16,7 @@ from ovirt_placement.rules.placement_keys.judgement import rounds_of, thresholds
 from ovirt_placement.rules.placement_keys.settings import KeySettings
 from ovirt_placement.rules.placement_keys.units import rank_hosts
 from tests.builders import TOGETHER, group, host, vm
-from tests.placement.rules.placement_keys.nodes import decide, key, keyed, node, node_key, place, world
+from tests.placement.rules.placement_keys.nodes import key, keyed, node, node_key, place
 
 NUMBERS = st.fractions(min_value=-300, max_value=300, max_denominator=12)
 
@@ -55,11 +55,6 @@ def test_round_is_the_first_whose_threshold_is_exceeded(chosen: KeySettings, dat
     assert first_round(score, bars) == (passed[0] if passed else None)
 
 
-@pytest.mark.parametrize(("score", "found"), [(81, 1), (80, 2), (0, 10), (-9, 10), (-10, None)])
-def test_equal_is_not_above(score: int, found: int | None) -> None:
-    assert first_round(Fraction(score), thresholds(KeySettings())) == found
-
-
 @pytest.mark.parametrize(
     ("wrong", "what"),
     [
@@ -80,15 +75,6 @@ def test_settings_report_when_keyless_vms_would_be_refused() -> None:
     assert KeySettings(final=Fraction(0)).refuses_keyless_vms
 
 
-def test_three_tenths_of_100_is_not_above_30() -> None:
-    decision = place([node("h1", [node_key("h1", "A", 0.7)])], [key("A", 0.0)])
-    assert decision.round == 7
-    (one,) = decision.hosts
-    assert one.system is not None
-    (match,) = one.system.matches
-    assert (match.proximity, match.points) == (Fraction(3, 10), 30)
-
-
 @pytest.mark.parametrize(("allocated_mb", "found"), [(7281, 1), (7282, 2), (7283, 2), (7282 + 910, 2)])
 def test_special_keys_meet_a_threshold_exactly(allocated_mb: int, found: int) -> None:
     """A ninth of the memory leaves eight ninths of 90: that is 80, and not above it."""
@@ -101,16 +87,6 @@ def test_special_keys_meet_a_threshold_exactly(allocated_mb: int, found: int) ->
     assert one.system is not None
     assert one.system.total == 90 * (1 - Fraction(allocated_mb, 9 * 7282))
     assert (one.round, other.round) == (found, 1)
-
-
-def test_local_storage_leaves_the_host_that_the_engine_offers_whatever_keys_say() -> None:
-    hosts = [node("h1", [node_key("h1", "A", 1.0)]), node("h2", [node_key("h2", "A", 0.0)], up=False)]
-    local = world(hosts, [key("A")], local_storage=True)
-    for offered in (["h2"], ["h1"], []):
-        decision = decide(local, offered)
-        assert (decision.choice, decision.candidates) == (tuple(offered), tuple(offered))
-        assert decision.local_storage
-        assert decision.hosts == ()
 
 
 HOSTS = ("h1", "h2", "h3", "h4")
