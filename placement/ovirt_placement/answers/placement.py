@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated
 
 from ovirt_placement.answers.document import Document, Said, listed, said, unit_names
@@ -33,11 +33,12 @@ from ovirt_placement.rules.catalogue import UNITS
 from ovirt_placement.rules.elements.rule import UnitKind
 from ovirt_placement.rules.failover.restart_order import restart_order
 from ovirt_placement.rules.listed import LISTED, NO_UNITS, those_in_force
+from ovirt_placement.rules.placement_keys.judgement import HostDecision
 from ovirt_placement.rules.placement_rules.in_force import is_in_force
 from ovirt_placement.rules.placement_rules.kind import RESTART_AFTER
 from ovirt_placement.rules.placement_rules.members import resolved_rules
 from ovirt_placement.rules.placement_rules.restart_order import not_waiting, restart_orders
-from ovirt_placement.rules.scheduling import HostJudgement, Ranked, judge, order
+from ovirt_placement.rules.scheduling import HostJudgement, Ranked, decide_by_keys, judge, order
 
 
 # -- When a VM restarts after a failure: by the engine's priority, and by rules that it does not know.
@@ -198,7 +199,8 @@ ALSO = Annotated[
 def why(snapshot: Snapshot, vm: Vm, hosts: Sequence[Host], also: Collection[str] = NO_UNITS) -> WhyDocument:
     """What all filters that count in the VM's cluster, and those named in `also`, say of each host."""
     judged = judge(snapshot, vm, hosts, also)
-    answers = tuple(judged_host(host, snapshot) for host in judged.hosts)
+    keys = decide_by_keys(snapshot, vm, hosts, also)
+    answers = tuple(judged_host(host, snapshot, keys) for host in judged.hosts)
     return WhyDocument(
         vm=Named(vm.id, vm.name),
         cluster=named_cluster(vm.cluster, snapshot),
@@ -211,13 +213,17 @@ def why(snapshot: Snapshot, vm: Vm, hosts: Sequence[Host], also: Collection[str]
     )
 
 
-def judged_host(found: HostJudgement, snapshot: Snapshot) -> JudgedHost:
+def judged_host(found: HostJudgement, snapshot: Snapshot, keys: Mapping[str, HostDecision]) -> JudgedHost:
     return JudgedHost(
         host=named_host(found.host, snapshot),
         accepted=found.accepted,
         reasons=tuple(said(reason, snapshot, rules) for reason, rules in found.reasons),
-        placement_keys=None if found.keys is None else host_keys(found.keys),
+        placement_keys=_host_keys(found.host, keys),
     )
+
+
+def _host_keys(host: str, keys: Mapping[str, HostDecision]) -> HostKeys | None:
+    return host_keys(keys[host]) if host in keys else None
 
 
 def why_text(answer: WhyDocument, shown: Shown) -> Iterator[str | Table]:
@@ -316,23 +322,23 @@ Refused hosts follow.
 )
 def where(snapshot: Snapshot, vm: Annotated[Vm, THE_VM], also: ALSO = NO_UNITS) -> WhereDocument:
     """The hosts of a VM's cluster in order; the units of placement keys count if named in `also`, too."""
-    found = order(snapshot, vm, also)
+    found, hosts = order(snapshot, vm, also), snapshot.hosts_of_cluster.get(vm.cluster, ())
+    keys = decide_by_keys(snapshot, vm, hosts, also)
     return WhereDocument(
         vm=Named(vm.id, vm.name),
         cluster=named_cluster(vm.cluster, snapshot),
         host=None if vm.host is None else named_host(vm.host, snapshot),
-        hosts=tuple(_ranked(host, snapshot) for host in found.hosts),
-        refused=tuple(judged_host(host, snapshot) for host in found.refused),
+        hosts=tuple(_ranked(host, snapshot, keys) for host in found.hosts),
+        refused=tuple(judged_host(host, snapshot, keys) for host in found.refused),
     )
 
 
-def _ranked(one: Ranked, snapshot: Snapshot) -> RankedHost:
+def _ranked(one: Ranked, snapshot: Snapshot, keys: Mapping[str, HostDecision]) -> RankedHost:
     weights = (
         UnitRank(unit, weight.rank, tuple(said(reason, snapshot, [UNITS[unit]]) for reason in weight.reasons))
         for unit, weight in one.weights.items()
     )
-    keys = None if one.keys is None else host_keys(one.keys)
-    return RankedHost(named_host(one.host, snapshot), one.points, tuple(weights), keys)
+    return RankedHost(named_host(one.host, snapshot), one.points, tuple(weights), _host_keys(one.host, keys))
 
 
 def _where_text(answer: WhereDocument, shown: Shown) -> Iterator[str | Table]:

@@ -14,9 +14,12 @@ from ovirt_placement.rules.affinity.vm_filter import moves_with_its_peers, posit
 from ovirt_placement.rules.catalogue import filters_in_force, in_force
 from ovirt_placement.rules.elements.ranks import order_hosts
 from ovirt_placement.rules.elements.rule import Rule, UnitKind
-from ovirt_placement.rules.elements.verdict import Reason, Request, Verdict, Weight
+from ovirt_placement.rules.elements.verdict import Reason, Request, Verdict, Weight, unread
 from ovirt_placement.rules.listed import NO_UNITS
 from ovirt_placement.rules.placement_keys.judgement import HostDecision
+from ovirt_placement.rules.placement_keys.placing import decide_vm
+from ovirt_placement.rules.placement_keys.settings import settings_of
+from ovirt_placement.rules.placement_keys.units import KEY_FILTER, KEY_WEIGHT, NEEDED
 
 #: A reason with all rules that give it.
 Given = tuple[Reason, tuple[Rule, ...]]
@@ -52,8 +55,6 @@ class HostJudgement:
     host: str
     accepted: bool
     reasons: tuple[Given, ...]
-    #: How far the host comes by placement keys, where their unit counts.
-    keys: HostDecision | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +92,8 @@ def judge(snapshot: Snapshot, vm: Vm, hosts: Sequence[Host], also: Collection[st
         for rule in rules
         if rule.filter is not None
     ]
-    verdicts = (verdict for found in by_rule for _, verdict in found)
-    keys = _keys(verdicts) or _keys(_weights_by_keys(snapshot, cluster, request, also))
     return Judgement(
-        tuple(_joined(found, keys) for found in zip(*by_rule, strict=True)),
+        tuple(_joined(found) for found in zip(*by_rule, strict=True)),
         tuple((note, (rule,)) for rule in rules for note in rule.notes(snapshot, vm.id)),
         whole.vms[1:],
     )
@@ -124,30 +123,25 @@ def _as_the_engine_moves(snapshot: Snapshot, request: Request) -> Request:
     return replace(request, vms=(*request.vms, *peers))
 
 
-def _keys(found: Iterable[Verdict | Weight]) -> dict[str, HostDecision]:
-    """How far each host comes by placement keys, by its id, if the rule that was asked reckons with them."""
-    return {one.host: one.details for one in found if isinstance(one.details, HostDecision)}
-
-
-def _weights_by_keys(
-    snapshot: Snapshot, cluster: Cluster, request: Request, also: Collection[str]
-) -> Iterator[Weight]:
-    """What the weight of placement keys says: of a policy that has no filter of them."""
-    for rule in in_force(cluster, UnitKind.WEIGHT, also):
-        if rule.on_request and rule.weight is not None:
-            yield from rule.weight(snapshot, request)
-
-
-def _joined(found: Sequence[tuple[Rule, Verdict]], keys: Mapping[str, HostDecision]) -> HostJudgement:
+def _joined(found: Sequence[tuple[Rule, Verdict]]) -> HostJudgement:
     """What several rules say of the same host; a reason of two is reported once."""
     reasons = by_reason((rule, reason) for rule, verdict in found for reason in verdict.reasons)
-    host = found[0][1].host
-    return HostJudgement(
-        host,
-        all(verdict.accepted for _, verdict in found),
-        tuple(reasons.items()),
-        keys.get(host),
-    )
+    accepted = all(verdict.accepted for _, verdict in found)
+    return HostJudgement(found[0][1].host, accepted, tuple(reasons.items()))
+
+
+def decide_by_keys(
+    snapshot: Snapshot, vm: Vm, hosts: Iterable[Host], also: Collection[str] = NO_UNITS
+) -> dict[str, HostDecision]:
+    """How far each host comes by placement keys, by its id; none where no unit of them counts."""
+    cluster = snapshot.cluster_by_id[vm.cluster]
+    if KEY_FILTER in in_force(cluster, UnitKind.FILTER, also) and not unread(snapshot, *NEEDED):
+        snapshot = snapshot.confirmed
+    elif KEY_WEIGHT not in in_force(cluster, UnitKind.WEIGHT, also):
+        return {}
+    settings = settings_of(cluster.scheduling_properties)
+    decision = decide_vm(snapshot, vm, [host.id for host in hosts], settings)
+    return {one.host: one for one in decision.hosts}
 
 
 def is_drained(snapshot: Snapshot, vm_id: str) -> bool:
@@ -178,8 +172,6 @@ class Ranked:
     points: int
     #: By unit.
     weights: Mapping[str, Weight]
-    #: How far the host comes by placement keys, where their units count.
-    keys: HostDecision | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +193,7 @@ def order(snapshot: Snapshot, vm: Vm, also: Collection[str] = NO_UNITS) -> Ranki
     cluster = snapshot.cluster_by_id[vm.cluster]
     hosts = snapshot.hosts_of_cluster.get(vm.cluster, ())
     judged = judge(snapshot, vm, hosts, also)
-    accepted = {answer.host: answer for answer in judged.hosts if answer.accepted}
+    accepted = {answer.host for answer in judged.hosts if answer.accepted}
     request = request_for(snapshot, vm, [host for host in hosts if host.id in accepted])
     weights = _weights(snapshot, cluster, request, also)
     ranks: dict[str | None, dict[str, int]] = {
@@ -211,12 +203,7 @@ def order(snapshot: Snapshot, vm: Vm, also: Collection[str] = NO_UNITS) -> Ranki
     return Ranking(
         tuple(weights),
         tuple(
-            Ranked(
-                one.host,
-                one.points,
-                {unit: by_host[one.host] for unit, by_host in weights.items()},
-                accepted[one.host].keys,
-            )
+            Ranked(one.host, one.points, {unit: by_host[one.host] for unit, by_host in weights.items()})
             for one in ordered
         ),
         tuple(answer for answer in judged.hosts if not answer.accepted),

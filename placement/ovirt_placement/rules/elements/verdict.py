@@ -115,13 +115,11 @@ class Verdict(Record, frozen=True):
     host: str
     accepted: bool
     reasons: tuple[Reason, ...] = ()
-    #: What else the rule found out about the host, for those who know the rule.
-    details: object = None
 
     @classmethod
-    def of(cls, host: str, reasons: tuple[Reason, ...], details: object = None) -> Verdict:
+    def of(cls, host: str, reasons: tuple[Reason, ...]) -> Verdict:
         """Accept the host unless one of the reasons is a veto."""
-        return cls(host, not any(reason.kind.veto for reason in reasons), reasons, details)
+        return cls(host, not any(reason.kind.veto for reason in reasons), reasons)
 
 
 def judge_known(
@@ -144,8 +142,6 @@ class Weight(Record, frozen=True):
     host: str
     rank: int
     reasons: tuple[Reason, ...] = ()
-    #: As in a verdict.
-    details: object = None
 
 
 class BalanceRequest(Record, frozen=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from math import lcm
 
 from ovirt_placement.model import Snapshot, Vm
@@ -101,11 +101,7 @@ def filter_hosts(
     if explained:
         reported = [judged.by_host for judged in judgements]
         return tuple(
-            Verdict.of(
-                host,
-                tuple(reason for one in reported for reason in vetoes(one.get(host))),
-                _details(reported, host),
-            )
+            Verdict.of(host, tuple(reason for one in reported for reason in vetoes(one.get(host))))
             for host in request.candidate_hosts
         )
     return tuple(
@@ -144,19 +140,9 @@ def rank_hosts(
         )
     reported = [judged.by_host for judged in judgements]
     return tuple(
-        Weight(
-            host,
-            ranks[key],
-            tuple(note for one in reported for note in notes(one.get(host))),
-            _details(reported, host),
-        )
+        Weight(host, ranks[key], tuple(note for one in reported for note in notes(one.get(host))))
         for host, key in zip(request.candidate_hosts, keys, strict=True)
     )
-
-
-def _details(reported: Sequence[Mapping[str, HostDecision]], host: str) -> HostDecision | None:
-    """How far a host came, of a request for one VM."""
-    return reported[0].get(host) if len(reported) == 1 else None
 
 
 def _judgements(snapshot: Snapshot, request: Request, settings: KeySettings) -> list[KeyJudgement]:

@@ -7,7 +7,7 @@ What keys accept hangs on where all other VMs are, so such a constraint is satis
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.snapshot import HOST_STATISTICS, STORED, VM_DETAILS
@@ -20,6 +20,9 @@ from ovirt_placement.rules.placement_keys import placing
 from ovirt_placement.rules.placement_keys.keys import is_special
 from ovirt_placement.rules.placement_keys.placing import filter_hosts
 from ovirt_placement.rules.placement_keys.settings import read_settings, settings_of
+
+#: Without these the filter refuses no host.
+NEEDED: Final = (STORED, VM_DETAILS, HOST_STATISTICS)
 
 
 class OnAcceptedHosts(OnHosts, frozen=True, kw_only=True):
@@ -48,8 +51,8 @@ def on_accepted_hosts(snapshot: Snapshot, cluster: str) -> Iterator[OnAcceptedHo
 
 
 def filter_by_keys(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
-    """Refuse hosts by the policy's parameters; the details of a verdict are the host's `HostDecision`."""
-    if late := unread(snapshot, STORED, VM_DETAILS, HOST_STATISTICS):
+    """Refuse hosts by the policy's parameters."""
+    if late := unread(snapshot, *NEEDED):
         reasons = tuple(Reason(NOT_KNOWN_YET, status=why) for why in late)
         return tuple(Verdict(host, accepted=True, reasons=reasons) for host in request.candidate_hosts)
     return placing.filter_hosts(
@@ -89,7 +92,7 @@ _USUAL_FACTOR = 100_000
 
 
 def rank_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
-    """Rank hosts by the policy's parameters; the details of a weight are the host's `HostDecision`.
+    """Rank hosts by the policy's parameters.
 
     Ties are drawn by the lots that the request holds, unless `placement_tie` leaves them to the engine or no
     key says anything of the VM: this unit usually leads, and a lot would outvote all other weights. For the
