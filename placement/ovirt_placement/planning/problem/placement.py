@@ -9,10 +9,10 @@ from dataclasses import replace
 from ovirt_placement.planning.problem.counts import Count, Crowd, InSum
 from ovirt_placement.planning.problem.problem import Goal, Move, Problem
 from ovirt_placement.rules.elements.constraints import OnePlace
-from ovirt_placement.rules.elements.placement import Indexed
+from ovirt_placement.rules.elements.placement import Placement
 
 
-class MovedPlacement:
+class MovedPlacement(Placement):
     """Where VMs are, given those that are elsewhere than at the start of a problem: as constraints ask."""
 
     def __init__(self, problem: Problem, moved: dict[str, str]) -> None:
@@ -33,7 +33,7 @@ class MovedPlacement:
         return () if host is None else (host,)
 
 
-class ProblemPlacement(MovedPlacement, Indexed):
+class ProblemPlacement(MovedPlacement):
     """The problem after some moves. `move` changes it in place; a move back undoes one."""
 
     def __init__(self, problem: Problem) -> None:
@@ -54,7 +54,7 @@ class ProblemPlacement(MovedPlacement, Indexed):
     def holding(self, hosts: frozenset[str], vms: Collection[str]) -> Iterator[str]:
         """The VMs that hold any of these hosts: those of `vms` where any is on its way, else all."""
         if self.problem.pending:
-            yield from (vm for vm in vms if not hosts.isdisjoint(self.occupied(vm)))
+            yield from super().holding(hosts, vms)
             return
         yield from (vm for host in hosts for vm in self.problem.on.get(host, ()) if vm not in self._moved)
         yield from (vm for vm, host in self._moved.items() if host in hosts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from typing import Final, Protocol
+from typing import Final
 
 from ovirt_placement.lookups.index import once_per_snapshot
 from ovirt_placement.model import Snapshot, Vm
@@ -42,46 +42,31 @@ def _present(snapshot: Snapshot, vm: str) -> tuple[str, ...]:
     return (known.host,) if known is not None and known.host is not None else ()
 
 
-class Placement(Protocol):
+class Placement:
     """What constraints are held against."""
 
     def runs_on(self, vm: str) -> str | None:
         """The host that a VM runs on now, wherever it is going."""
-        ...
+        raise NotImplementedError
 
     def destinations(self, vm: str) -> tuple[str, ...]:
         """Hosts that a VM is to be found on: its target when it is on its way, else where it runs."""
-        ...
+        raise NotImplementedError
 
     def occupied(self, vm: str) -> tuple[str, ...]:
         """Hosts that a VM holds: a migrating one holds both ends until it has left."""
-        ...
-
-
-class Indexed:
-    """A placement that knows who is on a host without asking for each VM."""
+        raise NotImplementedError
 
     def holding(self, hosts: frozenset[str], vms: Collection[str]) -> Iterator[str]:
         """The VMs that hold any of these hosts; all of `vms` that do are among them, and others may be."""
-        raise NotImplementedError
+        return (vm for vm in vms if not hosts.isdisjoint(self.occupied(vm)))
+
+    def any_between_hosts(self, vms: Collection[str]) -> bool:
+        """Whether any of these VMs holds more than one host: it is on its way."""
+        return any(len({*self.occupied(vm)}) > 1 for vm in vms)
 
 
-def holding(placement: Placement, hosts: frozenset[str], vms: Collection[str]) -> Iterator[str]:
-    """The VMs that hold any of these hosts; all of `vms` that do are among them, and others may be."""
-    if isinstance(placement, Indexed):
-        yield from placement.holding(hosts, vms)
-    else:
-        yield from (vm for vm in vms if not hosts.isdisjoint(placement.occupied(vm)))
-
-
-def any_between_hosts(placement: Placement, vms: Collection[str]) -> bool:
-    """Whether any of these VMs holds more than one host: it is on its way."""
-    if isinstance(placement, SnapshotPlacement):
-        vms = placement.on_their_way(vms)
-    return any(len({*placement.occupied(vm)}) > 1 for vm in vms)
-
-
-class Arriving(Indexed):
+class Arriving(Placement):
     """A placement in which some VMs have come to a host already, from wherever they were."""
 
     def __init__(self, placement: Placement, vms: tuple[str, ...], host: str) -> None:
@@ -99,12 +84,12 @@ class Arriving(Indexed):
         return self._there if vm in self._vms else self._placement.occupied(vm)
 
     def holding(self, hosts: frozenset[str], vms: Collection[str]) -> Iterator[str]:
-        yield from (vm for vm in holding(self._placement, hosts, vms) if vm not in self._vms)
+        yield from (vm for vm in self._placement.holding(hosts, vms) if vm not in self._vms)
         if not hosts.isdisjoint(self._there):
             yield from self._vms
 
 
-class SnapshotPlacement(Indexed):
+class SnapshotPlacement(Placement):
     """Where the VMs of a snapshot are."""
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -129,9 +114,8 @@ class SnapshotPlacement(Indexed):
         else:
             yield from (vm.id for vm in found)
 
-    def on_their_way(self, vms: Collection[str]) -> Collection[str]:
-        pending = self._snapshot.pending_hosts
-        return tuple(vm for vm in pending if vm in vms)
+    def any_between_hosts(self, vms: Collection[str]) -> bool:
+        return super().any_between_hosts([vm for vm in self._snapshot.pending_hosts if vm in vms])
 
 
 HOSTED_ENGINE: Final = ReasonKind("hosted_engine", "it is the hosted engine", veto=True)

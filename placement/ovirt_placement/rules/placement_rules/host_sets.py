@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.rules.elements.constraints import Allowed, Sum
-from ovirt_placement.rules.elements.placement import Placement, holding
+from ovirt_placement.rules.elements.placement import Placement
 from ovirt_placement.rules.elements.verdict import ReasonKind
 from ovirt_placement.rules.placement_rules.kind import (
     NOBODY,
@@ -100,7 +100,7 @@ class Capacity(PlacementConstraint, frozen=True, kw_only=True):
             return lambda host: None
         peers = {
             peer
-            for peer in holding(placement, self.hosts, self.vms)
+            for peer in placement.holding(self.hosts, self.vms)
             if peer != vm and peer not in unconfirmed and peer in self.amounts
         }
         full = sum(self.amounts[peer] for peer in peers) + self.amounts[vm] > self.most
@@ -113,7 +113,7 @@ class Capacity(PlacementConstraint, frozen=True, kw_only=True):
         return against
 
     def _there(self, placement: Placement) -> dict[str, int]:
-        found = {vm for vm in holding(placement, self.hosts, self.vms) if vm in self.amounts}
+        found = {vm for vm in placement.holding(self.hosts, self.vms) if vm in self.amounts}
         there = (vm for vm in found if placement.runs_on(vm) in self.hosts)
         return {vm: self.amounts[vm] for vm in there}
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.elements.constraints import Constraint
-from ovirt_placement.rules.elements.placement import Arriving, Placement, any_between_hosts
+from ovirt_placement.rules.elements.placement import Arriving, Placement
 from ovirt_placement.rules.elements.verdict import ReasonKind
 from ovirt_placement.rules.placement_rules.members import Resolved
 
@@ -62,7 +62,7 @@ class PlacementConstraint(Constraint, frozen=True, kw_only=True):
         judge = self.judge(vm, placement, unconfirmed)
         if placement.runs_on(vm) is None or not unconfirmed.isdisjoint(self.vms) or self.keeps(placement):
             return judge
-        if any_between_hosts(placement, self.vms):
+        if placement.any_between_hosts(self.vms):
             return judge
         more = self.more_excess(vm, placement)
 
