@@ -145,28 +145,6 @@ def test_scores_have_every_host_and_the_unit(shared: tuple[Publisher, ServerProx
     ]
 
 
-def test_hard_groups_stand_above_soft_ones_in_a_policy_that_lacks_the_filter(
-    shared: tuple[Publisher, ServerProxy],
-) -> None:
-    publisher, proxy = shared
-    parts = (
-        *THREE_HOSTS,
-        vm("new"),
-        vm("a", "h1"),
-        vm("b", "h2"),
-        group("hard", APART, "new a", priority=1),
-        group("soft", SOFT_APART, "new b", priority=2),
-    )
-    ranks = {}
-    for filters in ((), ("AffinityFilter",)):
-        policy = SchedulingPolicy(filters=filters)
-        publisher.publish(snapshot(cluster(scheduling_policy=policy), *parts))
-        reply: Any = proxy.runCostFunctions([["SoftAffinityWeight", 1]], HOSTS, "new", {})
-        ranks[filters] = {name: rank for name, rank, _ in reply["result"]}
-    assert ranks[()] == {"h3": 0, "h2": 1, "h1": 2}
-    assert ranks[("AffinityFilter",)] == {"h3": 0, "h1": 1, "h2": 2}
-
-
 def test_vm_with_soft_rules_that_nobody_weighs_is_refused_where_the_policy_says_so(
     shared: tuple[Publisher, ServerProxy],
 ) -> None:

@@ -7,7 +7,7 @@ the priorities it cannot be: the engine goes by these.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from graphlib import TopologicalSorter
 from heapq import heappop, heappush
@@ -60,10 +60,6 @@ class RestartOrder:
         for _, same in groupby(by_priority, key=self.priority):
             found += self._by_rules([*same])
         return tuple(found)
-
-    def follows(self, vms: Sequence[str]) -> bool:
-        """Whether some VMs stand in an order in which they may restart."""
-        return self.ordered(vms) == tuple(vms)
 
     def must_follow(self, vm: str, others: Iterable[str]) -> bool:
         """Whether a VM itself may restart only after one of some others."""

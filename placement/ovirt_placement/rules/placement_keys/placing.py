@@ -90,15 +90,15 @@ def decide_vm(
 
 
 def filter_hosts(
-    snapshot: Snapshot, request: Request, settings: KeySettings = DEFAULTS, *, explained: bool = True
+    snapshot: Snapshot, request: Request, settings: KeySettings = DEFAULTS
 ) -> tuple[Verdict, ...]:
     """Refuse the hosts that lack room for a requested VM, or whose score does not exceed the last threshold.
 
     Hosts of a worse round than the best are accepted: another filter may refuse the better ones. Reasons
-    cost a good part of the time: without `explained` there are none.
+    cost a good part of the time.
     """
     judgements = _judgements(snapshot, request, settings)
-    if explained:
+    if request.explained:
         reported = [judged.by_host for judged in judgements]
         return tuple(
             Verdict.of(host, tuple(reason for one in reported for reason in vetoes(one.get(host))))
@@ -117,14 +117,13 @@ def rank_hosts(
     *,
     tie_order: Sequence[str] = (),
     last: Collection[str] = (),
-    explained: bool = True,
 ) -> tuple[Weight, ...]:
     """Rank each candidate host by its round, then by the customer's score.
 
     Hosts in `tie_order` that tie are ranked as they stand there: give them in a random order to draw,
     as the original does, or nothing to leave ties to other units. Dedicated failover hosts come after
     all acceptable ones, then refused hosts, and after all others those in `last`. For several VMs, rounds
-    and scores add up. Reasons cost a good part of the time: without `explained` there are none.
+    and scores add up. Reasons cost a good part of the time.
     """
     judgements = _judgements(snapshot, request, settings)
     drawn = {host: at for at, host in enumerate(tie_order, start=1)}
@@ -134,7 +133,7 @@ def rank_hosts(
         for host, penalty in zip(request.candidate_hosts, penalties, strict=True)
     ]
     ranks = {key: rank for rank, key in enumerate(sorted(set(keys)))}
-    if not explained:
+    if not request.explained:
         return tuple(
             Weight(host, ranks[key]) for host, key in zip(request.candidate_hosts, keys, strict=True)
         )

@@ -18,7 +18,6 @@ from ovirt_placement.rules.elements.rule import Dependence, Rule, Scope, UnitKin
 from ovirt_placement.rules.elements.verdict import NOT_KNOWN_YET, Reason, Request, Verdict, Weight, unread
 from ovirt_placement.rules.placement_keys import placing
 from ovirt_placement.rules.placement_keys.keys import is_special
-from ovirt_placement.rules.placement_keys.placing import filter_hosts
 from ovirt_placement.rules.placement_keys.settings import read_settings, settings_of
 
 #: Without these the filter refuses no host.
@@ -43,8 +42,8 @@ def on_accepted_hosts(snapshot: Snapshot, cluster: str) -> Iterator[OnAcceptedHo
     parameters = snapshot.cluster_by_id[cluster].scheduling_properties
     for vm in snapshot.vms:
         if vm.cluster == cluster and vm.host in hosts and why_immovable(snapshot, vm) is None:
-            request = Request((vm.id,), hosts, parameters=parameters)
-            verdicts = filter_hosts(snapshot, request, settings_of(parameters), explained=False)
+            request = Request((vm.id,), hosts, explained=False)
+            verdicts = placing.filter_hosts(snapshot, request, settings_of(parameters))
             accepted = frozenset(one.host for one in verdicts if one.accepted)
             if vm.host not in accepted:
                 yield OnAcceptedHosts(groups=(), vms=(vm.id,), hard=True, priority=0.0, hosts=accepted)
@@ -55,9 +54,7 @@ def filter_by_keys(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     if late := unread(snapshot, *NEEDED):
         reasons = tuple(Reason(NOT_KNOWN_YET, status=why) for why in late)
         return tuple(Verdict(host, accepted=True, reasons=reasons) for host in request.candidate_hosts)
-    return placing.filter_hosts(
-        snapshot, request, settings_of(request.parameters), explained=request.explained
-    )
+    return placing.filter_hosts(snapshot, request, settings_of(request.parameters))
 
 
 def complaints(parameters: Mapping[str, str]) -> Iterator[str]:
@@ -105,7 +102,6 @@ def rank_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
         settings_of(request.parameters),
         tie_order=drawn,
         last={host for vm in request.vms for host in parting_hosts(snapshot, vm, request.candidate_hosts)},
-        explained=request.explained,
     )
 
 

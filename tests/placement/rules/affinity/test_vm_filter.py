@@ -166,20 +166,3 @@ def test_filter_is_its_definition(state: Snapshot, vms: set[str]) -> None:
 def test_rejection_has_a_veto_and_acceptance_none(state: Snapshot, vm_id: str) -> None:
     for verdict in filter_hosts(state, Request((vm_id,), HOSTS)):
         assert verdict.accepted == (not any(reason.kind.veto for reason in verdict.reasons))
-
-
-@given(snapshots(most_groups=3), st.sampled_from(VMS), st.sets(st.sampled_from(VMS)))
-def test_one_more_negative_group_never_admits_a_host(state: Snapshot, vm_id: str, members: set[str]) -> None:
-    more = snapshot(
-        *state.clusters,
-        *state.hosts,
-        *state.vms,
-        *state.affinity_labels,
-        *state.affinity_groups,
-        *state.pending,
-        group("more", APART, " ".join(members)),
-    )
-    request = Request((vm_id,), HOSTS)
-    before = {verdict.host for verdict in filter_hosts(state, request) if verdict.accepted}
-    after = {verdict.host for verdict in filter_hosts(more, request) if verdict.accepted}
-    assert after <= before

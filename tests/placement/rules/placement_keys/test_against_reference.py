@@ -145,7 +145,7 @@ def test_a_lot_gives_every_host_that_ties_the_same_chance(world: Snapshot, chose
     tied = best(accepted(world, HOSTS, chosen), ranks(world, HOSTS, chosen))
     wins: Counter[str] = Counter()
     for order in permutations(HOSTS) if tied else ():
-        weights = rank_hosts(world, Request((NEW,), HOSTS), chosen, tie_order=order, explained=False)
+        weights = rank_hosts(world, Request((NEW,), HOSTS, explained=False), chosen, tie_order=order)
         wins[min(weights, key=lambda weight: weight.rank).host] += 1
     assert wins == {host: 24 // len(tied) for host in tied}
 
