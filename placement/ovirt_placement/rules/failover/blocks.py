@@ -118,6 +118,7 @@ class Combining:
         self._hosts = hosts
         self._need = need
         self._shared = shared
+        self._rivalries = rivalries_of(snapshot)
 
     def combine(
         self,
@@ -131,100 +132,68 @@ class Combining:
         sought again are tried in this order.
         """
         gone = frozenset(failed)
-        taken = _Taken(self._snapshot, self._need)
-        stray = self._keep_homes(gone, evacuations, taken)
+        kept, stray = self._keep_homes(gone, evacuations)
         if not stray:
-            return Combined(taken.homes, {})
-        blocks = blocks_of(self._snapshot, stray, gone, self._need)
-        left = {host: room for host, room in self._hosts.items() if host not in gone}
-        for host in taken.vms_of:
-            if self._shared:
-                left[host] = taken.rest(host, left[host])
-            else:
-                del left[host]
-        open_blocks = [taken.narrowed(block) for block in blocks]
-        homes, _ = first_fit(open_blocks, left, [host for host in order() if host in left])
+            return Combined(kept, {})
+        there = _by_home(kept)
+        left = {
+            host: self._rest(host, there[host]) if host in there else room
+            for host, room in self._hosts.items()
+            if host not in gone and (self._shared or host not in there)
+        }
+        blocks = [
+            block.narrowed(None, self._held(block, there))
+            for block in blocks_of(self._snapshot, stray, gone, self._need)
+        ]
+        homes, _ = first_fit(blocks, left, [host for host in order() if host in left])
         if homes is None:
             return None
         again = {vm: home for block, home in zip(blocks, homes, strict=True) for vm in block.vms}
-        crowd = {vm: home for home in dict.fromkeys(homes) for vm in taken.vms_of.get(home, ())}
-        crowd = {vm: taken.homes[vm] for vm in taken.homes if vm in crowd}
-        return Combined({**taken.homes, **again}, {**crowd, **again})
+        crowd = {vm: home for vm, home in kept.items() if home in homes}
+        return Combined({**kept, **again}, {**crowd, **again})
 
     def _keep_homes(
-        self, gone: frozenset[str], evacuations: Sequence[Mapping[str, str]], taken: _Taken
-    ) -> dict[str, None]:
-        """Keep all homes that stay good; return VMs that must look for another one, with all tied to them."""
+        self, gone: frozenset[str], evacuations: Sequence[Mapping[str, str]]
+    ) -> tuple[dict[str, str], dict[str, None]]:
+        """The homes that stay good; and VMs that must look for another one, with all tied to them."""
+        kept: dict[str, str] = {}
         stray: dict[str, None] = {}
-        for number, homes in enumerate(evacuations):
-            crowded = frozenset() if self._shared else frozenset(taken.vms_of)
-            for vm, home in homes.items():
-                if vm in stray or taken.homes.get(vm) == home:
-                    continue
-                if vm in taken.homes:  # its host is in both failures, and peers may reckon with either home
-                    taken.remove(vm)
-                    stray[vm] = None
-                    continue
-                good = home not in gone and home not in crowded
-                if good and (number == 0 or taken.has_room(vm, home, self._hosts[home])):
-                    taken.add(vm, home)
-                else:
-                    stray[vm] = None
-        return self._with_tied(stray, taken) if stray else stray
-
-    def _with_tied(self, stray: dict[str, None], taken: _Taken) -> dict[str, None]:
+        for homes in evacuations:
+            there = _by_home(kept)
+            for home, vms in _by_home(homes).items():
+                coming = [vm for vm in vms if vm not in stray and kept.get(vm) != home]
+                if home in gone or (home in there and not self._fit(home, [*there[home], *coming])):
+                    stray.update(dict.fromkeys(coming))
+                # A host of others is in both failures, and peers may reckon with either home.
+                stray.update(dict.fromkeys(vm for vm in coming if vm in kept))
+                kept.update((vm, home) for vm in coming if vm not in stray)
         bonds = bond_of(self._snapshot)
         loose = {bonds[vm] for vm in stray if vm in bonds}
-        for vm in [vm for vm in taken.homes if bonds.get(vm) in loose] if loose else ():
-            taken.remove(vm)
-            stray[vm] = None
-        return stray
+        stray.update(dict.fromkeys(vm for vm in kept if bonds.get(vm) in loose) if loose else {})
+        return {vm: home for vm, home in kept.items() if vm not in stray}, stray
 
+    def _fit(self, home: str, vms: Sequence[str]) -> bool:
+        """Whether VMs of several evacuations may start on one host."""
+        rivalries = [group for vm in vms for group in self._rivalries.get(vm, NONE)]
+        room = self._rest(home, vms) if self._shared else None
+        return room is not None and room.cover(NOTHING) and len(rivalries) == len({*rivalries})
 
-class _Taken:
-    """Homes that are settled, and what they leave there."""
+    def _rest(self, home: str, vms: Iterable[str]) -> Resources:
+        needs = [self._need(self._snapshot.vm_by_id[vm]) for vm in vms]
+        used = Resources(sum(one.memory for one in needs), sum(one.cpu for one in needs))
+        return self._hosts[home].without(used)
 
-    def __init__(self, snapshot: Snapshot, need: Need) -> None:
-        self._snapshot = snapshot
-        self._need = need
-        self._rivalries = rivalries_of(snapshot)
-        self.homes: dict[str, str] = {}
-        self.vms_of: dict[str, list[str]] = {}
-
-    def add(self, vm: str, home: str) -> None:
-        self.homes[vm] = home
-        self.vms_of.setdefault(home, []).append(vm)
-
-    def remove(self, vm: str) -> None:
-        home = self.homes.pop(vm)
-        self.vms_of[home].remove(vm)
-        if not self.vms_of[home]:
-            del self.vms_of[home]
-
-    def has_room(self, vm: str, home: str, room: Resources) -> bool:
-        """Whether a VM may come besides those that are there already."""
-        if home not in self.vms_of:
-            return True
-        if not self.rest(home, room).cover(self._need(self._snapshot.vm_by_id[vm])):
-            return False
-        return self._rivalries.get(vm, NONE).isdisjoint(self._rivalries_at(home))
-
-    def rest(self, home: str, room: Resources) -> Resources:
-        needs = [self._need(self._snapshot.vm_by_id[vm]) for vm in self.vms_of.get(home, ())]
-        used = (
-            Resources(sum(one.memory for one in needs), sum(one.cpu for one in needs)) if needs else NOTHING
-        )
-        return room.without(used)
-
-    def narrowed(self, block: Block) -> Block:
-        """The block without the hosts where a VM is settled that one of its VMs must be apart from."""
+    def _held(self, block: Block, there: Mapping[str, Sequence[str]]) -> frozenset[str]:
+        """The hosts where a VM is settled that one of the block's VMs must be apart from."""
         own = frozenset[str]().union(*(self._rivalries.get(vm, NONE) for vm in block.vms))
-        if not own:
-            return block
-        return block.narrowed(None, frozenset(self._holding(own)))
+        settled = there.items() if own else ()
+        return frozenset(
+            home for home, vms in settled for vm in vms if not own.isdisjoint(self._rivalries.get(vm, NONE))
+        )
 
-    def _holding(self, rivalries: frozenset[str]) -> Iterator[str]:
-        return (home for home in self.vms_of if not rivalries.isdisjoint(self._rivalries_at(home)))
 
-    def _rivalries_at(self, home: str) -> Iterable[str]:
-        return {group for vm in self.vms_of[home] for group in self._rivalries.get(vm, NONE)}
+def _by_home(homes: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
+    found: dict[str, list[str]] = {}
+    for vm, home in homes.items():
+        found.setdefault(home, []).append(vm)
+    return found
