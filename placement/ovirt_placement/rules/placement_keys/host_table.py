@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Iterable, Iterator, Sequence
 
 from ovirt_placement.lookups.differences import exchanged_ids
 from ovirt_placement.lookups.index import Earlier, continued, once_per_part
@@ -43,8 +41,6 @@ from ovirt_placement.rules.placement_keys.settings import KeySettings
 
 #: Parts of a snapshot that the present keys of a VM depend on, besides the VM itself.
 _PRESENT_SETS_DEPEND_ON = ("placement_keys", "clusters", "vnic_profiles")
-
-_Keys: TypeAlias = defaultdict[str, defaultdict[Written, list[int]]]
 
 
 class Occupancy(Record, frozen=True):
@@ -85,43 +81,28 @@ def _listed(snapshot: Snapshot, vms: Iterable[str]) -> Iterator[Vm]:
     return (snapshot.vm_by_id[vm] for vm in vms if vm in snapshot.vm_by_id)
 
 
-def _no_keys() -> _Keys:
-    return defaultdict(lambda: defaultdict(list))
-
-
 def _exchanged(before: Occupancy, gone: Iterable[Presence], come: Iterable[Presence]) -> Occupancy:
-    """Take some presences away and add others."""
+    """Take some presences away and add others; names that none of them brings keep their objects."""
     memory, vcpus = list(before.memory_mb), list(before.vcpus)
-    taken, brought = _no_keys(), _no_keys()
-    for sign, several, keys in ((-1, gone, taken), (1, come, brought)):
+    changed: dict[str, dict[Written, list[int]]] = {}
+    for sign, several in ((-1, gone), (1, come)):
         for one in several:
             for held in one.held:
                 memory[held.place] += sign * held.memory_mb
                 vcpus[held.place] += sign * one.vcpus
             for name, value in one.keys:
-                keys[name][value] += one.places
-    names = dict(before.keys)
-    for name in taken.keys() | brought.keys():
-        if places := _exchanged_places(names.pop(name, {}), taken.get(name, {}), brought.get(name, {})):
-            names[name] = places
-    return Occupancy(memory, vcpus, names)
-
-
-def _exchanged_places(
-    before: Mapping[Written, Sequence[int]],
-    gone: Mapping[Written, Iterable[int]],
-    come: Mapping[Written, Iterable[int]],
-) -> Mapping[Written, Sequence[int]]:
-    """The places of one name's values."""
-    after = dict(before)
-    for value, places in gone.items():
-        left = list(after[value])
-        for place in places:
-            left.remove(place)
-        after[value] = left
-    for value, places in come.items():
-        after[value] = [*after.get(value, ()), *places]
-    return {value: places for value, places in after.items() if places}
+                if name not in changed:
+                    known = before.keys.get(name, {})
+                    changed[name] = {written: list(places) for written, places in known.items()}
+                places = changed[name].setdefault(value, [])
+                for place in one.places:
+                    if sign > 0:
+                        places.append(place)
+                    else:
+                        places.remove(place)
+    brought = {name: {value: at for value, at in values.items() if at} for name, values in changed.items()}
+    names = {**before.keys, **brought}
+    return Occupancy(memory, vcpus, {name: values for name, values in names.items() if values})
 
 
 class HostTable(Record, frozen=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ovirt_placement.lookups.index import Earlier, continued, once_per_part, once_whatever_is_pending
+from ovirt_placement.lookups.index import once_per_part, once_whatever_is_pending
 from ovirt_placement.model import FrozenKeys, Snapshot, Vm
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.elements.placement import destinations, occupied
@@ -80,22 +80,10 @@ def recorded_sets(records: tuple[FrozenKeys, ...]) -> dict[str, FrozenSet]:
     return {record.vm: record.keys for record in records}
 
 
-@continued
-def _promised(snapshot: Snapshot, earlier: Earlier | None) -> dict[str, dict[str, int | None]]:
-    """Memory by VM and host; of a VM that is twice on its way to a host, what was said last."""
-    before = {} if earlier is None else _promised(earlier.snapshot)
-    vms = None if earlier is None else {*earlier.pending}
-    found = dict(before) if vms is None else {vm: hosts for vm, hosts in before.items() if vm not in vms}
-    for entry in snapshot.pending:
-        if vms is None or entry.vm in vms:
-            found.setdefault(entry.vm, {})[entry.host] = entry.memory_mb
-    return found
-
-
 def _held(snapshot: Snapshot, vm: Vm) -> Iterator[Held]:
     """What a VM holds that is on its way: all of its memory where it runs, and elsewhere what is promised."""
     places = host_places(snapshot)
-    promised = _promised(snapshot).get(vm.id, {})
+    promised = {entry.host: entry.memory_mb for entry in snapshot.pending if entry.vm == vm.id}
     for host in occupied(snapshot, vm.id):
         if host in places:
             arriving = host != vm.host
