@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.affinity.blocks import Binding, bindings
-from ovirt_placement.rules.elements.constraints import Allowed, AtMost, Form, Same
+from ovirt_placement.rules.affinity.blocks import bindings
+from ovirt_placement.rules.elements.constraints import Allowed, Form
 from ovirt_placement.rules.placement_keys.host_table import host_table
 from ovirt_placement.rules.placement_keys.judgement import rounds_of, thresholds
 from ovirt_placement.rules.placement_keys.keys import is_special
@@ -51,7 +51,9 @@ def asks(snapshot: Snapshot, cluster: str) -> tuple[Ask, ...]:
     """Of groups and labels, then of placement rules, then of keys that shut hosts out."""
     hosts = tuple(replace(host, status="up") for host in snapshot.hosts)
     standing = replace(snapshot, hosts=hosts, draining_hosts=())
-    groups = [_of_group(one) for one in bindings(standing) if one.group.cluster == cluster]
+    groups = [
+        Ask(one.group.id, one.vms, one.forms) for one in bindings(standing) if one.group.cluster == cluster
+    ]
     rules = [
         Ask(one.groups[0], one.vms, (one.form,), of_rule=True)
         for one in hard_constraints(standing, cluster)
@@ -59,19 +61,6 @@ def asks(snapshot: Snapshot, cluster: str) -> tuple[Ask, ...]:
     ]
     named = dict.fromkeys(vm for one in (*groups, *rules) for vm in one.vms)
     return (*groups, *rules, *_of_keys(standing, cluster, named))
-
-
-def _of_group(one: Binding) -> Ask:
-    forms: list[Form] = []
-    if one.together:
-        forms.append(Same())
-    if one.apart:
-        forms.append(AtMost(1))
-    if one.only is not None:
-        forms.append(Allowed(one.only))
-    if one.never:
-        forms.append(Allowed(one.never, positive=False))
-    return Ask(one.group.id, one.vms, tuple(forms))
 
 
 def _of_keys(snapshot: Snapshot, cluster: str, vms: Collection[str]) -> Iterator[Ask]:

@@ -14,6 +14,7 @@ from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.groups import UnifiedGroup, members
 from ovirt_placement.rules.affinity.host_groups import configured, legacy_groups, listed_hosts
 from ovirt_placement.rules.elements.assignment import Block, Resources
+from ovirt_placement.rules.elements.constraints import Allowed, AtMost, Same
 
 
 class Binding(Record, frozen=True):
@@ -21,11 +22,7 @@ class Binding(Record, frozen=True):
 
     group: AffinityGroup
     vms: tuple[str, ...]
-    together: bool
-    apart: bool
-    #: The hosts that the VMs are restricted to, if they are; and those that they are kept off.
-    only: frozenset[str] | None
-    never: frozenset[str]
+    forms: tuple[Same | AtMost | Allowed, ...]
 
 
 @once_for_members
@@ -33,9 +30,7 @@ def bindings(snapshot: Snapshot) -> tuple[Binding, ...]:
     """Of each group that has VMs and a hard rule; legacy labels come last."""
     groups = (*snapshot.affinity_groups, *legacy_groups(snapshot))
     found = (_binding(snapshot, group) for group in groups)
-    return tuple(
-        one for one in found if one.vms and (one.together or one.apart or one.only is not None or one.never)
-    )
+    return tuple(one for one in found if one.vms and one.forms)
 
 
 @once_for_members
@@ -77,11 +72,11 @@ def block_of(
         if pinned is not None:
             only.add(pinned)
         for one in binding.get(vm, ()):
-            if one.apart:
-                apart.append(one.group.id)
-            if one.only is not None:
-                only.add(one.only)
-            never.add(one.never)
+            for form in one.forms:
+                if isinstance(form, AtMost):
+                    apart.append(one.group.id)
+                elif isinstance(form, Allowed):
+                    (only if form.positive else never).add(form.hosts)
     tags = frozenset(apart)
     if len(apart) > len(tags):
         only.add(frozenset())
@@ -90,14 +85,9 @@ def block_of(
 
 
 def _binding(snapshot: Snapshot, group: AffinityGroup) -> Binding:
-    vms_rule, hosts_rule = group.vms_rule, group.hosts_rule
-    listed = listed_hosts(snapshot, group)
-    on_hosts = hosts_rule.hard and configured(snapshot, group)
-    return Binding(
-        group=group,
-        vms=members(snapshot).get(group.id, group.vms),
-        together=vms_rule.hard and vms_rule.positive,
-        apart=vms_rule.hard and not vms_rule.positive,
-        only=listed if on_hosts and hosts_rule.positive else None,
-        never=listed if on_hosts and not hosts_rule.positive else frozenset(),
-    )
+    forms: list[Same | AtMost | Allowed] = []
+    if group.vms_rule.hard:
+        forms.append(Same() if group.vms_rule.positive else AtMost(1))
+    if group.hosts_rule.hard and configured(snapshot, group):
+        forms.append(Allowed(listed_hosts(snapshot, group), group.hosts_rule.positive))
+    return Binding(group, members(snapshot).get(group.id, group.vms), tuple(forms))

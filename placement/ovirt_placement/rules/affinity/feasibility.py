@@ -25,6 +25,7 @@ from ovirt_placement.rules.elements.assignment import (
     can_all_differ,
     homes_of,
 )
+from ovirt_placement.rules.elements.constraints import Same
 
 #: The colours that are open to each block, by its number.
 _Open = Mapping[int, AbstractSet[str]]
@@ -182,7 +183,7 @@ class _Problem:
 
     def _blocks(self, groups: Sequence[Binding]) -> list[Block]:
         """All VMs of the groups, with what these groups and pinning leave them."""
-        unified = unify(self._snapshot, (one.group for one in groups if one.together))
+        unified = unify(self._snapshot, (one.group for one in groups if Same() in one.forms))
         unified_of = {vm: one for one in unified for vm in one.vms}
         binding = by_vm(groups)
         return [
