@@ -14,7 +14,7 @@ from ovirt_placement.rules.elements.memory import promised_mb
 from ovirt_placement.rules.elements.ranks import ranked
 from ovirt_placement.rules.elements.rule import Rule, UnitKind
 from ovirt_placement.rules.elements.verdict import Reason, ReasonKind, Request, Weight
-from ovirt_placement.rules.placement_keys.hierarchy import compile_keys, keys_of
+from ovirt_placement.rules.placement_keys.placing import draws_lots
 
 CHAIN_HERE = ReasonKind("chain_here", "VMs of its hard affinity groups that are here or expected: {number:g}")
 CHAIN_BEGINS = ReasonKind(
@@ -71,14 +71,8 @@ def _begins_chain(snapshot: Snapshot, request: Request, peers: tuple[str, ...]) 
 def _is_ordered_by_keys(snapshot: Snapshot, request: Request, vm: Vm) -> bool:
     """Whether the cluster's policy has the weight of placement keys, and that draws lots where hosts tie."""
     policy = snapshot.cluster_by_id[vm.cluster].scheduling_policy
-    if (
-        policy is None
-        or _KEY_WEIGHT not in policy.weights
-        or request.parameters.get("placement_tie") == "engine"
-    ):
-        return False
-    keys = compile_keys(keys_of(snapshot, vm))
-    return bool(keys.system or keys.customer)
+    weighed = policy is not None and _KEY_WEIGHT in policy.weights
+    return weighed and draws_lots(snapshot, vm.id, request.parameters)
 
 
 def _roomiest(snapshot: Snapshot, hosts: Sequence[str]) -> str | None:

@@ -77,14 +77,6 @@ def score_by_cpu(snapshot: Snapshot, request: Request) -> dict[str, int]:
     return stretched(raw) | {host.id: _WORST_OF_CPU for host in hosts if host.cpu_percent is None}
 
 
-def cpu_score(load: int, cpus: int, *, crowded: bool = False) -> int:
-    """The weight of one host before it is stretched: percent of its CPUs that would be used.
-
-    The load is in percent of one CPU, that of VMs on their way included.
-    """
-    return rounded((_CROWDED if crowded else 1) * quotient(load, cpus))
-
-
 def stretched(weights: Mapping[str, int]) -> dict[str, int]:
     """Spread weights from 1 to 1000, in whole steps: hosts tie that differ by little of the whole spread."""
     least, most = min(weights.values(), default=0), max(weights.values(), default=0)
@@ -97,13 +89,14 @@ def stretched(weights: Mapping[str, int]) -> dict[str, int]:
 
 
 def _raw_score(snapshot: Snapshot, host: Host, vms: Sequence[Vm], ratio: float) -> int:
+    """The weight of one host before it is stretched: percent of its CPUs that would be used."""
     threads = snapshot.cluster_by_id[host.cluster].count_threads_as_cores
     cpus, coming = cpus_of(host, threads=threads), vms_coming_to(snapshot).get(host.id, ())
     added = [vm for vm in vms if vm.host != host.id]
     load = total_load(host, threads=threads) + sum(map(vm_load, (*coming, *added)))
     there = (*running_vms(snapshot, host.id), *coming, *added)
     crowded = ratio != 0 and quotient(sum(vm.vcpus for vm in there), cpus) >= ratio
-    return cpu_score(load, cpus, crowded=crowded)
+    return rounded((_CROWDED if crowded else 1) * quotient(load, cpus))
 
 
 #: A host takes VMs below this part of the high utilisation, in percent, and this many points below it.

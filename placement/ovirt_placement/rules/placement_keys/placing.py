@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import lcm
 
 from ovirt_placement.model import Snapshot, Vm
@@ -68,6 +68,12 @@ def compiled_keys(snapshot: Snapshot, vm: str) -> CompiledKeys:
     """Step 2 for a VM of the snapshot; no keys for one that is not in it."""
     known = snapshot.vm_by_id.get(vm)
     return compile_keys(keys_of(snapshot, known)) if known else CompiledKeys()
+
+
+def draws_lots(snapshot: Snapshot, vm: str, parameters: Mapping[str, str]) -> bool:
+    """Whether the weight draws lots where hosts tie: not for a VM of which no key says anything."""
+    keys = compiled_keys(snapshot, vm)
+    return parameters.get("placement_tie") != "engine" and bool(keys.system or keys.customer)
 
 
 def decide_vm(

@@ -95,21 +95,14 @@ def rank_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
     key says anything of the VM: this unit usually leads, and a lot would outvote all other weights. For the
     same reason hosts that would tear a chain of hard affinity groups come last.
     """
-    drawn = request.drawn if _draws(snapshot, request) else ()
+    draws = any(placing.draws_lots(snapshot, vm, request.parameters) for vm in request.vms)
     return placing.rank_hosts(
         snapshot,
         request,
         settings_of(request.parameters),
-        tie_order=drawn,
+        tie_order=request.drawn if draws else (),
         last={host for vm in request.vms for host in parting_hosts(snapshot, vm, request.candidate_hosts)},
     )
-
-
-def _draws(snapshot: Snapshot, request: Request) -> bool:
-    if request.parameters.get("placement_tie") == "engine":
-        return False
-    compiled = (placing.compiled_keys(snapshot, vm) for vm in request.vms)
-    return any(keys.system or keys.customer for keys in compiled)
 
 
 KEY_WEIGHT = Rule(
