@@ -51,33 +51,6 @@ class Together(Constraint, frozen=True, kw_only=True):
         return len(hosts - {None}) > 1
 
 
-def hard_together(snapshot: Snapshot, cluster_id: str) -> Iterator[Together]:
-    """Hard positive groups of a cluster, those that share members as one."""
-    groups = [
-        group
-        for group in snapshot.affinity_groups
-        if group.cluster == cluster_id and group.vms_rule.hard and group.vms_rule.positive
-    ]
-    priorities = {group.id: group.priority for group in groups}
-    for unified in unify(snapshot, groups):
-        yield Together(
-            groups=unified.groups,
-            vms=unified.vms,
-            hard=True,
-            priority=max((priorities[group] for group in unified.groups), default=0.0),
-            members_of={group: members(snapshot)[group] for group in unified.groups},
-        )
-
-
-def soft_together(snapshot: Snapshot, cluster_id: str) -> Iterator[Together]:
-    """Soft positive groups of a cluster, each by itself."""
-    for group in snapshot.affinity_groups:
-        if group.cluster == cluster_id and group.vms_rule.soft and group.vms_rule.positive:
-            yield Together(
-                groups=(group.id,), vms=members(snapshot)[group.id], hard=False, priority=group.priority
-            )
-
-
 class Apart(Constraint, frozen=True, kw_only=True):
     """VMs of one negative group."""
 
@@ -103,13 +76,28 @@ class Apart(Constraint, frozen=True, kw_only=True):
         return not any(host in placement.occupied(peer) for peer in self.vms if peer != vm)
 
 
-def apart(snapshot: Snapshot, cluster_id: str) -> Iterator[Apart]:
-    """Negative groups of a cluster, hard and soft."""
-    for group in snapshot.affinity_groups:
-        if group.cluster == cluster_id and group.vms_rule.enabled and not group.vms_rule.positive:
-            yield Apart(
-                groups=(group.id,),
-                vms=members(snapshot)[group.id],
-                hard=group.vms_rule.enforcing,
-                priority=group.priority,
+def between_vms(snapshot: Snapshot, cluster_id: str, *, hard: bool) -> Iterator[Together | Apart]:
+    """What the hard or the soft VM groups of a cluster ask for.
+
+    Hard positive ones that share members are one.
+    """
+    groups = {
+        group.id: group
+        for group in snapshot.affinity_groups
+        if group.cluster == cluster_id and group.vms_rule.enabled and group.vms_rule.enforcing is hard
+    }
+    for unified in unify(snapshot, groups.values()) if hard else ():
+        if unified.groups:
+            yield Together(
+                groups=unified.groups,
+                vms=unified.vms,
+                hard=True,
+                priority=max(groups[group].priority for group in unified.groups),
+                members_of={group: members(snapshot)[group] for group in unified.groups},
             )
+    for kind in (Apart,) if hard else (Together, Apart):
+        for group in groups.values():
+            if group.vms_rule.positive is kind.positive:
+                yield kind(
+                    groups=(group.id,), vms=members(snapshot)[group.id], hard=hard, priority=group.priority
+                )

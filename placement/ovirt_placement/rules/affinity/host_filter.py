@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import partial
 
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.rules.affinity.groups import asked_by_groups
 from ovirt_placement.rules.affinity.host_groups import (
-    OnHosts,
     Restriction,
     configured,
     hard_host_groups_of,
@@ -64,11 +63,6 @@ def _asks(snapshot: Snapshot, group: AffinityGroup) -> bool:
     return group.hosts_rule.hard and bool(listed_hosts(snapshot, group))
 
 
-def hard_constraints(snapshot: Snapshot, cluster_id: str) -> Iterator[OnHosts]:
-    """The invariants that the hard host rules of a cluster ask for."""
-    return (constraint for constraint in on_and_off_hosts(snapshot, cluster_id) if constraint.hard)
-
-
 def _groups(snapshot: Snapshot, vm: str) -> tuple[str, ...]:
     return tuple(group.id for group in hard_host_groups_of(snapshot).get(vm, ()))
 
@@ -80,5 +74,5 @@ RULE = Rule(
     asked_by=asked_by_groups("hard", _asks),
     filter=filter_hosts,
     depends_on=Dependence(fixed=True, alike=_groups),
-    constraints=hard_constraints,
+    constraints=partial(on_and_off_hosts, hard=True),
 )

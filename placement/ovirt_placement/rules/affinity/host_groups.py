@@ -130,19 +130,19 @@ class OffHosts(OnHosts, frozen=True, kw_only=True):
     positive: ClassVar[bool] = False
 
 
-def on_and_off_hosts(snapshot: Snapshot, cluster_id: str) -> Iterator[OnHosts]:
-    """Host rules of a cluster, hard and soft, legacy labels last.
+def on_and_off_hosts(snapshot: Snapshot, cluster_id: str, *, hard: bool) -> Iterator[OnHosts]:
+    """The hard or the soft host rules of a cluster, legacy labels last.
 
     One that lists no host keeps nothing: a group is not configured, and a legacy label shuts its VMs out,
     which no migration repairs.
     """
     for group in (*snapshot.affinity_groups, *legacy_groups(snapshot)):
-        listed = listed_hosts(snapshot, group)
-        if group.cluster == cluster_id and group.hosts_rule.enabled and listed:
-            yield (OnHosts if group.hosts_rule.positive else OffHosts)(
+        listed, rule = listed_hosts(snapshot, group), group.hosts_rule
+        if group.cluster == cluster_id and rule.enabled and rule.enforcing is hard and listed:
+            yield (OnHosts if rule.positive else OffHosts)(
                 groups=(group.id,),
                 vms=members(snapshot).get(group.id, group.vms),
-                hard=group.hosts_rule.enforcing,
+                hard=hard,
                 priority=group.priority,
                 hosts=listed,
             )

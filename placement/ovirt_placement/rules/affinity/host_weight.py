@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.rules.affinity.groups import GROUP_VIOLATED_HERE, asked_by_groups, groups_of, worst_first
-from ovirt_placement.rules.affinity.host_groups import OnHosts, listed_hosts, on_and_off_hosts
+from ovirt_placement.rules.affinity.host_groups import listed_hosts, on_and_off_hosts
 from ovirt_placement.rules.elements.ranks import competition_ranks, ranked
 from ovirt_placement.rules.elements.rule import Rule, UnitKind
 from ovirt_placement.rules.elements.verdict import Reason, Request, Weight
@@ -40,11 +41,6 @@ def _violated(snapshot: Snapshot, rules: list[AffinityGroup], host: str) -> Iter
             yield group
 
 
-def soft_constraints(snapshot: Snapshot, cluster_id: str) -> Iterator[OnHosts]:
-    """The invariants that the soft host rules of a cluster ask for."""
-    return (constraint for constraint in on_and_off_hosts(snapshot, cluster_id) if not constraint.hard)
-
-
 def asks(snapshot: Snapshot, group: AffinityGroup) -> bool:
     """Whether an affinity group asks for this weight."""
     return group.hosts_rule.soft and bool(listed_hosts(snapshot, group))
@@ -56,5 +52,5 @@ RULE = Rule(
     twins=("VmToHostsAffinityGroups",),
     asked_by=asked_by_groups("soft", asks),
     weight=rank_hosts,
-    constraints=soft_constraints,
+    constraints=partial(on_and_off_hosts, hard=False),
 )

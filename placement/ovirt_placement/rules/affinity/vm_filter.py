@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator
+from functools import partial
 
 from msgspec.structs import replace
 
 from ovirt_placement.model import AffinityGroup, Cluster, Snapshot
 from ovirt_placement.rules.affinity import host_weight, vm_weight
-from ovirt_placement.rules.affinity.constraints import Apart, Together, apart, hard_together
+from ovirt_placement.rules.affinity.constraints import between_vms
 from ovirt_placement.rules.affinity.groups import asked_by_groups, groups_of, hard_positive_group_of, members
 from ovirt_placement.rules.elements.placement import destinations, occupied, target_unknown
 from ovirt_placement.rules.elements.rule import Dependence, Rule, Scope, UnitKind
@@ -151,12 +152,6 @@ def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     )
 
 
-def hard_constraints(snapshot: Snapshot, cluster_id: str) -> Iterator[Together | Apart]:
-    """The invariants that the hard VM groups of a cluster ask for."""
-    yield from hard_together(snapshot, cluster_id)
-    yield from (constraint for constraint in apart(snapshot, cluster_id) if constraint.hard)
-
-
 def positive_peers(
     snapshot: Snapshot, vms: tuple[str, ...], unconfirmed: frozenset[str] = frozenset()
 ) -> dict[str, tuple[Reason, ...]]:
@@ -255,5 +250,5 @@ RULE = Rule(
     filter=filter_hosts,
     # It gathers VMs where members of the unified group are, and starts of these go there too.
     depends_on=Dependence(scope=Scope.HOST_AT_ONCE, only_narrows=lambda snapshot, vm, others: True),
-    constraints=hard_constraints,
+    constraints=partial(between_vms, hard=True),
 )

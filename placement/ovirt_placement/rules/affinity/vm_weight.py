@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import partial
 
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.affinity.constraints import Apart, Together, apart, soft_together
+from ovirt_placement.rules.affinity.constraints import between_vms
 from ovirt_placement.rules.affinity.groups import (
     GROUP_VIOLATED_BY_VM,
     GROUP_VIOLATED_HERE,
@@ -128,12 +129,6 @@ def _lacks_the_filter(snapshot: Snapshot, request: Request) -> bool:
     return False
 
 
-def soft_constraints(snapshot: Snapshot, cluster_id: str) -> Iterator[Together | Apart]:
-    """The invariants that the soft VM groups of a cluster ask for."""
-    yield from soft_together(snapshot, cluster_id)
-    yield from (constraint for constraint in apart(snapshot, cluster_id) if not constraint.hard)
-
-
 def asks(snapshot: Snapshot, group: AffinityGroup) -> bool:
     """Whether an affinity group asks for this weight."""
     return group.vms_rule.soft and len(members(snapshot)[group.id]) > 1
@@ -145,5 +140,5 @@ RULE = Rule(
     twins=("VmAffinityGroups",),
     asked_by=asked_by_groups("soft", asks),
     weight=rank_hosts,
-    constraints=soft_constraints,
+    constraints=partial(between_vms, hard=False),
 )
