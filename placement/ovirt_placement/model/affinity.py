@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
+from math import floor
+from typing import Final
+
 from ovirt_placement.model.record import Struct
+
+#: The engine keeps a priority as a whole number of these. Source: AffinityGroup.PRIORITY_PRECISION.
+STEPS_PER_UNIT: Final = 10**7
+
+
+def fixed_point(priority: float) -> int:
+    """A group's priority as the engine compares it: a whole number, halves rounded up.
+
+    Source: AffinityGroup.setPriorityFromDouble.
+    """
+    steps = priority * STEPS_PER_UNIT
+    return floor(steps) + (steps - floor(steps) >= 0.5)
 
 
 class AffinityRule(Struct, frozen=True):

@@ -24,14 +24,7 @@ class HostStatistics(NamedTuple):
 
     @classmethod
     def of(cls, host: Host) -> HostStatistics:
-        return cls(
-            host.cpu_percent,
-            host.memory_free_mb,
-            host.load_average_5m,
-            host.swap_free_mb,
-            host.free_huge_pages,
-            host.measured,
-        )
+        return cls(*(getattr(host, field) for field in cls._fields))
 
     def put_on(self, host: Host) -> Host:
         """Return the host with these; the same object if it has them."""

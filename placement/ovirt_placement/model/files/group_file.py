@@ -12,6 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ovirt_placement.model import Struct
+from ovirt_placement.model.affinity import STEPS_PER_UNIT, fixed_point
 from ovirt_placement.model.files import yaml_file
 from ovirt_service.errors import UserError
 from ovirt_service.text.legible import code_of
@@ -48,9 +49,7 @@ class GroupFile(yaml_file.Formatted, frozen=True, kw_only=True, omit_defaults=Tr
     groups: tuple[GroupEntry, ...] = ()
 
 
-#: The engine keeps a priority as a whole number of these. Source: AffinityGroup.PRIORITY_PRECISION.
-_STEPS = 10**7
-#: Fewer of them than this fit into the engine's number.
+#: Fewer steps of a priority than this fit into the engine's number.
 _MOST_STEPS = 2**63
 #: What no XML document can hold, not even escaped.
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -69,12 +68,10 @@ def stored_priority(priority: float) -> float:
 
 
 def _rounded(priority: float) -> float:
-    """Source: AffinityGroup.setPriorityFromDouble. Raises `UserError` as `stored_priority`."""
-    steps = priority * _STEPS
-    if not math.isfinite(priority) or abs(steps) >= _MOST_STEPS:
+    """Raises `UserError` as `stored_priority`."""
+    if not math.isfinite(priority) or abs(priority * STEPS_PER_UNIT) >= _MOST_STEPS:
         raise UserError("a priority is a number, such as 1 or 2.5")
-    below = math.floor(steps)
-    return (below + (steps - below >= 0.5)) / _STEPS
+    return fixed_point(priority) / STEPS_PER_UNIT
 
 
 def stored_text(text: str) -> str:

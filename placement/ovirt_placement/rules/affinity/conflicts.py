@@ -124,11 +124,14 @@ def _opposite_hosts(on_hosts: Sequence[_Flat], *, hard_only: bool) -> Iterator[C
         if hard_only
         else ConflictType.POSITIVE_AND_NEGATIVE_HOSTS
     )
-    for positive, negative in _opposites_of_a_vm(on_hosts):
-        hard = positive.group.hosts_rule.enforcing and negative.group.hosts_rule.enforcing
-        vms, shared = positive.vms & negative.vms, positive.hosts & negative.hosts
-        if vms and shared and (hard or not hard_only):
-            yield _clash(conflict_type, (positive, negative), vms, shared, savable=not hard_only)
+    positives, negatives = _by_polarity(on_hosts)
+    negatives_of = numbers_by_vm(one.vms for one in negatives)
+    for positive in positives:
+        for negative in (negatives[at] for at in sorted(_near(positive.vms, negatives_of))):
+            hard = positive.group.hosts_rule.enforcing and negative.group.hosts_rule.enforcing
+            vms, shared = positive.vms & negative.vms, positive.hosts & negative.hosts
+            if shared and (hard or not hard_only):
+                yield _clash(conflict_type, (positive, negative), vms, shared, savable=not hard_only)
 
 
 def _hosts_against_together(on_hosts: Sequence[_Flat], unified: Sequence[UnifiedGroup]) -> Iterator[Conflict]:
@@ -213,15 +216,6 @@ def _together_against_apart(
                     negative_vms=tuple(sorted(both)),
                     savable=not blocks,
                 )
-
-
-def _opposites_of_a_vm(on_hosts: Sequence[_Flat]) -> Iterator[tuple[_Flat, _Flat]]:
-    """Positive and negative groups that have a VM in common."""
-    positives, negatives = _by_polarity(on_hosts)
-    negatives_of = numbers_by_vm(one.vms for one in negatives)
-    for positive in positives:
-        for at in sorted(_near(positive.vms, negatives_of)):
-            yield positive, negatives[at]
 
 
 def _by_polarity(on_hosts: Sequence[_Flat]) -> tuple[list[_Flat], list[_Flat]]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import floor
 from operator import attrgetter
 from typing import Protocol, TypeVar
 
 from ovirt_placement.lookups.index import once_for_members
 from ovirt_placement.model import AffinityGroup, Cluster, Snapshot, Vm
+from ovirt_placement.model.affinity import fixed_point
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.elements.java import KeyOrder
 from ovirt_placement.rules.elements.placement import destinations
@@ -203,19 +203,6 @@ GROUP_VIOLATED_HERE = ReasonKind("group_violated_here", "violates {group} of pri
 GROUP_VIOLATED_BY_VM = ReasonKind(
     "group_violated_here", "violates {group} of priority {number:g}: VM {vm} is here"
 )
-
-#: The engine keeps priorities with seven decimals.
-_STEPS_PER_UNIT = 10**7
-_HALF = 0.5
-
-
-def fixed_point(priority: float) -> int:
-    """A group's priority as the engine compares it: a whole number, halves rounded up.
-
-    Source: AffinityGroup.setPriorityFromDouble.
-    """
-    steps = priority * _STEPS_PER_UNIT
-    return floor(steps) + (steps - floor(steps) >= _HALF)
 
 
 def worst_first(violated: Iterable[AffinityGroup]) -> tuple[int, ...]:

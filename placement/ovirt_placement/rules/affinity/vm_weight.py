@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from functools import partial
 
 from ovirt_placement.model import AffinityGroup, Snapshot
+from ovirt_placement.model.affinity import fixed_point
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.constraints import between_vms
 from ovirt_placement.rules.affinity.groups import (
     GROUP_VIOLATED_BY_VM,
     GROUP_VIOLATED_HERE,
     asked_by_groups,
-    fixed_point,
     groups_of,
     members,
 )
