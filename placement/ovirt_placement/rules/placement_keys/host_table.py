@@ -145,17 +145,13 @@ def _same_around(one: Snapshot, other: Snapshot) -> bool:
 
 def _differing_places(one: Snapshot, other: Snapshot) -> list[int]:
     """Where hosts are not the same, or have not the same handed out."""
-    before, now = occupancy(one), occupancy(other)
-    handed_out = zip(before.memory_mb, now.memory_mb, before.vcpus, now.vcpus, strict=True)
-    found = [
-        place
-        for place, (memory, more, cpus, others) in enumerate(handed_out)
-        if memory != more or cpus != others
-    ]
-    if one.hosts is other.hosts:
-        return found
-    hosts = enumerate(zip(one.hosts, other.hosts, strict=True))
-    return [*{*found, *(place for place, (host, exchanged) in hosts if host is not exchanged)}]
+
+    def rows(snapshot: Snapshot) -> Iterator[tuple[Host, int, int]]:
+        held = occupancy(snapshot)
+        return zip(snapshot.hosts, held.memory_mb, held.vcpus, strict=True)
+
+    both = zip(rows(one), rows(other), strict=True)
+    return [place for place, (before, now) in enumerate(both) if before != now]
 
 
 def host_table_without(snapshot: Snapshot, settings: KeySettings, vm: Vm) -> HostTable:
