@@ -10,19 +10,18 @@ their own are not part of the state.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
-from ovirt_placement.model import AffinityGroup, Host, Snapshot, Vm
+from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity import host_filter, vm_filter
-from ovirt_placement.rules.affinity.groups import groups_of, hosts, members
+from ovirt_placement.rules.affinity.groups import groups_of, hosts, members, peers_on
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.elements.cpus import cpus_of, running_vms, shared_load, total_load, vm_load
 from ovirt_placement.rules.elements.java import in_order, quotient, rounded, single, wrapped
 from ovirt_placement.rules.elements.memory import required_mb
-from ovirt_placement.rules.elements.placement import destinations, vms_coming_to
+from ovirt_placement.rules.elements.placement import vms_coming_to
 from ovirt_placement.rules.elements.verdict import BalanceMove, Request, decimal_number, whole_number
 
 #: The engine's MaxSchedulerWeight.
@@ -149,24 +148,19 @@ def choose_move(snapshot: Snapshot, moves: Iterable[BalanceMove]) -> BalanceMove
 
 def _harmless(snapshot: Snapshot, vm: Vm, targets: tuple[str, ...]) -> tuple[str, ...]:
     """The targets on which no soft group of a VM would be violated more than it is where the VM runs."""
-    left = targets
+    left, source = targets, vm.host or ""
     for group in groups_of(snapshot).get(vm.id, ()):
         if group.vms_rule.enabled and not group.vms_rule.enforcing:
-            peers = _peers_by_host(snapshot, group, vm)
+            others = tuple(peer for peer in members(snapshot)[group.id] if peer != vm.id)
+            peers = peers_on(snapshot, (*targets, source), others)
             sign = -1 if group.vms_rule.positive else 1
-            left = tuple(host for host in left if sign * peers[host] <= sign * peers[vm.host])
+            left = tuple(host for host in left if sign * peers[host] <= sign * peers[source])
         if group.hosts_rule.enabled and not group.hosts_rule.enforcing:
             meant = hosts(snapshot)[group.id]
             wanted = group.hosts_rule.positive
-            if (vm.host in meant) is wanted:
+            if (source in meant) is wanted:
                 left = tuple(host for host in left if (host in meant) is wanted)
     return left
-
-
-def _peers_by_host(snapshot: Snapshot, group: AffinityGroup, vm: Vm) -> Counter[str | None]:
-    """How many other members of a group each host has, or is to have."""
-    peers = (peer for peer in members(snapshot)[group.id] if peer != vm.id and peer in snapshot.vm_by_id)
-    return Counter(host for peer in peers for host in destinations(snapshot, peer))
 
 
 class LoadLimits(Record, frozen=True):
