@@ -44,19 +44,6 @@ def using(name: str, on: str, percent: float, **fields: object) -> Vm:
     return vm(name, on, usage_cpu_percent=percent, vcpus=1, **fields)
 
 
-def test_least_busy_vm_leaves_the_busiest_host_for_the_idlest() -> None:
-    state = snapshot(
-        loaded("h1", 85),
-        loaded("h2", 95),
-        loaded("h3", 20),
-        loaded("h4", 10),
-        using("a", "h1", 5),
-        using("b", "h2", 50),
-        using("c", "h2", 40),
-    )
-    assert of(state) == BalanceMove("c", ("h4", "h3"))
-
-
 def test_fixed_and_moving_vms_stay_and_rules_and_failover_hosts_are_respected() -> None:
     state = snapshot(
         loaded("h1", 95),

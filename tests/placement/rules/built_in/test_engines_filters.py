@@ -16,7 +16,6 @@ from ovirt_placement.rules.built_in.filters import (
     CPU_FILTER,
     CPU_OVERLOADED_FILTER,
     HOST_NOT_UP,
-    MEMORY_HANDED_OUT,
     PINNED_ELSEWHERE,
     TOO_FEW_CORES,
     filter_by_cpu_load,
@@ -30,7 +29,7 @@ from ovirt_placement.rules.elements.cpus import cores_of
 from ovirt_placement.rules.elements.verdict import Reason, Request
 from ovirt_placement.rules.failover.check import check
 from tests import builders as build
-from tests.builders import cluster, host, pending, snapshot, vm
+from tests.builders import cluster, host, snapshot, vm
 from tests.paths import VECTORS
 from tests.placement.rules import strategies
 from tests.placement.rules.built_in.test_engines_weights import members
@@ -207,13 +206,6 @@ def reasons(state: Snapshot, vms: str, place: str = "h1") -> tuple[Reason, ...]:
 
 def test_host_that_is_not_up_is_refused() -> None:
     assert reasons(snapshot(host("h1", status="error"), vm("a")), "a") == (Reason(HOST_NOT_UP, host="h1"),)
-
-
-def test_memory_of_all_requested_vms_that_are_not_there_yet_must_fit() -> None:
-    parts = (host("h1", free_mb=2000), vm("a", memory_mb=1000), vm("b", memory_mb=1001))
-    assert reasons(snapshot(*parts), "a") == ()
-    assert reasons(snapshot(*parts), "a b") == (Reason(MEMORY_HANDED_OUT, host="h1", number=2000),)
-    assert reasons(snapshot(*parts, pending("b", "h1")), "a b") == ()
 
 
 def test_only_a_vm_that_cannot_be_migrated_is_bound_to_its_hosts() -> None:
