@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from functools import cached_property
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 import msgspec
 
@@ -14,6 +15,17 @@ from ovirt_placement.model.placement_keys import FrozenKeys, PlacementKey, Stick
 from ovirt_placement.model.placement_rules import MemberSearch, PlacementRule
 from ovirt_placement.model.record import Struct
 from ovirt_placement.model.vm import Vm
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+
+
+def grouped(pairs: Iterable[tuple[_Key, _Value]]) -> dict[_Key, tuple[_Value, ...]]:
+    """By key all values that stand with it, in their order."""
+    found = defaultdict(list)
+    for key, value in pairs:
+        found[key].append(value)
+    return {key: tuple(values) for key, values in found.items()}
 
 
 class Pending(Struct, frozen=True):
@@ -88,19 +100,12 @@ class Snapshot(
 
     @cached_property
     def hosts_of_cluster(self) -> dict[str, tuple[Host, ...]]:
-        by_cluster = defaultdict(list)
-        for host in self.hosts:
-            by_cluster[host.cluster].append(host)
-        return {cluster: tuple(hosts) for cluster, hosts in by_cluster.items()}
+        return grouped((host.cluster, host) for host in self.hosts)
 
     @cached_property
     def vms_of_host(self) -> dict[str, tuple[Vm, ...]]:
         """VMs by the host they run on; what is on its way there is not among them."""
-        by_host = defaultdict(list)
-        for vm in self.vms:
-            if vm.host is not None:
-                by_host[vm.host].append(vm)
-        return {host: tuple(vms) for host, vms in by_host.items()}
+        return grouped((vm.host, vm) for vm in self.vms if vm.host is not None)
 
     @cached_property
     def group_vms(self) -> dict[str, tuple[str, ...]]:
@@ -123,11 +128,7 @@ class Snapshot(
     @cached_property
     def groups_of_vm(self) -> dict[str, tuple[AffinityGroup, ...]]:
         """Groups by the id of a VM that belongs to them, directly or through a label."""
-        by_vm = defaultdict(list)
-        for group in self.affinity_groups:
-            for vm in self.group_vms[group.id]:
-                by_vm[vm].append(group)
-        return {vm: tuple(groups) for vm, groups in by_vm.items()}
+        return grouped((vm, group) for group in self.affinity_groups for vm in self.group_vms[group.id])
 
     @cached_property
     def pending_hosts(self) -> dict[str, tuple[str, ...]]:

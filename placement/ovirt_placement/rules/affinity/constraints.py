@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.affinity.groups import as_the_engine_unifies, members, unify
-from ovirt_placement.rules.elements.constraints import AtMost, Constraint, Same
+from ovirt_placement.rules.elements.constraints import AtMost, Constraint, Same, off_gathering
 from ovirt_placement.rules.elements.placement import Placement
 
 
@@ -27,12 +27,8 @@ class Together(Constraint, frozen=True, kw_only=True):
         return Same()
 
     def offenders(self, placement: Placement) -> tuple[str, ...]:
-        """Members off the host that most share; of hosts with as many, they gather on the first by id."""
-        crowds = Counter(host for _, host in self.running(placement))
-        if len(crowds) < 2:
-            return ()
-        gathering = min(crowds, key=lambda host: (-crowds[host], host))
-        return tuple(vm for vm, host in self.running(placement) if host != gathering)
+        """Members off the host that most share."""
+        return off_gathering(dict(self.running(placement)))
 
     def admits(self, vm: str, host: str, placement: Placement) -> bool:
         """Where nobody else runs, or to a host that another member is on or on its way to (F2, F3)."""

@@ -8,6 +8,7 @@ What fits none of them is planned by asking the constraint alone.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar
 
@@ -99,6 +100,13 @@ class Sum(Record, frozen=True):
 #: Forms that models compute with; how VMs come there step by step, only the constraint itself can judge.
 OfAll = OnePlace | Even | AtLeast | Sum
 Form = Same | AtMost | Allowed | OfAll
+
+
+def off_gathering(place_of: Mapping[str, str | None]) -> tuple[str, ...]:
+    """The VMs off the place that most share; of places with as many, the first by name gathers them."""
+    crowds = Counter(place for place in place_of.values() if place is not None)
+    gathering = min(crowds, key=lambda place: (-crowds[place], place), default=None)
+    return tuple(vm for vm, place in place_of.items() if place is None or place != gathering)
 
 
 class Constraint(Record, frozen=True, kw_only=True):

@@ -132,21 +132,16 @@ class World:
         busy = {vm.host for vm in self.snapshot.vms} | {
             host for places in self.snapshot.pending_hosts.values() for host in places
         }
-        after = {host: "preparing_for_maintenance" if host in busy else "maintenance" for host in hosts}
-        return self._after(
-            {},
-            (
-                replace(host, status=after[host.id]) if host.id in after else host
-                for host in self.snapshot.hosts
-            ),
-        )
+        idle = hosts - busy
+        return self._standing("maintenance", idle)._standing("preparing_for_maintenance", hosts - idle)
 
     def activated(self, hosts: Set[str]) -> World:
         """Hosts are up again: what they can hand out is what they could before."""
-        return self._after(
-            {},
-            (replace(host, status="up") if host.id in hosts else host for host in self.snapshot.hosts),
-        )
+        return self._standing("up", hosts)
+
+    def _standing(self, status: str, hosts: Set[str]) -> World:
+        changed = (replace(one, status=status) if one.id in hosts else one for one in self.snapshot.hosts)
+        return self._after({}, changed)
 
     def _with_more(self, target: str, vms: Iterable[Vm]) -> list[Host]:
         return [with_arrived(host, *vms) if host.id == target else host for host in self.snapshot.hosts]

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from ovirt_placement.lookups.index import once_per_part, once_whatever_is_pending
 from ovirt_placement.model import Cluster, Host, PlacementKey, Snapshot, Vm
 from ovirt_placement.model.record import Record
+from ovirt_placement.rules.elements.cpus import cores_of
 from ovirt_placement.rules.placement_keys.keys import (
     CPU,
     CPU_RATIO,
@@ -210,7 +211,7 @@ def capacity_of(
     Where it is not known how much memory is physically free, the engine's own account must do: it has
     the overhead and what is promised taken off already.
     """
-    cpus = (host.threads or host.cores) if cluster.count_threads_as_cores else host.cores
+    cpus = cores_of(host, cluster)
     return Capacity(
         up=host.up,
         memory_mb=host.memory_mb,

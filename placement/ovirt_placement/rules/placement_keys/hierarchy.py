@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 
@@ -11,6 +10,7 @@ from ovirt_placement.lookups.index import once_per_part
 from ovirt_placement.model import Disk, Nic, PlacementKey, Snapshot, StickyCopy, Vm, VnicProfile
 from ovirt_placement.model.placement_keys import CLUSTER, CUSTOMER, SERVER, SYSTEM, strength
 from ovirt_placement.model.record import Record
+from ovirt_placement.model.snapshot import grouped
 from ovirt_placement.rules.placement_keys.host_keys import as_key
 from ovirt_placement.rules.placement_keys.keys import ZERO, Code, ignored_because, number
 
@@ -159,19 +159,13 @@ def _natural(name: str) -> list[tuple[bool, int, str]]:
 @once_per_part(lambda snapshot: snapshot.placement_keys)
 def keys_by_resource(every: tuple[PlacementKey, ...]) -> dict[tuple[str, str], tuple[PlacementKey, ...]]:
     """Keys by level and the id of the resource; those of hosts, too."""
-    found = defaultdict(list)
-    for key in every:
-        found[key.level, key.resource].append(key)
-    return {place: tuple(keys) for place, keys in found.items()}
+    return grouped(((key.level, key.resource), key) for key in every)
 
 
 @once_per_part(lambda snapshot: snapshot.sticky_copies)
 def sticky_copies(every: tuple[StickyCopy, ...]) -> dict[str, tuple[StickyCopy, ...]]:
     """The copies that a VM took from hosts, by VM id."""
-    found = defaultdict(list)
-    for copy in every:
-        found[copy.vm].append(copy)
-    return {vm: tuple(copies) for vm, copies in found.items()}
+    return grouped((copy.vm, copy) for copy in every)
 
 
 @once_per_part(lambda snapshot: snapshot.vnic_profiles)

@@ -10,7 +10,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import counted
 from ovirt_placement.rules.affinity.blocks import bindings_of, block_of
 from ovirt_placement.rules.elements.assignment import NOTHING
-from ovirt_placement.rules.elements.constraints import AtLeast, Even, OnePlace
+from ovirt_placement.rules.elements.constraints import AtLeast, Even, OnePlace, off_gathering
 from ovirt_placement.rules.elements.placement import Placement
 from ovirt_placement.rules.elements.verdict import ReasonKind
 from ovirt_placement.rules.placement_rules.kind import (
@@ -327,15 +327,8 @@ class SameDomain(InDomains, frozen=True, kw_only=True):
         return OnePlace(self.domain_of)
 
     def offenders(self, placement: Placement) -> tuple[str, ...]:
-        """Members off the domain that most share; of domains with as many, the first by name gathers them."""
-        counts = Counter(self.domain_of.get(host) for _, host in self.running(placement))
-        named = {domain: members for domain, members in counts.items() if domain is not None}
-        gathering = min(named, key=lambda domain: (-named[domain], domain), default=None)
-        return tuple(
-            vm
-            for vm, host in self.running(placement)
-            if gathering is None or self.domain_of.get(host) != gathering
-        )
+        """Members off the domain that most share."""
+        return off_gathering({vm: self.domain_of.get(host) for vm, host in self.running(placement)})
 
     def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NOBODY) -> Judge:
         """Against domains without another member, where one is in any; within its own a member may move."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +11,7 @@ from ovirt_placement.lookups.index import Earlier, continued
 from ovirt_placement.model import Host, PlacementRule, Snapshot, Vm
 from ovirt_placement.model.placement_rules import GROUP, LABEL, SEARCH, TAG, MemberSearch, SearchOf
 from ovirt_placement.model.record import Record
-from ovirt_placement.model.snapshot import HOST_TAGS, VM_DETAILS, Part
+from ovirt_placement.model.snapshot import HOST_TAGS, VM_DETAILS, Part, grouped
 from ovirt_placement.rules.elements.verdict import unread
 
 _SEVERAL = (TAG, GROUP, LABEL, SEARCH)
@@ -166,7 +165,7 @@ class _Names:
         """Those of an id, a name or a pattern, VMs in the cluster alone; and whom a word could have meant."""
         if kind is self.hosts:
             return called(word, self.snapshot.hosts), self.snapshot.hosts
-        others = self._vms_of[cluster]
+        others = self._vms_of.get(cluster, ())
         fitting = [vm for vm in others if fits(word, vm.name)] if WILDCARD in word else ()
         return self._vms_called.get((cluster, word)) or fitting, others
 
@@ -200,12 +199,9 @@ class _Names:
             lacking.append("a search has not been answered yet")
         return lacking
 
-    def _hosts_by_tag(self, cluster: str) -> Mapping[str, list[str]]:
-        by_tag: defaultdict[str, list[str]] = defaultdict(list)
-        for host in self.snapshot.hosts:
-            for tag in host.tags if host.cluster == cluster else ():
-                by_tag[tag].append(host.id)
-        return dict(sorted(by_tag.items()))
+    def _hosts_by_tag(self, cluster: str) -> Mapping[str, Sequence[str]]:
+        hosts = self.snapshot.hosts_of_cluster.get(cluster, ())
+        return dict(sorted(grouped((tag, host.id) for host in hosts for tag in host.tags).items()))
 
     def _several(self, kind: _Kind, word: str, cluster: str, faults: _Faults) -> Sequence[str]:
         prefix, _, name = word.partition(":")
@@ -258,25 +254,17 @@ class _Names:
 
     @cached_property
     def _vms_of(self) -> Mapping[str, Sequence[Vm]]:
-        found: defaultdict[str, list[Vm]] = defaultdict(list)
-        for vm in self.snapshot.vms:
-            found[vm.cluster].append(vm)
-        return found
+        return grouped((vm.cluster, vm) for vm in self.snapshot.vms)
 
     @cached_property
     def _vms_called(self) -> Mapping[tuple[str, str], Sequence[Vm]]:
         """VMs by cluster and name, and by cluster and id, which comes first."""
-        found: defaultdict[tuple[str, str], list[Vm]] = defaultdict(list)
-        for vm in self.snapshot.vms:
-            found[vm.cluster, vm.name].append(vm)
-        ids: dict[tuple[str, str], list[Vm]] = {(vm.cluster, vm.id): [vm] for vm in self.snapshot.vms}
-        return {**found, **ids}
+        named = grouped(((vm.cluster, vm.name), vm) for vm in self.snapshot.vms)
+        return {**named, **{(vm.cluster, vm.id): (vm,) for vm in self.snapshot.vms}}
 
     def _tagged(self, kind: _Kind) -> Mapping[str, Sequence[str]]:
         if kind not in self._by_tag:
-            found: defaultdict[str, list[str]] = defaultdict(list)
-            for one in sorted(kind.known):
-                for tag in kind.known[one].tags:
-                    found[tag].append(one)
-            self._by_tag[kind] = found
+            self._by_tag[kind] = grouped(
+                (tag, one) for one in sorted(kind.known) for tag in kind.known[one].tags
+            )
         return self._by_tag[kind]
