@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -27,47 +26,26 @@ class Members(StrEnum):
 EDITABLE = ("name", "priority", "vms_rule", "hosts_rule", *Members)
 
 
-@dataclass(frozen=True)
-class GroupEdit:
-    """What to set; None leaves what is there (of a new group: the engine's default)."""
-
-    name: str | None = None
-    description: str | None = None
-    #: The engine rounds to 1e-7.
-    priority: float | None = None
-    vms_rule: AffinityRule | None = None
-    hosts_rule: AffinityRule | None = None
-    #: Ids; each list replaces the whole list.
-    vms: tuple[str, ...] | None = None
-    hosts: tuple[str, ...] | None = None
-    vm_labels: tuple[str, ...] | None = None
-    host_labels: tuple[str, ...] | None = None
-
-
-def add_group(connection: EngineConnection, cluster_id: str, edit: GroupEdit) -> str:
-    """Add a group, which the engine checks as a whole; return its id. Raises as `EngineConnection.get`."""
-    added = _ask_sdk(connection, _path(cluster_id), lambda groups: groups.add(_group(edit)))
-    return str(added.id)
-
-
-def edit_group(connection: EngineConnection, cluster_id: str, group_id: str, edit: GroupEdit) -> None:
-    """Change a group, which the engine then checks as a whole. Raises what `EngineConnection.get` raises."""
-    _ask_sdk(connection, _path(cluster_id, group_id), lambda group: group.update(_group(edit)))
-
-
 def save_group(
     connection: EngineConnection,
     before: AffinityGroup | None,
     after: AffinityGroup,
     description: str | None = None,
 ) -> str:
-    """Ask for what of a group is not as it was before, or for a new one; return its id."""
-    changed = (name for name in EDITABLE if before is None or getattr(before, name) != getattr(after, name))
-    edit = GroupEdit(description=description, **{name: getattr(after, name) for name in changed})
+    """Ask for what of a group is not as it was before, or for a new one; return its id.
+
+    The engine checks a group as a whole, and rounds its priority to 1e-7. Raises what `EngineConnection.get`
+    raises.
+    """
+    changed = [name for name in EDITABLE if before is None or getattr(before, name) != getattr(after, name)]
+    group = types.AffinityGroup(
+        description=description, **{name: _sent(name, getattr(after, name)) for name in changed}
+    )
     if before is None:
-        return add_group(connection, after.cluster, edit)
-    if edit != GroupEdit():
-        edit_group(connection, before.cluster, before.id, edit)
+        added = _ask_sdk(connection, _path(after.cluster), lambda groups: groups.add(group))
+        return str(added.id)
+    if changed or description is not None:
+        _ask_sdk(connection, _path(before.cluster, before.id), lambda known: known.update(group))
     return before.id
 
 
@@ -104,26 +82,14 @@ def _path(cluster_id: str, *below: str) -> str:
     return "/".join((f"/clusters/{cluster_id}/affinitygroups", *below))
 
 
-def _group(edit: GroupEdit) -> types.AffinityGroup:
-    return types.AffinityGroup(
-        name=edit.name,
-        description=edit.description,
-        priority=edit.priority,
-        vms_rule=_rule(edit.vms_rule),
-        hosts_rule=_rule(edit.hosts_rule),
-        **{
-            members.value: [_TYPES[members](id=member_id) for member_id in ids]
-            for members in Members
-            if (ids := getattr(edit, members)) is not None
-        },
-    )
-
-
-def _rule(rule: AffinityRule | None) -> types.AffinityRule | None:
-    """Write polarity always: the engine takes an enabled rule without one for no rule at all."""
-    if rule is None:
-        return None
-    return types.AffinityRule(enabled=rule.enabled, positive=rule.positive, enforcing=rule.enforcing)
+def _sent(name: str, value: Any) -> Any:
+    """What the SDK sends for a field of the model."""
+    if isinstance(value, AffinityRule):
+        # Polarity always: the engine takes an enabled rule without one for no rule at all.
+        return types.AffinityRule(enabled=value.enabled, positive=value.positive, enforcing=value.enforcing)
+    if name in _TYPES:
+        return [_TYPES[Members(name)](id=member_id) for member_id in value]
+    return value
 
 
 def _ask_sdk(connection: EngineConnection, path: str, request: Callable[[Any], Any]) -> Any:
