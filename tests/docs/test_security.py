@@ -24,7 +24,7 @@ _WHO = (
 )
 _COMMENT = re.compile(r"<!--(.*?)-->")
 _LINE_BELOW = "| ---"
-_DEFINITION = re.compile(r"^ *def (test_\w+)\(", re.MULTILINE)
+_DEFINITION = re.compile(r"^ *(?:async )?def (test_\w+)\(", re.MULTILINE)
 
 
 def rows(page: Path) -> Iterator[str]:
@@ -45,7 +45,7 @@ def defined(file: Path) -> frozenset[str]:
     """The tests of a file, those of classes with the name of their class."""
     body = ast.parse(file.read_text()).body
     classes = [node for node in body if isinstance(node, ast.ClassDef)]
-    found = {node.name for node in body if isinstance(node, ast.FunctionDef)}
+    found = {node.name for node in body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
     found |= {
         f"{one.name}::{node.name}"
         for one in classes
