@@ -164,6 +164,35 @@ def test_after_an_act_that_was_refused_rights_are_those_of_now(page: Page) -> No
     assert page.ask("/log-out", cookie=cookie, form={"csrf": csrf}).status == 303
 
 
+def test_a_program_with_an_expired_token_keeps_no_password_and_no_token_out(page: Page) -> None:
+    good = page.server.tokens.issue("admin@internal")
+    for _ in range(20):
+        assert page.ask("/api/v1/status", Authorization="Bearer expired").status == 401
+        assert page.ask("/log-in/token", form={"token": "expired"}).status == 401
+    for number in range(20):
+        assert page.ask("/api/v1/status", Authorization=f"Bearer expired{number}").status == 401
+    assert page.ask("/api/v1/status", Authorization=f"Bearer {good}").status == 200
+    assert page.ask("/log-in/token", form={"token": good}).status == 303
+    began = time.monotonic()
+    assert page.log_in().status == 303
+    assert time.monotonic() - began < SOON
+
+
+def test_who_logs_in_first_while_others_guess_their_password_is_let_in(page: Page) -> None:
+    ended = threading.Event()
+
+    def guess(number: int) -> None:
+        while not ended.is_set():
+            page.log_in("reader@internal", f"wrong-{number}")
+
+    with at_once(40, guess):
+        try:
+            page.until(lambda: page.audit().count("does not take this name") >= 8)
+            assert page.log_in("reader@internal").status == 303
+        finally:
+            ended.set()
+
+
 def test_a_store_that_hangs_holds_up_no_view_and_no_log_in(tmp_path: Path) -> None:
     with running() as server, paged(tmp_path, STATE, store_url=server.url) as page:
         cookie = page.session()
