@@ -19,7 +19,7 @@ import requests
 import sqlalchemy
 
 from ovirt_simulator.core.entities import BY_NAME, user_id
-from tests.configuration import write_configuration
+from tests.configuration import PASSWORD, write_configuration
 from tests.pages import samples
 from tests.placement.postgres_server import running
 from tests.portal import Portal
@@ -165,7 +165,7 @@ def test_after_an_act_that_was_refused_rights_are_those_of_now(page: Page) -> No
 
 
 def test_a_program_with_an_expired_token_keeps_no_password_and_no_token_out(page: Page) -> None:
-    good = page.server.tokens.issue("admin@internal")
+    good = page.server.tokens.log_in("admin@internal", PASSWORD)
     for _ in range(20):
         assert page.ask("/api/v1/status", Authorization="Bearer expired").status == 401
         assert page.ask("/log-in/token", form={"token": "expired"}).status == 401
