@@ -101,7 +101,9 @@ class Endpoint:
                 self._discover(by_hand, respond)
             else:
                 question = read_question(method, call.parameters)
-                task = asyncio.get_running_loop().create_task(self._ask(question, arrived, by_hand, respond))
+                task = asyncio.get_running_loop().create_task(
+                    self._answer_question(question, arrived, by_hand, respond)
+                )
                 self._asking.add(task)
                 task.add_done_callback(self._asking.discard)
         except Fault as fault:
@@ -141,7 +143,9 @@ class Endpoint:
         respond(Response(body))
         self._reporter.discovered(found, time.monotonic() - began, self._discovered_ms / 1000)
 
-    async def _ask(self, question: Question, arrived: float, by_hand: bool, respond: Respond) -> None:
+    async def _answer_question(
+        self, question: Question, arrived: float, by_hand: bool, respond: Respond
+    ) -> None:
         try:
             answer = await self._scheduler.answer(question, arrived, by_hand)
             body = writing.answer(answer.result_code, answer.result, answer.plugin_errors)
