@@ -229,15 +229,6 @@ def test_a_vm_that_is_frozen_stays_and_the_reason_is_reported() -> None:
     assert "a stays where it is: it rests" in why(plan)
 
 
-def test_a_negative_group_that_cannot_be_spread_whole_is_left() -> None:
-    plan = planned(
-        host("h1"), host("h2"), vm("a", "h1"), vm("b", "h1"), vm("c", "h1"), group("g", APART, "a b c")
-    )
-    assert moves(plan) == []
-    assert plan.remaining[0].groups == ("g",)
-    assert "its 3 running VMs need a host each, and only 2 can have one" in why(plan)
-
-
 def test_the_rest_of_a_plan_holds_only_while_nothing_else_changes() -> None:
     state = snapshot(*HOSTS, vm("a", "h1"), vm("b", "h1"), vm("c", "h1"), group("g", APART, "a b c"))
     plan = make_plan(state, CLUSTER)

@@ -13,7 +13,7 @@ from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import pose
 from ovirt_placement.planning.problem.problem import Move
 from ovirt_placement.planning.problem.score import value
-from ovirt_placement.planning.solver.local_search import improved, shortened
+from ovirt_placement.planning.solver.local_search import improved
 from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.placement.planning.ordering.oracle import Cluster, Request
 from tests.placement.planning.tight_clusters import scrambled, tangled
@@ -72,12 +72,3 @@ def test_others_make_room_and_still_others_for_them() -> None:
 def test_without_time_nothing_is_tried() -> None:
     problem = pose(tangled(20), CLUSTER)
     assert improved(problem, (), (0, 0, 0, 1), Deadline(lambda: 0.0)) == ()
-
-
-def test_a_sequence_does_without_what_is_of_no_use() -> None:
-    state = snapshot(
-        host("h1"), host("h2"), host("h3"), vm("a", "h1"), vm("b", "h1"),
-        group("on", vms="a", hosts_rule=TOGETHER, hosts="h3"),
-    )  # fmt: skip
-    moves = (Move(("b",), "h2"), Move(("a",), "h3"), Move(("b",), "h1"))
-    assert shortened(pose(state, CLUSTER), moves, NEVER) == (Move(("a",), "h3"),)

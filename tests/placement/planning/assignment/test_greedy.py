@@ -73,17 +73,6 @@ def test_an_end_is_legal_and_as_good_as_it_says(seed: int) -> None:
     assert choice.where.keys() <= movable
 
 
-@settings(max_examples=examples(100), deadline=None)
-@given(st.integers(0, 10**9))
-def test_no_end_beats_the_bound(seed: int) -> None:
-    cluster = drawn(seed, hosts=3, vms=5)
-    hard, soft, migrations = Ends(cluster).best_end()
-    bound = chosen(cluster).bound
-    assert (bound.hard, sum(bound.soft)) <= (hard, sum(soft))
-    if (bound.hard, sum(bound.soft)) == (hard, sum(soft)):
-        assert bound.migrations <= migrations
-
-
 @settings(max_examples=examples(50), deadline=None)
 @given(st.integers(0, 10**9))
 def test_the_same_cluster_has_the_same_choice(seed: int) -> None:
@@ -160,35 +149,6 @@ def timed(cluster: Snapshot) -> tuple[StrategyChoice, float]:
     choice = Greedy().choose(problem, NEVER)
     assert not order(problem, choice.where, NEVER).stuck
     return choice, time.process_time() - began
-
-
-def test_one_collision_among_a_thousand_takes_one_migration() -> None:
-    names = [f"v{number:04}" for number in range(1000)]
-    cluster = snapshot(
-        *(host(f"h{number:04}") for number in range(1000)),
-        *(vm(name, f"h{max(number, 1):04}") for number, name in enumerate(names)),
-        group("g", APART, " ".join(names)),
-    )
-    choice, seconds = timed(cluster)
-    assert (choice.score.hard, choice.score.migrations) == (0, 1)
-    assert seconds < seconds_here(PATIENCE_SECONDS)
-
-
-@pytest.mark.system
-@pytest.mark.parametrize(("vms", "hosts"), [(60, 6), (1000, 50)])
-def test_a_large_group_gathers(vms: int, hosts: int) -> None:
-    names = [f"v{number:04}" for number in range(vms)]
-    cluster = snapshot(
-        *(
-            host(f"h{number:02}", memory_mb=2**21, free_mb=1024 * vms, cores=256, cpu_percent=1)
-            for number in range(hosts)
-        ),
-        *(vm(name, f"h{number % hosts:02}") for number, name in enumerate(names)),
-        group("g", TOGETHER, " ".join(names)),
-    )
-    choice, seconds = timed(cluster)
-    assert (choice.score.hard, choice.score.migrations) == (0, vms - -(-vms // hosts))
-    assert seconds < seconds_here(PATIENCE_SECONDS)
 
 
 @pytest.mark.system
