@@ -238,8 +238,8 @@ def reduced(
     Of hosts that are alike the first in `order` are kept. Without regard to room nothing is lost by it.
     """
     problem = placement.problem
-    moving = movable(candidates, vms)
-    kept = {host for host, _ in kinds(placement, candidates, moving, order, more)}
+    moving = sorted(vm for vm in vms if len(candidates.of(vm)) > 1)
+    kept = _of_each_kind(placement, candidates, moving, order, more)
     return {
         vm: tuple(
             host
@@ -250,18 +250,14 @@ def reduced(
     }
 
 
-def movable(candidates: CandidateHosts, vms: Collection[str]) -> list[str]:
-    return sorted(vm for vm in vms if len(candidates.of(vm)) > 1)
-
-
-def kinds(
+def _of_each_kind(
     placement: ProblemPlacement,
     candidates: CandidateHosts,
     moving: Collection[str],
     order: Sequence[str],
     more: int,
-) -> list[tuple[str, bool]]:
-    """Enough hosts of each kind, and of each whether it stands for others that are left out."""
+) -> frozenset[str]:
+    """Enough hosts of each kind."""
     problem = placement.problem
     goals = goals_of(problem, moving)
     needed = _needed(goals, moving) + more
@@ -274,7 +270,7 @@ def kinds(
         reached = tuple(host in one for one in reaches)
         kind = (marks.get(host), reached, tuple(_listed(goals, host)), *_places(goals, host))
         alike[kind].append(host)
-    return [(host, len(hosts) > needed) for hosts in alike.values() for host in hosts[:needed]]
+    return frozenset(host for hosts in alike.values() for host in hosts[:needed])
 
 
 def _needed(goals: Collection[Goal], moving: Collection[str]) -> int:

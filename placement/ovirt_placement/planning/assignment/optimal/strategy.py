@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ovirt_placement.planning.assignment.choice import MOST_OTHERS, Shortest, Strategy, StrategyChoice
 from ovirt_placement.planning.assignment.greedy import Greedy
-from ovirt_placement.planning.assignment.optimal.construction import Construction, relaxed
+from ovirt_placement.planning.assignment.optimal.construction import Construction
 from ovirt_placement.planning.assignment.optimal.model import reduced, roomiest
 from ovirt_placement.planning.assignment.optimal.stages import Value, length_of_value, solve, value_at
 from ovirt_placement.planning.assignment.optimal.straight import straight_end
@@ -32,40 +32,28 @@ _OFFERED = 6
 _OTHERS = 60
 
 
-NO_AIMS: Mapping[str, str] = {}
-
-
 class Neighbourhood:
     """Around some VMs, as things stand. Of bystanders that are alike a few stand for all."""
 
-    def __init__(
-        self,
-        construction: Construction,
-        seed: Collection[str],
-        size: int,
-        aims: Mapping[str, str] = NO_AIMS,
-    ) -> None:
-        """`aims` are hosts where some had best be: with them, all others are offered few."""
+    def __init__(self, construction: Construction, seed: Collection[str], size: int) -> None:
         self._problem = construction.problem
         self._candidates = construction.candidates
         self._placement = construction.placement
         self._size = size
         self._order = roomiest(construction.placement)
-        self._aims = aims
-        self._hosts = set(aims.values()) if aims else self._around(seed)
+        self._hosts = self._around(seed)
         self._vms = {*seed, *self._others(construction, seed)}
 
     def domains(self) -> Mapping[str, tuple[str, ...]]:
         """The VMs to be decided, each with its hosts."""
-        domains: dict[str, tuple[str, ...]] = {}
-        if not self._aims:
-            domains |= reduced(self._placement, self._candidates, self._vms, self._order, more=self._size)
+        placement, candidates = self._placement, self._candidates
+        domains = dict(reduced(placement, candidates, self._vms, self._order, more=self._size))
         offered = set(self._order[: _OFFERED * self._size])
-        if self._size > 1 and not self._aims:
+        if self._size > 1:
             offered |= self._hosts
         for vm in (*self._vms.difference(domains), *self._bystanders()):
-            own = (self._problem.where[vm], self._placement.where(vm), self._aims.get(vm))
-            domains[vm] = tuple(host for host in self._candidates.of(vm) if host in offered or host in own)
+            own = (self._problem.where[vm], placement.where(vm))
+            domains[vm] = tuple(host for host in candidates.of(vm) if host in offered or host in own)
         return domains
 
     def _around(self, seed: Collection[str]) -> set[str]:
@@ -121,8 +109,6 @@ _MOST_PLACES = 12_000
 _SIZES = 6
 #: The work that a neighbourhood of size 1 may take; it grows with the square of the size.
 _WORK = 0.2
-#: The size of that of all parts that found too little room, as long as each of them aims at one host.
-_AIMING = 2
 #: Parts with more VMs are left as they are.
 _MOST_VMS = 150
 
@@ -142,7 +128,6 @@ class Improvement:
         #: No end is better than this.
         self.bound = construction.bound
         self._places = None if self.value <= self.bound else self._decided_whole()
-        self._followed = False
         self._size = 1
 
     @property
@@ -162,9 +147,6 @@ class Improvement:
         if self._places is not None:
             self._whole(self._places, deadline)
             return
-        if not self._followed:
-            self._followed = True
-            self._follow(deadline)
         while self._size <= _SIZES and self.value > self.bound and not deadline.over:
             if not self._sweep(deadline) and not deadline.over:
                 self._size += 1
@@ -199,13 +181,6 @@ class Improvement:
         self._put_if_better(solved.where, before)
         length = length_of_value(construction.problem)
         self.bound = max(self.bound, tuple(map(sum, zip(solved.bounds[:length], fixed, strict=True))))
-
-    def _follow(self, deadline: Deadline) -> None:
-        """Take the parts that found too little room to where they would cost least if others made way."""
-        found = relaxed(self._construction, deadline)
-        self.bound = max(self.bound, found.bound)
-        if found.where:
-            self._decide(tuple(found.where), _AIMING, deadline, found.where)
 
     def _sweep(self, deadline: Deadline) -> bool:
         """Whether any neighbourhood made the end better."""
@@ -243,11 +218,9 @@ class Improvement:
         }
         return [*parts, *((vm,) for vm in (*bystanders, *sorted(large)))]
 
-    def _decide(
-        self, seed: tuple[str, ...], size: int, deadline: Deadline, aims: Mapping[str, str] = NO_AIMS
-    ) -> bool:
+    def _decide(self, seed: tuple[str, ...], size: int, deadline: Deadline) -> bool:
         construction, placement = self._construction, self._placement
-        domains = Neighbourhood(construction, seed, size, aims).domains()
+        domains = Neighbourhood(construction, seed, size).domains()
         before = self._merit
         work = _WORK * size * size
         solved = solve(placement, construction.candidates, domains, deadline, evenly=False, work=work)
