@@ -18,7 +18,7 @@ from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
 from ovirt_placement.planning.problem.placement import ProblemPlacement, placement_after
 from ovirt_placement.planning.problem.problem import Goal, Move, Problem
 from ovirt_placement.planning.problem.score import crowded
-from ovirt_placement.planning.solver.search import (
+from ovirt_placement.planning.problem.search import (
     BestFirst,
     Places,
     closures,

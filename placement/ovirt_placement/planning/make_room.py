@@ -13,7 +13,7 @@ from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move, Problem
-from ovirt_placement.planning.solver.search import BestFirst, Places, closures, places_after, put_at
+from ovirt_placement.planning.problem.search import BestFirst, Places, closures, places_after, put_at
 from ovirt_placement.planning.verification import certify
 from ovirt_placement.rules.catalogue import constraints
 from ovirt_placement.rules.doubts import doubt

@@ -14,7 +14,7 @@ from ovirt_placement.planning.maintenance.draining import Draining, Outcome, Wav
 from ovirt_placement.planning.maintenance.site import Reserve, Site, moved, out
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Goal, Move
-from ovirt_placement.planning.solver.search import BestFirst, Cost, legal_moves
+from ovirt_placement.planning.problem.search import BestFirst, Cost, legal_moves
 
 #: Of VMs on other hosts this many are thought of as stepping aside for those that leave.
 _MOST_EVICTED = 50

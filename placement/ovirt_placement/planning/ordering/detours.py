@@ -14,7 +14,7 @@ from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move
 from ovirt_placement.planning.problem.score import score
-from ovirt_placement.planning.solver.search import BestFirst, closures
+from ovirt_placement.planning.problem.search import BestFirst, closures
 from ovirt_placement.rules.elements.assignment import Budget
 
 

@@ -18,8 +18,8 @@ from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Goal, Problem
 from ovirt_placement.planning.problem.score import Score, crowded, score, value_of
+from ovirt_placement.planning.problem.search import shortest
 from ovirt_placement.planning.solver.bound import bound
-from ovirt_placement.planning.solver.search import shortest
 
 #: Each of these grows with the size of a neighbourhood, from 1:
 #: hosts that are cleared for a VM under host affinity, and hosts that are the emptiest;
