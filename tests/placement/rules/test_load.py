@@ -1,4 +1,4 @@
-"""The engine's load balancing, and its weights of an even load, as we have them."""
+"""The engine's load balancing as we have it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from ctypes import c_float, c_int32
 from dataclasses import dataclass
 from fractions import Fraction
-from math import inf, nan
 
 import pytest
 from hypothesis import given, settings
@@ -14,17 +13,14 @@ from hypothesis import strategies as st
 
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.rules.elements.java import rounded, single, wrapped
-from ovirt_placement.rules.elements.verdict import BalanceMove, Request
+from ovirt_placement.rules.elements.verdict import BalanceMove
 from ovirt_placement.rules.load import (
     LoadLimits,
     balance_load,
     may_move,
     overloaded,
     proposals,
-    score_by_cpu,
-    score_by_memory,
 )
-from tests import builders as build
 from tests.builders import APART, CLUSTER, cluster, group, host, pending, snapshot, vm
 from tests.examples import examples
 
@@ -68,103 +64,8 @@ def test_caller_may_forbid_a_target() -> None:
     assert move == BalanceMove("a", ("h3",))
 
 
-HOSTS = ("h1", "h2", "h3", "h4")
-PERCENT = st.none() | st.integers(0, 100)
-
-
-def hosts(name: str) -> st.SearchStrategy[Host]:
-    return st.builds(
-        lambda **fields: build.host(name, **fields),
-        free_mb=st.integers(0, 3_000_000),
-        cpu_percent=PERCENT,
-        cores=st.integers(1, 8),
-        threads=st.none() | st.integers(8, 16),
-        spm=st.booleans(),
-    )
-
-
-def vms(name: str) -> st.SearchStrategy[Vm]:
-    return st.builds(
-        lambda on, **fields: build.vm(name, on, **fields),
-        st.none() | st.sampled_from(HOSTS),
-        memory_mb=st.integers(1, 2_000_000),
-        vcpus=st.integers(1, 8),
-        usage_cpu_percent=PERCENT,
-        io_threads=st.integers(0, 2),
-        video_mb=st.sampled_from([0, 16, 96]),
-    )
-
-
-@st.composite
-def snapshots(draw: st.DrawFn) -> Snapshot:
-    pending = draw(st.lists(st.sampled_from(["v3", "v4"]), unique=True))
-    return build.snapshot(
-        build.cluster(count_threads_as_cores=draw(st.booleans())),
-        *(draw(hosts(host)) for host in HOSTS),
-        *(draw(vms(f"v{number}")) for number in range(1, 5)),
-        *(build.pending(vm, draw(st.sampled_from(HOSTS))) for vm in pending),
-    )
-
-
 def half_up(number: Fraction) -> int:
     return (2 * number.numerator + number.denominator) // (2 * number.denominator)
-
-
-@given(snapshots(), st.sampled_from([("v1",), ("v1", "v2")]))
-def test_memory(snapshot: Snapshot, asked: tuple[str, ...]) -> None:
-    """1000, less the share that would be left of the most that a candidate has, step by step in a `float`."""
-    most = max(c_float(known.free_mb).value for known in snapshot.hosts)
-    expected = {}
-    for known in snapshot.hosts:
-        needed = 0
-        for guest in (snapshot.vm_by_id[name] for name in asked):
-            if guest.host != known.id:
-                overhead = (
-                    64 + guest.memory_mb // 512 + 8 * guest.vcpus + 8 * guest.io_threads + guest.video_mb
-                )
-                needed += guest.memory_mb + overhead
-        left = c_float(c_float(c_float(known.free_mb).value - c_float(needed).value).value - 1).value
-        above, below = c_float(left * 999).value, c_float(most - 1).value
-        share = c_float(above / below).value if below else nan if above == 0 else inf if above > 0 else -inf
-        steps = 0 if share != share else max(min(share, 2**31 - 1), -(2**31))
-        whole = half_up(Fraction(steps))
-        expected[known.id] = c_int32(1000 - whole).value
-    assert score_by_memory(snapshot, Request(asked, HOSTS)) == expected
-
-
-@given(snapshots(), st.sampled_from([("v1",), ("v1", "v2")]), st.sampled_from(["", "0", "0.5", "2", "three"]))
-def test_cpu(snapshot: Snapshot, asked: tuple[str, ...], ratio: str) -> None:
-    """What would be used of the host's CPUs, a thousandfold where it is crowded, spread from 1 to 1000."""
-    threads = snapshot.clusters[0].count_threads_as_cores
-    limit = Fraction(ratio) if ratio not in ("", "three") else Fraction(0)
-    raw: dict[str, int] = {}
-    for known in snapshot.hosts:
-        if known.cpu_percent is None:
-            continue
-        cpus = known.threads if threads and known.threads is not None else known.cores
-        load = known.cpu_percent * cpus + (10 if known.spm else 0)
-        virtual = sum(guest.vcpus for guest in snapshot.vms if guest.host == known.id)
-        coming = [entry.vm for entry in snapshot.pending if entry.host == known.id]
-        for guest in (snapshot.vm_by_id[name] for name in (*coming, *asked)):
-            if guest.id in asked and guest.host == known.id and guest.id not in coming:
-                continue
-            measured = None if guest.host is None else guest.usage_cpu_percent
-            load += guest.vcpus * (10 if measured is None else measured)
-            virtual += guest.vcpus
-        crowded = limit != 0 and Fraction(virtual, cpus) >= limit
-        raw[known.id] = half_up(Fraction(int(load), cpus) * (1000 if crowded else 1))
-    least, most = min(raw.values(), default=0), max(raw.values(), default=0)
-    scores = score_by_cpu(
-        snapshot, Request(asked, HOSTS, parameters={"VCpuToPhysicalCpuRatio": ratio} if ratio else {})
-    )
-    for known in snapshot.hosts:
-        if known.cpu_percent is None:
-            assert scores[known.id] == 1000
-        elif least == most:
-            assert scores[known.id] == 1
-        else:
-            exact = 1 + Fraction(raw[known.id] - least, most - least) * 999
-            assert abs(scores[known.id] - exact) <= Fraction(1, 2) + Fraction(1, 10**9)
 
 
 @given(st.integers(-(2**40), 2**40))

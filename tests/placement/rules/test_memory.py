@@ -1,10 +1,9 @@
-"""What the engine asks of a host's memory, against its definition, on random hosts and VMs."""
+"""What the engine asks of a host's memory, against the simulated engine, on random hosts and VMs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import NamedTuple
+from bisect import bisect_left
 
 import pytest
 from hypothesis import given
@@ -27,6 +26,7 @@ from ovirt_placement.rules.elements.memory import (
 )
 from ovirt_placement.rules.elements.verdict import Request
 from ovirt_placement.rules.failover.check import check
+from ovirt_simulator.scheduler import filters as simulated
 from tests import builders as build
 from tests.builders import CLUSTER, cluster, host, needed_mb, pending, snapshot, vm
 
@@ -83,66 +83,19 @@ def pages_of(one: Vm) -> int:
     return math.ceil(one.memory_mb * 1024 / page_kib(one)) if page_kib(one) else 0
 
 
-class Asked(NamedTuple):
-    """What VMs that come to a host ask of it by the engine's definition, in MiB; huge pages to make apart."""
-
-    handed_out: int
-    physical: int
-    to_make: int
-    on_their_way: int
-
-
-def asked_of(state: Snapshot, asked: str, place: Host) -> Asked | None:
-    """None if nobody comes who asks for anything."""
-    held = {one.id: {one.host} for one in state.vms}
-    for entry in state.pending:
-        held[entry.vm].add(entry.host)
-    coming = [one for one in state.vms if one.id in asked and one.status != "paused"]
-    coming = [one for one in coming if place.id not in held[one.id]]
-    if not coming:
-        return None
-    static = small = 0
-    pages: dict[int, int] = {}
-    for one in coming:
-        static += 64 + one.memory_mb // 512
-        small += 0 if page_kib(one) else one.memory_mb
-        if page_kib(one):
-            pages[page_kib(one)] = pages.get(page_kib(one), 0) + pages_of(one)
-    possible = sum(8 * one.vcpus + 8 * one.io_threads + one.video_mb for one in coming)
-    arrivals = {entry.vm for entry in state.pending if entry.host == place.id}
-    on_their_way = [one for one in state.vms if one.id in arrivals]
-    # The engine looks pages that are pending up by how many are free, in place of by their size.
-    taken: dict[int, int] = {}
-    for one in on_their_way:
-        if page_kib(one):
-            taken[page_kib(one)] = taken.get(page_kib(one), 0) + pages_of(one)
-    kib = 0
-    for size, count in pages.items():
-        free = place.free_huge_pages.get(size, 0)
-        kib += size * max(0, count - max(0, free - taken.get(free, 0)))
-    to_make = math.ceil(kib / 1024)
-    going_mb = sum(64 + one.memory_mb // 512 for one in on_their_way)
-    return Asked(small + static + possible + to_make, small + static, to_make, going_mb)
-
-
-def accepts(state: Snapshot, asked: str, place: Host) -> bool:
-    """The definition: memory that can be handed out, and memory that is there."""
-    needs = asked_of(state, asked, place)
-    if needs is None:
-        return True
-    if needs.handed_out > place.free_mb:
-        return False
-    if place.memory_free_mb is None or place.swap_free_mb is None:
-        return True
-    there = place.memory_free_mb + place.memory_mb // 100 - needs.on_their_way
-    return there >= needs.to_make and needs.physical <= there - needs.to_make + place.swap_free_mb
+def engine_takes(state: Snapshot, asked: str, place: Host) -> bool:
+    """Whether the simulated engine takes VMs on a host of which ours is shown physical memory in percents."""
+    shown = place.memory_free_mb is not None and place.swap_free_mb is not None
+    free_mb = (place.memory_free_mb or 0) + place.memory_mb // 100 if shown else None
+    told = replace(place, memory_free_mb=free_mb)
+    return not simulated.memory(state, [state.vm_by_id[name] for name in asked], [told])
 
 
 @given(worlds(), st.sampled_from(["a", "ab"]))
-def test_the_filter_is_the_definition(state: Snapshot, asked: str) -> None:
-    verdicts = filter_by_memory(state, Request(tuple(asked), ("h1", "h2")))
+def test_a_host_is_refused_where_the_simulated_engine_refuses_it(state: Snapshot, asked: str) -> None:
+    verdicts = filter_by_memory(state, Request(tuple(asked), HOSTS))
     assert [verdict.accepted for verdict in verdicts] == [
-        accepts(state, asked, place) for place in state.hosts
+        engine_takes(state, asked, place) for place in state.hosts
     ]
 
 
@@ -157,40 +110,50 @@ def on_their_way(draw: st.DrawFn) -> Snapshot:
 
 
 def free_pages(state: Snapshot) -> list[dict[int, int]]:
-    """About as many as are asked for, with what is on its way or without; as many as a page is large."""
+    """About as many as are asked for, with what is on its way or without; last as many as a page is large."""
     sizes = {page_kib(one): pages_of(one) for one in state.vms if page_kib(one)}
     needed = [pages_of(one) for one in state.vms]
     counts = {*needed, needed[0] + needed[1], needed[0] + needed[2], needed[1] + needed[3], sum(needed)}
-    return [{}, *({size: max(0, count - 1), 512: 9} for size in sizes for count in {*counts, size + 1, size})]
+    return [
+        {},
+        *(
+            {size: max(0, count - 1), 512: 9}
+            for size in sorted(sizes, reverse=True)
+            for count in (*counts, size, size + 1)
+        ),
+    ]
 
 
-@given(on_their_way(), st.sampled_from(["a", "b", "ab"]), st.integers(0, 50))
+#: What is found enough of in turn, and what else the host has.
+BORDERS = (
+    ("free_mb", {"memory_free_mb": 10**9}),
+    ("free_mb", {"memory_free_mb": None}),
+    ("memory_free_mb", {"swap_free_mb": 10**9}),
+    ("memory_free_mb", {}),
+)
+
+
+@given(on_their_way(), st.sampled_from(["a", "b", "ab"]), st.integers(0, 50), st.data())
 def test_hosts_with_exactly_enough_take_vms_and_those_with_a_mib_less_do_not(
-    state: Snapshot, asked: str, swap_mb: int
+    state: Snapshot, asked: str, swap_mb: int, data: st.DataObject
 ) -> None:
-    """Of each of the three borders in turn: what is handed out, pages to make, physical memory with swap."""
+    """Enough is what the simulated engine finds so."""
+    *counts, as_a_page = free_pages(state)
     for bare in state.hosts:
-        for pages in free_pages(state):
-            for name, short_mb, place in bordering(
-                state, asked, replace(bare, free_huge_pages=pages), swap_mb
-            ):
-                (verdict,) = filter_by_memory(with_host(state, place), Request(tuple(asked), (place.id,)))
-                assert verdict.accepted is accepts(state, asked, place), (name, short_mb)
-                assert name == "physical" or verdict.accepted is not bool(short_mb), (name, short_mb)
+        plenty = replace(bare, free_mb=10**9, memory_free_mb=10**9, swap_free_mb=swap_mb)
+        for pages in (data.draw(st.sampled_from(counts or [as_a_page])), as_a_page):
+            for field, others in BORDERS:
+                ask_around(state, asked, field, replace(plenty, free_huge_pages=pages, **others))
 
 
-def bordering(state: Snapshot, asked: str, place: Host, swap_mb: int) -> Iterator[tuple[str, int, Host]]:
-    """The host with exactly enough by each border, and with a MiB less."""
-    needs = asked_of(state, asked, place)
-    for short_mb in (0, 1) if needs is not None else ():
-        spare_mb = place.memory_mb // 100 - needs.on_their_way
-        handed_out, pages = needs.handed_out - short_mb, needs.to_make - spare_mb
-        both = pages + needs.physical - swap_mb - short_mb
-        plenty = replace(place, free_mb=10**9, memory_free_mb=10**9, swap_free_mb=swap_mb)
-        yield "handed out", short_mb, replace(plenty, free_mb=handed_out)
-        yield "not known", short_mb, replace(plenty, free_mb=handed_out, memory_free_mb=None)
-        yield "pages", short_mb, replace(plenty, memory_free_mb=pages - short_mb, swap_free_mb=10**9)
-        yield "physical", short_mb, replace(plenty, memory_free_mb=max(pages, both))
+def ask_around(state: Snapshot, asked: str, field: str, place: Host) -> None:
+    enough_mb = bisect_left(
+        range(2**18), True, key=lambda mb: engine_takes(state, asked, replace(place, **{field: mb}))
+    )
+    for mb in {max(0, enough_mb - 1), enough_mb}:
+        here = replace(place, **{field: mb})
+        (verdict,) = filter_by_memory(with_host(state, here), Request(tuple(asked), (here.id,)))
+        assert verdict.accepted is engine_takes(state, asked, here), (field, here)
 
 
 def with_host(state: Snapshot, place: Host) -> Snapshot:

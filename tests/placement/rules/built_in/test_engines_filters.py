@@ -1,8 +1,6 @@
-"""The engine's own filters CPU and VmAffinityGroups against their definitions, on random small clusters."""
+"""The engine's own filters: what they say of a host, and who asks them."""
 
 from __future__ import annotations
-
-from math import ceil
 
 import pytest
 from hypothesis import given
@@ -18,7 +16,6 @@ from ovirt_placement.rules.built_in.filters import (
     HOST_NOT_UP,
     PINNED_ELSEWHERE,
     TOO_FEW_CORES,
-    filter_by_cpu_load,
     filter_by_cpus,
     filter_by_memory,
     filter_by_pins,
@@ -32,11 +29,8 @@ from tests import builders as build
 from tests.builders import cluster, host, snapshot, vm
 from tests.paths import VECTORS
 from tests.placement.rules import strategies
-from tests.placement.rules.built_in.test_engines_weights import members
 from tools.conformance.vector import Vector, load
 from tools.engine_conformance.product import request_of
-
-SOME_VMS = st.lists(st.sampled_from(strategies.VMS), min_size=1, max_size=3, unique=True).map(tuple)
 
 
 @st.composite
@@ -60,26 +54,6 @@ def crowded(draw: st.DrawFn) -> Snapshot:
     return build.snapshot(build.cluster(count_threads_as_cores=draw(st.booleans())), *hosts, *vms, *pending)
 
 
-@given(crowded(), SOME_VMS)
-def test_cpu(state: Snapshot, vms: tuple[str, ...]) -> None:
-    """No known with fewer cores than any VM has that is asked for, runs there, or is on its way there."""
-    arriving = {(entry.vm, entry.host) for entry in state.pending}
-    accepted = []
-    for known in state.hosts:
-        cores = known.threads if state.clusters[0].count_threads_as_cores and known.threads else known.cores
-        counted = [
-            vm.vcpus / vm.threads_per_core
-            for vm in state.vms
-            if vm.id in vms
-            or (vm.host == known.id and vm.status != "wait_for_launch")
-            or (vm.id, known.id) in arriving
-        ]
-        if max(counted) <= cores:
-            accepted.append(known.id)
-    verdicts = filter_by_cpus(state, Request(vms, strategies.HOSTS))
-    assert [verdict.host for verdict in verdicts if verdict.accepted] == accepted
-
-
 @given(crowded())
 def test_cpu_says_the_same_wherever_others_are_while_nobody_is_too_large(state: Snapshot) -> None:
     cluster = state.clusters[0]
@@ -91,66 +65,6 @@ def test_cpu_says_the_same_wherever_others_are_while_nobody_is_too_large(state: 
         and not (vm.status == "wait_for_launch" and host not in state.pending_hosts.get(vm.id, ()))
     )
     assert CPU_FILTER.depends_on.fixed_in(state, cluster.id) is not too_large
-
-
-@given(strategies.snapshots(), SOME_VMS)
-def test_vm_affinity_groups(state: Snapshot, vms: tuple[str, ...]) -> None:
-    """Peers that run in the cluster, and pending ones: with one that is positive, with none that is not."""
-    places = {vm.id: {vm.host} for vm in state.vms if vm.host and vm.cluster == "cluster1"}
-    places |= {entry.vm: {one.host for one in state.pending if one.vm == entry.vm} for entry in state.pending}
-    hard = [one for one in state.affinity_groups if one.vms_rule.enabled and one.vms_rule.enforcing]
-    mine = [one for one in hard if members(state, one) & {*vms}]
-    wanted, unwanted = set[str](), set[str]()
-    for one in mine:
-        peers = members(state, one) - {*vms}
-        found = {host for peer in peers for host in places.get(peer, ()) if host}
-        if one.vms_rule.positive:
-            wanted |= found
-        else:
-            unwanted |= found
-    parted = any(not one.vms_rule.positive and len(members(state, one) & {*vms}) > 1 for one in mine)
-    allowed = set() if parted else (wanted or {*strategies.HOSTS}) - unwanted
-    verdicts = filter_by_vm_groups(state, Request(vms, strategies.HOSTS))
-    assert {verdict.host for verdict in verdicts if verdict.accepted} == allowed & {*strategies.HOSTS}
-
-
-HOSTS = ("h1", "h2", "h3")
-
-
-@st.composite
-def busy(draw: st.DrawFn) -> Snapshot:
-    """Hosts around the limits, some of which nothing is known."""
-    percent = st.none() | st.sampled_from([0, 49.9, 50, 51, 79, 80, 81, 89, 90, 91, 99.9, 100])
-    hosts = [
-        build.host(
-            name,
-            cpu_percent=draw(percent),
-            cores=draw(st.integers(1, 12)),
-            threads=draw(st.none() | st.integers(2, 24)),
-            spm=draw(st.booleans()),
-            measured=draw(st.booleans()),
-        )
-        for name in HOSTS
-    ]
-    return build.snapshot(build.cluster(count_threads_as_cores=draw(st.booleans())), *hosts, build.vm("v"))
-
-
-@given(busy(), st.none() | st.sampled_from(["50", "80", "90", "99", "", "ninety"]))
-def test_hosts_that_use_more_than_the_limit_are_refused(state: Snapshot, limit: str | None) -> None:
-    """In whole percents, rounded up; the known that manages storage bears a tenth of a CPU more."""
-    most = int(limit) if limit is not None and limit.isdigit() else 90
-    accepted = []
-    for known in state.hosts:
-        cpus = known.threads if state.clusters[0].count_threads_as_cores and known.threads else known.cores
-        if known.cpu_percent is None:
-            refused = known.measured
-        else:
-            refused = ceil((int(known.cpu_percent) * cpus + (10 if known.spm else 0)) / cpus) > most
-        if not refused:
-            accepted.append(known.id)
-    parameters = {} if limit is None else {"HighUtilization": limit}
-    verdicts = filter_by_cpu_load(state, Request(("v",), HOSTS, parameters=parameters))
-    assert [verdict.host for verdict in verdicts if verdict.accepted] == accepted
 
 
 @pytest.mark.parametrize(
