@@ -9,7 +9,11 @@ from hypothesis import strategies as st
 from ovirt_placement.answers.placement import why
 from ovirt_placement.model import SchedulingPolicy, Snapshot
 from ovirt_placement.planning.planner import make_plan
-from ovirt_placement.rules.built_in.affinity import filter_by_host_groups, filter_by_vm_groups
+from ovirt_placement.rules.built_in.affinity import (
+    filter_by_host_groups,
+    filter_by_vm_groups,
+    score_by_vm_groups,
+)
 from ovirt_placement.rules.built_in.filters import (
     CPU_FILTER,
     CPU_OVERLOADED_FILTER,
@@ -161,3 +165,10 @@ def test_the_answer_is_the_engines_own(vector: Vector) -> None:
     verdicts = ENGINES_OWN[vector.kind](vector.snapshot, request_of(vector))
     accepted = {verdict.host for verdict in verdicts if verdict.accepted}
     assert accepted == set(vector.content["expected"]["hosts"])
+
+
+def test_a_peer_that_is_pending_counts_as_movable() -> None:
+    peers = vm("coming", migratable=False), vm("there", "h2")
+    with_peers = build.group("g", build.SOFT_TOGETHER, "new coming there")
+    state = snapshot(host("h1"), host("h2"), vm("new"), *peers, build.pending("coming", "h1"), with_peers)
+    assert score_by_vm_groups(state, Request(("new",), ("h1", "h2"))) == {"h1": 1, "h2": 1}
