@@ -29,7 +29,6 @@ PROCESSES.set_forkserver_preload(
         "ovirt_simulator.cli",
         "sqlalchemy.dialects.sqlite",
         "tests.enforcer.launching",
-        "tools.faults.launcher",
     ]
 )
 

@@ -14,11 +14,14 @@ from tests.processes import PROCESSES
 
 
 class EnforcerProcess:
-    def __init__(self, folder: Path, name: str, configuration: Path, at: At) -> None:
+    def __init__(
+        self, folder: Path, name: str, configuration: Path, at: At, set_back: Path | None = None
+    ) -> None:
+        """One that comes after another of its name goes on in the same log."""
         self._log, self._points = folder / f"{name}.log", folder / f"{name}.points"
         arguments = ["run", "--config", str(configuration)]
         self._process = PROCESSES.Process(
-            target=launching.run_enforcer, args=(self._log, self._points, at, arguments)
+            target=launching.run_enforcer, args=(self._log, self._points, at, set_back, arguments)
         )
         self._process.start()
 

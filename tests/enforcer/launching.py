@@ -10,6 +10,8 @@ import os
 import signal
 import sys
 import threading
+import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,11 +23,12 @@ from ovirt_enforcer.service import process
 from ovirt_placement.engine.connection.client import Session
 from ovirt_placement.engine.connection.sso import SingleSignOn
 from tests.enforcer.planners_here import PlannersHere
+from tests.scenarios.stage import START, simulated_time
 
 _WRITES = ("INSERT", "UPDATE", "DELETE", "CREATE")
 #: The threads in which the enforcer does its work.
 _LOOP = ("loop", "asking")
-
+_HOUR_SECONDS = 3600
 
 ANY = "any"
 
@@ -39,6 +42,10 @@ class At(NamedTuple):
     number: signal.Signals
     #: Whether only the loop's points count: other threads come there when they come.
     loop: bool = False
+
+
+#: Nothing happens to the process by itself, which plans at once, in a thread.
+NEVER = At("", 0, signal.SIGKILL, loop=True)
 
 
 class Points:
@@ -63,15 +70,24 @@ class Points:
             signal.pthread_kill(threading.get_ident(), self._at.number)
 
 
-def run_enforcer(log: Path, points: Path, at: At, arguments: list[str]) -> None:
-    """Be `ovirt-enforcer`, which gets a signal at a point."""
+def run_enforcer(log: Path, points: Path, at: At, set_back: Path | None, arguments: list[str]) -> None:
+    """Be `ovirt-enforcer`, which gets a signal at a point.
+
+    Once a file `set_back` is there, the clock of its database is set back by an hour.
+    """
     say_into(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
     counted = Points(points, at)
     watch_requests(counted)
     watch_store(counted)
     if at.loop:
         process.PlannerProcesses = PlannersHere  # type: ignore[misc]
-    sys.exit(ovirt_enforcer.cli.main.main(arguments))
+    clock = nullcontext() if set_back is None else simulated_time(lambda: _since_start(set_back))
+    with clock:
+        sys.exit(ovirt_enforcer.cli.main.main(arguments))
+
+
+def _since_start(set_back: Path) -> float:
+    return time.time() - START.timestamp() - _HOUR_SECONDS * set_back.exists()
 
 
 def say_into(descriptor: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,9 +13,9 @@ CLOCK_GRAIN_SECONDS = 0.001
 _HOUR_SECONDS = 3600.0
 
 
-@dataclass(frozen=True)
+@dataclass
 class Begun:
-    """A migration that the engine has begun."""
+    """A migration that the engine has begun, and how it ended, once it has."""
 
     vm: str
     source: str
@@ -26,6 +27,8 @@ class Begun:
     tick: int
     #: How often the engine was read before.
     reading: int
+    ended: float = math.inf
+    arrived: bool | None = None
 
 
 @dataclass(frozen=True)

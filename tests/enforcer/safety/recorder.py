@@ -1,13 +1,14 @@
 """Watches the simulated engine's core: each migration that starts or ends, each VM that changes its place.
 
 It knows nothing of the enforcer but that its requests carry a correlation id. What it finds wrong is kept in
-`faults`, as sentences with the simulated time.
+`faults`, as sentences with the simulated time. An enforcer that is alone with its engine is judged more
+strictly: nobody else excuses what it does.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import Host, Job, Vm
 from ovirt_simulator.core.rejections import Rejected
 from tests.enforcer.safety.limits import CLOCK_GRAIN_SECONDS, Begun, Counts, passed
-from tests.enforcer.safety.rules import HardRule, Places, hard_rules
+from tests.enforcer.safety.rules import HardRule, Places, fewest_migrations, hard_rules
 
 #: A lock of the VM is over soon; any other refusal is a matter of the target.
 _CONFLICT_PAUSE_SECONDS = 10.0
@@ -33,13 +34,20 @@ class Refused:
 class Recorder:
     """What happened, in order, and what of it must not have."""
 
-    def __init__(self, engine: Engine, settings: EnforcerSettings) -> None:
+    def __init__(
+        self, engine: Engine, settings: EnforcerSettings, fixed: Collection[str] | None = None
+    ) -> None:
+        """`fixed` are the VMs that nobody can migrate, where the enforcer alone acts, and hosts have room.
+
+        None of its requests may then be refused, and each migration must be one of the fewest that repair.
+        """
         self.faults: list[str] = []
         #: All that the enforcer asked for and the engine began.
         self.ours: list[Begun] = []
         #: VMs of which the answer to the next request gets lost: a refusal stays unknown.
         self.unheard: set[str] = set()
         self._settings = settings
+        self._fixed = fixed
         self._backend = engine._backend
         self._state = engine._backend.state
         self._migrations = engine.vms._migrations
@@ -47,7 +55,7 @@ class Recorder:
         self._reading = 0
         #: When others last changed a cluster.
         self._touched: defaultdict[str, int] = defaultdict(int)
-        self._under_way: dict[str, Begun] = {}
+        self.under_way: dict[str, Begun] = {}
         #: The last end of ours for each VM: it arrived so.
         self._arrived: dict[str, Begun] = {}
         self._refused: dict[tuple[str, str | None], Refused] = {}
@@ -60,6 +68,16 @@ class Recorder:
     @property
     def now(self) -> float:
         return self._backend.timeline.elapsed
+
+    @property
+    def repaired(self) -> bool:
+        """Whether every hard rule is satisfied, and nothing is on its way."""
+        with self._backend.lock:
+            return not self.under_way and not any(
+                rule.violated(self._where(cluster))
+                for cluster in self._state.clusters
+                for rule in hard_rules(self._state, cluster)
+            )
 
     def read(self) -> None:
         """The enforcer has read the engine: from here on it may know of what happened before."""
@@ -104,7 +122,8 @@ class Recorder:
             self._ends(migration, job_status)
 
         def on_migrate(vm_id: str, **words: Any) -> Job:
-            return self._asks(vm_id, lambda: migrate(vm_id, **words), **words)
+            with self._backend.lock:
+                return self._asks(vm_id, lambda: migrate(vm_id, **words), **words)
 
         core: Any = (self._state, self._migrations, engine.vms)
         core[0].put_vm, core[0].put = on_put_vm, on_put
@@ -116,15 +135,15 @@ class Recorder:
     def _asks(self, vm: str, migrate: Any, **words: Any) -> Job:
         """A request of ours must be no repetition, and stay within the limits."""
         caller, host = words.get("caller"), words.get("host_id")
-        if caller is None or caller.correlation_id is None:
+        if self._fixed is None and (caller is None or caller.correlation_id is None):
             job: Job = migrate()
             return job
         self._tick += 1
         self._no_repetition(vm, host)
-        known = self._under_way.get(vm)
+        known = self.under_way.get(vm)
         if known is not None and (known.request is not None or known.reading < self._reading):
             self._fault(f"asked to move {vm}, which is on its way to {known.target}")
-        before = [one for one in self._under_way.values() if one.request or one.reading < self._reading]
+        before = [one for one in self.under_way.values() if one.request or one.reading < self._reading]
         count = len(self.ours)
         try:
             job = migrate()
@@ -132,6 +151,8 @@ class Recorder:
             pause = self._settings.refusal_seconds
             if rejected.http_status == 409:
                 pause = _CONFLICT_PAUSE_SECONDS
+            if self._fixed is not None and known is None:
+                self._fault(f"{vm} is asked to go to {host}, and refused")
             if vm not in self.unheard:
                 self._refused[vm, host] = Refused(self.now, self._tick, pause)
             if len(self.ours) > count:  # a group of which a part has begun: that is the engine's failure
@@ -154,7 +175,7 @@ class Recorder:
             tick=self._tick,
             reading=self._reading,
         )
-        self._under_way[vm.id] = begun
+        self.under_way[vm.id] = begun
         if begun.request is None:
             self.touch(vm.cluster)
             return
@@ -164,17 +185,20 @@ class Recorder:
         if last is not None and back and self._touched[vm.cluster] < last.tick:
             self._fault(f"{vm.id} goes back to {begun.target}, which it left at {last.at:.0f}")
         self._no_rival_there(begun, places)
+        if self._fixed is not None:
+            self._one_fewer_left(begun, vm.cluster, self._fixed)
 
     def _ends(self, migration: Migration, job_status: str) -> None:
         self._tick += 1
-        begun = self._under_way.pop(migration.vm_id, None)
+        begun = self.under_way.pop(migration.vm_id, None)
         vm = self._state.vms[migration.vm_id]
-        if begun is None or begun.request is None:
-            self.touch(vm.cluster)
-        elif job_status == "finished" and vm.host == begun.target:
+        if begun is not None:
+            begun.ended = self.now
+            begun.arrived = job_status == "finished" and vm.host == begun.target
+        if begun is not None and begun.request is not None and begun.arrived:
             self._arrived[vm.id] = begun
         else:
-            self.touch(vm.cluster)  # a failure: what was planned may be undone
+            self.touch(vm.cluster)  # by others, or a failure: what was planned may be undone
 
     def _changed(self, before: Vm, vm: Vm, places: Places) -> None:
         """A VM of ours that arrives breaks nothing; whatever else happens is the doing of others."""
@@ -203,7 +227,7 @@ class Recorder:
 
         Those that others migrate are left out: the engine does not show where they go.
         """
-        strangers = {one.vm for one in self._under_way.values() if one.request is None}
+        strangers = {one.vm for one in self.under_way.values() if one.request is None}
         known = {vm: hosts for vm, hosts in places.items() if vm not in strangers}
         after = {**known, begun.vm: {*known.get(begun.vm, ()), begun.target}}
         for rule in self._rules(begun.vm):
@@ -211,8 +235,8 @@ class Recorder:
                 self._fault(f"{begun.vm} begins to move to {begun.target}, which violates {_reported(rule)}")
 
     def _nothing_violated(self, vm: Vm, before: Places) -> None:
-        begun = self._under_way[vm.id]
-        if self._touched[vm.cluster] > begun.tick:
+        begun = self.under_way[vm.id]
+        if self._fixed is None and self._touched[vm.cluster] > begun.tick:
             return  # others changed what this was decided on
         moved_at_once = {one.vm for one in self.ours if one.request == begun.request}
         running = self._where(vm.cluster)
@@ -222,6 +246,18 @@ class Recorder:
             if rule.kind == "together" and rule.vms & running.keys() <= moved_at_once:
                 continue  # the engine moves them at once, and they arrive one by one
             self._fault(f"{vm.id} has arrived on {vm.host}, which violates {_reported(rule)}")
+
+    def _one_fewer_left(self, begun: Begun, cluster: str, fixed: Collection[str]) -> None:
+        rules = hard_rules(self._state, cluster)
+        hosts = [host.id for host in self._state.hosts.values() if host.up]
+        vms = self._state.vms.values()
+        after = {vm.id: host for vm in vms if (host := vm.migrating_to or vm.host) is not None}
+        before = {**after, begun.vm: begun.source}
+        left, then = (fewest_migrations(rules, placement, hosts, fixed) for placement in (before, after))
+        if left is None or then != left - 1:
+            self._fault(
+                f"{begun.vm} goes to {begun.target}: {left} migrations were left to do, and {then} are then"
+            )
 
     def _no_host_overfilled(self, before: Vm, vm: Vm) -> None:
         taken = {vm.host, vm.migrating_to} - {before.host, before.migrating_to, None}

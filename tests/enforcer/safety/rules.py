@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 
 from ovirt_simulator.core.state import State
 
@@ -31,6 +31,27 @@ class HardRule:
 def hard_rules(state: State, cluster: str) -> tuple[HardRule, ...]:
     """Positive groups that share VMs are one rule, as for the engine."""
     return (*_together(state, cluster), *_others(state, cluster))
+
+
+def fewest_migrations(
+    rules: Sequence[HardRule], placement: Mapping[str, str], hosts: Collection[str], fixed: Collection[str]
+) -> int | None:
+    """How many migrations repair all rules at the least; None if nothing does.
+
+    Hosts have room for every VM, so that no migration is needed but those of VMs which end elsewhere.
+    """
+    ruled = sorted({vm for rule in rules for vm in rule.vms} & placement.keys() - set(fixed))
+    known = {vm: {host} for vm, host in placement.items()}
+    ends = (
+        {**known, **dict(zip(ruled, places, strict=True))}
+        for places in product([{host} for host in hosts], repeat=len(ruled))
+    )
+    costs = (
+        sum(known[vm] != end[vm] for vm in ruled)
+        for end in ends
+        if not any(rule.violated(end) for rule in rules)
+    )
+    return min(costs, default=None)
 
 
 def _together(state: State, cluster: str) -> Iterator[HardRule]:

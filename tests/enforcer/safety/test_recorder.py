@@ -8,13 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import Caller
 from ovirt_simulator.core.rejections import Rejected
 from ovirt_simulator.core.settings import PROMPT
 from tests.builders import APART, TOGETHER, group, host, snapshot, vm
+from tests.enforcer.safety.limits import Begun
+from tests.enforcer.safety.recorder import Recorder
+from tests.enforcer.safety.records import faults_of, settled
 from tests.scenarios.stage import START
-from tools.faults.invariants import Begun, Recorder, faults, settled
 
 #: One migration repairs it: of a1, to h2.
 STATE = snapshot(
@@ -33,14 +36,15 @@ class Scene:
 
     def __init__(self) -> None:
         self.engine = Engine.from_snapshot(STATE, clock=START, settings=PROMPT)
-        self.recorder = Recorder(self.engine, {"a2"})
+        self.recorder = Recorder(self.engine, EnforcerSettings(), {"a2"})
 
     def migrate(self, vm_id: str, host_id: str) -> None:
         self.engine.vms.migrate(vm_id, host_id=host_id, caller=Caller(user="me", correlation_id="request"))
 
     @property
     def faults(self) -> list[str]:
-        return self.recorder.faults
+        """Without the time."""
+        return [fault.partition(": ")[2] for fault in self.recorder.faults]
 
 
 @pytest.fixture
@@ -55,14 +59,14 @@ def test_a_repair_is_no_fault(scene: Scene) -> None:
     scene.engine.advance(60)
     assert scene.recorder.repaired
     assert scene.faults == []
-    assert scene.recorder.begun == [Begun("a1", "h1", "h2", "request", arrived=True)]
+    assert [(one.vm, one.target, one.arrived) for one in scene.recorder.ours] == [("a1", "h2", True)]
 
 
 def test_a_second_request_for_a_vm_on_its_way(scene: Scene) -> None:
     scene.migrate("a1", "h2")
     with suppress(Rejected):
         scene.migrate("a1", "h3")
-    assert scene.faults == ["a1 is asked while it is on its way"]
+    assert scene.faults == ["asked to move a1, which is on its way to h2"]
 
 
 def test_a_request_for_what_would_violate_a_rule(scene: Scene) -> None:
@@ -84,7 +88,10 @@ def test_a_rule_that_held_and_is_violated(scene: Scene, monkeypatch: pytest.Monk
     )
     scene.migrate("b1", "h3")
     scene.engine.advance(60)
-    assert scene.faults[1:] == ["b1 arrives on h3, which violates ['b1', 'b2'] apart"]
+    begins, needless, arrives = scene.faults
+    assert begins == "b1 begins to move to h3, which violates b1, b2 apart"
+    assert needless == "b1 goes to h3: 1 migrations were left to do, and 2 are then"
+    assert arrives == "b1 has arrived on h3, which violates b1, b2 apart"
 
 
 @pytest.fixture
@@ -103,12 +110,12 @@ def store(tmp_path: Path) -> Path:
 def test_a_record_that_is_missing_or_open_or_wrong(
     store: Path, state: str | None, complaint: str | None
 ) -> None:
-    begun = Begun("a1", "h1", "h2", "request", arrived=True)
+    begun = Begun("a1", "h1", "h2", "request", at=0.0, tick=0, reading=0, arrived=True)
     with closing(sqlite3.connect(store)) as file:
         if state is not None:
             file.execute("INSERT INTO intents VALUES ('a1', 'h2', 'request', ?, NULL)", [state])
         file.commit()
-    found = list(faults(store, [begun]))
+    found = list(faults_of(store, [begun]))
     assert (not found) if complaint is None else found[0].startswith(complaint)
     assert settled(store) == (state != "accepted")
 
@@ -117,5 +124,5 @@ def test_a_record_of_what_never_was(store: Path) -> None:
     with closing(sqlite3.connect(store)) as file:
         file.execute("INSERT INTO intents VALUES ('a1', 'h2', 'request', 'done', NULL)")
         file.commit()
-    (fault,) = faults(store, [])
+    (fault,) = faults_of(store, [])
     assert fault.startswith("recorded, and never was")

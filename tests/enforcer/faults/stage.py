@@ -1,0 +1,184 @@
+"""One case: a violated cluster, an engine, an enforcer, and a fault; until all is repaired and quiet."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+import ovirt_placement.cli.main
+from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_placement.model import Snapshot
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.settings import PROMPT
+from ovirt_simulator.http.server import Server, serve
+from tests.configuration import write_configuration
+from tests.enforcer.enforcer_process import EnforcerProcess
+from tests.enforcer.faults.wire import PATIENCE_SECONDS, Wire, with_act
+from tests.enforcer.launching import NEVER
+from tests.enforcer.safety.recorder import Recorder
+from tests.enforcer.safety.records import faults_of, records, settled
+from tests.processes import Forked
+from tests.proxy.running import eventually
+from tests.repeating import repeating
+from tests.scenarios.stage import START
+
+#: Simulated seconds a second: a migration then takes some 140 ms.
+_SCALE = 25.0
+_STEP_SECONDS = 0.01
+#: A stopped enforcer has lost its lease when it wakes.
+_LEASE_SECONDS = 0.6
+#: Pauses end soon, and no limit is in the way: what holds must hold without them.
+_SETTINGS = """\
+[enforcer]
+mode = "enforce"
+strategy = "greedy"
+interval_seconds = 0.2
+poll_seconds = 0.05
+settle_seconds = 0.3
+cooldown_seconds = 0.2
+cooldown_after_success_seconds = 0.0
+refusal_seconds = 0.2
+events_seconds = 0.5
+breaker_failures = 1000
+vm_migrations_per_hour = 1000
+cluster_migrations_per_hour = 1000
+cluster_migrations_per_cycle = 1000
+"""
+#: This many readings in a row find nothing to do.
+_QUIET_READINGS = 3
+#: Each reading of everything begins with it, and nothing else asks for it.
+_READING = "/clusters"
+MIGRATE = "/vms/[^/]+/migrate"
+
+
+class Stage:
+    """What a fault acts upon: a simulated engine behind real HTTP and a wire that distorts, and processes.
+
+    The engine outlives its server, as VMs outlive the engine; time passes quickly in it.
+    """
+
+    def __init__(self, folder: Path, state: Snapshot, patience: float, lease: float) -> None:
+        """Seconds: how long the enforcer waits for the engine's answer, and its lease."""
+        self.engine = Engine.from_snapshot(state, clock=START, settings=PROMPT)
+        settings = msgspec.convert(tomllib.loads(_SETTINGS)["enforcer"], EnforcerSettings)
+        self.recorder = Recorder(self.engine, settings, {vm.id for vm in state.vms if not vm.migratable})
+        self.wire = Wire()
+        self._server = self._serve("127.0.0.1:0")
+        self.store = folder / "store.db"
+        #: Once this is there, the clock of the enforcer's database is set back.
+        self.set_back = folder / "set-back"
+        self._folder = folder
+        self._configuration = write_configuration(
+            folder,
+            self._server.api_url,
+            engine=f"timeout_seconds = {patience}",
+            more=f"{_SETTINGS}lease_seconds = {lease}\n",
+        )
+        self._enforcer: EnforcerProcess | None = None
+        self._inventory: Forked | None = None
+
+    @property
+    def enforcer(self) -> EnforcerProcess:
+        """The enforcer; it starts when it is first spoken of."""
+        if self._enforcer is None:
+            self._enforcer = EnforcerProcess(
+                self._folder, "enforcer", self._configuration, NEVER, self.set_back
+            )
+        return self._enforcer
+
+    def restart_enforcer(self) -> None:
+        self.enforcer.kill()
+        self._enforcer = None
+
+    def start_inventory(self) -> Forked:
+        words = ["inventory", "run", "--config", str(self._configuration)]
+        log = self._folder / "inventory.log"
+        self._inventory = started = Forked(ovirt_placement.cli.main.main, words, log, os.environ)
+        assert "publishing to" in started.stdout.readline(), started.log
+        return started
+
+    def restart_engine(self, seconds: float) -> None:
+        """End the server with all its sessions; another takes its place after this many simulated seconds."""
+        address = self._server.url.removeprefix("http://")
+        self._server.close()
+        self.let_pass(seconds)
+        self._server = self._serve(address)
+
+    def expire_sessions(self) -> None:
+        self._server.tokens.revoke_all()
+
+    def pass_time(self) -> None:
+        self.engine.advance(_STEP_SECONDS * _SCALE)
+
+    def let_pass(self, seconds: float) -> None:
+        """Wait until this many simulated seconds have passed."""
+        until = self.recorder.now + seconds
+        eventually(lambda: self.recorder.now >= until)
+
+    def at_migration(self, act: Callable[[], object], *, first: bool, number: int = 1) -> None:
+        """Act when a migration is asked for, before or after the engine begins it; wait until that was."""
+        done: list[bool] = []
+        what = with_act(lambda: done.append(bool(act())), first=first)
+        self.wire.distort("POST", MIGRATE, what, skip=number - 1)
+        self.until(lambda: done)
+
+    def until(self, condition: Callable[[], object]) -> None:
+        """Wait, with an enforcer; what was said by then shows why without success."""
+        _ = self.enforcer
+        try:
+            eventually(condition, 180)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.story}") from None
+
+    def until_over(self) -> None:
+        """Wait until all faults have struck, all rules are satisfied, all ends are known."""
+        self.until(lambda: not self.wire.waiting and self._is_well())
+        begun, readings = len(self.recorder.ours), self.wire.seen(_READING)
+        self.until(lambda: self.wire.seen(_READING) >= readings + _QUIET_READINGS)
+        assert self._is_well(), self.story
+        assert len(self.recorder.ours) == begun, self.story
+        self.enforcer.end()
+
+    def faults(self) -> list[str]:
+        """What was wrong, in the engine and in the store's records of it."""
+        return [*self.recorder.faults, *faults_of(self.store, self.recorder.ours)]
+
+    @property
+    def story(self) -> str:
+        lines = [*map(str, self.recorder.ours), *map(str, records(self.store))]
+        return "\n".join([*lines, "" if self._enforcer is None else self._enforcer.said])
+
+    def close(self) -> None:
+        if self._enforcer is not None:
+            self._enforcer.kill()
+        if self._inventory is not None:
+            self._inventory.kill()
+            self._inventory.wait()
+            self._inventory.stdout.close()
+        self._server.close()
+
+    def _serve(self, listen: str) -> Server:
+        server = serve(self.engine, listen)
+        web: Any = server._server
+        web.wsgi_app = self.wire.around(web.wsgi_app)
+        return server
+
+    def _is_well(self) -> bool:
+        return self.recorder.repaired and settled(self.store)
+
+
+@contextmanager
+def stage(
+    folder: Path, state: Snapshot, *, patience: float = PATIENCE_SECONDS, lease: float = _LEASE_SECONDS
+) -> Iterator[Stage]:
+    with (
+        closing(Stage(folder, state, patience, lease)) as made,
+        repeating(made.pass_time, every=_STEP_SECONDS),
+    ):
+        yield made
