@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.clients.ansible_modules import impatient, run
-from tests.integration.world import simulated_engine
+from tests.enforcer.simulator_process import simulator
 from tests.simulator.http.world import WORLD
 
 pytestmark = pytest.mark.nightly
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.nightly
 
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with simulated_engine(WORLD, tmp_path_factory.mktemp("modules"), time_scale=100) as url, impatient():
+    with simulator(tmp_path_factory.mktemp("modules"), WORLD, time_scale=100) as url, impatient():
         yield url
 
 

@@ -25,7 +25,8 @@ from ovirt_placement.model import Snapshot
 from tests import builders as build
 from tests.integration.storms.clients import start_all
 from tests.integration.storms.cluster import draw
-from tests.integration.storms.stage import ENGINE, INVENTORY, PROXY, Stage, with_ours
+from tests.integration.storms.stage import INVENTORY, Stage, with_ours
+from tests.integration.world import ENGINE, PROXY
 from tests.repeating import repeating
 
 WORKER = "worker"
@@ -135,11 +136,11 @@ def kill(stage: Stage, dice: random.Random, figures: Figures) -> None:
         figures.kills[part] += 1
     threading.Event().wait(dice.uniform(0.0, _LONGEST_AWAY_SECONDS))
     if PROXY in parts:
-        stage.start(PROXY)
+        stage.processes.restart(PROXY)
     if saved is not None:
         stage.restart_engine(saved)
     if INVENTORY in parts:  # one that starts says that it is ready when it has read the engine
-        stage.start(INVENTORY)
+        stage.processes.restart(INVENTORY)
 
 
 def kill_worker(dice: random.Random) -> None:

@@ -14,7 +14,7 @@ from ovirt_placement.model import PlacementKey
 from ovirt_placement.store.keys import KeyStore
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore
 from tests.builders import APART, CLUSTER, SOFT_TOGETHER, TOGETHER, cluster, group, host, rule, snapshot, vm
-from tests.integration.world import simulated_engine
+from tests.enforcer.simulator_process import simulator
 from tests.plugins.proxy_process import PLUGINS
 from tests.plugins.published import WITHOUT_PAST
 from tests.stored import put_keys
@@ -70,7 +70,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, 
     config.write_text(
         f'[inventory]\ndirectory = "{folder}"\n{WITHOUT_PAST}\n[store]\nurl = "sqlite:///{folder}/store.db"\n'
     )
-    with simulated_engine(STATE, folder) as url:
+    with simulator(folder, STATE, time_scale=1) as url:
         yield {
             **os.environ,
             "OVIRT_PLACEMENT_CONFIG": str(config),

@@ -22,7 +22,7 @@ from ovirt_placement.store.keys import KeyStore, Run
 from tests.builders import CLUSTER as THE_CLUSTER
 from tests.builders import host, snapshot, vm
 from tests.configuration import write_configuration
-from tests.integration.world import simulated_engine
+from tests.enforcer.simulator_process import simulator
 from tests.placement.inventory.running import ended, running
 from tests.plugins.proxy_process import PLUGINS, running_proxy
 from tests.stored import put_keys
@@ -60,7 +60,7 @@ def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
     put_keys(store, KEYS)
     store.begin_runs([Run("web1", None, (("Repel1", 1.0),))])
     store.close()
-    with simulated_engine(STATE, tmp_path) as url:
+    with simulator(tmp_path, STATE, time_scale=1) as url:
         file = write_configuration(tmp_path, url, inventory="max_age_seconds = 3600")
         with running(file) as service:
             known = config.load(file, {})

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.storms import figures
 from tests.integration.storms.clients import Answered, Burst, start_all
 from tests.integration.storms.cluster import draw
-from tests.integration.storms.stage import ENGINE, INVENTORY, PROXY, Stage, with_ours
+from tests.integration.storms.stage import INVENTORY, Stage, with_ours
+from tests.integration.world import ENGINE, PROXY
 
 THREADS = 20
 STARTS = 80
@@ -62,10 +62,10 @@ def test_a_part_hangs_and_goes_on(part: str, tmp_path: Path) -> None:
             before = start(stage, first, answered)
             assert going_on.wait(PATIENCE_SECONDS), f"{part} did not hang and go on"
             after = start(stage, second)
-        found = figures.of(storm, after, stage)
+        found = stage.end()
     assert [(len(burst.refused), len(burst.lost)) for burst in (before, after)] == [(0, 0)] * 2
-    assert found.violated == 0
+    assert storm.violated(found.hosts) == 0
     assert None not in {found.hosts[vm] for vm in storm.starts}
     if part == ENGINE:
-        assert (found.calls.failed, dict(found.calls.causes)) == (0, {})
-        assert max(found.calls.seconds) <= SLOWEST_SECONDS
+        assert found.causes == {}
+        assert max(found.seconds) <= SLOWEST_SECONDS

@@ -5,27 +5,52 @@ from __future__ import annotations
 import json
 import shlex
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 import ovirtsdk4
-from demo.processes import Processes, address
+from demo.processes import Processes, ProcessFailed, address
 from ovirtsdk4 import types
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.files import state_file
 from tests.configuration import PASSWORD, write_configuration
-from tests.plugins.proxy_process import PLUGINS
+from tests.paths import PLUGINS
 from tests.proxy.running import AT_ONCE, eventually
 
 PATIENCE_SECONDS = 60
-_SIMULATOR, _PROXY, _ENFORCER = "ovirt-simulator", "ovirt-scheduler-proxy", "ovirt-enforcer"
+ENGINE, PROXY, _ENFORCER = "ovirt-simulator", "ovirt-scheduler-proxy", "ovirt-enforcer"
+_ANY_PORT = "127.0.0.1:0"
+#: How often a port is tried again that its last owner has just left.
+_TRIES = 20
+_PAUSE_SECONDS = 0.1
 
 
 class OurProcesses(Processes):
-    """The commands of this project; one may also die, or be frozen, as by a host that stalls."""
+    """The commands of this project; one may also die and come back, or be frozen as by a stalled host."""
+
+    def __init__(self, folder: Path, environment: Mapping[str, str] | None = None) -> None:
+        super().__init__(folder, environment)
+        self._words: dict[str, list[str]] = {}
+
+    def start(self, name: str, arguments: Sequence[str]) -> str:
+        ready = super().start(name, arguments)
+        listening = urlsplit(address(ready)).netloc
+        self._words[name] = [listening if word == _ANY_PORT else word for word in arguments]
+        return ready
+
+    def restart(self, name: str) -> None:
+        """Start a process that was killed, at the address that it had."""
+        for _ in range(_TRIES):
+            with suppress(ProcessFailed):  # its port is not free yet
+                self.start(name, self._words[name])
+                return
+            time.sleep(_PAUSE_SECONDS)
+        raise ProcessFailed(f"{name} does not come back: {self.log(name).read_text()[-500:]}")
 
     def kill(self, name: str) -> None:
         """End one process as a failing power supply does."""
@@ -60,7 +85,7 @@ class World:
 
     def calls(self, method: str, vm: str) -> int:
         """How often the engine has called a method of the proxy about a VM, as far as is reported by now."""
-        return self._processes.log(_PROXY).read_text().count(f"{method} vm={vm} ")
+        return self._processes.log(PROXY).read_text().count(f"{method} vm={vm} ")
 
     def publish(self) -> None:
         """Run the inventory service, until the first snapshot is there."""
@@ -177,14 +202,19 @@ class World:
         return self._processes.start(name, shlex.split(command))
 
 
-@contextmanager
-def simulated_engine(snapshot: Snapshot, folder: Path, *, time_scale: float = 1) -> Iterator[str]:
-    """Run the simulator alone as a process; gives the URL of its API."""
-    state = folder / "state.json"
-    state.write_bytes(state_file.dumps(snapshot))
-    command = f"{_SIMULATOR} run --listen 127.0.0.1:0 --time-scale {time_scale} --state {state}"
-    with Processes(folder) as processes:
-        yield f"{address(processes.start('simulator', command.split()))}/ovirt-engine/api"
+def start_engine(
+    processes: OurProcesses, state: Snapshot, options: str, proxy: str | None
+) -> tuple[str, str]:
+    """Start an engine with this state, and our proxy with the units if it is configured; their URLs."""
+    folder, proxy_url = processes.folder, ""
+    (folder / "state.json").write_bytes(state_file.dumps(state))
+    if proxy is not None:
+        (folder / f"{PROXY}.toml").write_text(proxy)
+        asked = f"{PROXY} run --listen {_ANY_PORT} --plugins {PLUGINS} --config {folder}/{PROXY}.toml"
+        proxy_url = address(processes.start(PROXY, shlex.split(asked)))
+        options += f" --proxy {proxy_url}"
+    asked = f"{ENGINE} run --listen {_ANY_PORT} --state {folder}/state.json {options}"
+    return address(processes.start(ENGINE, shlex.split(asked))), proxy_url
 
 
 @contextmanager
@@ -203,16 +233,8 @@ def running(
     `engine` and `more` go into the configuration: further lines of that section, and what follows all.
     """
     store_url = store_url or f"sqlite:///{folder}/store.db"
-    (folder / "state.json").write_bytes(state_file.dumps(state))
     with OurProcesses(folder, {"OVIRT_PLACEMENT_CONFIG": str(folder / "placement.toml")}) as processes:
-        simulator = [_SIMULATOR, "run", "--state", str(folder / "state.json")]
-        simulator += ["--time-scale", str(time_scale)]
-        if proxy:
-            (folder / "ovirt-scheduler-proxy.toml").write_text(AT_ONCE)
-            listening = [_PROXY, "run", "--listen", "127.0.0.1:0", "--plugins", str(PLUGINS)]
-            listening += ["--config", str(folder / "ovirt-scheduler-proxy.toml")]
-            simulator += ["--proxy", address(processes.start(_PROXY, listening))]
-        url = address(processes.start(_SIMULATOR, [*simulator, "--listen", "127.0.0.1:0"]))
+        url, _ = start_engine(processes, state, f"--time-scale {time_scale}", AT_ONCE if proxy else None)
         api = f"{url}/ovirt-engine/api"
         write_configuration(
             folder,

@@ -50,9 +50,9 @@ class Storm:
     together: tuple[tuple[str, ...], ...]
     apart: tuple[tuple[str, ...], ...]
 
-    def hosts_of_chains(self, hosts: Mapping[str, str | None]) -> tuple[int, ...]:
-        """On how many hosts each chain is."""
-        return tuple(len(_used(chain, hosts)) for chain in self.chains)
+    def torn_chains(self, hosts: Mapping[str, str | None]) -> list[int]:
+        """On how many hosts each chain is that is on several."""
+        return [count for chain in self.chains if (count := len(_used(chain, hosts))) > 1]
 
     def violated(self, hosts: Mapping[str, str | None]) -> int:
         """How many hard groups are violated, of which the engine itself knows all members."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import signal
 import subprocess
 import sys
 import tempfile
@@ -16,13 +15,14 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import requests
-from demo.processes import Processes, address
+from demo.processes import address
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.files import state_file
 from ovirt_simulator.generate import Sizes, generate
 from tests.configuration import PASSWORD, write_configuration
 from tests.integration.storms.clients import log_in
+from tests.integration.world import ENGINE, PROXY, OurProcesses
 from tests.kit.hostile import processors
 from tests.kit.hostile.relay import relayed
 from tests.pages import samples
@@ -31,8 +31,7 @@ from tests.proxy.running import AT_ONCE
 from tests.web.apache import apache, free_port
 from tests.web.running import certified
 
-ENGINE, PROXY, INVENTORY = "ovirt-simulator", "ovirt-scheduler-proxy", "ovirt-placement"
-ENFORCER, PAGE = "ovirt-enforcer", "ovirt-placement-web"
+INVENTORY, ENFORCER, PAGE = "ovirt-placement", "ovirt-enforcer", "ovirt-placement-web"
 #: The user of the services, their group, and another member of it; and how the services become that user, who
 #: may read what root alone may read: an interpreter below root's home.
 OWNER, GROUP, MEMBER = 12_345, 12_346, 12_347
@@ -71,18 +70,13 @@ class Place(NamedTuple):
     relayed: bool = False
 
 
-class _Processes(Processes):
-    def signal(self, name: str, number: signal.Signals) -> None:
-        self._running[name].send_signal(number)
-
-
 class Site:
     """The processes, and what of them a neighbour or a witness must know."""
 
     def __init__(
         self,
         base: Path,
-        processes: _Processes,
+        processes: OurProcesses,
         undone: ExitStack,
         state: Snapshot,
         place: Place,
@@ -150,10 +144,10 @@ class Site:
         )
 
     def freeze_engine(self) -> None:
-        self._processes.signal(ENGINE, signal.SIGSTOP)
+        self._processes.freeze(ENGINE)
 
     def thaw_engine(self) -> None:
-        self._processes.signal(ENGINE, signal.SIGCONT)
+        self._processes.thaw(ENGINE)
 
     def check(self) -> None:
         """Raise `ProcessFailed` if a part has ended."""
@@ -229,7 +223,7 @@ def site(place: Place = Place()) -> Iterator[Site]:  # noqa: B008 - it cannot ch
             kept.chmod(0o2770)
         (base / "logs").mkdir()
         environment = {"OVIRT_PLACEMENT_CONFIG": str(base / "placement.toml")}
-        processes = undone.enter_context(_Processes(base / "logs", environment))
+        processes = undone.enter_context(OurProcesses(base / "logs", environment))
         made = Site(base, processes, undone, generate(SIZES, 1), place, groups)
         undone.callback(made.thaw_engine)
         yield made
