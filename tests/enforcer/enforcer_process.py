@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import psutil
 
-from tests.enforcer import launching
-from tests.enforcer.launching import At
-from tests.processes import PROCESSES
+from tests.enforcer.launching import At, run_enforcer
+from tests.processes import Forked
 
 
-class EnforcerProcess:
+class EnforcerProcess(Forked):
     def __init__(
         self, folder: Path, name: str, configuration: Path, at: At, set_back: Path | None = None
     ) -> None:
-        """One that comes after another of its name goes on in the same log."""
-        self._log, self._points = folder / f"{name}.log", folder / f"{name}.points"
-        arguments = ["run", "--config", str(configuration)]
-        self._process = PROCESSES.Process(
-            target=launching.run_enforcer, args=(self._log, self._points, at, set_back, arguments)
-        )
-        self._process.start()
+        self._points = folder / f"{name}.points"
+        main = partial(run_enforcer, self._points, at, set_back)
+        super().__init__(main, ["run", "--config", str(configuration)], folder / f"{name}.log", os.environ)
 
     @property
     def said(self) -> str:
@@ -36,12 +33,12 @@ class EnforcerProcess:
 
     @property
     def killed(self) -> bool:
-        return self._process.exitcode == -signal.SIGKILL
+        return self.poll() == -signal.SIGKILL
 
     @property
     def stopped(self) -> bool:
         with suppress(psutil.NoSuchProcess):
-            return psutil.Process(self._process.pid).status() == psutil.STATUS_STOPPED
+            return psutil.Process(self.pid).status() == psutil.STATUS_STOPPED
         return False
 
     @property
@@ -49,20 +46,12 @@ class EnforcerProcess:
         return self.killed or self.stopped
 
     def stop(self) -> None:
-        self._signal(signal.SIGSTOP)
+        self.send_signal(signal.SIGSTOP)
 
     def wake(self) -> None:
-        self._signal(signal.SIGCONT)
-
-    def _signal(self, number: signal.Signals) -> None:
-        assert self._process.pid is not None
-        psutil.Process(self._process.pid).send_signal(number)
-
-    def end(self) -> None:
-        self._process.terminate()
-        self._process.join(30)
-        assert self._process.exitcode == 0, self.said
+        self.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
-        self._process.kill()
-        self._process.join()
+        super().kill()
+        self.wait()
+        self.stdout.close()

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -70,12 +70,11 @@ class Points:
             signal.pthread_kill(threading.get_ident(), self._at.number)
 
 
-def run_enforcer(log: Path, points: Path, at: At, set_back: Path | None, arguments: list[str]) -> None:
+def run_enforcer(points: Path, at: At, set_back: Path | None, arguments: Sequence[str]) -> int:
     """Be `ovirt-enforcer`, which gets a signal at a point.
 
     Once a file `set_back` is there, the clock of its database is set back by an hour.
     """
-    say_into(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
     counted = Points(points, at)
     watch_requests(counted)
     watch_store(counted)
@@ -83,20 +82,11 @@ def run_enforcer(log: Path, points: Path, at: At, set_back: Path | None, argumen
         process.PlannerProcesses = PlannersHere  # type: ignore[misc]
     clock = nullcontext() if set_back is None else simulated_time(lambda: _since_start(set_back))
     with clock:
-        sys.exit(ovirt_enforcer.cli.main.main(arguments))
+        return ovirt_enforcer.cli.main.main(arguments)
 
 
 def _since_start(set_back: Path) -> float:
     return time.time() - START.timestamp() - _HOUR_SECONDS * set_back.exists()
-
-
-def say_into(descriptor: int) -> None:
-    """Let all that is printed go there."""
-    for stream in ("stdout", "stderr"):
-        number: int = getattr(sys, f"__{stream}__").fileno()
-        os.dup2(descriptor, number)
-        # The stream that was there may believe that it can seek.
-        setattr(sys, stream, open(number, "w", buffering=1, closefd=False))  # noqa: SIM115 - it stays
 
 
 def watch_requests(points: Points) -> None:

@@ -152,10 +152,6 @@ def stopped_before_a_log_in(stage: Stage, held: Callable[[], None]) -> None:
     stage.until(lambda: stage.wire.seen(_LOG_IN) > log_ins[0])
 
 
-def _stopped_before_a_log_in(stage: Stage, _: Random) -> None:
-    stopped_before_a_log_in(stage, lambda: stage.let_pass(_LONG))
-
-
 def _inventory_stops(stage: Stage, chance: Random) -> None:
     """The inventory hangs from a moment on; the enforcer reads the engine itself."""
     inventory = stage.start_inventory()
@@ -217,7 +213,7 @@ FAULTS: Mapping[str, Fault] = {
     "killed, and away for long": _killed(first=False, away=_LONG),
     "stopped": _stopped,
     "stopped while somebody repairs": _stopped_while_repaired,
-    "stopped before a log-in": _stopped_before_a_log_in,
+    "stopped before a log-in": lambda stage, _: stopped_before_a_log_in(stage, lambda: stage.let_pass(_LONG)),
     "inventory stopped": _inventory_stops,
     "clock set back": _clock_goes_back,
     "store gone": _store_goes,

@@ -113,9 +113,6 @@ class Stage:
     def expire_sessions(self) -> None:
         self._server.tokens.revoke_all()
 
-    def pass_time(self) -> None:
-        self.engine.advance(_STEP_SECONDS * _SCALE)
-
     def let_pass(self, seconds: float) -> None:
         """Wait until this many simulated seconds have passed."""
         until = self.recorder.now + seconds
@@ -155,12 +152,11 @@ class Stage:
         return "\n".join([*lines, "" if self._enforcer is None else self._enforcer.said])
 
     def close(self) -> None:
-        if self._enforcer is not None:
-            self._enforcer.kill()
-        if self._inventory is not None:
-            self._inventory.kill()
-            self._inventory.wait()
-            self._inventory.stdout.close()
+        for process in (self._enforcer, self._inventory):
+            if process is not None:
+                process.kill()
+                process.wait()
+                process.stdout.close()
         self._server.close()
 
     def _serve(self, listen: str) -> Server:
@@ -179,6 +175,6 @@ def stage(
 ) -> Iterator[Stage]:
     with (
         closing(Stage(folder, state, patience, lease)) as made,
-        repeating(made.pass_time, every=_STEP_SECONDS),
+        repeating(lambda: made.engine.advance(_STEP_SECONDS * _SCALE), every=_STEP_SECONDS),
     ):
         yield made

@@ -20,7 +20,7 @@ from ovirt_placement.store.enforcer.maintenance import (
 from tests.builders import CLUSTER, host, snapshot, vm
 from tests.configuration import PASSWORD, write_configuration
 from tests.enforcer.enforcer_process import EnforcerProcess
-from tests.enforcer.launching import At
+from tests.enforcer.launching import NEVER, At
 from tests.enforcer.leaders.test_leaders import LEADS, OVER, SETTINGS, WATCHES, store_of
 from tests.enforcer.simulator_process import simulator
 from tests.proxy.running import eventually
@@ -63,7 +63,7 @@ def test_the_second_goes_on_where_the_first_was_killed(where: str, database: str
 
         first = enforcer("first", At(where, 1, signal.SIGKILL, loop=True))
         eventually(lambda: LEADS in first.said)
-        second = enforcer("second", At("", 0, signal.SIGKILL, loop=True))
+        second = enforcer("second", NEVER)
         eventually(lambda: WATCHES in second.said)
         request = MaintenanceRequest(work=Work.NOTHING, soak_seconds=0.5)
         store.request("run", (CLUSTER, CLUSTER), zip(HOSTS, HOSTS, strict=True), request, requested_by="ada")

@@ -131,32 +131,24 @@ def _troubles(
         yield Happening(at=round(at, 1), what=what, arguments=arguments)
 
 
-_WHAT = (
-    "fail_host",
-    "fail_host",
-    "recover_host",
-    "deactivate_host",
-    "activate_host",
-    "fail_migrations",
-    "fail_migrations",
-    "fail_migrations",
-    "fail_migrations",
-    "start_vm",
-    "start_vm",
-    "shut_vm",
-    "crash_vm",
-    "suspend_vm",
-    "migrate_vm",
-    "migrate_vm",
-    "migrate_vm",
-    "cancel_migration",
-    "edit_group",
-    "add_group",
-    "add_group",
-    "add_group",
-    "add_group",
-    "remove_group",
-)
+#: How often what is drawn, of all together.
+_WEIGHTS = {
+    "fail_host": 2,
+    "recover_host": 1,
+    "deactivate_host": 1,
+    "activate_host": 1,
+    "fail_migrations": 4,
+    "start_vm": 2,
+    "shut_vm": 1,
+    "crash_vm": 1,
+    "suspend_vm": 1,
+    "migrate_vm": 3,
+    "cancel_migration": 1,
+    "edit_group": 1,
+    "add_group": 4,
+    "remove_group": 1,
+}
+_WHAT = [what for what, weight in _WEIGHTS.items() for _ in range(weight)]
 _FAULTS: tuple[dict[str, Any], ...] = ({"fail": True}, {"hang": True}, {"slow": 12.0}, {"refuse": True})
 
 

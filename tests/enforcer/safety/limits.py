@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ovirt_enforcer.settings import EnforcerSettings
@@ -31,41 +31,40 @@ class Begun:
     arrived: bool | None = None
 
 
-@dataclass(frozen=True)
-class Counts:
-    """What was under way before a request, as far as anybody can know."""
-
-    engine: int
-    cluster: int
-    #: From the host that the request is about, and to its target.
-    leaving: int
-    entering: int
-    #: All that the enforcer ever began in the cluster.
-    ever: Sequence[Begun]
-
-
-def passed(settings: EnforcerSettings, counts: Counts, new: Sequence[Begun], now: float) -> list[str]:
+def passed(
+    settings: EnforcerSettings,
+    under_way: Mapping[str, int],
+    ever: Sequence[Begun],
+    new: Sequence[Begun],
+    now: float,
+) -> list[str]:
     """The limits that a request has passed with what it began.
 
-    Of a group that the engine moves at once all VMs count; alone it may be more than a limit.
+    `under_way` counts what was so before it, as far as anybody can know, and `ever` is all that the enforcer
+    began in the cluster before. Of a group that the engine moves at once all VMs count; alone it may be more
+    than a limit.
     """
     first, more = new[0], len(new)
-    of_cycle = _lately(counts.ever, settings.interval_seconds, now)
-    limits = (
-        ("engine", counts.engine, settings.migrations_at_once),
-        ("cluster", counts.cluster, settings.cluster_migrations_at_once),
-        ("host out", counts.leaving, settings.host_migrations_out),
-        ("host in", counts.entering, settings.host_migrations_in),
-        ("cycle", of_cycle, settings.cluster_migrations_per_cycle),
-        ("hour", _lately(counts.ever, _HOUR_SECONDS, now), settings.cluster_migrations_per_hour),
-    )
+    counts = {
+        **under_way,
+        "cycle": _lately(ever, settings.interval_seconds, now),
+        "hour": _lately(ever, _HOUR_SECONDS, now),
+    }
+    limits = {
+        "engine": settings.migrations_at_once,
+        "cluster": settings.cluster_migrations_at_once,
+        "host out": settings.host_migrations_out,
+        "host in": settings.host_migrations_in,
+        "cycle": settings.cluster_migrations_per_cycle,
+        "hour": settings.cluster_migrations_per_hour,
+    }
     faults = [
-        f"{now:.1f}: {first.vm} to {first.target}: {count} + {more} pass the limit {limit} ({name})"
-        for name, count, limit in limits
-        if count and count + more > limit
+        f"{now:.1f}: {first.vm} to {first.target}: {count} + {more} pass the limit {limits[name]} ({name})"
+        for name, count in counts.items()
+        if count and count + more > limits[name]
     ]
     for one in new:
-        count = _lately([other for other in counts.ever if other.vm == one.vm], _HOUR_SECONDS, now)
+        count = _lately([other for other in ever if other.vm == one.vm], _HOUR_SECONDS, now)
         if count >= settings.vm_migrations_per_hour:
             faults.append(f"{now:.1f}: {one.vm} was moved {count} times within the hour, and again")
     return faults

@@ -8,7 +8,7 @@ strictly: nobody else excuses what it does.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from ovirt_simulator.core.commands.migrations import Migration
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import Host, Job, Vm
 from ovirt_simulator.core.rejections import Rejected
-from tests.enforcer.safety.limits import CLOCK_GRAIN_SECONDS, Begun, Counts, passed
+from tests.enforcer.safety.limits import CLOCK_GRAIN_SECONDS, Begun, passed
 from tests.enforcer.safety.rules import HardRule, Places, fewest_migrations, hard_rules
 
 #: A lock of the VM is over soon; any other refusal is a matter of the target.
@@ -132,12 +132,11 @@ class Recorder:
 
     # -- what happens
 
-    def _asks(self, vm: str, migrate: Any, **words: Any) -> Job:
+    def _asks(self, vm: str, migrate: Callable[[], Job], **words: Any) -> Job:
         """A request of ours must be no repetition, and stay within the limits."""
         caller, host = words.get("caller"), words.get("host_id")
         if self._fixed is None and (caller is None or caller.correlation_id is None):
-            job: Job = migrate()
-            return job
+            return migrate()
         self._tick += 1
         self._no_repetition(vm, host)
         known = self.under_way.get(vm)
@@ -271,14 +270,14 @@ class Recorder:
     def _within_limits(self, before: Sequence[Begun], new: Sequence[Begun], ever: Sequence[Begun]) -> None:
         if new:
             cluster = self._state.vms[new[0].vm].cluster
-            counts = Counts(
-                engine=len(before),
-                cluster=sum(self._state.vms[one.vm].cluster == cluster for one in before),
-                leaving=sum(self._still_on(one, new[0].source) for one in before),
-                entering=sum(one.target == new[0].target for one in before if one.request),
-                ever=[one for one in ever if self._state.vms[one.vm].cluster == cluster],
-            )
-            self.faults += passed(self._settings, counts, new, self.now)
+            under_way = {
+                "engine": len(before),
+                "cluster": sum(self._state.vms[one.vm].cluster == cluster for one in before),
+                "host out": sum(self._still_on(one, new[0].source) for one in before),
+                "host in": sum(one.target == new[0].target for one in before if one.request),
+            }
+            known = [one for one in ever if self._state.vms[one.vm].cluster == cluster]
+            self.faults += passed(self._settings, under_way, known, new, self.now)
 
     def _still_on(self, begun: Begun, host: str) -> bool:
         """Whether a migration leaves the host; where one came from that is handed over is not reported."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ovirt_enforcer.settings import EnforcerSettings
-from tests.enforcer.safety.limits import Begun, Counts, passed
+from tests.enforcer.safety.limits import Begun, passed
 
 SETTINGS = EnforcerSettings(
     interval_seconds=700.0, cluster_migrations_per_cycle=1, cluster_migrations_per_hour=2
@@ -18,5 +18,4 @@ def begun(vm: str, at: float) -> Begun:
 
 @pytest.mark.parametrize(("now", "faults"), [(723.0, 1), (723.9, 1), (723.9999963, 0), (724.0, 0)], ids=str)
 def test_a_cycle_is_over_when_the_clock_of_the_store_says_so(now: float, faults: int) -> None:
-    counts = Counts(engine=0, cluster=0, leaving=0, entering=0, ever=[begun("a", 24.0)])
-    assert len(passed(SETTINGS, counts, [begun("b", now)], now)) == faults
+    assert len(passed(SETTINGS, {}, [begun("a", 24.0)], [begun("b", now)], now)) == faults

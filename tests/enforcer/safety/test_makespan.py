@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -31,17 +31,15 @@ _WIDE = {
     "cluster_migrations_per_hour": 1000,
     "poll_seconds": 2.0,
 }
+_MOST_SECONDS = 6000.0
 
 
-def carried_out(
-    state: Snapshot, folder: Path, settings: dict[str, Any], bandwidth: float, most_seconds: float
-) -> Recorder:
+def carried_out(state: Snapshot, folder: Path) -> Recorder:
     """Let the daemon repair a cluster until nothing is under way or due for a while."""
     engine = Engine.from_snapshot(
-        state, clock=START, settings=replace(PROMPT, migration_mib_per_second=bandwidth)
+        state, clock=START, settings=replace(PROMPT, migration_mib_per_second=128.0)
     )
-    recorder = Recorder(engine, msgspec.convert(settings, EnforcerSettings))
-    server = serve(engine)
+    recorder = Recorder(engine, msgspec.convert(_WIDE, EnforcerSettings))
     now = 0.0
 
     def read() -> Snapshot:
@@ -49,21 +47,19 @@ def carried_out(
         known = engine.snapshot()
         return replace(known, vms=tuple(replace(vm, migrating_to=None) for vm in known.vms))
 
-    try:
-        config = configured(folder, server.api_url, settings)
+    with closing(serve(engine)) as server:
+        config = configured(folder, server.api_url, _WIDE)
         with (
             connect(config.engine) as connection,
             simulated_time(lambda: now),
             daemon_of(config, connection, lambda: now, read) as daemon,
         ):
-            while now < most_seconds:
+            while now < _MOST_SECONDS:
                 pause = max(0.1, daemon.cycle())
                 if pause > 5.0 and not recorder.under_way and now > 0.0:
                     break
                 engine.advance(pause)
                 now += pause
-    finally:
-        server.close()
     return recorder
 
 
@@ -71,7 +67,7 @@ def carried_out(
 def test_a_repair_of_238_migrations_takes_little_longer_than_its_busiest_host(tmp_path: Path) -> None:
     state, _ = repair(1, hosts=260, vms=600)
     hosts = (replace(one, memory_mb=2 * one.free_mb or one.memory_mb) for one in state.hosts)
-    recorder = carried_out(replace(state, hosts=tuple(hosts)), tmp_path, _WIDE, 128.0, 6000.0)
+    recorder = carried_out(replace(state, hosts=tuple(hosts)), tmp_path)
     ours = recorder.ours
     seconds = defaultdict[tuple[str, str], float](float)
     for one in ours:

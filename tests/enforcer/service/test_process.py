@@ -50,10 +50,6 @@ class Enforcer(Forked):
         words = ["run", "--config", str(file)]
         super().__init__(main, words, file.with_name("enforcer.log"), {**os.environ, **environment})
 
-    def end(self) -> None:
-        self.terminate()
-        assert self.wait(30) == 0
-
 
 @contextmanager
 def running(file: Path, environment: Mapping[str, str] = MappingProxyType({})) -> Iterator[Enforcer]:
