@@ -87,8 +87,8 @@ def engine_takes(state: Snapshot, asked: str, place: Host) -> bool:
     """Whether the simulated engine takes VMs on a host of which ours is shown physical memory in percents."""
     shown = place.memory_free_mb is not None and place.swap_free_mb is not None
     free_mb = (place.memory_free_mb or 0) + place.memory_mb // 100 if shown else None
-    told = replace(place, memory_free_mb=free_mb)
-    return not simulated.memory(state, [state.vm_by_id[name] for name in asked], [told])
+    as_shown = replace(place, memory_free_mb=free_mb)
+    return not simulated.memory(state, [state.vm_by_id[name] for name in asked], [as_shown])
 
 
 @given(worlds(), st.sampled_from(["a", "ab"]))
