@@ -134,7 +134,7 @@ class Pool:
         self._closing = asyncio.Event()
         units = sum(len(unit["kinds"]) for module in self.modules for unit in module["units"])
         self._most = min(workers.most, max(workers.warm, WORKERS_PER_UNIT * units))
-        self._loop.add_reader(zygote.control, self._hear)
+        self._loop.add_reader(zygote.control, self._read_control)
         self._watching = self._loop.call_later(_WATCH_INTERVAL, self._watch)
         self._fill_up()
 
@@ -214,7 +214,7 @@ class Pool:
             log.error("no new worker for %s: %s; next try in %.1f s", self.folder, reason, delay)
             self._loop.call_later(delay, self._fill_up)
 
-    def _hear(self) -> None:
+    def _read_control(self) -> None:
         """Take what the zygote reports."""
         while not self._closing.is_set():
             try:
@@ -320,5 +320,5 @@ class Pool:
                 self._next_try.failed()
         self._restarting = None
         if not self._closing.is_set():
-            self._loop.add_reader(self._zygote.control, self._hear)
+            self._loop.add_reader(self._zygote.control, self._read_control)
             self._fill_up()

@@ -17,6 +17,6 @@ def lead(folder: Path, settings: EnforcerSettings) -> None:
         closing(LeaseStore(url, engine="default", patience_seconds=5)) as leases,
         closing(EnforcerSettingsStore(url, engine="default", patience_seconds=5)) as store,
     ):
-        epoch = leases.take("one", 600.0)
+        epoch = leases.take_lease("one", 600.0)
         assert epoch is not None
         store.record(epoch, recorded_settings(settings))

@@ -95,8 +95,8 @@ def starts(state: Snapshot, vm: str, host: str) -> bool:
 
 
 PARTS = [
-    pytest.param(range(20), id="20 clusters"),
-    pytest.param(range(20, 500), id="480 clusters", marks=pytest.mark.nightly),
+    pytest.param(range(12), id="12 clusters"),
+    pytest.param(range(12, 500), id="488 clusters", marks=pytest.mark.nightly),
 ]
 
 

@@ -83,7 +83,7 @@ def apply(page: Page, cookie: str, plan: str, on: str = "c1") -> tuple[int, str]
 def lead(page: Page) -> LeaseStore:
     """Be the enforcer that leads, as far as the store shows."""
     leases = LeaseStore(page.store_url, engine="default")
-    assert leases.take("somewhere", seconds=600) is not None
+    assert leases.take_lease("somewhere", seconds=600) is not None
     return leases
 
 

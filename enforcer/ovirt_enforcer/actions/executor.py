@@ -157,7 +157,7 @@ class Executor:
 
         A result is the intents as they are now, of those whose state has changed.
         """
-        for key, outcome in self._dialogues.take():
+        for key, outcome in self._dialogues.take_ended():
             if outcome.late and isinstance(outcome.error, EngineAway):
                 # If the engine is away for all, the next reading of it says so.
                 if self._said.is_news(key):

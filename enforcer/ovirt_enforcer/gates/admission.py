@@ -320,7 +320,7 @@ class Memory:
         """Count a cycle of a cluster for the rules that are violated there; done before it is planned for."""
         violated = {rule_key(violation) for violation in find_violations(snapshot, cluster)}
         seconds, enough = self.settings.interval_seconds, self.settings.hold_cycles
-        self.stores.violated.look(cluster, violated, cycle_seconds=seconds, enough=enough)
+        self.stores.violated.record_violated(cluster, violated, cycle_seconds=seconds, enough=enough)
 
     def offer(self, gates: Gates, snapshot: Snapshot, plan: Plan) -> bool:
         """Let a plan wait for a person's word if it needs one, else none of its cluster; whether it is new.

@@ -81,7 +81,7 @@ class RateLimit:
         self._stock = float(most_per_hour)
         self._filled_at = clock()
 
-    def take(self) -> bool:
+    def take_token(self) -> bool:
         """Take one, if there is any."""
         now = self._clock()
         filled = (now - self._filled_at) * self._most / _HOUR_SECONDS
@@ -184,7 +184,7 @@ class Delivery:
             self._closed = True
             self._changed.notify()
 
-    def take(self, notice: Notice, receipt: Receipt) -> None:
+    def queue_notice(self, notice: Notice, receipt: Receipt) -> None:
         """Have it delivered, after those that wait; it returns at once."""
         dropped = None
         with self._changed:
@@ -225,7 +225,7 @@ class Delivery:
         return []
 
     def _may_go(self) -> bool:
-        return self._limit is None or self._limit.take()
+        return self._limit is None or self._limit.take_token()
 
     def _deliver(self, notice: Notice) -> str:
         tries = stamina.retry_context(

@@ -93,7 +93,7 @@ class Notifications:
         wanting = [delivery for delivery in self._deliveries if notice.kind in delivery.kinds]
         receipt = Receipt(len(wanting))
         for delivery in wanting:
-            delivery.take(notice, receipt)
+            delivery.queue_notice(notice, receipt)
         return receipt
 
     def sentence(self, kind: NoticeKind, facts: Mapping[str, str]) -> str:

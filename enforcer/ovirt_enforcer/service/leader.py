@@ -175,7 +175,7 @@ class Leader:
             self._watch(held.owner)
             self._due = asked + min(self._look_seconds, held.left_seconds)
             return
-        epoch = self.leases.take(self.name, self.lease_seconds)
+        epoch = self.leases.take_lease(self.name, self.lease_seconds)
         if epoch is not None:
             self._begin_term(epoch, asked)
             self.known = self.name

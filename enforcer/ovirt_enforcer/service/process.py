@@ -179,7 +179,7 @@ class Service:
     def _rest(self, seconds: float) -> bool:
         """Until something is due, see what happens and what is published; whether it is time to stop."""
         until = time.monotonic() + seconds
-        while self._goes_on() and not self._hear() and (left := until - time.monotonic()) > 0:
+        while self._goes_on() and not self._pass_on_changes() and (left := until - time.monotonic()) > 0:
             plans = self._planners.answers()
             checks = self._ha_watch.answers()
             ready = wait([self._changes.fileno(), *plans, *checks], min(left, _MARK_SECONDS))
@@ -187,9 +187,9 @@ class Service:
                 break
         return self._stopping()
 
-    def _hear(self) -> bool:
+    def _pass_on_changes(self) -> bool:
         """Pass on what happened; whether that calls for a cycle."""
-        changed = self._changes.take()
+        changed = self._changes.take_changes()
         if not self._daemon.leads:
             return False
         self._ha_watch.tend()

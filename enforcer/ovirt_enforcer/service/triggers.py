@@ -182,7 +182,7 @@ class Changes:
         with suppress(OSError):  # it has been reported often enough, or is closed
             os.write(self._wake, b"!")
 
-    def take(self) -> Changed:
+    def take_changes(self) -> Changed:
         """What happened since this was called last."""
         with self._lock:
             with suppress(BlockingIOError):
@@ -222,7 +222,7 @@ class Changes:
         now, new = time.monotonic(), None
         if self._feed is not None:
             with suppress(FeedInterrupted):
-                new = self._feed.take(page, now)
+                new = self._feed.take_page(page, now)
         if new is None:
             self._feed = Feed(page, now)
         with self._lock:

@@ -66,7 +66,7 @@ def read_keys(args: argparse.Namespace) -> AuthoredState:
                 snapshot = with_details(connection, snapshot, ALL_DETAILS)
         keys = key_file.load(args.keys, snapshot)
         return AuthoredState(replace(snapshot, placement_keys=keys), {})
-    return AuthoredState(snapshot, {KeyPlace.of(one.key): one for one in authors})
+    return AuthoredState(snapshot, {KeyPlace.of_key(one.key): one for one in authors})
 
 
 def read_named(args: argparse.Namespace, level: str, *words: str) -> Snapshot:
@@ -137,11 +137,13 @@ def import_keys(args: argparse.Namespace) -> int:
                 f"{args.file}: {key_title(key, engine)}: with --as {args.setter} only keys of class {own}"
                 " can be set"
             )
-    places = {KeyPlace.of(key) for key in put}
+    places = {KeyPlace.of_key(key) for key in put}
 
     def decide(snapshot: Snapshot) -> KeyChange:
         placement = snapshot.placement_keys if args.replace else ()
-        gone = (key for key in placement if KeyPlace.of(key) not in places and own in (None, key.key_class))
+        gone = (
+            key for key in placement if KeyPlace.of_key(key) not in places and own in (None, key.key_class)
+        )
         return KeyChange(put=put, remove=tuple(gone))
 
     return _change(args, engine, decide)
@@ -191,7 +193,7 @@ def _change(args: argparse.Namespace, engine: Snapshot, decide: Callable[[Snapsh
 def run(args: argparse.Namespace) -> int:
     with opened(KeyStore, args) as store:
         # The store before the engine: what is set or recorded from now on is of objects that may be new.
-        known = {KeyPlace.of(one.key) for one in store.all_keys()}
+        known = {KeyPlace.of_key(one.key) for one in store.all_keys()}
         remembered = store.remembered_vms()
         engine = read_engine(args)
         # An engine that shows no VM at all says nothing about them.
@@ -201,7 +203,7 @@ def run(args: argparse.Namespace) -> int:
 
         def decide(placement: Iterable[PlacementKey]) -> KeyChange:
             standing[:] = placement
-            keys = (key for key in standing if KeyPlace.of(key) in known)
+            keys = (key for key in standing if KeyPlace.of_key(key) in known)
             return KeyChange(remove=gone_keys(keys, engine, LISTED_WITH_DEVICES))
 
         if args.dry_run:

@@ -46,8 +46,8 @@ def without_group(snapshot: Snapshot, group: str) -> Snapshot:
 
 def with_keys(snapshot: Snapshot, change: KeyChange) -> Snapshot:
     """With placement keys changed: some go, and others come in the place of those that stand there."""
-    gone = {KeyPlace.of(key) for key in (*change.remove, *change.put)}
-    kept = (key for key in snapshot.placement_keys if KeyPlace.of(key) not in gone)
+    gone = {KeyPlace.of_key(key) for key in (*change.remove, *change.put)}
+    kept = (key for key in snapshot.placement_keys if KeyPlace.of_key(key) not in gone)
     return replace(snapshot, placement_keys=(*kept, *change.put))
 
 

@@ -44,7 +44,7 @@ class Opened:
         #: What is pending over it.
         self._overlay = Overlay()
 
-    def laid(self, snapshot: Snapshot, pending: tuple[Pending, ...]) -> Snapshot:
+    def with_pending(self, snapshot: Snapshot, pending: tuple[Pending, ...]) -> Snapshot:
         """The snapshot with this on its way besides."""
         if not pending:
             return snapshot
@@ -193,7 +193,7 @@ def _served(opened: Opened, not_before: float, whole: bool, vm: str | None, unti
         if _said.is_news((directory, "unreadable")):
             _log.warning("what the inventory at %s answers cannot be read: the engine is", directory)
         raise NoService from None
-    return Known(opened.laid(publication.snapshot, reply.pending), publication)
+    return Known(opened.with_pending(publication.snapshot, reply.pending), publication)
 
 
 def _decoded(opened: Opened, reply: State, seen: Publication | None) -> Publication:

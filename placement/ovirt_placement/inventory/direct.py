@@ -193,7 +193,7 @@ class EngineState:
         measured: Measured = Measured.FOR_RESERVATION,
     ) -> Base:
         """Read the engine, with what the store says. All VMs are read: none has to be asked for by itself."""
-        keys = self._keys.look(now())
+        keys = self._keys.ask_keys(now())
         try:
             found = self._reader.read(max_age, until, demands_of(keys.records), measured)
         except UserError as error:
@@ -212,7 +212,7 @@ class EngineState:
     def last(self) -> Base | None:
         """What was read last, however old; None if that is nothing."""
         read = self._last()
-        return None if read is None else Base(self._with_stored(read[0], self._keys.look(now())), read[1])
+        return None if read is None else Base(self._with_stored(read[0], self._keys.ask_keys(now())), read[1])
 
     def _with_stored(self, found: Snapshot, keys: WatchedKeys) -> Snapshot:
         what = (keys.records, keys.is_unread)

@@ -68,7 +68,7 @@ class VmDetails(NamedTuple):
     owner: str | None = None
 
     @classmethod
-    def of(cls, vm: Vm) -> VmDetails:
+    def of_vm(cls, vm: Vm) -> VmDetails:
         return cls(vm.disks, vm.nics, vm.tags, vm.owner)
 
     def only(self, wanted: Detail) -> VmDetails:
@@ -103,7 +103,7 @@ def read_details(connection: EngineConnection, wanted: Detail) -> Details:
     # The SDK takes long to load and is not needed where somebody publishes.
     from ovirt_placement.engine.reading.topology import detailed_vms, read_networks
 
-    vms = {vm.id: VmDetails.of(vm) for vm in detailed_vms(connection, wanted)}
+    vms = {vm.id: VmDetails.of_vm(vm) for vm in detailed_vms(connection, wanted)}
     return Details(wanted, vms, read_networks(connection) if Detail.NICS in wanted else ((), ()))
 
 
@@ -134,7 +134,7 @@ class KnownDetails:
             return True
         if span.began < self._known(vm.id)[0].ended:
             return False
-        self._vms[vm.id] = span, VmDetails.of(vm)
+        self._vms[vm.id] = span, VmDetails.of_vm(vm)
         return True
 
     def put_networks(self, found: Networks, span: Span) -> bool:
@@ -177,7 +177,7 @@ class KnownDetails:
 
 
 def _laid_over(vm: Vm, details: VmDetails) -> Vm:
-    if VmDetails.of(vm) == details:
+    if VmDetails.of_vm(vm) == details:
         return vm
     return replace(vm, disks=details.disks, nics=details.nics, tags=details.tags, owner=details.owner)
 
@@ -341,8 +341,8 @@ def read_statistics(connection: EngineConnection, wanted: Needed) -> Statistics:
     hosts = measured_hosts(connection, tags=wanted.tags) if wanted.hosts else ()
     vms = measured_vms(connection) if wanted.vms else ()
     return Statistics(
-        {host.id: HostStatistics.of(host) for host in hosts},
-        {vm.id: VmStatistics.of(vm) for vm in vms if vm.host is not None},
+        {host.id: HostStatistics.of_host(host) for host in hosts},
+        {vm.id: VmStatistics.of_vm(vm) for vm in vms if vm.host is not None},
         {host.id: host.tags for host in hosts} if wanted.tags else {},
         wanted,
     )

@@ -70,7 +70,7 @@ class StoreReader(Generic[_Store, _Found]):
         #: Whether a reading has ended, well or not: where there is no store yet, none began.
         self._answered = False
 
-    def look(self, first_seconds: float = _FIRST_SECONDS, later_seconds: float = 0.0) -> bool:
+    def ask_store(self, first_seconds: float = _FIRST_SECONDS, later_seconds: float = 0.0) -> bool:
         """Ask the store now, and wait for its answer; whether it came, be it an error.
 
         It waits as long as is configured, or longer if asked to: until there was a first answer, and for
@@ -202,7 +202,7 @@ class OpenIntents:
 
     def over(self, base: Snapshot) -> Snapshot:
         """Return the snapshot with the intents that are open now; none if the store is known to be away."""
-        self._reader.look()
+        self._reader.ask_store()
         self._complaint.say(self._reader.error)
         intents = () if self._reader.error else self._reader.found
         if not intents:
@@ -310,11 +310,11 @@ class KeyWatch:
         self._last = WatchedKeys()
         self.close = self._reader.close
 
-    def look(self, began: float) -> WatchedKeys:
+    def ask_keys(self, began: float) -> WatchedKeys:
         """Ask the store at this moment or later; what it said last stands in for a store that is away."""
         is_in_trouble = self._last.read_at < self._last.asked_at
         waited = (0.0, 0.0) if self._waited_seconds and is_in_trouble else self._waited_seconds
-        answered = self._reader.look(*waited)
+        answered = self._reader.ask_store(*waited)
         error = self._reader.error if answered else "the store does not answer"
         records = self._reader.found
         instead = "decisions are made without them" if records is None else "those read last count"

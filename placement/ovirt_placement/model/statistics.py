@@ -23,12 +23,12 @@ class HostStatistics(NamedTuple):
     measured: bool = False
 
     @classmethod
-    def of(cls, host: Host) -> HostStatistics:
+    def of_host(cls, host: Host) -> HostStatistics:
         return cls(*(getattr(host, field) for field in cls._fields))
 
     def put_on(self, host: Host) -> Host:
         """Return the host with these; the same object if it has them."""
-        return host if HostStatistics.of(host) == self else replace(host, **self._asdict())
+        return host if HostStatistics.of_host(host) == self else replace(host, **self._asdict())
 
 
 def set_up(host: Host) -> Host:
@@ -43,9 +43,9 @@ class VmStatistics(NamedTuple):
     usage_cpu_percent: float | None = None
 
     @classmethod
-    def of(cls, vm: Vm) -> VmStatistics:
+    def of_vm(cls, vm: Vm) -> VmStatistics:
         return cls(vm.usage_mem_percent, vm.usage_cpu_percent)
 
     def put_on(self, vm: Vm) -> Vm:
         """Return the VM with these; the same object if it has them."""
-        return vm if VmStatistics.of(vm) == self else replace(vm, **self._asdict())
+        return vm if VmStatistics.of_vm(vm) == self else replace(vm, **self._asdict())

@@ -186,15 +186,15 @@ class Search:
         best = state = Places()
         self._judged[state] = start
         search: BestFirst[Places, Move] = BestFirst(state, self._rank(state, 0))
-        while self._states_left > 0 and not searching.over and (found := search.take()) is not None:
+        while self._states_left > 0 and not searching.over and (found := search.take_next()) is not None:
             state = found
             if not self._judged[state].unplaced:
-                return self._found(search.ways(state), state, deadline, proven=self._candidates.all)
+                return self._found(search.steps_to(state), state, deadline, proven=self._candidates.all)
             for new in self._next(search, state, searching):
                 if self._judged[new].no_worse_than(start):
                     best = min(best, new, key=lambda one: (self._judged[one].unplaced, *search.cost(one)))
         return self._found(
-            search.ways(best), best, deadline, proven=self._candidates.all and search.exhausted
+            search.steps_to(best), best, deadline, proven=self._candidates.all and search.exhausted
         )
 
     def _rank(self, places: Places, migrations: int) -> tuple[int, int, int]:

@@ -186,11 +186,11 @@ class _Search:
         """Moves, where the VM could start after them, and whether no fewer let it start (or none at all)."""
         problem, placement = self._problem, self._placement
         search: BestFirst[Places, Move] = BestFirst(frozenset(), (self.at_least,))
-        while search.seen < _MOST and not deadline.over and (state := search.take()) is not None:
+        while search.seen < _MOST and not deadline.over and (state := search.take_next()) is not None:
             estimate = search.rank[0]
             put_at(placement, state)
             nearest = self._start_options.nearest(placement)
-            moves = search.ways(state)
+            moves = search.steps_to(state)
             host = self._opening(moves, [host for near, host in nearest if near == 0])
             if host is not None:
                 return moves, host, self._small or estimate == self.at_least

@@ -42,7 +42,7 @@ class Following:
         #: VMs that have come to a host since the start; some may have left it again.
         self._came: defaultdict[str, dict[str, None]] = defaultdict(dict)
 
-    def take(self, step: Step) -> bool:
+    def follow_step(self, step: Step) -> bool:
         """Go on by a step, if all rules let it pass."""
         nearby = self._nearby and self._peers(step) <= _MOST_PEERS
         before = self._looked_at(step) if nearby else self.state()
@@ -154,7 +154,7 @@ def certify(
             return Certified(tuple(steps), state.state(), None, whole=False)
         bare = _step(placement, move, after)
         step = replace(bare, seconds=step_seconds((snapshot.vm_by_id[vm] for vm in bare.vms), Pace()))
-        if not state.take(step):
+        if not state.follow_step(step):
             return Certified(tuple(steps), state.state(), step, whole=False)
         steps.append(step)
     return Certified(tuple(steps), state.state(), None, whole=True)

@@ -70,7 +70,7 @@ class KeyPlace(NamedTuple):
     name: str
 
     @classmethod
-    def of(cls, key: PlacementKey) -> KeyPlace:
+    def of_key(cls, key: PlacementKey) -> KeyPlace:
         return cls(key.level, key.resource, key.key_class, key.name)
 
 
@@ -245,15 +245,15 @@ def change_keys(
     rows: EngineRows, change: KeyChange, set_by: str
 ) -> tuple[list[PlacementKey], list[PlacementKey]]:
     """Make a change within a transaction that has revised the keys; which came, and which went."""
-    placement = {KeyPlace.of(key): key for key in stored_keys(rows)}
+    placement = {KeyPlace.of_key(key): key for key in stored_keys(rows)}
     for key in change.put:
         check_text(key)
     fresh, gone = [], []
     for key in change.remove:
-        if placement.pop(place := KeyPlace.of(key), None) is not None:
+        if placement.pop(place := KeyPlace.of_key(key), None) is not None:
             _remove_key(rows, place)
             gone.append(key)
-    for place, key in {KeyPlace.of(key): key for key in change.put}.items():
+    for place, key in {KeyPlace.of_key(key): key for key in change.put}.items():
         before = placement.get(place)
         if before is not None and _same(before, key):
             continue

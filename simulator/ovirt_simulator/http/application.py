@@ -52,7 +52,7 @@ class Application:
     def _respond(self, request: Request) -> Response:
         if request.path.startswith(f"{CONTROL}/"):
             return self._guarded(request)
-        disturbance = self._disturbances.take(request.method, request.full_path.rstrip("?"))
+        disturbance = self._disturbances.take_disturbance(request.method, request.full_path.rstrip("?"))
         if disturbance is None:
             return self._guarded(request)
         self._disturbances.delay(disturbance)

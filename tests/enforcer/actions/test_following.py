@@ -208,14 +208,14 @@ def test_all_that_gates_remember_counts_as_of_now(bench: Bench) -> None:
     pauses.pause(CLUSTER, cluster_name=CLUSTER, reason="", set_by="me", seconds=60)
     pauses.resume(ALL_CLUSTERS, set_by="me")
     approvals.order(CLUSTER, "plan", (), set_by="me")
-    violated.look(CLUSTER, ["rule"], cycle_seconds=10, enough=3)
+    violated.record_violated(CLUSTER, ["rule"], cycle_seconds=10, enough=3)
     bench.set_back = HOUR
     assert bench.store.settle_clock()
     assert not bench.store.settle_clock()
     assert approvals.approvals()[0].age_seconds == pytest.approx(0, abs=0.01)
     assert pauses.resumed()[ALL_CLUSTERS] == pytest.approx(0, abs=0.01)
     bench.now += 10
-    violated.look(CLUSTER, ["rule"], cycle_seconds=10, enough=3)
+    violated.record_violated(CLUSTER, ["rule"], cycle_seconds=10, enough=3)
     assert violated.cycles() == {"rule": 2}
     assert len(pauses.pauses()) == 1
     bench.now += 51

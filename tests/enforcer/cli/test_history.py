@@ -190,7 +190,7 @@ def test_why_a_vm_is_not_moved_that_violates_no_rule(bench: Bench) -> None:
 def test_why_a_vm_is_not_moved_whose_step_is_held(bench: Bench) -> None:
     bench.planned()
     bench.history.record_held(bench.plan.id, {1: ("window", "only at night")})
-    bench.leases.take("me", 600.0)
+    bench.leases.take_lease("me", 600.0)
     text = bench.ask("why-not", "web1")
     assert "It is in affinity group web: together, which is violated (hard):" in text
     assert f"  - plan {bench.plan.id} has step 1 for it: web1 from alpha to beta\n" in text
@@ -201,7 +201,7 @@ def test_why_a_vm_is_not_moved_whose_step_is_held(bench: Bench) -> None:
 
 def test_why_a_vm_is_not_moved_says_where_the_leader_has_other_settings(bench: Bench) -> None:
     bench.planned()
-    epoch = bench.leases.take("me", 600.0)
+    epoch = bench.leases.take_lease("me", 600.0)
     assert epoch is not None
     here = EnforcerSettings()
     bench.settings.record(epoch, recorded_settings(here))
@@ -260,7 +260,7 @@ def test_why_a_vm_is_not_moved_that_the_engine_refused_to_move_or_moves_now(benc
 
 
 def test_why_a_vm_is_not_moved_before_anything_was_planned(bench: Bench) -> None:
-    bench.leases.take("me", 600.0)
+    bench.leases.take_lease("me", 600.0)
     bench.leases.release(1)
     text = bench.ask("why-not", "web1")
     assert "no plan has been made in its cluster lately" in text

@@ -105,7 +105,7 @@ def test_one_cluster_by_its_name_and_a_mistyped_one_is_an_error(bench: DaysBench
 
 
 def test_a_cluster_that_nothing_is_known_of_is_no_mistake(bench: DaysBench) -> None:
-    bench.leases.take("me", 600.0)  # makes the store
+    bench.leases.take_lease("me", 600.0)  # makes the store
     text = bench.ask("history", "--cluster", CLUSTER)
     assert text.startswith(f"cluster {CLUSTER}, ")
     assert "violations: not known" in text

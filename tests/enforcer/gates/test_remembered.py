@@ -236,14 +236,14 @@ def test_a_reader_makes_no_store(tmp_path: Path) -> None:
 def test_who_leads_no_more_writes_nothing_of_what_gates_remember(tmp_path: Path) -> None:
     loaded = configured(tmp_path, 'mode = "approve"\nhold_cycles = 3')
     leases = LeaseStore(loaded.store.url, engine="default", patience_seconds=5)
-    former = leases.take("first", 600.0)
+    former = leases.take_lease("first", 600.0)
     assert former is not None
     state, repairing = snapshot(*PARTS), Plan(cluster=CLUSTER, strategy="by hand", steps=(STEP,))
     with remembering(loaded, epoch=lambda: former) as memory:
         memory.observe(state, CLUSTER)
         assert memory.offer(memory.gates(), state, repairing)
         leases.release(former)
-        assert leases.take("second", 600.0) == former + 1
+        assert leases.take_lease("second", 600.0) == former + 1
         for write in (
             lambda: memory.observe(state, CLUSTER),
             lambda: memory.offer(memory.gates(), state, repairing),

@@ -142,7 +142,8 @@ def test_a_step_that_a_rule_refuses_is_logged_once_and_dropped_and_the_others_go
         beforehand = len(request.candidate_hosts) > 1
         reasons = () if beforehand else (Reason(REFUSES, vm=request.vms[0]),)
         return tuple(
-            Verdict.of(place, reasons if place.startswith("one") else ()) for place in request.candidate_hosts
+            Verdict.of_reasons(place, reasons if place.startswith("one") else ())
+            for place in request.candidate_hosts
         )
 
     rule = Rule(name="ThirdParty", kind=UnitKind.FILTER, ours=False, filter=judge)

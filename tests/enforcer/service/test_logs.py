@@ -122,11 +122,11 @@ def test_an_open_breaker_and_what_the_engine_refused_are_reported(
 def test_a_process_that_leads_no_more_writes_no_cycle(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/store.db"
     leases = LeaseStore(url, engine="default", patience_seconds=5)
-    assert leases.take("one", 600.0) == 1
+    assert leases.take_lease("one", 600.0) == 1
     former = CycleStore(url, engine="default", patience_seconds=5, epoch=lambda: 1)
     former.record(Cycle(epoch=1, error=None))
     leases.release(1)
-    assert leases.take("other", 600.0) == 2
+    assert leases.take_lease("other", 600.0) == 2
     with pytest.raises(LeaseLost):
         former.record(Cycle(epoch=1, error="late"))
     found = former.last()

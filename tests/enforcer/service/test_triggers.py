@@ -127,7 +127,7 @@ def changes(engine: Engine, tmp_path: Path) -> Iterator[Changes]:
 
 def next_of(changes: Changes) -> Changed:
     assert wait([changes.fileno()], PATIENCE_SECONDS)
-    return changes.take()
+    return changes.take_changes()
 
 
 def test_first_it_says_that_anything_may_have_happened_then_each_event_once(
@@ -139,7 +139,7 @@ def test_first_it_says_that_anything_may_have_happened_then_each_event_once(
     assert codes
     engine.vms.stop("a")
     assert 33 in [event.code for event in next_of(changes).events]
-    assert not changes.take().events
+    assert not changes.take_changes().events
 
 
 def test_it_can_be_woken_though_nothing_happened(changes: Changes) -> None:

@@ -259,9 +259,9 @@ class Process:
 def test_what_the_next_one_has_written_is_not_sent_by_the_one_before(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/store.db"
     leases = LeaseStore(url, engine="default", patience_seconds=30)
-    assert leases.take("first", 600.0) == 1
+    assert leases.take_lease("first", 600.0) == 1
     leases.release(1)
-    assert leases.take("second", 600.0) == 2
+    assert leases.take_lease("second", 600.0) == 2
     leases.close()
     first, second = Process(url, 1), Process(url, 2)
     second.announced.write(NoticeKind.HA_ALERT, VERDICT)

@@ -69,7 +69,7 @@ QUESTIONS = {
 def _leading(stage: Stage) -> int:
     """An enforcer that leads, so that orders are accepted."""
     leases = LeaseStore(stage.url, engine="default", patience_seconds=5)
-    epoch = leases.take("test", 600)
+    epoch = leases.take_lease("test", 600)
     leases.close()
     assert epoch is not None
     return epoch

@@ -82,7 +82,7 @@ def test_a_lost_reservation_is_unhealthy(asking: Asking) -> None:
 def test_an_enforcer_that_is_to_act_and_does_not_run(asking: Asking) -> None:
     asking.mode("enforce")
     assert asking.data(3)["reasons"] == ["no enforcer runs"]
-    LeaseStore(asking.url, engine="default").take("host-a:17", 60.0)
+    LeaseStore(asking.url, engine="default").take_lease("host-a:17", 60.0)
     found = asking.data(0)["enforcer"]
     assert (found["mode"], found["leader"], found["epoch"]) == ("enforce", "host-a:17", 1)
     assert "Enforcer: mode enforce, led by host-a:17 (epoch 1).\n" in asking.text(0)

@@ -91,7 +91,7 @@ def third_party(refuses: Callable[[Snapshot, str], bool]) -> Rule:
         def reasons(place: str) -> tuple[Reason, ...]:
             return (Reason(REFUSES, vm=request.vms[0]),) if refuses(state, place) else ()
 
-        return tuple(Verdict.of(place, reasons(place)) for place in request.candidate_hosts)
+        return tuple(Verdict.of_reasons(place, reasons(place)) for place in request.candidate_hosts)
 
     return Rule(name="ThirdParty", kind=UnitKind.FILTER, ours=False, filter=judge)
 

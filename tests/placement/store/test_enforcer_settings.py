@@ -17,7 +17,7 @@ from tests.placement.databases import set_clock
 class Stage:
     def __init__(self, url: str) -> None:
         self.leases = LeaseStore(url, engine="default", patience_seconds=30)
-        self.epoch = self.leases.take("one", 600.0)
+        self.epoch = self.leases.take_lease("one", 600.0)
         self.settings = EnforcerSettingsStore(
             url, engine="default", patience_seconds=30, epoch=lambda: self.epoch or 0
         )
@@ -100,7 +100,7 @@ def test_a_clock_that_was_set_back_far_leaves_nobody_leading(stage: Stage, url: 
 def test_one_that_leads_no_more_records_nothing(stage: Stage) -> None:
     stage.record(mode="observe")
     stage.leases.release(1)
-    assert stage.leases.take("other", 600.0) == 2
+    assert stage.leases.take_lease("other", 600.0) == 2
     with pytest.raises(LeaseLost):
         stage.record(mode="enforce")
     assert (stage.settings.of_leader(), stage.sentences()) == (None, [])

@@ -48,73 +48,73 @@ def test_the_first_takes_it_and_the_other_waits_until_it_has_expired(
 ) -> None:
     one, other = leases
     assert one.read() is None
-    assert one.take("one", LONG) == 1
-    assert other.take("other", LONG) is None
+    assert one.take_lease("one", LONG) == 1
+    assert other.take_lease("other", LONG) is None
     set_clock(url, LONG - 10)
     held = other.read()
     assert held is not None
     assert (held.owner, held.epoch) == ("one", 1)
     assert 0 < held.left_seconds <= 10
-    assert other.take("other", LONG) is None
+    assert other.take_lease("other", LONG) is None
     set_clock(url, 10)
-    assert other.take("other", LONG) == 2
+    assert other.take_lease("other", LONG) == 2
     assert not one.renew(1, LONG)
-    assert one.take("one", LONG) is None
+    assert one.take_lease("one", LONG) is None
 
 
 def test_who_renews_keeps_it(leases: tuple[LeaseStore, LeaseStore], url: str) -> None:
     one, other = leases
-    one.take("one", LONG)
+    one.take_lease("one", LONG)
     for _ in range(3):
         set_clock(url, LONG - 10)
         assert one.renew(1, LONG)
-        assert other.take("other", LONG) is None
+        assert other.take_lease("other", LONG) is None
 
 
 def test_what_has_expired_is_not_renewed_though_nobody_came(
     leases: tuple[LeaseStore, LeaseStore], url: str
 ) -> None:
     one, _ = leases
-    one.take("one", LONG)
+    one.take_lease("one", LONG)
     set_clock(url, LONG + 1)
     assert not one.renew(1, LONG)
-    assert one.take("one", LONG) == 2
+    assert one.take_lease("one", LONG) == 2
 
 
 def test_who_lost_the_answer_takes_its_own_again(leases: tuple[LeaseStore, LeaseStore]) -> None:
     one, other = leases
-    assert (one.take("one", LONG), one.take("one", LONG)) == (1, 2)
-    assert other.take("other", LONG) is None
+    assert (one.take_lease("one", LONG), one.take_lease("one", LONG)) == (1, 2)
+    assert other.take_lease("other", LONG) is None
 
 
 def test_what_is_released_is_free_at_once(leases: tuple[LeaseStore, LeaseStore]) -> None:
     one, other = leases
-    one.take("one", LONG)
+    one.take_lease("one", LONG)
     one.release(1)
-    assert other.take("other", LONG) == 2
+    assert other.take_lease("other", LONG) == 2
     one.release(1)  # too late: it is the other's now
-    assert one.take("one", LONG) is None
+    assert one.take_lease("one", LONG) is None
 
 
 def test_a_clock_that_was_set_back_keeps_nobody_out_for_long(
     leases: tuple[LeaseStore, LeaseStore], url: str
 ) -> None:
     one, other = leases
-    one.take("one", LONG)
+    one.take_lease("one", LONG)
     set_clock(url, -LONG / 2)  # who leads goes on
-    assert other.take("other", LONG) is None
+    assert other.take_lease("other", LONG) is None
     assert one.renew(1, LONG)
     set_clock(url, -100 * LONG)
     held = other.read()
     assert held is not None
     assert held.left_seconds == 0
-    assert other.take("other", LONG) == 2
+    assert other.take_lease("other", LONG) == 2
 
 
 def test_of_many_who_come_at_once_one_gets_it(url: str) -> None:
     for epoch in range(1, 6):
         several = [LeaseStore(url, engine="default", patience_seconds=30) for _ in range(6)]
-        answers = at_once(6, lambda number, several=several: several[number].take(str(number), LONG))
+        answers = at_once(6, lambda number, several=several: several[number].take_lease(str(number), LONG))
         assert sorted(answers, key=str) == [epoch, None, None, None, None, None]
         several[0].release(epoch)
         for one in several:
@@ -127,13 +127,13 @@ def test_an_intent_is_written_under_the_epoch_that_lasts_and_no_other(
     one, other = leases
     with pytest.raises(LeaseLost, match="epoch 1 of the lease of engine default is over"):
         prepare(store, 1)
-    one.take("one", LONG)
+    one.take_lease("one", LONG)
     assert prepare(store, 1).vm == "v1"
     set_clock(url, LONG)
     for epoch in (1, 2):
         with pytest.raises(LeaseLost):
             prepare(store, epoch, "v2")
-    other.take("other", LONG)
+    other.take_lease("other", LONG)
     with pytest.raises(LeaseLost):
         prepare(store, 1, "v2")
     assert prepare(store, 2, "v2").vm == "v2"
@@ -146,14 +146,14 @@ def test_under_contention_nothing_is_written_under_an_epoch_that_was_followed(
 ) -> None:
     """Four write under the first epoch as fast as they can while a fifth ends it: the order shows it."""
     one, other = leases
-    one.take("one", LONG)
+    one.take_lease("one", LONG)
     stores = [Store(url, engine="default", patience_seconds=30) for _ in range(5)]
     followed = threading.Event()
 
     def follow() -> str:
         prepare(stores[4], 1, "warm")
         one.release(1)
-        epoch = other.take("other", LONG)
+        epoch = other.take_lease("other", LONG)
         return prepare(stores[4], epoch or 0, "after").vm
 
     def write(number: int) -> str:
@@ -178,7 +178,7 @@ def test_under_contention_nothing_is_written_under_an_epoch_that_was_followed(
 
 def test_keepers_write_under_an_epoch_too(leases: tuple[LeaseStore, LeaseStore], url: str) -> None:
     one, other = leases
-    one.take("one", LONG)
+    one.take_lease("one", LONG)
     keys = KeyStore(url, engine="default", patience_seconds=5, epoch=lambda: 1)
     members = MembershipStore(url, engine="default", patience_seconds=5, epoch=lambda: 1)
     seen = MembershipChange(seen=(Seen("v1", "c1", "blue", (Membership("group", "g", "g"),)),))  # type: ignore[arg-type]
@@ -193,7 +193,7 @@ def test_keepers_write_under_an_epoch_too(leases: tuple[LeaseStore, LeaseStore],
     for write in writes:
         write()
     one.release(1)
-    other.take("other", LONG)
+    other.take_lease("other", LONG)
     for write in writes:
         with pytest.raises(LeaseLost):
             write()
@@ -209,7 +209,7 @@ def test_who_is_stopped_while_it_writes_keeps_the_lease_from_others_only_for_a_w
 ) -> None:
     """PostgreSQL ends its transaction; when it wakes, what it was about to write is not written."""
     mine = LeaseStore(server, engine="stopped", patience_seconds=30)
-    mine.take("one", LONG)
+    mine.take_lease("one", LONG)
     program = f"""
 import os, signal, sqlalchemy
 from ovirt_placement.store.sql.database import StoreAway
@@ -232,7 +232,7 @@ except StoreAway as away:
         assert process.stdout is not None
         assert process.stdout.readline() == "stops\n"
         mine.release(1)  # waits for the lock
-        assert mine.take("other", LONG) == 2
+        assert mine.take_lease("other", LONG) == 2
         process.send_signal(signal.SIGCONT)
         assert process.stdout.readline().startswith("away")
     store = Store(server, engine="stopped", patience_seconds=30)

@@ -27,7 +27,7 @@ REQUEST = MaintenanceRequest(work=Work.NOTHING, stop_vms=("p",), soak_seconds=5.
 @pytest.fixture
 def store(url: str) -> Iterator[MaintenanceStore]:
     leases = LeaseStore(url, engine="default", patience_seconds=30)
-    epoch = leases.take("the leader", 1000.0)
+    epoch = leases.take_lease("the leader", 1000.0)
     leases.close()
     opened = MaintenanceStore(url, engine="default", patience_seconds=30, epoch=lambda: epoch or 0)
     yield opened

@@ -86,7 +86,7 @@ def test_no_intent_is_written_of_what_is_paused(store: PauseStore, url: str, whe
 def test_who_pauses_waits_for_the_intent_that_is_being_written(url: str) -> None:
     """So the user who paused sees every migration that leaves nevertheless."""
     leases = LeaseStore(url, engine="default", patience_seconds=30)
-    epoch = leases.take("one", 600.0)
+    epoch = leases.take_lease("one", 600.0)
     store, intents, reader = (
         part(url, engine="default", patience_seconds=30) for part in (PauseStore, Store, Store)
     )

@@ -18,7 +18,7 @@ def store(opening: Opening) -> ViolatedRuleStore:
 
 
 def look(store: ViolatedRuleStore, *rules: str, **how: Any) -> dict[str, int]:
-    store.look("c1", rules, **{"cycle_seconds": 60.0, "enough": 3, **how})
+    store.record_violated("c1", rules, **{"cycle_seconds": 60.0, "enough": 3, **how})
     return store.cycles()
 
 
@@ -54,7 +54,7 @@ def test_no_more_is_counted_than_is_asked_for(store: ViolatedRuleStore, url: str
 
 def test_a_look_is_at_one_cluster(store: ViolatedRuleStore) -> None:
     look(store, "a")
-    store.look("c2", {"z"}, cycle_seconds=60, enough=3)
+    store.record_violated("c2", {"z"}, cycle_seconds=60, enough=3)
     assert look(store, "b") == {"b": 1, "z": 1}
 
 

@@ -145,7 +145,7 @@ class Questions:
                 return self._health(view)
             case Reads.KEYS:
                 every = self._past.read(KeyStore, KeyStore.all_keys)
-                return AuthoredState(view.snapshot, {KeyPlace.of(one.key): one for one in every})
+                return AuthoredState(view.snapshot, {KeyPlace.of_key(one.key): one for one in every})
             case Reads.CONFIGURED:
                 return ConfiguredState(view.snapshot, lambda: self._config)
         return view.snapshot

@@ -137,7 +137,7 @@ def key_form(site: Site, request: Request, view: View) -> Shown:
         form["on"] = _legible(resource_word(place.level, place.resource, snapshot), place.resource)
         there = (place.level, place.resource, SETTERS[form["as"]], form["name"])
         for key in standing:
-            if KeyPlace.of(key) == there:
+            if KeyPlace.of_key(key) == there:
                 form |= {"value": written(key.value), "weight": written_weight(key.weight)}
     return _shown(form)
 
@@ -289,7 +289,7 @@ def _decided_still(
 def _what_stands(change: KeyChange, standing: Iterable[SetKey], engine: Snapshot) -> str:
     """What has become of keys since somebody looked at them."""
     places = _touched(change)
-    there = [one for one in standing if KeyPlace.of(one.key) in places]
+    there = [one for one in standing if KeyPlace.of_key(one.key) in places]
     said = [
         f"{key_title(one.key, engine)} is {_figures(one.key.value, one.key.weight)}, set by {one.set_by} at"
         f" {instant(one.set_at)}"
@@ -302,12 +302,12 @@ def _what_stands(change: KeyChange, standing: Iterable[SetKey], engine: Snapshot
 def _state_of(change: KeyChange, standing: Iterable[PlacementKey]) -> str:
     """Another text once anything stands otherwise where a change is to be made."""
     places = _touched(change)
-    there = sorted((key for key in standing if KeyPlace.of(key) in places), key=KeyPlace.of)
+    there = sorted((key for key in standing if KeyPlace.of_key(key) in places), key=KeyPlace.of_key)
     return digest((sorted(places), there))
 
 
 def _touched(change: KeyChange) -> frozenset[KeyPlace]:
-    return frozenset(KeyPlace.of(key) for key in (*change.put, *change.remove))
+    return frozenset(KeyPlace.of_key(key) for key in (*change.put, *change.remove))
 
 
 def _figures(value: float | str, weight: float | None) -> str:

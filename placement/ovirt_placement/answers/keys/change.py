@@ -265,9 +265,9 @@ def keys_change(
 
     `forgotten` are the VMs whose frozen sets and sticky copies went.
     """
-    there = {KeyPlace.of(key): key_record(key, snapshot) for key in standing}
-    gone = {KeyPlace.of(key) for key in change.remove}
-    put = {KeyPlace.of(key): key_record(key, snapshot) for key in change.put}
+    there = {KeyPlace.of_key(key): key_record(key, snapshot) for key in standing}
+    gone = {KeyPlace.of_key(key) for key in change.remove}
+    put = {KeyPlace.of_key(key): key_record(key, snapshot) for key in change.put}
     fresh = {place: record for place, record in put.items() if there.get(place) != record}
     touched = [place for place in there if place in fresh or (place in gone and place not in put)]
     forgotten = tuple(forgotten)

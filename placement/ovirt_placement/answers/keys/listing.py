@@ -167,7 +167,7 @@ def keys_list(
     known = [one.key for one in authors.values()] or snapshot.placement_keys
     wanted = None if on is None else find_place(on, known, snapshot)
     keys = [
-        _set_key(key, authors.get(KeyPlace.of(key)), snapshot)
+        _set_key(key, authors.get(KeyPlace.of_key(key)), snapshot)
         for key in known
         if name in (None, key.name)
         and (wanted is None or (key.level == wanted.level and wanted.resource in (None, key.resource)))

@@ -102,7 +102,7 @@ class Dialogues(Generic[K]):
         # An answer that came before its dialogue counted as late did not call `came_late`.
         self._get_on_until(time.monotonic())
 
-    def take(self) -> Iterator[tuple[K, Outcome]]:
+    def take_ended(self) -> Iterator[tuple[K, Outcome]]:
         """How dialogues ended, by their keys; each is taken once."""
         while self._ended:
             key = next(iter(self._ended))

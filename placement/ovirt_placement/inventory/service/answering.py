@@ -330,7 +330,7 @@ class Readers:
             self._waking -= 1
         return self._publisher.number
 
-    def look(self) -> None:
+    def place_accepted(self) -> None:
         """Guess where what was accepted will be, while nothing shows yet what came of it."""
         if self.decisions.accepted.has_news and (last := self.last()) is not None:
             self.decisions.accepted.over(last.snapshot, last.as_of, now())

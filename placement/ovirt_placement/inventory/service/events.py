@@ -282,7 +282,7 @@ class MigrationTargets:
             del self._known[vm.id]
             self._migrating.discard(vm.id)
 
-    def of(self, vm_id: str) -> str | None:
+    def target_host(self, vm_id: str) -> str | None:
         """Return the host that the VM is on its way to; None if it is not, or nobody knows."""
         known = self._known.get(vm_id)
         return None if known is None else known.host

@@ -67,7 +67,7 @@ class Feed:
         """Events that a page need not hold, wherever they are asked for: they were given out."""
         return self._seen.keys() - {self._anchor}
 
-    def take(self, page: Sequence[EngineEvent], now: float) -> tuple[EngineEvent, ...]:
+    def take_page(self, page: Sequence[EngineEvent], now: float) -> tuple[EngineEvent, ...]:
         """Return the events of a page that are new, lowest id first.
 
         Raises `FeedInterrupted` if the page does not follow on what is known.
@@ -126,7 +126,7 @@ class UnknownVms:
             if vm not in self._taken:
                 self._wanted[vm] = None
 
-    def take(self) -> tuple[str, ...]:
+    def take_wanted(self) -> tuple[str, ...]:
         """Take those that are to be looked for now, the longest wanted first."""
         with self._lock:
             self._taken = tuple(self._wanted)[:MOST_AT_ONCE]
@@ -250,9 +250,9 @@ class Follower:
             self._feed = None
         self._want(began)
         for event in self._news(began):
-            self._hear(event, began)
+            self._note_event(event, began)
         self._absorb(self._clock())
-        self._rereading.seek(self.unknown_vms.take() if self.believable else ())
+        self._rereading.seek(self.unknown_vms.take_wanted() if self.believable else ())
         self._rereading.read_due()
         self._failing_since = None
         if self.believable:
@@ -281,7 +281,7 @@ class Follower:
         if (feed := self._feed) is not None:
             page = read_events(self._connection, after=feed.after, at_most=PAGE, but=feed.known)
             try:
-                return feed.take(page, began)
+                return feed.take_page(page, began)
             except FeedInterrupted as interrupted:
                 _log.info("reads everything again: %s", interrupted)
         self._history = read_events(self._connection, at_most=PAGE)
@@ -294,7 +294,7 @@ class Follower:
         self._whole.since = self._details.since = self._searches.since = now
         self._rereading.policies.forget()
 
-    def _hear(self, event: EngineEvent, now: float) -> None:
+    def _note_event(self, event: EngineEvent, now: float) -> None:
         reported_start(event, now, self._heard)
         if event.code in ENGINE_STARTED:
             self._distrust(now)
@@ -339,14 +339,16 @@ class Follower:
                 self._rereads.ask(subject, now)
             began, view = reading.began, self._view
             if reading.statistics is not None:
-                self._statistics.take(began, now, complete=True)
+                self._statistics.record_reading(began, now, complete=True)
             if reading.details is not None:
-                self._details.take(began, now, complete=view.demands.details in reading.details.read)
+                self._details.record_reading(
+                    began, now, complete=view.demands.details in reading.details.read
+                )
             if reading.searches is not None:
                 answered = {(one.of, one.text) for one in reading.searches}
-                self._searches.take(began, now, complete=view.demands.searches <= answered)
+                self._searches.record_reading(began, now, complete=view.demands.searches <= answered)
             if reading.whole is not None:
-                self._whole.take(began, now, complete=True)
+                self._whole.record_reading(began, now, complete=True)
                 for event in self._history:
                     view.report(event, now)
                 self._history = ()

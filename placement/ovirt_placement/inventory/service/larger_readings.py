@@ -87,7 +87,7 @@ class Required:
         """Have it read again, for more than before."""
         self.since = self.more_since = now
 
-    def take(self, began: float, now: float, *, complete: bool) -> None:
+    def record_reading(self, began: float, now: float, *, complete: bool) -> None:
         """Take note of a reading; one that lacks what is wanted by now is made again."""
         if complete:
             self.read_at = max(self.read_at, began)

@@ -149,7 +149,7 @@ class Rereading:
         """Wait for the answers; raise what went wrong, once all of them have been taken in."""
         self._dialogues.wait()
         errors: list[Exception] = []
-        for asked, outcome in self._dialogues.take():
+        for asked, outcome in self._dialogues.take_ended():
             self._note(asked, late=outcome.late)
             if outcome.late and isinstance(outcome.error, UserError):
                 _log.info("%s: asks again: %s", asked, outcome.error)

@@ -269,7 +269,7 @@ class _Service:
     async def _keep_looking(self) -> None:
         while True:
             began = self._looking.begin()
-            self._publisher.keys = await in_thread(partial(self._key_watch.look, began))
+            self._publisher.keys = await in_thread(partial(self._key_watch.ask_keys, began))
             # Keys and rules that need what is not read: a turn has it read at once.
             if demands_of(self._publisher.keys.records).lack(self._follower.demands):
                 self._following.wanted.set()
@@ -305,7 +305,7 @@ class _Service:
             await attempts.pause(due.pause(now(), self._needs))
 
     async def _publish(self) -> None:
-        await in_thread(self._readers.look)
+        await in_thread(self._readers.place_accepted)
         fails = any(lane.attempts.failures for lane in self._lanes)
         await self._publisher.publish(wait_for_details=not fails)
 

@@ -292,7 +292,7 @@ class View:
 
     def _directed(self, vm: Vm) -> Vm:
         """The VM with what only events report of it."""
-        target, crashed = self._targets.of(vm.id), self._crashes.include(vm)
+        target, crashed = self._targets.target_host(vm.id), self._crashes.include(vm)
         if (vm.migrating_to, vm.crashed) == (target, crashed):
             return vm
         return replace(vm, migrating_to=target, crashed=crashed)

@@ -41,7 +41,7 @@ class FairShare:
     cpu: float
 
     @classmethod
-    def of(cls, problem: Problem, vms: Collection[str]) -> FairShare:
+    def of_vms(cls, problem: Problem, vms: Collection[str]) -> FairShare:
         targets = {problem.targets[vm] for vm in vms}
         hosts = len(frozenset().union(*targets)) or 1
         memory = [problem.memory_mb[vm] for vm in vms]
@@ -55,7 +55,7 @@ class _Spreading:
     def __init__(self, assignment: Assignment) -> None:
         self._assignment = assignment
         self._order = EmptiestFirst(assignment)
-        self._share = FairShare.of(assignment.problem, assignment.placement.moved)
+        self._share = FairShare.of_vms(assignment.problem, assignment.placement.moved)
 
     def blocks(self) -> list[Block]:
         """VMs that move and must stay together, the largest first; each is once."""

@@ -98,7 +98,7 @@ def _move_each(reached: ReversiblePlacement, vms: list[str], rooms: _Rooms) -> t
         if move is None:
             left.append(vm)
         else:
-            rooms.take(move)
+            rooms.make_move(move)
             gone.update(move.vms)
     return [vm for vm in left if vm not in gone], len(gone)
 
@@ -128,7 +128,7 @@ class _Rooms:
                 return Move((vm,), host)
         return None
 
-    def take(self, move: Move) -> None:
+    def make_move(self, move: Move) -> None:
         sources = {self._reached.placement.where(vm) for vm in move.vms}
         self._reached.move(move)
         for host in {*sources, move.host} & self._known.keys():

@@ -233,7 +233,7 @@ class _Search:
 
     def run(self, deadline: Deadline) -> Outcome | None:
         search, seen = self._search, list[_Point]()
-        while (point := search.take()) is not None:
+        while (point := search.take_next()) is not None:
             if not self._known.blocked and search.rank >= self._known.merit[1:]:
                 return Outcome(self._known.waves, (), proven=True)
             if point.done == self._asked:
@@ -301,7 +301,7 @@ class _Search:
     def _outcome(self, point: _Point) -> Outcome:
         waves: list[Wave] = []
         moves: list[Move] = []
-        for way in self._search.ways(point):
+        for way in self._search.steps_to(point):
             if isinstance(way, Move):
                 moves.append(way)
             else:

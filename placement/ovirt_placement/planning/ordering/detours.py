@@ -219,7 +219,7 @@ class _Search:
     def run(self, deadline: Deadline, budget: Budget) -> Found:
         search = self._search
         best = ((*score(self._placement)[:4], 0, self._away(self._root)), self._root)
-        while budget.left > 0 and not deadline.over and (look := search.take()) is not None:
+        while budget.left > 0 and not deadline.over and (look := search.take_next()) is not None:
             state, again = look
             estimate, away, memory_mb = search.rank
             (migrations,) = search.cost(look)
@@ -241,7 +241,7 @@ class _Search:
 
     def _found(self, state: State, *, arrives: bool, exhausted: bool) -> Found:
         self._place(self._root)
-        moves = (move for move in self._search.ways((state, False)) if move is not None)
+        moves = (move for move in self._search.steps_to((state, False)) if move is not None)
         return Found(tuple(moves), arrives, exhausted)
 
     # -- moves

@@ -24,7 +24,7 @@ class CandidateHosts:
         self._company: dict[int, frozenset[str]] = {}
         self._fixed: dict[int, Mapping[str, frozenset[str]]] = {}
 
-    def of(self, vm: str) -> tuple[str, ...]:
+    def hosts_of(self, vm: str) -> tuple[str, ...]:
         """All hosts on which a VM may end: one, if it cannot move."""
         known = self._known.get(vm)
         if known is None:
@@ -143,7 +143,11 @@ def meeting_hosts(problem: Problem, candidates: CandidateHosts, goal: Goal) -> l
     """Hosts of members to which all others can come straight, that with the most members first."""
     crowd = Counter(problem.where[vm] for vm in goal.vms)
     return sorted(
-        (host for host in candidates.company(goal) if all(host in candidates.of(vm) for vm in goal.vms)),
+        (
+            host
+            for host in candidates.company(goal)
+            if all(host in candidates.hosts_of(vm) for vm in goal.vms)
+        ),
         key=lambda host: (-crowd[host], -problem.free_mb.get(host, 0), host),
     )
 
@@ -163,7 +167,7 @@ def detour(problem: Problem, candidates: CandidateHosts, goal: Goal, host: str) 
     crowd = Counter(problem.where[vm] for vm in goal.vms)
     if host in places(problem, goal.vms):
         return 1
-    able = [one for one in crowd if all(one in candidates.of(vm) for vm in goal.vms)]
+    able = [one for one in crowd if all(one in candidates.hosts_of(vm) for vm in goal.vms)]
     if not able or not candidates.moves_whole(goal):
         return None
     return min(len(goal.vms) - crowd[one] + (one not in candidates.company(goal)) for one in able)

@@ -37,7 +37,7 @@ class BestFirst(Generic[State, Way]):
         #: Of the state that was taken last.
         self.rank = rank
 
-    def take(self) -> State | None:
+    def take_next(self) -> State | None:
         """The state with the least rank that is still to be looked at, if any is."""
         while self._open:
             self.rank, _, cost, state = heappop(self._open)
@@ -66,7 +66,7 @@ class BestFirst(Generic[State, Way]):
         self._before[state] = before, way
         heappush(self._open, (rank, next(self._serial), cost, state))
 
-    def ways(self, state: State) -> list[Way]:
+    def steps_to(self, state: State) -> list[Way]:
         """From the start to a state."""
         found = []
         while state in self._before:
@@ -114,13 +114,13 @@ def shortest(problem: Problem, bound: Sequence[int], deadline: Deadline) -> tupl
     are as good the one with the least memory that moves counts, then that with the emptiest fullest target.
     """
     candidates = CandidateHosts(problem, other=True)
-    vms = sorted(vm for vm in problem.memory_mb if len(candidates.of(vm)) > 1)
-    if prod(len(candidates.of(vm)) for vm in vms) > _MOST_PLACEMENTS:
+    vms = sorted(vm for vm in problem.memory_mb if len(candidates.hosts_of(vm)) > 1)
+    if prod(len(candidates.hosts_of(vm)) for vm in vms) > _MOST_PLACEMENTS:
         return None
     placement = ProblemPlacement(problem)
     search: BestFirst[Places, Move] = BestFirst(frozenset())
     best = None
-    while (state := search.take()) is not None:
+    while (state := search.take_next()) is not None:
         (migrations,) = search.cost(state)
         if best is not None and best[0] <= tuple(bound) and migrations > best[1]:
             break
@@ -134,4 +134,4 @@ def shortest(problem: Problem, bound: Sequence[int], deadline: Deadline) -> tupl
             after, cost = places_after(problem, state, move), (migrations + len(move.vms),)
             if search.cheaper(after, cost):
                 search.add(state, move, after, cost, cost)
-    return None if best is None else tuple(search.ways(best[-1]))
+    return None if best is None else tuple(search.steps_to(best[-1]))

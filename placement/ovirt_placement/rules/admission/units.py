@@ -108,7 +108,7 @@ def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     """
     found = {} if _restores(snapshot, request) else dict(_judged(snapshot, request))
     return tuple(
-        Verdict.of(host, (found[host],) if host in found else ()) for host in request.candidate_hosts
+        Verdict.of_reasons(host, (found[host],) if host in found else ()) for host in request.candidate_hosts
     )
 
 

@@ -76,7 +76,7 @@ def filter_by_vm_groups(snapshot: Snapshot, request: Request) -> tuple[Verdict, 
         away = elsewhere if wanted and host not in wanted else ()
         return (*parting, *unwanted.get(host, ()), *away)
 
-    return tuple(Verdict.of(host, reasons(host)) for host in request.candidate_hosts)
+    return tuple(Verdict.of_reasons(host, reasons(host)) for host in request.candidate_hosts)
 
 
 def direct_peers(snapshot: Snapshot, vm: str) -> frozenset[str]:
@@ -173,7 +173,7 @@ def filter_by_host_groups(snapshot: Snapshot, request: Request) -> tuple[Verdict
     ]
 
     refused = refusals(request.candidate_hosts, restrictions)
-    return tuple(Verdict.of(host, refused.get(host, ())) for host in request.candidate_hosts)
+    return tuple(Verdict.of_reasons(host, refused.get(host, ())) for host in request.candidate_hosts)
 
 
 def _groups(snapshot: Snapshot, vm: str) -> tuple[str, ...]:

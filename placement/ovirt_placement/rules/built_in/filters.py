@@ -103,7 +103,7 @@ def filter_by_memory(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...
         kind = MEMORY_AND_SWAP_IN_USE if lacking.physical else MEMORY_HANDED_OUT
         return (Reason(kind, host=host_id, number=lacking.free_mb),)
 
-    return tuple(Verdict.of(host, reasons(host)) for host in request.candidate_hosts)
+    return tuple(Verdict.of_reasons(host, reasons(host)) for host in request.candidate_hosts)
 
 
 MEMORY_FILTER = Rule(
@@ -259,7 +259,7 @@ def filter_by_cpu_load(snapshot: Snapshot, request: Request) -> tuple[Verdict, .
         load = shared_load(host, threads=snapshot.cluster_by_id[host.cluster].count_threads_as_cores)
         return (Reason(CPU_OVERLOADED, host=host_id, number=load),) if load > limit else ()
 
-    return tuple(Verdict.of(host, reasons(host)) for host in request.candidate_hosts)
+    return tuple(Verdict.of_reasons(host, reasons(host)) for host in request.candidate_hosts)
 
 
 CPU_OVERLOADED_FILTER = Rule(
@@ -316,7 +316,7 @@ def note_flags(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     def notes(host: str) -> tuple[Reason, ...]:
         return tuple(Reason(FLAGS_NOT_READ, vm=vm.id, host=host) for vm in moving if vm.host != host)
 
-    return tuple(Verdict.of(host, notes(host)) for host in request.candidate_hosts)
+    return tuple(Verdict.of_reasons(host, notes(host)) for host in request.candidate_hosts)
 
 
 CPU_LEVEL_FILTER = Rule(

@@ -83,7 +83,7 @@ class Cpus:
     sockets: list[list[int]] = field(default_factory=list)
 
     @classmethod
-    def of(cls, host: Host) -> Cpus:
+    def of_host(cls, host: Host) -> Cpus:
         """All of them free. Of a host whose processors are not known there are none."""
         threads = max(1, (host.threads or host.cores) // max(1, host.cores))
         per_socket = host.cores // max(1, host.sockets)
@@ -122,7 +122,7 @@ class Cpus:
             return False
         return True
 
-    def take(self, vm: Vm) -> None:
+    def take_cpus(self, vm: Vm) -> None:
         """Take the CPUs that a VM has already: where they do not fit into what is left, wherever any are."""
         if self.give(vm):
             return
@@ -167,11 +167,11 @@ def given_away(snapshot: Snapshot, host: Host, coming: Sequence[Vm] = ()) -> Cpu
 
     None if one of those that come finds too few of the shape that it has.
     """
-    cpus = Cpus.of(host)
+    cpus = Cpus.of_host(host)
     there: Iterable[Vm] = (*snapshot.vms_of_host.get(host.id, ()), *vms_coming_to(snapshot).get(host.id, ()))
     asking = {vm.id for vm in coming}
     held = {vm.id: vm for vm in there if is_exclusive(vm) and (vm.id not in asking or vm.host == host.id)}
     for one in sorted(held):
-        cpus.take(held[one])
+        cpus.take_cpus(held[one])
     new = (vm for vm in coming if is_exclusive(vm) and vm.id not in held)
     return cpus if all(cpus.give(vm) for vm in new) else None

@@ -117,7 +117,7 @@ class Verdict(Record, frozen=True):
     reasons: tuple[Reason, ...] = ()
 
     @classmethod
-    def of(cls, host: str, reasons: tuple[Reason, ...]) -> Verdict:
+    def of_reasons(cls, host: str, reasons: tuple[Reason, ...]) -> Verdict:
         """Accept the host unless one of the reasons is a veto."""
         return cls(host, not any(reason.kind.veto for reason in reasons), reasons)
 
@@ -128,7 +128,7 @@ def judge_known(
     """Judge each candidate host by itself; of one that is not known nothing is said."""
     known = snapshot.host_by_id
     return tuple(
-        Verdict.of(host, tuple(reasons(known[host])) if host in known else ())
+        Verdict.of_reasons(host, tuple(reasons(known[host])) if host in known else ())
         for host in request.candidate_hosts
     )
 

@@ -37,7 +37,7 @@ class Load:
             more[target] += load
         return Load(self.measured, more)
 
-    def of(self, host: Host) -> float | None:
+    def used_percent(self, host: Host) -> float | None:
         """Percent of all CPUs of a host that are in use now."""
         measured = self.measured[host.id]
         if measured is None:
@@ -78,7 +78,7 @@ class World:
                 hosts[target] = with_arrived(hosts[target], vm)
         if load is not None:
             for name in hosts.keys() & {*targets.values(), *(vm.host for vm, _ in moved)}:
-                hosts[name] = replace(hosts[name], cpu_percent=load.of(hosts[name]))
+                hosts[name] = replace(hosts[name], cpu_percent=load.used_percent(hosts[name]))
         after = {vm.id: replace(vm, host=target) for vm, target in moved}
         return self._after(after, hosts.values(), load=load)
 

@@ -119,7 +119,7 @@ class Footprints:
         self._separable = measure.separable
         self._other_ends = _other_ends(snapshot)
 
-    def of(self, outcome: Survival | Unknown) -> int:
+    def hosts_of(self, outcome: Survival | Unknown) -> int:
         """The failing hosts, the homes of their VMs, and the other ends of migrations from and to them.
 
         Everything, where that is not known, or starts have to do with each other wherever they are.
@@ -326,7 +326,7 @@ class _Sweep:
             self._unknown[chosen] = outcome
         else:
             self._survivals[chosen] = outcome
-        self._reach[len(chosen)][chosen] = self._footprints.of(outcome)
+        self._reach[len(chosen)][chosen] = self._footprints.hosts_of(outcome)
 
     def _most(self, size: int) -> int:
         """How many sets of a size are more than the steps that are left suffice for."""

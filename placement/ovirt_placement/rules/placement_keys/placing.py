@@ -107,7 +107,7 @@ def filter_hosts(
     if request.explained:
         reported = [judged.by_host for judged in judgements]
         return tuple(
-            Verdict.of(host, tuple(reason for one in reported for reason in vetoes(one.get(host))))
+            Verdict.of_reasons(host, tuple(reason for one in reported for reason in vetoes(one.get(host))))
             for host in request.candidate_hosts
         )
     return tuple(

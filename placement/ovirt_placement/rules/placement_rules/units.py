@@ -36,7 +36,7 @@ def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
         accepted = any(one.accepted for one in found)
         return found if accepted else _verdicts(snapshot, request, *asking[0], late, migrating=True)
     return tuple(
-        Verdict.of(host, (*_in_turn(snapshot, request, asking, host), *late))
+        Verdict.of_reasons(host, (*_in_turn(snapshot, request, asking, host), *late))
         for host in request.candidate_hosts
     )
 
@@ -76,7 +76,7 @@ def _verdicts(
         for rule in rules
     ]
     hosts = request.candidate_hosts
-    return tuple(Verdict.of(host, (*_reasons(snapshot, vm, judges, host), *late)) for host in hosts)
+    return tuple(Verdict.of_reasons(host, (*_reasons(snapshot, vm, judges, host), *late)) for host in hosts)
 
 
 def _moving_along(snapshot: Snapshot, request: Request, vm: str) -> Iterator[str]:

@@ -79,7 +79,9 @@ _NEARLY = 0.9
 class ViolatedRuleStore(StoreAccess):
     """The violated rules of one engine's clusters, in a database; rules are known by keys."""
 
-    def look(self, cluster: str, rules: Collection[str], *, cycle_seconds: float, enough: int) -> None:
+    def record_violated(
+        self, cluster: str, rules: Collection[str], *, cycle_seconds: float, enough: int
+    ) -> None:
         """Write down which rules of a cluster are violated now, and forget those that are not.
 
         A look counts for a rule if the last that did is about a cycle ago, and until there were `enough`.

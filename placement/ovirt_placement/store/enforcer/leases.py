@@ -50,7 +50,7 @@ class LeaseStore(StoreAccess):
         lease = self.read()
         return lease if lease is not None and lease.left_seconds > 0 else None
 
-    def take(self, owner: str, seconds: float) -> int | None:
+    def take_lease(self, owner: str, seconds: float) -> int | None:
         """Take a lease that is free, or one's own; return its epoch, or None if another holds it."""
         mine = {"owner": owner, "seconds": seconds, "expires": now() + seconds}
         with self._transaction() as rows:

@@ -39,7 +39,7 @@ def store_of(live: LiveEngine) -> str:
 def test_no_problem_after_setup_with_inventory_proxy_and_enforcer(starting: Starting, proxy: str) -> None:
     with starting(RULED, more=ENFORCE) as live:
         live.run(0, "setup", "--cluster", "blue")
-        LeaseStore(store_of(live), engine="default").take("here", 60.0)
+        LeaseStore(store_of(live), engine="default").take_lease("here", 60.0)
         with running_service(live.config):
             out, _ = live.run(0, "doctor", "--proxy", proxy)
             assert out.startswith("No problem was found: engine, scheduling policies, proxy, ")
@@ -64,7 +64,7 @@ def test_a_cluster_without_our_units_and_an_enforcer_that_observes_or_is_paused(
     two = snapshot(*RULED.clusters, cluster("c2", name="green"), host("h9", cluster="c2"))
     with starting(two) as live, running_service(live.config):
         live.run(0, "setup", "--cluster", "blue")
-        LeaseStore(store_of(live), engine="default").take("here", 60.0)
+        LeaseStore(store_of(live), engine="default").take_lease("here", 60.0)
         pauses = PauseStore(store_of(live), engine="default")
         pauses.pause("", cluster_name="", reason="upgrade", set_by="root", seconds=None)
         green, observes, paused = live.data(0, "doctor", "--proxy", proxy)["not_in_use"]
@@ -79,7 +79,7 @@ def test_an_enforcer_that_was_started_in_another_mode_than_the_file_says(
 ) -> None:
     with starting(RULED, more=ENFORCE) as live, running_service(live.config):
         live.run(0, "setup", "--cluster", "blue")
-        epoch = LeaseStore(store_of(live), engine="default").take("here", 60.0)
+        epoch = LeaseStore(store_of(live), engine="default").take_lease("here", 60.0)
         assert epoch is not None
         EnforcerSettingsStore(store_of(live), engine="default").record(epoch, {"mode": "observe"})
         observes, differs = live.data(0, "doctor", "--proxy", proxy)["not_in_use"]

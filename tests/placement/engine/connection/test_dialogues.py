@@ -53,7 +53,7 @@ def failing() -> Dialogue[str]:
 
 
 def results(dialogues: Dialogues[str]) -> dict[str, int]:
-    return {key: outcome.result() for key, outcome in dialogues.take()}
+    return {key: outcome.result() for key, outcome in dialogues.take_ended()}
 
 
 def test_each_dialogue_has_its_own_answers(asked: Asked) -> None:

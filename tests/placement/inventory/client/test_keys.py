@@ -77,7 +77,7 @@ def watch(tmp_path: Path) -> Iterator[KeyWatch]:
 
 
 def over(watch: KeyWatch, base: Snapshot) -> Snapshot:
-    return watch.look(now()).over(base)
+    return watch.ask_keys(now()).over(base)
 
 
 def soon(watch: KeyWatch, base: Snapshot, keys: tuple[PlacementKey, ...]) -> Snapshot:
@@ -127,16 +127,16 @@ def test_until_its_first_answer_a_store_is_waited_for_longer(tmp_path: Path) -> 
     release = threading.Event()
     settings = StoreSettings(url=f"sqlite:///{tmp_path}/store.db", patience_seconds=0.001)
     reader = StoreReader(settings, "", BytesIO, lambda *_: "keys" if release.wait(DEADLINE_SECONDS) else "")
-    assert reader.look()  # there is no store yet
+    assert reader.ask_store()  # there is no store yet
     (tmp_path / "store.db").touch()
-    assert not reader.look(0.0)
+    assert not reader.ask_store(0.0)
     threading.Timer(0.1, release.set).start()
-    assert reader.look(DEADLINE_SECONDS)
+    assert reader.ask_store(DEADLINE_SECONDS)
     assert reader.found == "keys"
     reader.close()
 
 
 def test_keys_of_a_store_that_comes_and_cannot_be_read_are_unread(watch: KeyWatch, tmp_path: Path) -> None:
-    assert not watch.look(now()).is_unread
+    assert not watch.ask_keys(now()).is_unread
     (tmp_path / "store.db").write_text("no database" * 100)
-    assert watch.look(now()).is_unread
+    assert watch.ask_keys(now()).is_unread

@@ -223,10 +223,10 @@ def test_unknown_vms_are_looked_for_by_turns_and_remembered() -> None:
     unknown_vms = UnknownVms()
     for number in range(MOST_AT_ONCE + 1):
         unknown_vms.want(f"v{number}")
-    first = unknown_vms.take()
+    first = unknown_vms.take_wanted()
     assert len(first) == MOST_AT_ONCE
     unknown_vms.want("v0")  # it is being looked for
     unknown_vms.looked(first, 10.0)
     assert unknown_vms.is_known("v0", 11.0)
     assert not unknown_vms.is_known("v0", 13.0)
-    assert unknown_vms.take() == (f"v{MOST_AT_ONCE}",)
+    assert unknown_vms.take_wanted() == (f"v{MOST_AT_ONCE}",)

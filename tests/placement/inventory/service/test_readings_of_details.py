@@ -123,7 +123,7 @@ def test_a_vm_that_a_larger_reading_lacks_is_read_by_itself(stage: Stage) -> Non
 def test_a_new_vnic_profile_is_read_with_the_first_nic_that_has_it(stage: Stage) -> None:
     watch(stage, "network")
     vm = some_vm(stage)
-    vms = {vm.id: VmDetails.of(vm) for vm in stage.follower.snapshot().vms}
+    vms = {vm.id: VmDetails.of_vm(vm) for vm in stage.follower.snapshot().vms}
     stage.follower.hand_in(
         Reading(stage.now, details=Details(Detail.NICS, vms))
     )  # as if no event had reported of a profile
@@ -195,5 +195,5 @@ def test_all_details_of_an_engine_can_be_read_at_once(stage: Stage) -> None:
     reading = read(stage.connection, ReconciliationScope.DETAILS, Needs(details=ALL_DETAILS), 0.0)
     assert reading.details is not None
     shown = stage.shown(devices=True)
-    assert reading.details.vms == {vm.id: VmDetails.of(vm) for vm in shown.vms}
+    assert reading.details.vms == {vm.id: VmDetails.of_vm(vm) for vm in shown.vms}
     assert reading.details.networks == (NETWORKS, PROFILES)

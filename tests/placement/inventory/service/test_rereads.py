@@ -62,7 +62,7 @@ class Reader:
     readings: int = 0
 
     def turn(self, now: float) -> None:
-        for one in self.feed.take(self.engine.page(self.feed, now), now):
+        for one in self.feed.take_page(self.engine.page(self.feed, now), now):
             for reported in reported_by(one):
                 if reported.effect is None:
                     self.rereads.ask(reported.subject, now)

@@ -64,44 +64,44 @@ def test_the_start_is_reported_and_each_end_takes_it_back(code: int) -> None:
         start = event(5, 67, vm="v", description=text)
     else:
         start = started(5)
-    assert reported(start).of("v") == "id2"
+    assert reported(start).target_host("v") == "id2"
     for end in (63, 64, 65, 120, 128, 140, 161, 1111):
-        assert reported(start, event(6, end, vm="v")).of("v") is None
+        assert reported(start, event(6, end, vm="v")).target_host("v") is None
 
 
 def test_events_may_come_in_any_order() -> None:
-    assert reported(event(6, 63, vm="v"), started(5)).of("v") is None
-    assert reported(started(8, "h3"), event(6, 63, vm="v"), started(5)).of("v") == "id3"
+    assert reported(event(6, 63, vm="v"), started(5)).target_host("v") is None
+    assert reported(started(8, "h3"), event(6, 63, vm="v"), started(5)).target_host("v") == "id3"
 
 
 def test_a_vm_that_has_not_begun_yet_keeps_its_target_for_a_while() -> None:
     before = build.vm("v", "id1")
     targets = reported(started(5), now=10.0)
     targets.read(before, 11.0)  # the engine logs before it saves
-    assert targets.of("v") == "id2"
+    assert targets.target_host("v") == "id2"
     targets.read(before, 15.1)
-    assert targets.of("v") is None
+    assert targets.target_host("v") is None
 
 
 def test_a_vm_that_was_migrating_and_is_up_has_no_target() -> None:
     targets = reported(started(5), now=10.0)
     targets.read(build.vm("v", "id1", status="migrating"), 10.5)
-    assert targets.of("v") == "id2"
+    assert targets.target_host("v") == "id2"
     targets.read(build.vm("v", "id1"), 11.0)
-    assert targets.of("v") is None
+    assert targets.target_host("v") is None
 
 
 def test_a_vm_that_is_there_already_has_no_target() -> None:
     targets = reported(started(5), now=10.0)
     targets.read(build.vm("v", "id2"), 10.5)
-    assert targets.of("v") is None
+    assert targets.target_host("v") is None
 
 
 def test_the_end_is_remembered_for_a_late_start_and_then_forgotten() -> None:
     targets = reported(event(6, 63, vm="v"), now=10.0)
     targets.read(build.vm("v", "id2"), 20.0)
     targets.report(started(5), "v", HOSTS, 20.0)
-    assert targets.of("v") is None
+    assert targets.target_host("v") is None
     targets.read(build.vm("v", "id2"), 71.0)
     targets.report(started(5), "v", HOSTS, 71.0)  # as if it were new: nothing is known any more
-    assert targets.of("v") == "id2"
+    assert targets.target_host("v") == "id2"

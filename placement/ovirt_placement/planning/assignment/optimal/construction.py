@@ -48,10 +48,6 @@ class Built:
     value: Value
     bound: Value
 
-    @property
-    def perfect(self) -> bool:
-        return self.value <= self.bound
-
 
 class Construction:
     """An end that grows part by part."""

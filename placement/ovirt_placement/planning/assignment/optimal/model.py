@@ -238,12 +238,12 @@ def reduced(
     Of hosts that are alike the first in `order` are kept. Without regard to room nothing is lost by it.
     """
     problem = placement.problem
-    moving = sorted(vm for vm in vms if len(candidates.of(vm)) > 1)
+    moving = sorted(vm for vm in vms if len(candidates.hosts_of(vm)) > 1)
     kept = _of_each_kind(placement, candidates, moving, order, more)
     return {
         vm: tuple(
             host
-            for host in candidates.of(vm)
+            for host in candidates.hosts_of(vm)
             if host in kept or host in (problem.where[vm], placement.where(vm))
         )
         for vm in moving
@@ -263,7 +263,7 @@ def _of_each_kind(
     needed = _needed(goals, moving) + more
     marks = _marks(placement, goals, moving)
     reaches = list(
-        {id(one): one for one in map(frozenset, {candidates.of(vm)[1:] for vm in moving})}.values()
+        {id(one): one for one in map(frozenset, {candidates.hosts_of(vm)[1:] for vm in moving})}.values()
     )
     alike: defaultdict[object, list[str]] = defaultdict(list)
     for host in order:

@@ -38,7 +38,7 @@ def parts_of(problem: Problem, candidates: CandidateHosts) -> list[Part]:
     for goal in problem.goals:
         if _hopeful(problem, goal):
             for vm in goal.vms:
-                if vm not in seen and len(candidates.of(vm)) > 1:
+                if vm not in seen and len(candidates.hosts_of(vm)) > 1:
                     vms = _tied(problem, candidates, vm)
                     seen |= vms
                     found.append(Part(tuple(sorted(vms)), tuple(goals_of(problem, vms))))
@@ -75,7 +75,7 @@ def _tied(problem: Problem, candidates: CandidateHosts, first: str) -> set[str]:
             if goal.number in read or (not goal.wanted and not goal.satisfied):
                 continue
             read.add(goal.number)
-            fresh = [vm for vm in goal.vms if vm not in found and len(candidates.of(vm)) > 1]
+            fresh = [vm for vm in goal.vms if vm not in found and len(candidates.hosts_of(vm)) > 1]
             found.update(fresh)
             waiting.extend(fresh)
     return found
@@ -113,7 +113,7 @@ def gathered(
             crowd[host] == most
             and memory_mb <= placement.free_mb(host)
             and (not headroom or (memory_mb <= spare_mb and cpu <= _spare_cpu(placement, host, cpu)))
-            and all(host in candidates.of(vm) for vm in coming)
+            and all(host in candidates.hosts_of(vm) for vm in coming)
             and (not goal.hard or host in candidates.company(goal))
         ):
             ends.append((memory_mb, host in problem.failover, memory_mb - placement.free_mb(host), host))

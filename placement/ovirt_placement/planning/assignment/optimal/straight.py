@@ -38,7 +38,7 @@ def straight_end(
     problem = placement.problem
     if not _stuck(problem, placement.moved) or any(goal.opaque for goal in problem.goals):
         return None
-    able = {vm for vm in problem.memory_mb if len(candidates.of(vm)) > 1}
+    able = {vm for vm in problem.memory_mb if len(candidates.hosts_of(vm)) > 1}
     ruled = {vm for vm in able if vm in placement.moved or problem.goals_of.get(vm)}
     for vms in (able, ruled):
         found = _solve(placement, candidates, vms, deadline.within(_SHARE))

@@ -53,7 +53,7 @@ class Neighbourhood:
             offered |= self._hosts
         for vm in (*self._vms.difference(domains), *self._bystanders()):
             own = (self._problem.where[vm], placement.where(vm))
-            domains[vm] = tuple(host for host in candidates.of(vm) if host in offered or host in own)
+            domains[vm] = tuple(host for host in candidates.hosts_of(vm) if host in offered or host in own)
         return domains
 
     def _around(self, seed: Collection[str]) -> set[str]:
@@ -71,7 +71,7 @@ class Neighbourhood:
         if goal.allowed is None:
             return set()
         members = [vm for vm in goal.vms if vm in seed]
-        ends = {host for vm in members for host in self._candidates.of(vm) if goal.right(host)}
+        ends = {host for vm in members for host in self._candidates.hosts_of(vm) if goal.right(host)}
         return set([host for host in self._order if host in ends][: _WANTED_HOSTS * self._size])
 
     def _others(self, construction: Construction, seed: Collection[str]) -> Iterator[str]:
@@ -94,7 +94,7 @@ class Neighbourhood:
             able = [
                 vm
                 for vm in placement.on(host)
-                if vm not in self._vms and vm in problem.memory_mb and len(self._candidates.of(vm)) > 1
+                if vm not in self._vms and vm in problem.memory_mb and len(self._candidates.hosts_of(vm)) > 1
             ]
             seen: Counter[int] = Counter()
             for vm in sorted(able, key=lambda vm: (bool(problem.goals_of.get(vm)), vm)):
@@ -166,7 +166,9 @@ class Improvement:
         """All VMs that may move, with their hosts; None if these are too many to be decided as one."""
         candidates = self._construction.candidates
         places = {
-            vm: hosts for vm in self._construction.problem.memory_mb if len(hosts := candidates.of(vm)) > 1
+            vm: hosts
+            for vm in self._construction.problem.memory_mb
+            if len(hosts := candidates.hosts_of(vm)) > 1
         }
         return places if sum(map(len, places.values())) <= _MOST_PLACES else None
 
@@ -274,7 +276,7 @@ class Optimal:
     def _best(
         self, problem: Problem, candidates: CandidateHosts, deadline: Deadline, known: StrategyChoice | None
     ) -> StrategyChoice:
-        if sum(len(candidates.of(vm)) for vm in problem.memory_mb) <= _SMALL:
+        if sum(len(candidates.hosts_of(vm)) for vm in problem.memory_mb) <= _SMALL:
             known = None  # as fast without, and another known end would change nothing
         else:
             known = known or Greedy().choose(problem, deadline.within(_GREEDY_SHARE))
