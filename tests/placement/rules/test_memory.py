@@ -99,6 +99,21 @@ def test_a_host_is_refused_where_the_simulated_engine_refuses_it(state: Snapshot
     ]
 
 
+@pytest.mark.parametrize(("pages", "accepted"), [(2047, True), (2048, False), (2049, True)])
+def test_pages_for_a_vm_on_its_way_are_taken_from_as_many_as_a_page_is_large(
+    pages: int, accepted: bool
+) -> None:
+    """The engine looks up what is pending by the number of free pages in place of their size."""
+    huge = {"hugepages": "2048"}
+    asked, coming = (
+        replace(vm(name, memory_mb=mb), custom_properties=huge) for name, mb in (("a", 3072), ("c", 2048))
+    )
+    place = host("h1", free_mb=10**6, memory_free_mb=700, swap_free_mb=0, free_huge_pages={2048: pages})
+    state = snapshot(place, asked, coming, pending("c", "h1"))
+    (verdict,) = filter_by_memory(state, Request(("a",), ("h1",)))
+    assert verdict.accepted is engine_takes(state, "a", place) is accepted
+
+
 @st.composite
 def on_their_way(draw: st.DrawFn) -> Snapshot:
     """VMs on their way to both hosts; all have huge pages of one size, more often than not."""
