@@ -108,7 +108,7 @@ def test_pages_for_a_vm_on_its_way_are_taken_from_as_many_as_a_page_is_large(
     asked, coming = (
         replace(vm(name, memory_mb=mb), custom_properties=huge) for name, mb in (("a", 3072), ("c", 2048))
     )
-    place = host("h1", free_mb=10**6, memory_free_mb=700, swap_free_mb=0, free_huge_pages={2048: pages})
+    place = host("h1", free_mb=10**6, memory_free_mb=100, swap_free_mb=0, free_huge_pages={2048: pages})
     state = snapshot(place, asked, coming, pending("c", "h1"))
     (verdict,) = filter_by_memory(state, Request(("a",), ("h1",)))
     assert verdict.accepted is engine_takes(state, "a", place) is accepted
