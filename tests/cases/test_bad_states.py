@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ovirt_placement.answers.conflicts import conflicts
-from ovirt_placement.model import Snapshot
+from ovirt_placement.model import RuleDomain, Snapshot
 from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
 from ovirt_placement.planning.legality import legal
 from ovirt_placement.planning.plan import ObstacleKind, Step
@@ -74,6 +74,19 @@ def test_three_sets_on_each_of_three_hosts_are_separated(name: StrategyName) -> 
     state = snapshot(host("h0"), host("h1"), host("h2"), *vms, *rules)
     plan = make_plan(state, CLUSTER, strategy=strategy(name), deadline=of_processor(20))
     assert (plan.migrations, plan.remaining) == (6, ())
+
+
+@EACH
+def test_of_two_failure_domains_with_as_many_the_one_with_room_takes_all(name: StrategyName) -> None:
+    domains = (RuleDomain(name="full", hosts=("h1",)), RuleDomain(name="wide", hosts=("h2", "h3")))
+    hosts = (host(each, free_mb=mb) for each, mb in (("h1", 1024), ("h2", 1024), ("h3", 8192)))
+    vms = (vm(each, at) for each, at in (("a", "h1"), ("b", "h1"), ("c", "h2"), ("d", "h2")))
+    state = snapshot(*hosts, *vms, rule("r", "same_domain", "a b c d", domains=domains))
+    plan = make_plan(state, CLUSTER, strategy=strategy(name))
+    assert ({(step.vms, step.target) for step in plan.steps}, plan.remaining) == (
+        {(("a",), "h3"), (("b",), "h3")},
+        (),
+    )
 
 
 def test_a_rule_that_binds_a_vm_to_one_host_costs_its_restart() -> None:

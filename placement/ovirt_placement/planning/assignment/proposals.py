@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -10,7 +10,7 @@ from itertools import chain, islice
 from ovirt_placement.planning.assignment.assignment import Assignment, EmptiestFirst, allowed, best_hosts
 from ovirt_placement.planning.problem.candidate_hosts import company
 from ovirt_placement.planning.problem.problem import Goal
-from ovirt_placement.rules.elements.constraints import Allowed, AtMost, Sum
+from ovirt_placement.rules.elements.constraints import Allowed, AtMost, OnePlace, Sum
 
 #: VMs that end elsewhere, with their hosts.
 Proposal = Mapping[str, str]
@@ -39,7 +39,11 @@ class Proposals:
             return self._parting(goal, goal.limit)
         if goal.sum is not None:
             return self._relieving(goal, goal.sum)
-        return self._trying(goal) if goal.allowed is None else self._to_hosts(goal, goal.allowed)
+        if goal.allowed is not None:
+            return self._to_hosts(goal, goal.allowed)
+        if isinstance(goal.form, OnePlace):
+            return chain(self._to_one_place(goal, goal.form.place_of), self._trying(goal))
+        return self._trying(goal)
 
     def making_room(
         self, host: str, missing_mb: int, headroom_deficit: tuple[int, int] | None = None
@@ -103,6 +107,17 @@ class Proposals:
             yield from self._each_to_its_best(wrong, among=allowed.hosts)
         else:
             yield from self._each_to_its_best(wrong, but=allowed.hosts)
+
+    def _to_one_place(self, goal: Goal, place_of: Mapping[str, str]) -> Iterator[Proposal]:
+        """All to the hosts of one place, first of that in which most are: it may have no room for others."""
+        hosts: defaultdict[str, list[str]] = defaultdict(list)
+        for host in self.assignment.problem.hosts:
+            if host in place_of:
+                hosts[place_of[host]].append(host)
+        there = Counter(place_of.get(self.assignment.where(vm)) for vm in goal.vms)
+        for place in sorted(hosts, key=lambda place: (-there[place], place)):
+            wrong = (vm for vm in goal.vms if place_of.get(self.assignment.where(vm)) != place)
+            yield from self._each_to_its_best(self._blocks(wrong) or (), among=hosts[place])
 
     def _parting(self, goal: Goal, limit: AtMost) -> Iterator[Proposal]:
         assignment = self.assignment
