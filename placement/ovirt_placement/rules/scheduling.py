@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import Cluster, Host, Snapshot, Vm
 from ovirt_placement.rules import hard_affinity
-from ovirt_placement.rules.affinity.vm_filter import moves_with_its_peers, positive_peers
+from ovirt_placement.rules.affinity.vm_filter import moves_with_its_peers, peers_of, positive_peers
 from ovirt_placement.rules.catalogue import filters_in_force, in_force
 from ovirt_placement.rules.elements.ranks import order_hosts
 from ovirt_placement.rules.elements.rule import Rule, UnitKind
@@ -116,10 +116,9 @@ def _verdicts(rule: Rule, snapshot: Snapshot, request: Request) -> Iterator[Verd
 
 def _as_the_engine_moves(snapshot: Snapshot, request: Request) -> Request:
     """The question to the engine's own filters: with its peers, a VM that leaves its host with them."""
-    gathered = positive_peers(snapshot, request.vms)
-    if not moves_with_its_peers(snapshot, request, gathered):
+    peers = peers_of(positive_peers(snapshot, request.vms))
+    if not moves_with_its_peers(snapshot, request, peers):
         return request
-    peers = dict.fromkeys(peer.vm for found in gathered.values() for peer in found if peer.vm is not None)
     return replace(request, vms=(*request.vms, *peers))
 
 

@@ -8,8 +8,9 @@ leave its host, and none could be put into maintenance. The engine's own filter 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from itertools import chain
 
 from msgspec.structs import replace
 
@@ -27,16 +28,22 @@ GROUP_MOVES_ALONG = ReasonKind(
 )
 
 
-def moves_with_its_peers(snapshot: Snapshot, request: Request, gathered: Collection[str]) -> bool:
-    """Whether a migration takes a VM away from positive peers that are all on its own present host.
+def moves_with_its_peers(snapshot: Snapshot, request: Request, peers: Iterable[str]) -> bool:
+    """Whether a migration takes a VM away from positive peers that all run on its own present host.
 
-    `gathered` are the hosts that its peers are on.
+    One that only starts there the engine does not take along, and so lets none of them go.
     """
     if not request.as_engine or len(request.vms) != 1:
         return False
     vm = snapshot.vm_by_id.get(request.vms[0])
     present = None if vm is None else vm.host
-    return present is not None and set(gathered) == {present} and present not in request.candidate_hosts
+    if present is None or present in request.candidate_hosts:
+        return False
+    found = {peer: places for peer in peers if (places := destinations(snapshot, peer))}
+    runs_here = {
+        peer for peer in found if peer in snapshot.vm_by_id and snapshot.vm_by_id[peer].host == present
+    }
+    return bool(found) and runs_here == found.keys() and set(chain.from_iterable(found.values())) == {present}
 
 
 UNIT_MISSING = ReasonKind(
@@ -129,7 +136,7 @@ def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     gathered = positive_peers(snapshot, request.vms, request.unconfirmed)
     rivals = negative_peers(snapshot, request.vms, request.unconfirmed)
     notes = tuple(_unknown_targets(snapshot, gathered, rivals))
-    together = moves_with_its_peers(snapshot, request, gathered)
+    together = moves_with_its_peers(snapshot, request, peers_of(gathered))
     elsewhere = () if together else tuple(_first_of_each(gathered, POSITIVE_PEER_ELSEWHERE))
     if together:
         notes = (*notes, *_first_of_each(gathered, GROUP_MOVES_ALONG))
@@ -167,6 +174,12 @@ def positive_peers(
             for host in destinations(snapshot, peer):
                 found[host].append(Reason(POSITIVE_PEER_HERE, group, peer, host))
     return {host: tuple(dict.fromkeys(peers)) for host, peers in found.items()}
+
+
+def peers_of(gathered: Mapping[str, Iterable[Reason]]) -> tuple[str, ...]:
+    """The VMs that are named, each once."""
+    named = (reason.vm for reasons in gathered.values() for reason in reasons)
+    return tuple(dict.fromkeys(vm for vm in named if vm is not None))
 
 
 def negative_peers(

@@ -9,7 +9,7 @@ from ovirt_placement.model.affinity import fixed_point
 from ovirt_placement.model.snapshot import STORED
 from ovirt_placement.rules.affinity.groups import GROUP_VIOLATED_HERE, hard_positive_group_of
 from ovirt_placement.rules.affinity.vm_filter import moves_with_its_peers
-from ovirt_placement.rules.elements.placement import Arriving, SnapshotPlacement, destinations
+from ovirt_placement.rules.elements.placement import Arriving, SnapshotPlacement
 from ovirt_placement.rules.elements.ranks import ranked
 from ovirt_placement.rules.elements.rule import Dependence, Rule, Scope, UnitKind
 from ovirt_placement.rules.elements.verdict import NOT_KNOWN_YET, Reason, Request, Verdict, Weight, unread
@@ -83,8 +83,7 @@ def _moving_along(snapshot: Snapshot, request: Request, vm: str) -> Iterator[str
     """Peers that the engine moves with a VM, as one hard positive group, though it asks for that VM alone."""
     unified = hard_positive_group_of(snapshot).get(vm)
     peers = () if unified is None else tuple(peer for peer in unified.vms if peer != vm)
-    gathered = {host for peer in peers for host in destinations(snapshot, peer)}
-    return iter(peers if moves_with_its_peers(snapshot, request, gathered) else ())
+    return iter(peers if moves_with_its_peers(snapshot, request, peers) else ())
 
 
 def _reasons(snapshot: Snapshot, vm: str, judges: _Judges, host: str) -> Iterator[Reason]:

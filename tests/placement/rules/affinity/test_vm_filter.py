@@ -21,6 +21,7 @@ from tests.builders import (
     TOGETHER,
     group,
     host,
+    pending,
     snapshot,
     vm,
 )
@@ -166,3 +167,13 @@ def test_filter_is_its_definition(state: Snapshot, vms: set[str]) -> None:
 def test_rejection_has_a_veto_and_acceptance_none(state: Snapshot, vm_id: str) -> None:
     for verdict in filter_hosts(state, Request((vm_id,), HOSTS)):
         assert verdict.accepted == (not any(reason.kind.veto for reason in verdict.reasons))
+
+
+def test_a_vm_leaves_its_host_with_peers_that_run_there_and_not_while_one_starts_there() -> None:
+    """What only starts is not taken along, and holds those that run."""
+    hosts, asked = (host("h1"), host("h2")), Request(("a",), ("h2",), as_engine=True)
+    together = group("g", TOGETHER, "a b")
+    runs = snapshot(*hosts, vm("a", "h1"), vm("b", "h1"), together)
+    starts = snapshot(*hosts, vm("a", "h1"), vm("b"), together, pending("b", "h1"))
+    goes = snapshot(*hosts, vm("a", "h1"), vm("b", "h2"), together, pending("b", "h1"))
+    assert [filter_hosts(state, asked)[0].accepted for state in (runs, starts, goes)] == [True, False, False]
