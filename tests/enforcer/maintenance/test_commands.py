@@ -227,13 +227,15 @@ def test_what_prints_without_end_mostly_waits(stage: Stage) -> None:
     commands = stage.runner(NEVER_ENDING["floods its output"])
     commands.start(WORK, stage.run, stage.host)
     stage.printed(commands, WORK, "y")
-    until = time.monotonic() + 1.0
+    until, asked = time.monotonic() + 1.0, 0
     while time.monotonic() < until:
         assert stage.status(commands, WORK).runs
+        asked += 1
     process = commands._started[WORK, "r", stage.host.host].process
     assert process is not None
     switches = [one.num_ctx_switches() for one in (psutil.Process(process.pid), *stage.processes)]
-    assert sum(one.voluntary for one in switches) < 500
+    # Each question reads what stands in the pipe, and so lets it print that much again.
+    assert sum(one.voluntary for one in switches) < 200 + 4 * asked
 
 
 def test_one_that_prints_as_it_tidies_up_does_so_though_the_enforcer_is_gone(
