@@ -193,9 +193,9 @@ class Search:
             for new in self._next(search, state, searching):
                 if self._judged[new].no_worse_than(start):
                     best = min(best, new, key=lambda one: (self._judged[one].unplaced, *search.cost(one)))
-        return self._found(
-            search.steps_to(best), best, deadline, proven=self._candidates.all and search.exhausted
-        )
+        # The last state may be left half done.
+        whole = search.exhausted and self._states_left > 0 and not searching.over
+        return self._found(search.steps_to(best), best, deadline, proven=self._candidates.all and whole)
 
     def _rank(self, places: Places, migrations: int) -> tuple[int, int, int]:
         """A lower bound of the migrations of the whole way, in a small cluster; elsewhere a guess."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 from heapq import heappop, heappush
+from itertools import count
 
 import msgspec
 import pytest
@@ -16,9 +18,10 @@ from ovirt_placement.answers.plans.reading import plan_of
 from ovirt_placement.answers.plans.text import text as text_of
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning import ha_repair, reservation
+from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.planner import make_plan
-from ovirt_placement.planning.problem.build_problem import PlanOptions
+from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
 from ovirt_placement.rules.failover.outcomes import Loss, Proven
 from ovirt_placement.rules.failover.units import Domain
 from tests.builders import (
@@ -340,3 +343,20 @@ def test_what_a_label_costs_that_is_a_rule_and_brings_members_into_a_group() -> 
     kept = reservation._without(state, {"l"})
     assert kept.group_vms == state.group_vms
     assert not any(one.implicit for one in kept.affinity_labels)
+
+
+def test_a_search_that_time_has_ended_proves_nothing() -> None:
+    """Wherever it ends: the only state that was to be looked at may be left half done."""
+    state = snapshot(
+        RESERVING, host("h1", free_mb=4 * GIB), host("h2", free_mb=GIB), host("h3", free_mb=GIB),
+        vm("a", "h1", ha=True, needs_mb=2 * GIB), vm("b", "h1", ha=True, needs_mb=2 * GIB),
+        vm("c", "h3", needs_mb=3 * GIB), vm("d", "h2", needs_mb=GIB),
+    )  # fmt: skip
+    problem = pose(state, CLUSTER, options=RESTORE)
+    start = ha_repair.failing(state, CLUSTER, ())
+    best = ha_repair.Search(state, problem, (), roomy=False).run(start, NEVER)
+    assert (best.proven, best.end.unplaced) == (True, 0)
+    for questions in range(40):
+        deadline = Deadline(partial(next, count(questions, -1)))
+        found = ha_repair.Search(state, problem, (), roomy=False).run(start, deadline)
+        assert not found.proven or not found.end.unplaced, questions
