@@ -116,7 +116,7 @@ def _verdicts(rule: Rule, snapshot: Snapshot, request: Request) -> Iterator[Verd
 
 def _as_the_engine_moves(snapshot: Snapshot, request: Request) -> Request:
     """The question to the engine's own filters: with its peers, a VM that leaves its host with them."""
-    peers = peers_of(positive_peers(snapshot, request.vms))
+    peers = tuple(peers_of(positive_peers(snapshot, request.vms)))
     if not moves_with_its_peers(snapshot, request, peers):
         return request
     return replace(request, vms=(*request.vms, *peers))

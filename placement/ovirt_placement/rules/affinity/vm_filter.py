@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from itertools import chain
 
 from msgspec.structs import replace
 
@@ -39,11 +38,13 @@ def moves_with_its_peers(snapshot: Snapshot, request: Request, peers: Iterable[s
     present = None if vm is None else vm.host
     if present is None or present in request.candidate_hosts:
         return False
-    found = {peer: places for peer in peers if (places := destinations(snapshot, peer))}
-    runs_here = {
-        peer for peer in found if peer in snapshot.vm_by_id and snapshot.vm_by_id[peer].host == present
-    }
-    return bool(found) and runs_here == found.keys() and set(chain.from_iterable(found.values())) == {present}
+    counting = [(peer, hosts) for peer in peers if (hosts := destinations(snapshot, peer))]
+    return bool(counting) and all(
+        set(hosts) == {present}
+        and (known := snapshot.vm_by_id.get(peer)) is not None
+        and known.host == present
+        for peer, hosts in counting
+    )
 
 
 UNIT_MISSING = ReasonKind(
@@ -176,10 +177,10 @@ def positive_peers(
     return {host: tuple(dict.fromkeys(peers)) for host, peers in found.items()}
 
 
-def peers_of(gathered: Mapping[str, Iterable[Reason]]) -> tuple[str, ...]:
+def peers_of(gathered: Mapping[str, Iterable[Reason]]) -> Iterator[str]:
     """The VMs that are named, each once."""
     named = (reason.vm for reasons in gathered.values() for reason in reasons)
-    return tuple(dict.fromkeys(vm for vm in named if vm is not None))
+    yield from dict.fromkeys(vm for vm in named if vm is not None)
 
 
 def negative_peers(
