@@ -34,7 +34,7 @@ _Part = TypeVar("_Part", bound=StoreAccess)
 
 
 class Stores:
-    """All of them, on one database, which is in nobody's way: it is waited for as long as a person would."""
+    """All of them, on one database, which is waited for as long as a person would wait."""
 
     def __init__(
         self, config: Config, epoch: Callable[[], int] | None = None, *, create: bool = True

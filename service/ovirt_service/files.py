@@ -97,7 +97,7 @@ _LOOK_SECONDS = 0.01
 def one_locked(files: Sequence[Path], patience_seconds: float) -> Iterator[None]:
     """Hold the lock of one of these files, if any, which are made, while no other process holds that.
 
-    After this time, or where none can be opened, it goes on without: who is stopped stops nobody for good.
+    After this time, or where none can be opened, it goes on without: a process that is stopped stops no other.
     """
     with contextlib.ExitStack() as opened:
         until = time.monotonic() + patience_seconds
@@ -105,13 +105,13 @@ def one_locked(files: Sequence[Path], patience_seconds: float) -> Iterator[None]
             locks = [os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | _FLAGS, 0o600) for file in files]
             for lock in locks:
                 opened.callback(os.close, lock)
-            while locks and not any(map(_is_locked, locks)) and time.monotonic() < until:
+            while locks and not any(map(_lock_at_once, locks)) and time.monotonic() < until:
                 time.sleep(_LOOK_SECONDS)
         yield
 
 
-def _is_locked(file: int) -> bool:
-    """Lock it; whether that could be at once."""
+def _lock_at_once(file: int) -> bool:
+    """Lock it, unless another process holds the lock; whether it did."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -252,7 +252,7 @@ class Bounds:
         self.plans = bound("plans", Limit(_plans_at_once(), 40), Limit(1, 4), 5)
         self.acts = bound("acts", Limit(8, 40), Limit(2, 4), 5)
         self.log_ins = bound("log-ins", Limit(8, _STRANGERS), Limit(4, 16), 5)
-        #: Tokens that nobody knows yet: each is asked about once, while all requests with it wait.
+        #: Tokens that are not known yet: each is asked about once, while all requests with it wait.
         self.tokens = bound("tokens", Limit(4, _STRANGERS), Limit(2, 8), 5)
         self.strangers = bound("requests with unknown tokens", Limit(_STRANGERS, 0), Limit(100, 0), 5)
         #: Requests with a token that is known, while the engine is asked about it again.

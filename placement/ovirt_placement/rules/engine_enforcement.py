@@ -21,7 +21,7 @@ from ovirt_placement.rules.elements.placement import Placement
 def gains(snapshot: Snapshot, vm: str, target: str | None) -> bool:
     """Whether soft groups of a VM are better off on the target, which is the best host for it.
 
-    The engine takes a gain in either family, whatever the other loses, and may undo it later.
+    The engine takes a gain in either family, however much the other loses, and may undo it later.
     """
     source = snapshot.vm_by_id[vm].host
     if target is None or source is None or target == source:

@@ -31,7 +31,7 @@ from ovirt_simulator.core.entities import (
 from ovirt_simulator.core.state import State
 
 Wider = TypeVar("Wider", bound=msgspec.Struct)
-#: What stands after it in the name of a VM's tag is the owner, whatever the permissions. The engine has
+#: What stands after it in the name of a VM's tag is the owner, with or without permissions. The engine has
 #: permissions and tags, and no owners: this tag is ours (docs/placement-keys.md).
 _OWNER_TAG = "pk-customer-"
 

@@ -108,7 +108,7 @@ HOST = Shape(
         ),
         value("max_scheduling_memory", lambda host: host.free_mb * _MIB),
         value("memory", lambda host: host.memory_mb * _MIB),
-        # These two `ovirt_host` reads of every host, whatever it is asked for.
+        # These two `ovirt_host` reads of every host, for every task.
         "<os><custom_kernel_cmdline></custom_kernel_cmdline></os>",
         "<power_management><enabled>false</enabled><kdump_detection>true</kdump_detection></power_management>",
         nested("spm", value("status", lambda host: "spm" if host.spm else "none")),

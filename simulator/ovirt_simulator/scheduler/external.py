@@ -160,7 +160,7 @@ class ExternalUnits(Commands):
                 state.put(state.units, replace(unit, enabled=unit.id in found))
 
     def filter(self, request: Request, cluster: Cluster, hosts: tuple[Host, ...]) -> tuple[Host, ...]:
-        """Give the hosts that the policy's external filters leave; all of them when nobody answers.
+        """Give the hosts that the policy's external filters leave; all of them when no proxy answers.
 
         An answer without a list leaves none. Raises `Malformed` for an answer that the engine fails on.
         """
@@ -183,7 +183,7 @@ class ExternalUnits(Commands):
         return hosts
 
     def weigh(self, request: Request, cluster: Cluster, hosts: Sequence[Host]) -> list[Record]:
-        """Give the external weights by unit id, VM for VM; none when nobody answers.
+        """Give the external weights by unit id, VM for VM; none when no proxy answers.
 
         Triples carry their unit's name; pairs, which are summed up and final, stand under None, and so do
         weights of a unit that the policy has not. Raises `Malformed` as `filter` does.
@@ -246,7 +246,7 @@ class ExternalUnits(Commands):
         return unit if unit.enabled and not unit.internal else None
 
     def _asked(self, cluster: Cluster, method: str, *arguments: Any) -> Mapping[str, Any] | None:
-        """Give the scheduler's reply, once its complaints are logged; None when nobody answers."""
+        """Give the scheduler's reply, once its complaints are logged; None when no proxy answers."""
         if self._external is None:
             return None
         try:

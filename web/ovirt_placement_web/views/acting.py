@@ -86,7 +86,7 @@ class Asked(NamedTuple):
 
 
 class Act(NamedTuple):
-    """What somebody asks for. `carry_out` does it in the name of who is given."""
+    """A change as asked for. `carry_out` does it in the name of who is given."""
 
     #: For the audit log.
     name: str

@@ -158,7 +158,7 @@ def hosts_form(site: Site, request: Request, view: View) -> Shown:
 
 
 class _Wanted(NamedTuple):
-    """What somebody asks for, and how it is decided on the keys as they stand."""
+    """A change of keys as asked for, and how it is decided on the keys as they stand."""
 
     level: str
     #: What names the object, if it is one.

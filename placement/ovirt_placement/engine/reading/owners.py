@@ -16,7 +16,7 @@ from ovirt_placement.model import Vm
 if TYPE_CHECKING:
     from ovirt_placement.engine.connection.client import EngineConnection
 
-#: What stands after it in the name of a VM's tag is the owner, whatever the permissions.
+#: What stands after it in the name of a VM's tag is the owner, with or without permissions.
 OWNER_TAG = "pk-customer-"
 _NOTHING: frozenset[str] = frozenset()
 

@@ -15,21 +15,21 @@ from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.problem.score import score, value_of
 
 State = TypeVar("State", bound=Hashable)
-Way = TypeVar("Way")
+Edge = TypeVar("Edge")
 #: Numbers of which the first that differ decide.
 Cost = tuple[int, ...]
 Rank = tuple[Any, ...]
 
 
-class BestFirst(Generic[State, Way]):
+class BestFirst(Generic[State, Edge]):
     """States that were reached. With ranks that no way beats (A*) the first that is an end is a cheapest one.
 
-    What is an end, which ways lead on from a state and when the search is given up is the caller's matter.
+    What is an end, which edges lead on from a state and when the search is given up is the caller's matter.
     """
 
     def __init__(self, start: State, rank: Rank = (), cost: Cost = (0,)) -> None:
         self._cost = {start: cost}
-        self._before: dict[State, tuple[State, Way]] = {}
+        self._before: dict[State, tuple[State, Edge]] = {}
         self._serial = count()
         self._open: list[tuple[Rank, int, Cost, State]] = [(rank, next(self._serial), cost, start)]
         #: How many states were looked at.
@@ -60,18 +60,18 @@ class BestFirst(Generic[State, Way]):
         known = self._cost.get(state)
         return known is None or cost < known
 
-    def add(self, before: State, way: Way, state: State, cost: Cost, rank: Rank) -> None:
-        """A state can be reached from another, by a way that is cheaper than those that are known."""
+    def add(self, before: State, edge: Edge, state: State, cost: Cost, rank: Rank) -> None:
+        """A state can be reached from another, by an edge that makes it cheaper than those that are known."""
         self._cost[state] = cost
-        self._before[state] = before, way
+        self._before[state] = before, edge
         heappush(self._open, (rank, next(self._serial), cost, state))
 
-    def steps_to(self, state: State) -> list[Way]:
+    def steps_to(self, state: State) -> list[Edge]:
         """From the start to a state."""
         found = []
         while state in self._before:
-            state, way = self._before[state]
-            found.append(way)
+            state, edge = self._before[state]
+            found.append(edge)
         return found[::-1]
 
 
