@@ -61,7 +61,7 @@ class BestFirst(Generic[State, Edge]):
         return known is None or cost < known
 
     def add(self, before: State, edge: Edge, state: State, cost: Cost, rank: Rank) -> None:
-        """A state can be reached from another, by an edge that makes it cheaper than those that are known."""
+        """A state can be reached from another, by an edge that makes it cheaper than is known."""
         self._cost[state] = cost
         self._before[state] = before, edge
         heappush(self._open, (rank, next(self._serial), cost, state))
