@@ -97,7 +97,7 @@ _LOOK_SECONDS = 0.01
 def one_locked(files: Sequence[Path], patience_seconds: float) -> Iterator[None]:
     """Hold the lock of one of these files, if any, which are made, while no other process holds that.
 
-    After this time, or where none can be opened, it goes on without: a process that is stopped stops no other.
+    After this time, or where none can be opened, it goes on without: one that is stopped stops no other.
     """
     with contextlib.ExitStack() as opened:
         until = time.monotonic() + patience_seconds
