@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -116,6 +117,8 @@ def test_what_changes_looks_as_if_all_were_redrawn(chromium: Browser, tmp_path: 
             change()
             page.engine.advance(2)
             expect(one.page.locator("#map")).not_to_have_attribute("data-drawn", str(before), timeout=20_000)
+        cookie = page.session()
+        page.until(lambda: one.page.get_attribute("#map", "data-drawn") == _last(page, cluster.id, cookie))
         drawn = one.page.evaluate(_PICTURE)
         assert drawn != first
         assert all("/changes?since=" in url for url in asked)
@@ -143,6 +146,18 @@ def _changes(page: Page, state: Snapshot, at: int) -> Iterator[Callable[[], obje
     yield partial(page.engine.vms.migrate, movable[2].id, host_id=hosts[-1].id)
     yield partial(page.engine.vms.stop, movable[3].id)
     yield partial(page.engine.vms.start, movable[3].id)
+
+
+def _last(page: Page, cluster: str, cookie: str) -> str | None:
+    """The number of the map that shows the engine as it is and stays; None as long as there is none."""
+    shown = json.loads(page.ask(f"/api/v1/clusters/{cluster}/map", cookie=cookie).text)
+    state = page.engine.snapshot()
+    vms = {(vm.id, vm.status, vm.host) for vm in state.vms if vm.host is not None}
+    hosts = [host["id"] for host in shown["hosts"]]
+    free = {host["id"]: host["free_mb"] for host in shown["hosts"]}
+    drawn = {(vm["id"], vm.get("status", "up"), hosts[vm["host"]]) for vm in shown["vms"] if "host" in vm}
+    current = drawn == vms and free == {host.id: host.free_mb for host in state.hosts}
+    return str(shown["number"]) if current else None
 
 
 def _open(one: Tab, cluster: str) -> None:
