@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.paths import DATA
-from tools.conformance.__main__ import main
-from tools.conformance.kinds import JUDGEMENTS
-from tools.conformance.vector import Vector, load
+from tools import key_vectors
+from tools.conformance import JUDGEMENTS, Vector, load, main
 
 VECTORS = DATA / "vectors"
+#: Further vectors of placement keys, worked out by hand.
+BY_HAND = DATA / "keys"
 
 
 @pytest.mark.parametrize(
     "vector",
-    [pytest.param(vector, id=vector.name) for vector in load(VECTORS) if vector.kind in JUDGEMENTS],
+    [
+        pytest.param(vector, id=vector.name)
+        for vector in (*load(VECTORS), *load(BY_HAND))
+        if vector.kind in JUDGEMENTS
+    ],
 )
 def test_answer_agrees(vector: Vector) -> None:
     assert JUDGEMENTS[vector.kind](vector) is None
@@ -38,3 +44,20 @@ def test_differing_vector_is_named_and_fails(tmp_path: Path, capsys: pytest.Capt
     assert wrong == "wrong: hosts ['host2'] instead of ['host1']"
     assert unreadable.startswith("unreadable: UserError: ")
     assert summary == "agree 0, differ 2, not yet 0"
+
+
+@pytest.mark.parametrize("vector", [pytest.param(vector, id=vector.name) for vector in load(BY_HAND)])
+def test_answer_is_held_against_every_expectation(vector: Vector) -> None:
+    """The judge would notice: it refuses a vector as soon as one of its expectations is another."""
+    expected = vector.content["expected"]
+    for part, wanted in expected.items():
+        wrong = {**vector.content, "expected": {**expected, part: _another(wanted)}}
+        assert key_vectors.judge(wrong) is not None
+
+
+def _another(wanted: Any) -> Any:
+    if isinstance(wanted, dict):
+        return {**wanted, "another": 1} if not wanted else {key: _another(one) for key, one in wanted.items()}
+    if isinstance(wanted, list):
+        return [*wanted, ["another"]]
+    return wanted + 1e-6 if isinstance(wanted, int | float) else "another"

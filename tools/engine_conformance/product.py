@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from ovirt_enforcer.policy_actors import SimulatedCluster, engine_candidates, engine_target
 from ovirt_placement.model import Snapshot
@@ -16,22 +16,7 @@ from ovirt_placement.rules.load import LoadLimits, balance_load, overloaded
 from tools.engine_conformance.questions import Question
 
 
-class Asked(Protocol):
-    """A state, and what is asked about it."""
-
-    @property
-    def snapshot(self) -> Snapshot: ...
-    @property
-    def request(self) -> dict[str, Any]: ...
-    @property
-    def vms(self) -> tuple[str, ...]: ...
-    @property
-    def hosts(self) -> tuple[str, ...]: ...
-    @property
-    def parameters(self) -> Mapping[str, str]: ...
-
-
-def request_of(question: Asked) -> Request:
+def request_of(question: Question) -> Request:
     return Request(
         vms=question.vms,
         candidate_hosts=question.hosts,
@@ -40,10 +25,10 @@ def request_of(question: Asked) -> Request:
     )
 
 
-def accepted(filter_hosts: Callable[[Snapshot, Request], Iterable[Verdict]]) -> Callable[[Asked], Any]:
+def accepted(filter_hosts: Callable[[Snapshot, Request], Iterable[Verdict]]) -> Callable[[Question], Any]:
     """The hosts that a filter accepts."""
 
-    def answer(question: Asked) -> list[str]:
+    def answer(question: Question) -> list[str]:
         verdicts = filter_hosts(question.snapshot, request_of(question))
         return [verdict.host for verdict in verdicts if verdict.accepted]
 
@@ -59,10 +44,10 @@ def scores(score: Callable[[Snapshot, Request], Mapping[str, int]]) -> Callable[
     return answer
 
 
-def ranks(rank_hosts: Callable[[Snapshot, Request], Iterable[Weight]]) -> Callable[[Asked], Any]:
+def ranks(rank_hosts: Callable[[Snapshot, Request], Iterable[Weight]]) -> Callable[[Question], Any]:
     """The ranks that a weight of ours gives to hosts."""
 
-    def answer(question: Asked) -> dict[str, int]:
+    def answer(question: Question) -> dict[str, int]:
         weights = rank_hosts(question.snapshot, request_of(question))
         return {weight.host: weight.rank for weight in weights}
 
@@ -79,7 +64,7 @@ def best_by_rank(question: Question) -> str | None:
     return order_hosts(question.request["hosts"], weights, factors)[0].host
 
 
-def unified(question: Asked) -> list[tuple[str, ...]]:
+def unified(question: Question) -> list[tuple[str, ...]]:
     """What hard positive groups of the cluster tie together."""
     groups = (
         group
@@ -124,14 +109,14 @@ def even_distribution_move(question: Question) -> dict[str, Any] | None:
     return None if move is None else {"vm": move.vm, "hosts": list(move.hosts)}
 
 
-def ha_check(question: Asked) -> dict[str, Any]:
+def ha_check(question: Question) -> dict[str, Any]:
     """The check by the engine's own arithmetic, made exact: which failures of one host are not survived."""
     found = check.by_engine(question.snapshot, question.request["cluster"], failures=1)
     failed = [host for loss in found.losses for host in loss.hosts]
     return {"safe": bool(found.safe), "failed": failed}
 
 
-def conflicts(question: Asked) -> list[dict[str, Any]]:
+def conflicts(question: Question) -> list[dict[str, Any]]:
     found = find_conflicts(question.snapshot, question.request["cluster"])
     return [{key: _plain(getattr(one, key)) for key in one.__struct_fields__} for one in found]
 

@@ -33,7 +33,7 @@ from tests import builders as build
 from tests.builders import cluster, host, snapshot, vm
 from tests.paths import VECTORS
 from tests.placement.rules import strategies
-from tools.conformance.vector import Vector, load
+from tools.conformance import Vector, load
 from tools.engine_conformance.product import request_of
 
 

@@ -1,20 +1,114 @@
-"""What the page costs: first views, memory, and 50 viewers."""
+"""What the inventory costs the engine and its machine, at rest and under churn; and the page with viewers."""
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
 
 import psutil
 import requests
 
+from ovirt_placement import config, inventory
 from ovirt_service.text.tables import table
 from ovirt_simulator.generate import Sizes
 from tests.configuration import PASSWORD
 from tests.repeating import repeating
-from tools.stage import ADMIN, SIZES, WORKERS_USER, Stage, processor_seconds, running
+from tools.stage import (
+    ADMIN,
+    EVENTS_PER_SECOND,
+    INVENTORY_USER,
+    SIZES,
+    WORKERS_USER,
+    Stage,
+    processor_seconds,
+    quantiles,
+    running,
+)
+
+READING_SECONDS = 20.0
+#: Long enough for a burst to be over and for each larger reading to be due again.
+REST_SECONDS = 60.0
+SETTLING_SECONDS = 5.0
+READINGS_PER_SECOND = 10
+
+
+def watch_inventory() -> None:
+    with running() as stage:
+        stage.await_statistics()
+        rows = [_watched("at rest", stage, _rest)]
+        decide = partial(_decide, stage)
+        rows.append(_watched(f"{READINGS_PER_SECOND} decisions a second", stage, decide))
+        with stage.churning():
+            time.sleep(SETTLING_SECONDS)
+            rows.append(_watched(f"and {EVENTS_PER_SECOND} events a second", stage, decide))
+    headers, *lines = ([name, *(window.get(name, "") for window in rows)] for name in rows[-1])
+    print(f"the service, and a reader\n{table(lines, headers)}")
+
+
+def _watched(title: str, stage: Stage, do: Callable[[], dict[str, str]]) -> dict[str, str]:
+    """Watch the service while something is done."""
+    service = stage.process("inventory run")
+    before, busy, began = stage.requests(), processor_seconds(service), time.monotonic()
+    found = do()
+    seconds = time.monotonic() - began
+    made = stage.requests()[INVENTORY_USER] - before[INVENTORY_USER]
+    return {
+        "": title,
+        "requests of the service a minute": f"{made / seconds * 60:.0f}",
+        **found,
+        "the service: processor share": f"{(processor_seconds(service) - busy) / seconds:.0%}",
+        "the service: resident, MiB": f"{service.memory_info().rss / 2**20:.0f}",
+    }
+
+
+def _rest() -> dict[str, str]:
+    time.sleep(REST_SECONDS)
+    return {}
+
+
+def _decide(stage: Stage) -> dict[str, str]:
+    """Let a reader ask for snapshots as decisions do."""
+    before = stage.requests()[WORKERS_USER]
+    file = str(stage.folder / f"{WORKERS_USER}.toml")
+    command = [sys.executable, "-m", "tools.benchmarks.costs", file]
+    found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    made = stage.requests()[WORKERS_USER] - before
+    return {"requests of the reader": str(made), **found}
+
+
+def read_steadily(file: Path) -> None:
+    """Ask for a snapshot as decisions do, and print what that cost."""
+    settings = config.load(file, {})
+    times: list[float] = []
+    ages: list[float] = []
+    versions: set[int] = set()
+    began = time.monotonic()
+    while (elapsed := time.monotonic() - began) < READING_SECONDS:
+        started = time.perf_counter()
+        published = inventory.known(config=settings).publication
+        times.append(time.perf_counter() - started)
+        if published is not None:
+            versions.add(published.version)
+            ages.append(published.age_seconds * 1e3)
+        time.sleep(max(0.0, len(times) / READINGS_PER_SECOND - elapsed))
+    found = {
+        "versions a second": f"{(len(versions) - 1) / READING_SECONDS:.1f}",
+        "age of the snapshot, p50 and longest, ms": f"{sorted(ages)[len(ages) // 2]:.0f}  {max(ages):.0f}",
+        "a decision's snapshot, p50 and p99, ms": "{:.2f}  {:.2f}".format(*quantiles(times)),
+        "a reader: resident, MiB": f"{psutil.Process().memory_info().rss / 2**20:.0f}",
+    }
+    print(json.dumps(found))
+
+
+# -- the page
+
 
 SMALL = Sizes(hosts=3, vms=30, groups=3)
 VIEWERS = 50
@@ -55,7 +149,7 @@ class Served:
         return asking.get(self.stage.page + path, timeout=timeout)
 
 
-def main() -> None:
+def watch_page() -> None:
     found = []
     for sizes in (SMALL, SIZES):
         with running(sizes, page=True) as stage:
@@ -88,7 +182,7 @@ def _first_views(served: Served) -> dict[str, str]:
 def _memory(served: Served) -> dict[str, str]:
     """Of the page, at rest, and with the process that plans."""
     rest, asking = float(served.process.memory_info().rss), served.session()
-    with _watching(served.process) as most:
+    with _watching_memory(served.process) as most:
         # A plan is given up after some time, which is not enough on a machine that has much else to do.
         statuses = [served.get(asking, PLAN, timeout=600).status_code]
         while statuses[-1] != 200 and len(statuses) < TRIES:
@@ -101,7 +195,7 @@ def _memory(served: Served) -> dict[str, str]:
 
 
 @contextmanager
-def _watching(process: psutil.Process) -> Iterator[list[float]]:
+def _watching_memory(process: psutil.Process) -> Iterator[list[float]]:
     most = [0.0]
 
     def look() -> None:
@@ -147,3 +241,7 @@ def _viewers(served: Served) -> dict[str, str]:
         f"{VIEWERS} viewers: processor time a view, ms": f"{seconds * 1e3:.1f}",
         f"{VIEWERS} viewers: requests to the engine by the page, in their names": ", ".join(asked),
     }
+
+
+if __name__ == "__main__":
+    read_steadily(Path(sys.argv[1]))

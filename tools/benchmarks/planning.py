@@ -1,30 +1,32 @@
-"""The HA check: all pairs and triples of a large cluster, thousands of hosts at once, and what restores it.
+"""Large clusters: the HA check of all pairs and triples and of thousands of hosts, and how long plans take.
 
-Times are of the processor, of one process.
+Times of the HA check are of the processor, of one process.
 """
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from msgspec.structs import replace
 
-from ovirt_placement.model import Snapshot
+from ovirt_placement.model import PlacementRule, Snapshot
+from ovirt_placement.planning.assignment import catalogue
+from ovirt_placement.planning.assignment.catalogue import StrategyName
+from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.ha_repair import failing
 from ovirt_placement.planning.planner import make_plan
-from ovirt_placement.planning.problem.build_problem import PlanOptions
+from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
 from ovirt_placement.rules.elements.assignment import Budget
 from ovirt_placement.rules.failover.check import CheckQuestion
 from ovirt_placement.rules.failover.failures import judge_failures
 from ovirt_placement.rules.failover.outcomes import Proven
 from ovirt_placement.rules.failover.starts import Starts
 from ovirt_simulator.generate import Sizes, generate
-from tools.stage import of_records
+from tools.stage import SIZES, of_records
 
-LARGE = Sizes(hosts=500, vms=10_000, groups=1_000)
 #: Most of its VMs are highly available.
 DENSE = Sizes(hosts=500, vms=10_000, groups=1_000, ha=0.8)
 DATA_CENTRE = Sizes(hosts=5_000, vms=30_000, groups=5_000, ha=1.0, broken=0.0)
@@ -37,8 +39,8 @@ MOST_LOST, HALVINGS = 0.1, 8
 Answer = TypeVar("Answer")
 
 
-def main() -> None:
-    drawn = generate(LARGE, seed=1)
+def show_failures() -> None:
+    drawn = generate(SIZES, seed=1)
     little = _with_slack(drawn, LITTLE_SLACK)
     cases = (
         ("as drawn", drawn, 2),
@@ -48,7 +50,7 @@ def main() -> None:
         ("little slack on few hosts", _on_few_hosts(_with_slack(drawn, 0.02)), 2),
         ("little slack, most are HA", _with_slack(generate(DENSE, seed=1), LITTLE_SLACK), 2),
     )
-    print(f"\nHA check: every set of this many of {LARGE.hosts} hosts with {LARGE.vms} VMs")
+    print(f"\nHA check: every set of this many of {SIZES.hosts} hosts with {SIZES.vms} VMs")
     print(of_records([_swept(*case) for case in cases]))
     print("\nHA check: every twentieth of thousands of hosts fails at once")
     large = generate(DATA_CENTRE, seed=1)
@@ -139,3 +141,60 @@ def _hardly_unsafe(snapshot: Snapshot) -> Snapshot:
             return tried
         found = tried if lost else found
     return found
+
+
+# -- plans of large clusters
+
+
+#: The last one is the size that counts; the others show how the time grows.
+HOSTS = (125, 250, 500)
+CEILINGS = (50, 100)
+VMS_PER_HOST, GROUPS_PER_HOST, VIOLATED = 20, 2, 0.2
+DEADLINE_SECONDS = {StrategyName.GREEDY: 5.0, StrategyName.OPTIMAL: 27.0, StrategyName.RANDOM: 5.0}
+OPTIONS = PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}), memory_headroom=0.1, cpu_headroom=0.1)
+
+
+def show_plans() -> None:
+    print("\nplans of one cluster, all rules repaired, headroom 10 %")
+    print(of_records([row for hosts in HOSTS for row in _rows(_groups(hosts))]))
+    print("\nthe same where every fifth host has more vCPUs than a ceiling allows")
+    print(of_records([row for hosts in CEILINGS for row in _rows(_ceilings(hosts))]))
+
+
+def _groups(hosts: int) -> Snapshot:
+    sizes = Sizes(hosts=hosts, vms=VMS_PER_HOST * hosts, groups=GROUPS_PER_HOST * hosts, broken=VIOLATED)
+    return generate(sizes, seed=1)
+
+
+def _ceilings(hosts: int) -> Snapshot:
+    snapshot = generate(Sizes(hosts=hosts, vms=VMS_PER_HOST * hosts, groups=hosts, broken=0.0), seed=1)
+    used = {host.id: 0 for host in snapshot.hosts}
+    for vm in snapshot.vms:
+        if vm.host is not None:
+            used[vm.host] += vm.vcpus
+    most, cluster = sorted(used.values())[len(used) * 4 // 5], snapshot.clusters[0].id
+    ceiling = PlacementRule(name="", kind="capacity", cluster=cluster, hosts=(), most=most, counted="vcpus")
+    rules = (replace(ceiling, name=f"ceiling-{host}", hosts=(host,)) for host in used)
+    return replace(snapshot, placement_rules=tuple(rules))
+
+
+def _rows(snapshot: Snapshot) -> Iterator[dict[str, str]]:
+    (cluster,) = snapshot.clusters
+    violated = sum(not goal.satisfied for goal in pose(snapshot, cluster.id, options=OPTIONS).goals)
+    for name in StrategyName:
+        if name is StrategyName.OPTIMAL and not catalogue.OPTIMAL_IS_THERE:
+            continue
+        began, worked = time.monotonic(), time.process_time()
+        deadline, strategy = Deadline.after(DEADLINE_SECONDS[name]), catalogue.strategy(name)
+        plan = make_plan(snapshot, cluster.id, options=OPTIONS, strategy=strategy, deadline=deadline)
+        yield {
+            "hosts": str(len(snapshot.hosts)),
+            "VMs": str(len(snapshot.vms)),
+            "violated": str(violated),
+            "strategy": name,
+            "s": f"{time.monotonic() - began:.2f}",
+            "CPU s": f"{time.process_time() - worked:.2f}",
+            "left violated": str(len(plan.remaining)),
+            "migrations": str(plan.migrations),
+            "at least": str(plan.at_least),
+        }

@@ -1,10 +1,21 @@
-"""For each kind of vector: the rule that our plugins and commands call, and how its answer is judged."""
+"""The engine's own verdicts and hand-checked arithmetic, to hold the rules against: `make conformance`.
+
+`python -m tools.conformance DIR` shows how far our answers agree with a folder of vectors: states with a
+question and the engine's answer to it. For each kind of vector: the rule that our plugins and commands call,
+and how its answer is judged.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import argparse
+import json
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.affinity import host_filter, host_weight, vm_filter, vm_weight
@@ -15,9 +26,59 @@ from ovirt_placement.rules.engine_enforcement import gains, tiers
 from ovirt_placement.rules.ha import OVER_UTILIZATION, Measure, balance_ha_vms, rank_hosts
 from ovirt_placement.rules.scheduling import order
 from ovirt_placement.rules.violations import find_violations
-from tools.conformance import placement_keys
-from tools.conformance.vector import Vector
+from tools import key_vectors
 from tools.engine_conformance import product
+from tools.engine_conformance.questions import Question
+
+#: What a vector adds to a state file.
+_OWN_KEYS = frozenset(
+    {
+        "name",
+        "kind",
+        "origin",
+        "source",
+        "notes",
+        "request",
+        "expected",
+        "recommended",
+        "may_differ",
+        "engine_exception",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Vector(Question):
+    """A question with the engine's answer, as a file has them."""
+
+    name: str
+    content: dict[str, Any]
+
+    @property
+    def parameters(self) -> Mapping[str, str]:
+        """Those of the unit that the request carries: the engine counts VMs."""
+        scale_down = self.request.get("scale_down")
+        scaled = {} if scale_down is None else {"ha_weight_scale_down": str(scale_down)}
+        return {"ha_measure": "vms", **scaled}
+
+    @property
+    def right_answer(self) -> dict[str, Any]:
+        """The recommended answer where the engine's own is a bug, else the engine's."""
+        return dict(self.content.get("recommended") or self.content["expected"])
+
+    @property
+    def ties_may_be_refined(self) -> bool:
+        return "ties may be refined" in (self.content.get("may_differ") or "").lower()
+
+
+def load(folder: Path) -> Iterator[Vector]:
+    """All vectors of a folder and those below it, by path."""
+    for path in sorted(folder.rglob("*.json")):
+        content = json.loads(path.read_text())
+        kind, request = content.get("kind", path.parent.name), content.get("request", {})
+        state = {key: value for key, value in content.items() if key not in _OWN_KEYS}
+        yield Vector(kind, state, request, path.stem, content)
+
 
 #: What is wrong with our answer to a vector; None if it is right.
 Judgement = Callable[[Vector], str | None]
@@ -211,6 +272,38 @@ JUDGEMENTS: MappingProxyType[str, Judgement] = MappingProxyType(
         "unified_groups": _unified_groups,
         "enforcer_candidates": _enforcer_candidates,
         "enforcer_cycle": _enforcer_cycle,
-        "keys": placement_keys.judge,
+        "keys": lambda vector: key_vectors.judge(vector.content),
     }
 )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="conformance", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folder", type=Path, metavar="DIR", help="vectors, at any depth")
+    folder = parser.parse_args(arguments).folder
+    if not folder.is_dir():
+        parser.error(f"{folder}: no such folder")
+    agree = not_yet = 0
+    differing: dict[str, str] = {}
+    for vector in load(folder):
+        if vector.kind not in JUDGEMENTS:
+            not_yet += 1
+        elif why := _difference(vector):
+            differing[vector.name] = why
+        else:
+            agree += 1
+    for name, why in differing.items():
+        print(f"{name}: {why}")
+    print(f"agree {agree}, differ {len(differing)}, not yet {not_yet}")
+    return 1 if differing else 0
+
+
+def _difference(vector: Vector) -> str | None:
+    try:
+        return JUDGEMENTS[vector.kind](vector)
+    except Exception as error:  # one vector that cannot be answered must not hide the others
+        return f"{type(error).__name__}: {error}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

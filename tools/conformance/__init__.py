@@ -1,1 +1,0 @@
-"""The engine's own verdicts and hand-checked arithmetic, to hold the rules against: `make conformance`."""

@@ -1,1 +1,0 @@
-"""Calls without end, while workers are killed and VMs move: what grows, what slows down?"""
