@@ -17,7 +17,7 @@ from ovirt_placement.config import HaSettings
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.files import state_file
 from ovirt_placement.model.statuses import HOST_STATUSES
-from ovirt_placement_web.views.pages import condition
+from ovirt_placement_web.views.endpoints import condition
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.rejections import Rejected
 from tests.builders import CLUSTER, cluster, host, needed_mb, snapshot, vm

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ovirt_placement_web.bounds import Bounds, WebMetrics
-from ovirt_placement_web.views import acting
-from ovirt_placement_web.views.acting import Act
+from ovirt_placement_web.views import endpoints
+from ovirt_placement_web.views.endpoints import Act
 from tests.builders import cluster
 
 
@@ -22,9 +22,8 @@ def noted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         pass
 
     found: list[str] = []
-    monkeypatch.setattr(acting, "_check_permits", permitted)
-    monkeypatch.setattr(acting, "address_of", lambda request: "192.0.2.1")
-    monkeypatch.setattr(acting.audit, "note", lambda *words, **more: found.append(words[4]))
+    monkeypatch.setattr(endpoints, "_check_permits", permitted)
+    monkeypatch.setattr(endpoints, "note", lambda *words, **more: found.append(words[3]))
     return found
 
 
@@ -37,14 +36,13 @@ class Ann:
 def asked() -> Any:
     limits = Bounds(WebMetrics(), streams=5, streams_each=5)
     site = SimpleNamespace(bounds=limits, root="")
-    config = SimpleNamespace(engine=SimpleNamespace(label=""))
-    return SimpleNamespace(request=None, session=Ann(), site=site, config=config)
+    return SimpleNamespace(request=None, session=Ann(), site=site)
 
 
 def test_an_act_that_fails_as_nobody_foresaw_is_a_line_of_the_audit_log(noted: list[str]) -> None:
     act = Act("pause", (cluster(),), lambda who: [].pop(), "/")
     with pytest.raises(IndexError):
-        asyncio.run(acting._carry_out(asked(), act))
+        asyncio.run(endpoints._carry_out(asked(), act))
     assert noted == ["not known: IndexError('pop from empty list')"]
 
 
@@ -57,6 +55,6 @@ def test_acts_that_plan_take_no_place_of_those_that_do_not(noted: list[str], pla
         free.append((by.site.bounds.acts._free, by.site.bounds.plans._free))
 
     before = (by.site.bounds.acts._free, by.site.bounds.plans._free)
-    asyncio.run(acting._carry_out(by, Act("begin", (cluster(),), carry_out, "/", plans=plans)))
+    asyncio.run(endpoints._carry_out(by, Act("begin", (cluster(),), carry_out, "/", plans=plans)))
     assert free == [(before[0] - (not plans), before[1] - plans)]
     assert noted == ["done"]

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from ovirt_placement import config
 from ovirt_placement.answers.status.health import HealthState, StateSource
-from ovirt_placement_web.state.keeper import View
-from ovirt_placement_web.state.past import Past
 from ovirt_placement_web.state.questions import Questions
+from ovirt_placement_web.state.sources import Past, View
 from tests.builders import host, snapshot
 from tests.configuration import write_configuration
 

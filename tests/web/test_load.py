@@ -17,10 +17,10 @@ import pytest
 from starlette.requests import Request
 
 from ovirt_placement.engine.reading.rights import Rights
-from ovirt_placement_web import events
+from ovirt_placement_web import api
 from ovirt_placement_web.bounds import Bounds, WebMetrics
 from ovirt_placement_web.sessions import Sessions
-from ovirt_placement_web.state.keeper import Keeper
+from ovirt_placement_web.state.sources import LiveState
 from tests.web.conftest import STATE
 from tests.web.running import COOKIE, PATIENCE_SECONDS, ROOT, Page, paged
 
@@ -69,13 +69,13 @@ def test_readers_that_take_nothing_in_cost_others_nothing(page: Page) -> None:
 
 def test_a_stream_that_nobody_reads_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """What it sends waits for its reader, one event and no more, until its patience is over."""
-    monkeypatch.setattr(events, "_PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(api, "_PATIENCE_SECONDS", 0.05)
     sessions, limits = Sessions(60.0), Bounds(WebMetrics(), streams=5, streams_each=5)
     cookie, _ = sessions.begin(Rights("id", "name", administrator=True), "token")
     site: Any = SimpleNamespace(
         sessions=sessions,
         bounds=limits,
-        keeper=_keeper(),
+        live=_live_state(),
         cookie_of=lambda request: request.cookies.get(COOKIE),
         session=lambda request, use: sessions.find(cookie, use=use),
     )
@@ -99,17 +99,17 @@ def test_a_stream_that_nobody_reads_is_given_up(monkeypatch: pytest.MonkeyPatch)
     }
 
     async def stream() -> None:
-        await events.EventStream(Request(scope))(scope, receive, send)
+        await api.EventStream(Request(scope))(scope, receive, send)
 
     asyncio.run(stream())
     assert sent == ["http.response.start", "http.response.body"]
     assert limits.streams._free == 5
 
 
-def _keeper() -> Keeper:
+def _live_state() -> LiveState:
     from ovirt_placement.config import load
 
-    return Keeper(load(None, {"OVIRT_URL": "http://127.0.0.1:9/ovirt-engine/api"}))
+    return LiveState(load(None, {"OVIRT_URL": "http://127.0.0.1:9/ovirt-engine/api"}))
 
 
 def _stream(page: Page, cookie: str, *, buffer: int = 0) -> socket.socket:

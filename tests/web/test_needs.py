@@ -11,8 +11,8 @@ from ovirt_placement.answers.placement import why
 from ovirt_placement.answers.status.clusters import cluster_status
 from ovirt_placement.model import Cluster, SchedulingPolicy
 from ovirt_placement_web.site import error_text, page_words, timed
+from ovirt_placement_web.views.endpoints import condition
 from ovirt_placement_web.views.needs import Standing, refusals, what_next
-from ovirt_placement_web.views.pages import condition
 from tests.builders import APART, cluster, group, host, snapshot, vm
 
 ENFORCER = SimpleNamespace(error=None, acts=True, leader="here", mode="enforce", breakers=())

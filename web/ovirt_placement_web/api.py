@@ -1,29 +1,34 @@
 """`/api/v1`: the documents that `--json` prints, for programs with a token of the engine and for the page.
 
 Its addresses are those that questions of the library and of the page declare; so is its description made.
+The page has a stream of events besides.
 """
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import re
+import time
 import zlib
-from collections.abc import Awaitable, Callable, Hashable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping
+from contextlib import suppress
 from importlib.metadata import version
 from typing import Any, NamedTuple, get_type_hints
 
 import msgspec
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute
 from starlette.routing import Route as Served
+from starlette.types import Message, Receive, Scope, Send
 
 from ovirt_placement.answers.question import Parameter, Question, Reads, Route, questions
 from ovirt_placement_web import state
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.log_in import counted_address, refused_by_engine
-from ovirt_placement_web.site import NO_ADMIN, Site, check_query, site_of
-from ovirt_placement_web.state.keeper import View
+from ovirt_placement_web.site import NO_ADMIN, Site, check_query, error_text, site_of
+from ovirt_placement_web.state.sources import View
 from ovirt_service.errors import UserError
 
 #: Nothing is wrong with what such a question reads: what it has to say against is about what is asked.
@@ -125,7 +130,7 @@ def _endpoint(address: Address) -> Callable[[Request], Awaitable[Response]]:
             site = site_of(request)
             check_query(request, address.keys)
             asker = await _authenticated(site, request)
-            view = site.keeper.view
+            view = site.live.view
             if not view.known:
                 raise Refusal(503, view.error or "nothing is known yet")
             kind = site.bounds.checks if address.route.dear else site.bounds.views
@@ -235,3 +240,68 @@ def _parameter(name: str, where: str, text: str, *, required: bool) -> dict[str,
 def _content(text: str, answer: type) -> dict[str, Any]:
     schema = {"$ref": f"#/components/schemas/{answer.__name__}"}
     return {"description": text, "content": {"application/json": {"schema": schema}}}
+
+
+# -- The event stream, one a browser: that there is a newer state, and how old the last one is.
+
+
+#: Proxies and browsers close what is silent for half a minute.
+BEAT_SECONDS = 10.0
+#: Who takes nothing in for so long is not there.
+_PATIENCE_SECONDS = 20.0
+#: No more often, whatever the engine does; what comes after a pause is sent at once.
+_LEAST_SECONDS = 0.1
+
+
+async def events(request: Request) -> Response:
+    return EventStream(request)
+
+
+class EventStream(StreamingResponse):
+    """The answer to a request for it; raises `Refusal` for who may not read."""
+
+    def __init__(self, request: Request) -> None:
+        check_query(request, [])
+        if request.method != "GET":
+            raise Refusal(400, "This address takes a GET.")
+        self._request = request
+        self._site = site_of(request)
+        session = self._site.session(request, use=False)
+        if session is None:
+            raise Refusal(401, "Log in first.")
+        self._session = session
+        super().__init__(self._events(), headers={"X-Accel-Buffering": "no"}, media_type="text/event-stream")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it in one of the places that streams have, until its reader goes or takes nothing in."""
+
+        async def patiently(message: Message) -> None:
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                await send(message)
+
+        async with self._site.bounds.streams.place(self._session):
+            with suppress(TimeoutError):
+                await super().__call__(scope, receive, patiently)
+
+    async def _events(self) -> AsyncIterator[bytes]:
+        site, session = self._site, self._session
+        with site.live.subscribed() as changed, session.wakes(changed):
+            while True:
+                changed.clear()
+                lasts = site.sessions.find(site.cookie_of(self._request), use=False) is session
+                if not lasts or not session.rights.administrator:
+                    yield _event("end", {"why": NO_ADMIN} if lasts else {})
+                    return
+                sent_at = time.monotonic()
+                view, error = site.live.view, site.live.view.error
+                error = error and error_text(error)
+                age = round(view.age_seconds, 1)
+                yield _event("state", {"number": view.number, "age_seconds": age, "error": error})
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(BEAT_SECONDS):
+                        await changed.wait()
+                await asyncio.sleep(sent_at + _LEAST_SECONDS - time.monotonic())
+
+
+def _event(name: str, said: dict[str, object]) -> bytes:
+    return b"event: %s\ndata: %s\n\n" % (name.encode(), msgspec.json.encode(said))

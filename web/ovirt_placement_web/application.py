@@ -21,21 +21,19 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ovirt_placement.config import Config
-from ovirt_placement_web import api, events, log_in
+from ovirt_placement_web import api, log_in
 from ovirt_placement_web.bounds import Refusal, WebMetrics, sentence
 from ovirt_placement_web.settings import Listening, WebSettings, engine_origin, origins, places
 from ovirt_placement_web.site import Site, refused, site_of
 from ovirt_placement_web.views import (
     groups,
-    history,
     keys,
     lists,
     maintenance,
     overview,
-    pages,
     plans,
     rules,
-    vm_pages,
+    vm,
 )
 from ovirt_service.errors import UserError
 
@@ -51,7 +49,7 @@ def application(config: Config, settings: WebSettings, at: Listening, metrics: W
     handlers = {Refusal: refused, UserError: _unanswered, HTTPException: _unknown, TooLarge: _too_large}
     app = Starlette(
         # The first engine's path is that of all.
-        routes=[*(route for site in reversed(sites) for route in _of_engine(site)), Route("/", pages.start)],
+        routes=[*(route for site in reversed(sites) for route in _of_engine(site)), Route("/", lists.start)],
         middleware=[Middleware(Guard, sites=sites, origins=named, is_tls=at.tls)],
         exception_handlers=handlers,  # type: ignore[arg-type]
         lifespan=_lifespan,
@@ -62,25 +60,25 @@ def application(config: Config, settings: WebSettings, at: Listening, metrics: W
 
 def _of_engine(site: Site) -> tuple[BaseRoute, BaseRoute]:
     """The page of one engine."""
-    return Mount(site.root, routes=routes()), Route(site.root, pages.start)
+    return Mount(site.root, routes=routes()), Route(site.root, lists.start)
 
 
 def routes() -> list[BaseRoute]:
     """All that the page answers to, below its root."""
     return [
         Route("/", overview.clusters),
-        Route("/summary", pages.summary),
+        Route("/summary", lists.summary),
         Route("/cluster/{name}", overview.cluster),
         Route("/cluster/{name}/rules", lists.rules),
         Route("/cluster/{name}/hosts", lists.hosts),
-        Route("/cluster/{name}/history", history.history),
+        Route("/cluster/{name}/history", vm.history),
         Route("/vms", lists.vms),
         Route("/hosts", lists.hosts),
         Route("/rules", lists.rules),
-        Route("/vm/{name}", vm_pages.vm),
+        Route("/vm/{name}", vm.vm),
         Route("/vm/{name}/room", plans.room),
-        Route("/vm/{name}/then", history.then),
-        Route("/host/{name}", pages.host),
+        Route("/vm/{name}/then", vm.then),
+        Route("/host/{name}", lists.host),
         Route("/group/{name}", groups.group),
         Route("/group/{name}/edit", groups.edit_form),
         Route("/group/{name}/edit", groups.edit, methods=["POST"]),
@@ -92,14 +90,14 @@ def routes() -> list[BaseRoute]:
         Route("/map/{name}/table", overview.table),
         Route("/ha", overview.fail),
         Route("/ha/{name}", overview.failures),
-        Route("/history", history.history),
+        Route("/history", vm.history),
         Route("/keys", keys.keys),
         Route("/keys/set", keys.key_form),
         Route("/keys/set", keys.set_key, methods=["POST"]),
         Route("/keys/hosts", keys.hosts_form),
         Route("/keys/hosts", keys.define, methods=["POST"]),
         Route("/vm/{name}/keys", keys.of_vm),
-        Route("/health", pages.health),
+        Route("/health", lists.health),
         Route("/health", plans.examine, methods=["POST"]),
         Route("/cluster/{name}/pause", plans.pause, methods=["POST"]),
         Route("/cluster/{name}/resume", plans.resume, methods=["POST"]),
@@ -119,7 +117,7 @@ def routes() -> list[BaseRoute]:
         Route("/log-in/token", log_in.log_in_by_token, methods=["POST"]),
         Route("/portal", log_in.show_portal),
         Route("/log-out", log_in.log_out, methods=["POST"]),
-        Route("/events", events.stream),
+        Route("/events", api.events),
         Mount("/api/v1", routes=api.routes()),
         # Compressed, as nothing in it is secret; views are not: they have secrets next to what others name.
         Mount("/static", GZipMiddleware(StaticFiles(directory=str(files("ovirt_placement_web") / "static")))),
@@ -130,7 +128,7 @@ def routes() -> list[BaseRoute]:
 async def _lifespan(app: Starlette) -> AsyncIterator[None]:
     sites: tuple[Site, ...] = app.state.sites
     for site in sites:
-        site.keeper.start()
+        site.live.start()
     watching = [asyncio.ensure_future(_watch_sessions(site)) for site in sites]
     try:
         yield
@@ -138,7 +136,7 @@ async def _lifespan(app: Starlette) -> AsyncIterator[None]:
         for one in watching:
             one.cancel()
         for site in sites:
-            site.keeper.stop()
+            site.live.stop()
 
 
 async def _watch_sessions(site: Site) -> None:

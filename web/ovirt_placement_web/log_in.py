@@ -1,11 +1,11 @@
-"""Log-in by name and password or by the portal's token, and log-out."""
+"""Log-in by name and password or by the portal's token, log-out, and the audit log of these and of acts."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager, suppress
 from ipaddress import IPv6Address, ip_address
-from typing import Any
+from typing import Any, Final
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from starlette.requests import Request
@@ -14,11 +14,11 @@ from starlette.responses import RedirectResponse, Response
 from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.engine.connection.sso import NoRole, Refused
 from ovirt_placement.engine.reading.rights import Rights, read_rights
-from ovirt_placement_web import audit
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.settings import engine_origin
 from ovirt_placement_web.site import NO_ADMIN, Site, check_query, is_framed, site_of
 from ovirt_service.addresses import is_loopback
+from ovirt_service.audit import AuditLog
 from ovirt_service.errors import UserError
 
 #: The same whatever is wrong: nobody learns which names there are.
@@ -68,7 +68,7 @@ async def log_in(request: Request) -> Response:
             await _forget(site, token, counted or name)
             raise Refusal(403, NO_ADMIN)
     except Refusal as refusal:
-        _note(name[:_LONGEST], request, f"refused: {refusal.text}")
+        note(request, name[:_LONGEST], "log-in", f"refused: {refusal.text}")
         shown: dict[str, Any] = {"onward": goal, "name": name[:_LONGEST], "wrong": refusal.text}
         answer = site.page(request, "log_in.html", status=refusal.status, **shown)
         answer.headers.update(refusal.headers)
@@ -88,7 +88,7 @@ async def log_in_by_token(request: Request) -> Response:
         if not rights.administrator:
             raise Refusal(403, NO_ADMIN)
     except Refusal as refusal:
-        _note(who, request, f"refused: {refusal.text}")
+        note(request, who, "log-in", f"refused: {refusal.text}")
         raise
     return _begun(site, request, rights, token, onward(site, form.get("next", "")))
 
@@ -116,7 +116,7 @@ async def log_out(request: Request) -> Response:
             raise Refusal(403, "This form is not of this session.")
         site.sessions.end(session)
         await _forget(site, session.token, session)
-        _note(session.rights.user_name, request, "done", "log-out")
+        note(request, session.rights.user_name, "log-out", "done")
     answer = RedirectResponse(f"{site.root}/log-in", 303)
     answer.delete_cookie(site.cookie, path=site.root, secure=True, httponly=True, samesite="strict")
     return answer
@@ -202,7 +202,7 @@ def _begun(site: Site, request: Request, rights: Rights, token: str, goal: str) 
     if former is not None:
         site.sessions.end(former)
     cookie, _ = site.sessions.begin(rights, token)
-    _note(rights.user_name, request, "done")
+    note(request, rights.user_name, "log-in", "done")
     answer = RedirectResponse(goal, 303)
     answer.set_cookie(site.cookie, cookie, path=site.root, secure=True, httponly=True, samesite="strict")
     return answer
@@ -214,5 +214,17 @@ async def _forget(site: Site, token: str, asker: Hashable) -> None:
         await site.bounds.acts.run(asker, site.tokens.log_out, token)
 
 
-def _note(who: str, request: Request, outcome: str, act: str = "log-in") -> None:
-    audit.note(site_of(request).config.engine.label, who, address_of(request), act, outcome)
+# -- The audit log: one line for each log-in and each act, refused ones included.
+
+
+AUDIT_LOG: Final = AuditLog("ovirt_placement_web.audit", "[web] audit_log", in_log=True)
+
+
+def note(request: Request, who: str, act: str, outcome: str, **more: str) -> None:
+    """Write a line of JSON: who did what, from where, and what came of it; `more` says to what.
+
+    It names the engine where the page shows several.
+    """
+    facts = {"engine": site_of(request).config.engine.label, "who": who, "address": address_of(request)}
+    facts |= {"act": act, "outcome": outcome, **more}
+    AUDIT_LOG.write({name: fact for name, fact in facts.items() if fact or name in ("who", "address")})

@@ -14,9 +14,9 @@ from prometheus_client import Gauge
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ovirt_placement.config import Config
-from ovirt_placement_web import audit
 from ovirt_placement_web.application import application
 from ovirt_placement_web.bounds import WebMetrics
+from ovirt_placement_web.log_in import AUDIT_LOG
 from ovirt_placement_web.settings import Listening, WebSettings, listening
 from ovirt_service.addresses import listening_socket
 from ovirt_service.daemon import Notifier
@@ -42,7 +42,7 @@ def run(config: Config) -> None:
     """Serve until SIGTERM; raises `UserError` if the configuration is at fault."""
     settings = config.section("web", WebSettings)
     at = listening(settings, config.source)
-    audit.LOG.open(settings.audit_log)
+    AUDIT_LOG.open(settings.audit_log)
     metrics = WebMetrics()
     serve(metrics.registry, settings.metrics, f"{config.source}: [web] metrics")
     with _bound(at, f"{config.source}: [web] listen: {settings.listen}") as listener:

@@ -25,10 +25,9 @@ from ovirt_placement.engine.reading.rights import Rights, read_rights
 from ovirt_placement_web.bounds import Bounds, Refusal, Throttle, WebMetrics
 from ovirt_placement_web.sessions import Bearers, Session, Sessions
 from ovirt_placement_web.settings import Place, WebSettings
-from ovirt_placement_web.state.keeper import Keeper, View
-from ovirt_placement_web.state.made_plans import MadePlans
-from ovirt_placement_web.state.past import Past
+from ovirt_placement_web.state.plans import MadePlans
 from ovirt_placement_web.state.questions import Questions
+from ovirt_placement_web.state.sources import LiveState, Past, View
 from ovirt_service.text.legible import escaped
 
 _COOKIE = "__Secure-ovirt-placement"
@@ -49,7 +48,7 @@ class Site:
         self.config = config = place.config
         self.settings = msgspec.structs.replace(settings, root=place.root)
         self.places = places
-        self.keeper = Keeper(config)
+        self.live = LiveState(config)
         self.sessions = Sessions(_SESSION_IDLE_SECONDS)
         self.bounds = Bounds(metrics, streams=settings.streams, streams_each=settings.streams_per_session)
         self.throttle = Throttle(metrics)
@@ -113,7 +112,7 @@ class Site:
         self, request: Request, template: str, *, status: int = 200, view: View | None = None, **shown: Any
     ) -> HTMLResponse:
         """Render a page; nothing in it is markup but what templates say."""
-        known = view or self.keeper.view
+        known = view or self.live.view
         where = request.url.path + (f"?{request.url.query}" if request.url.query else "")
         text = self.templates.get_template(template).render(
             root=self.root,

@@ -46,7 +46,6 @@ from ovirt_placement.model import Cluster, Host, Snapshot, Vm
 from ovirt_placement.model.record import Record
 from ovirt_placement.store.keys import KeyPlace, KeyStore
 from ovirt_placement_web.bounds import Refusal
-from ovirt_placement_web.state.keeper import View
 from ovirt_placement_web.state.map import (
     LatestMaps,
     MapChangesDocument,
@@ -55,7 +54,7 @@ from ovirt_placement_web.state.map import (
     map_changes,
     whole,
 )
-from ovirt_placement_web.state.past import STORE_SECONDS, Past
+from ovirt_placement_web.state.sources import STORE_SECONDS, Past, View
 from ovirt_service.errors import UserError
 
 #: What hangs on more than the state, the store and the proxy say, is asked again after so long.

@@ -27,9 +27,20 @@ from ovirt_placement.store.user_actions import Act as Recorded
 from ovirt_placement.store.user_actions import UserActionKind, UserActionStore
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.site import Site
-from ovirt_placement_web.state.keeper import View
-from ovirt_placement_web.views.acting import Act, Asked, Edit, Preview, Stale, digest, edited, words_of
-from ovirt_placement_web.views.pages import Shown, found, viewed
+from ovirt_placement_web.state.sources import View
+from ovirt_placement_web.views.endpoints import (
+    Act,
+    Asked,
+    Edit,
+    Preview,
+    Shown,
+    Stale,
+    digest,
+    edited,
+    found,
+    viewed,
+    words_of,
+)
 from ovirt_service.errors import OutcomeUnknown, UserError
 from ovirt_service.text.legible import escaped
 

@@ -1,4 +1,4 @@
-"""The lists of all VMs, hosts and rules, or of those of a cluster; and the search for any of them."""
+"""Lists of VMs, hosts and rules, the search, one host, what the doctor found, and the summary for others."""
 
 from __future__ import annotations
 
@@ -7,19 +7,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
 
 from ovirt_placement.answers.conflicts import conflicts
 from ovirt_placement.answers.groups.listing import groups_list
+from ovirt_placement.answers.keys import compiled
 from ovirt_placement.answers.question import AuthoredState
 from ovirt_placement.answers.rules import RuleRecord, asked, rules_list, state_text, strength
+from ovirt_placement.answers.status.health import status_lines
 from ovirt_placement.answers.violations import violations
 from ovirt_placement.model import AffinityGroup, Cluster, Host, Vm
 from ovirt_placement_web.bounds import Refusal
-from ovirt_placement_web.site import Site
-from ovirt_placement_web.state.keeper import View
+from ovirt_placement_web.site import Site, check_query, site_of
 from ovirt_placement_web.state.map import misplaced
+from ovirt_placement_web.state.sources import View
+from ovirt_placement_web.views.endpoints import Shown, condition, found, list_frame, paged, viewed
 from ovirt_placement_web.views.needs import ILL, present_plan, repairs
-from ovirt_placement_web.views.pages import Shown, list_frame, paged, viewed
 
 #: Hits of a search that are shown.
 _MOST_HITS = 50
@@ -159,3 +162,55 @@ def _list_page(
         "shows": [(name, text) for name, (text, _) in (narrowed or {}).items()],
         "query": {"q": word, "show": show} if show else {"q": word},
     }
+
+
+# -- What is not listed.
+
+
+@viewed()
+def host(site: Site, request: Request, view: View) -> Shown:
+    one = found(request, "host", view.snapshot.hosts)
+    keys = site.questions.about(view, compiled.keys_of_host, one)
+    violated = site.questions.of_clusters(view, violations, host=one.id).violations
+    return "host.html", {
+        "part": "Hosts",
+        "crumbs": (("Hosts", "/hosts"), (one.name, "")),
+        "host": one,
+        "cluster": view.snapshot.cluster_by_id[one.cluster],
+        "vms": sorted(view.snapshot.vms_of_host.get(one.id, ()), key=lambda vm: vm.name),
+        "groups": site.questions.of_clusters(view, groups_list, host=one.id).groups,
+        "violations": violated,
+        "wrong": misplaced(violated),
+        "keys": compiled.host_table(keys),
+        "ratios": compiled.ratios_text(keys),
+    }
+
+
+@viewed()
+def health(site: Site, request: Request, view: View) -> Shown:
+    answer, at = site.questions.examined or (None, 0.0)
+    status = site.questions.status(view)
+    shown = {"answer": answer, "examined_at": at, "standing": status, "lines": list(status_lines(status))}
+    return "health.html", {"part": "Health", **shown}
+
+
+async def summary(request: Request) -> Response:
+    """The clusters, as the page of another engine shows them; without a session, where to log in."""
+    check_query(request, [])
+    site = site_of(request)
+    view = site.live.view
+    if not site.knows(request):
+        return site.page(request, "summary.html", view=view, answer=None)
+    asker = site.session(request, use=False)
+
+    def render() -> Response:
+        answer = site.questions.status(view)
+        states = {one.cluster.id: condition(one) for one in answer.clusters}
+        return site.page(request, "summary.html", view=view, answer=answer, states=states)
+
+    return await site.bounds.views.run(asker, render)
+
+
+def start(request: Request) -> Response:
+    """The address without its last slash leads on to the first view."""
+    return RedirectResponse(f"{site_of(request).root}/", 307)

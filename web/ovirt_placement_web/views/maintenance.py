@@ -29,9 +29,20 @@ from ovirt_placement.store.sql.opening import opened
 from ovirt_placement_web.bounds import Bound, Bounds, Refusal
 from ovirt_placement_web.settings import ENGINE_SECONDS
 from ovirt_placement_web.site import Site, page_words
-from ovirt_placement_web.state.keeper import View
-from ovirt_placement_web.views.acting import MIGRATE, Act, Asked, Stale, acted, words_of
-from ovirt_placement_web.views.pages import Shown, check_engine, cluster_frame, found, viewed
+from ovirt_placement_web.state.sources import View
+from ovirt_placement_web.views.endpoints import (
+    MIGRATE,
+    Act,
+    Asked,
+    Shown,
+    Stale,
+    acted,
+    check_engine,
+    cluster_frame,
+    found,
+    viewed,
+    words_of,
+)
 from ovirt_service.errors import UserError
 
 _Choice = TypeVar("_Choice", bound=StrEnum)

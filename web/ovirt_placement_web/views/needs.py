@@ -20,8 +20,8 @@ from ovirt_placement.store.pauses import Pause
 from ovirt_placement.store.user_actions import UserAction
 from ovirt_placement_web.bounds import sentence
 from ovirt_placement_web.site import Site, when
-from ovirt_placement_web.state.keeper import View
-from ovirt_placement_web.state.plan_life import Life, life
+from ovirt_placement_web.state.plans import Life, life
+from ovirt_placement_web.state.sources import View
 from ovirt_service.errors import UserError
 from ovirt_service.text.legible import escaped
 

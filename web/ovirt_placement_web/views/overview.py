@@ -18,11 +18,11 @@ from ovirt_placement.model.names import counted
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.log_in import to_log_in
 from ovirt_placement_web.site import Site, check_query, site_of
-from ovirt_placement_web.state.keeper import View
 from ovirt_placement_web.state.map import MapDocument, MapHost, MapVm
+from ovirt_placement_web.state.sources import View
+from ovirt_placement_web.views.endpoints import Shown, cluster_frame, condition, found, paged, viewed
 from ovirt_placement_web.views.needs import ILL, RESTS, repairs, standing_of, what_next
 from ovirt_placement_web.views.needs import needs as needs_of
-from ovirt_placement_web.views.pages import Shown, cluster_frame, condition, found, paged, viewed
 from ovirt_service.errors import UserError
 
 #: Of larger clusters a square is drawn for each host instead of each VM.
@@ -174,7 +174,7 @@ async def fail(request: Request) -> Response:
     site = site_of(request)
     if site.session(request) is None:
         return to_log_in(request, site)
-    known = site.keeper.view.snapshot.host_by_id
+    known = site.live.view.snapshot.host_by_id
     names = request.query_params.getlist("host")
     if unknown := [name for name in names if name not in known]:
         raise Refusal(404, f"There is no host {unknown[0]}.")

@@ -21,13 +21,22 @@ from ovirt_placement.store.pauses import ALL_CLUSTERS, PauseStore
 from ovirt_placement.store.sql.opening import opened
 from ovirt_placement_web.bounds import Refusal, sentence
 from ovirt_placement_web.site import Site
-from ovirt_placement_web.state.keeper import View
-from ovirt_placement_web.state.made_plans import MadePlan
 from ovirt_placement_web.state.map import MapDocument, MapHost, MapVm
-from ovirt_placement_web.state.past import MONTH, runs
-from ovirt_placement_web.state.plan_life import life
-from ovirt_placement_web.views.acting import Act, Asked, Stale, acted, asked_by
-from ovirt_placement_web.views.pages import Shown, check_engine, cluster_frame, found, planned, viewed
+from ovirt_placement_web.state.plans import MadePlan, life
+from ovirt_placement_web.state.sources import MONTH, View, runs
+from ovirt_placement_web.views.endpoints import (
+    Act,
+    Asked,
+    Shown,
+    Stale,
+    acted,
+    asked_by,
+    check_engine,
+    cluster_frame,
+    found,
+    planned,
+    viewed,
+)
 from ovirt_service.errors import UserError
 
 #: Of other plans of a cluster, this many are named.

@@ -18,19 +18,21 @@ from ovirt_placement.store.sql.opening import opened
 from ovirt_placement_web.bounds import Refusal, sentence
 from ovirt_placement_web.settings import ENGINE_SECONDS
 from ovirt_placement_web.site import Site
-from ovirt_placement_web.state.keeper import View
-from ovirt_placement_web.views.acting import (
+from ovirt_placement_web.state.sources import View
+from ovirt_placement_web.views.endpoints import (
     Act,
     Asked,
     Edit,
     Preview,
+    Shown,
     Stale,
     check_length,
     digest,
     edited,
+    found,
+    viewed,
     words_of,
 )
-from ovirt_placement_web.views.pages import Shown, found, viewed
 from ovirt_service.errors import UserError
 from ovirt_service.text.legible import escaped
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_placement_web.state import keeper as module
-from ovirt_placement_web.state.keeper import Keeper
+from ovirt_placement_web.state import sources as module
+from ovirt_placement_web.state.sources import LiveState
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve
@@ -27,7 +27,7 @@ def engine() -> Engine:
 
 
 @pytest.fixture
-def keeper(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Keeper]:
+def live(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveState]:
     """One that waits for a moment each time, and would pause for an hour."""
     monkeypatch.setattr(module, "_WAIT_SECONDS", 0.5)
     monkeypatch.setattr(module, "_PAUSE_SECONDS", 3600.0)
@@ -35,7 +35,7 @@ def keeper(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
     file = write_configuration(
         tmp_path, f"{server.url}/ovirt-engine/api", inventory="interval_seconds = 0.05\n"
     )
-    found = Keeper(loaded(file))
+    found = LiveState(loaded(file))
     with running(file):
         found.start()
         yield found
@@ -44,17 +44,17 @@ def keeper(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
 
 
 @pytest.mark.system
-def test_a_change_after_silence_is_known_at_once(engine: Engine, keeper: Keeper) -> None:
+def test_a_change_after_silence_is_known_at_once(engine: Engine, live: LiveState) -> None:
     async def follow() -> None:
-        await until(lambda: keeper.view.known)
+        await until(lambda: live.view.known)
         for _ in range(3):  # it looks again and again while nothing is published, and does not pause
-            looked_at = keeper.view
-            await until(lambda looked_at=looked_at: keeper.view is not looked_at)
-        with keeper.subscribed() as changed:
-            number = keeper.view.number
+            looked_at = live.view
+            await until(lambda looked_at=looked_at: live.view is not looked_at)
+        with live.subscribed() as changed:
+            number = live.view.number
             engine.vms.start("a")
             await changed.wait()
-        assert keeper.view.number > number
+        assert live.view.number > number
 
     asyncio.run(asyncio.wait_for(follow(), PATIENCE_SECONDS))
 

@@ -1,35 +1,168 @@
-"""What all acts share: by whose form, whether the engine permits it now, and a line in the audit log.
+"""What stands between an address and a view or an act: who asks, and what the address and the form mean.
 
 A form that changes something is shown with a preview first, and does it by another button; see `Edit`.
+Whether a person may is asked of the engine each time, and stands in the audit log.
 """
 
 from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial, wraps
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import quote
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from ovirt_placement.answers.document import find, safe_word
+from ovirt_placement.answers.status.clusters import ClusterStatus
+from ovirt_placement.answers.status.health import Health, judge
 from ovirt_placement.answers.what_if import WhatIfDocument
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.failures import EngineAway, EngineFault
 from ovirt_placement.engine.connection.sso import Refused
 from ovirt_placement.engine.reading.rights import read_rights
 from ovirt_placement.model import Cluster, Snapshot
-from ovirt_placement_web import audit
-from ovirt_placement_web.bounds import Refusal
-from ovirt_placement_web.log_in import address_of, form_of
+from ovirt_placement.model.names import counted
+from ovirt_placement_web.bounds import Bound, Bounds, Refusal
+from ovirt_placement_web.log_in import form_of, note, to_log_in
 from ovirt_placement_web.sessions import Session
-from ovirt_placement_web.site import NO_ADMIN, Site, check_query, site_of
-from ovirt_placement_web.views.pages import Endpoint, Item, Shown, found
+from ovirt_placement_web.site import NO_ADMIN, Site, check_query, number, site_of
+from ovirt_placement_web.state.sources import View
 from ovirt_service.errors import OutcomeUnknown, UserError
 from ovirt_service.text.legible import unbroken
+
+#: Of longer lists a page shows this many, and says how many there are.
+MOST_ROWS = 200
+#: Rows of a page of a list that has several.
+_PAGE_ROWS = 50
+
+Item = TypeVar("Item")
+#: What a view shows: by the name of its template.
+Shown = tuple[str, dict[str, Any]]
+Ask = Callable[[Site, Request, View], Shown]
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def viewed(
+    *allowed: str,
+    repeated: Iterable[str] = (),
+    kind: Callable[[Bounds, Request], Bound] = lambda bounds, request: bounds.views,
+) -> Callable[[Ask], Endpoint]:
+    """A view for people who are logged in, which takes these keys of the query, some of them `repeated`.
+
+    `kind` says what kind of work it is.
+    """
+
+    def wrap(ask: Ask) -> Endpoint:
+        @wraps(ask)
+        async def endpoint(request: Request) -> Response:
+            check_query(request, allowed, repeated)
+            site = site_of(request)
+            # What the page fetches by itself is no sign of a person.
+            session = site.session(request, use="live-update" not in request.headers)
+            if session is None:
+                return to_log_in(request, site)
+
+            def render() -> Response:
+                view = site.live.view
+                template, shown = ask(site, request, view)
+                return site.page(request, template, view=view, **shown)
+
+            return await kind(site.bounds, request).run(session, render)
+
+        return endpoint
+
+    return wrap
+
+
+def planned(bounds: Bounds, request: Request) -> Bound:
+    """The kind of work of what waits for a plan."""
+    return bounds.plans
+
+
+def found(request: Request, wanted: str, items: Iterable[Item]) -> Item:
+    """What the address names by id or name; raises `Refusal` if there is none."""
+    try:
+        return find(request.path_params["name"], wanted, items)  # type: ignore[type-var]
+    except UserError as error:
+        raise Refusal(404, f"There is {error}.") from None
+
+
+def paged(request: Request, items: Sequence[Any]) -> dict[str, Any]:
+    """Those of a page of a long list, the number of the page, and that of the last."""
+    last = max(1, -(-len(items) // _PAGE_ROWS))
+    page = number(request, "page", last)
+    return {"items": items[(page - 1) * _PAGE_ROWS : page * _PAGE_ROWS], "number": page, "last": last}
+
+
+def check_engine(view: View) -> None:
+    """Raise `Refusal` while the engine is away: a plan of old is worth nothing."""
+    if view.error is not None:
+        raise Refusal(503, f"The engine does not answer, so no plan can be made: {view.error}.")
+
+
+def list_frame(site: Site, request: Request, view: View, part: str) -> dict[str, Any]:
+    """Where a list stands: of all, or of the cluster that the address names."""
+    if "name" not in request.path_params:
+        return {"part": part, "cluster": None, "place": f"/{part.lower()}"}
+    one = found(request, "cluster", view.snapshot.clusters)
+    return {**cluster_frame(site, view, one, part), "place": f"/cluster/{one.id}/{part.lower()}"}
+
+
+def cluster_frame(site: Site, view: View, cluster: Cluster, tab: str) -> dict[str, Any]:
+    """Where a view of a cluster stands: its breadcrumb, and the tabs with what they count."""
+    numbers = next(one for one in site.questions.status(view).clusters if one.cluster.id == cluster.id)
+    enforcer = site.questions.status(view).enforcer
+    waiting = sum(one.cluster.id == cluster.id for one in enforcer.waiting) if enforcer else 0
+    name = quote(cluster.id, safe="")
+    tone = "red" if numbers.hard_violations else "orange"
+    down = numbers.hosts - numbers.hosts_up
+    crumbs = [("Clusters", "/"), (cluster.name, "" if tab == "Overview" else f"/cluster/{name}")]
+    return {
+        "part": "Clusters",
+        "cluster": cluster,
+        "tab": tab,
+        "crumbs": crumbs if tab == "Overview" else [*crumbs, (tab, "")],
+        "tabs": (
+            ("Overview", f"/cluster/{name}", 0, ""),
+            ("Map", f"/map/{name}", 0, ""),
+            ("Rules", f"/cluster/{name}/rules", numbers.hard_violations + numbers.soft_violations, tone),
+            ("Plan", f"/plan/{name}", waiting, "orange"),
+            ("Hosts", f"/cluster/{name}/hosts", down, "orange"),
+            ("Failures", f"/ha/{name}", int(numbers.ha_safe is False), "red"),
+            ("Maintenance", f"/maintenance/{name}", 0, ""),
+            ("History", f"/cluster/{name}/history", 0, ""),
+        ),
+    }
+
+
+#: How each health is coloured.
+HEALTH_TONES = {Health.HEALTHY: "success", Health.DEGRADED: "warning", Health.UNHEALTHY: "danger"}
+
+
+def condition(one: ClusterStatus) -> tuple[str, str]:
+    """The state of a cluster in a few words, and how it is coloured."""
+    if one.lost:
+        return (f"{counted(len(one.lost), 'HA VM')} not running", "danger")
+    if one.ha_reservation and one.ha_safe is False:
+        return (safe_word(one.ha_safe).capitalize(), "danger")
+    if number := one.hard_violations:
+        return (f"{number} {'rule' if number == 1 else 'rules'} violated", "danger")
+    if one.doubt:
+        return ("Not known", "warning")
+    if number := one.soft_violations:
+        return (f"{number} soft {'rule' if number == 1 else 'rules'} violated", "warning")
+    health, _ = judge(None, (), (one,), None, None)
+    return (health.capitalize(), HEALTH_TONES[health])
+
+
+# -- Acts.
+
 
 #: Who may migrate the VMs of a cluster may pause their migrations, let them go on, and decide on a plan.
 MIGRATE = "migrate_vm"
@@ -59,7 +192,7 @@ class Asked(NamedTuple):
 
     @property
     def snapshot(self) -> Snapshot:
-        return self.site.keeper.view.snapshot
+        return self.site.live.view.snapshot
 
     @property
     def cluster(self) -> Cluster:
@@ -142,7 +275,7 @@ def edited(ask: Callable[[Asked], Edit]) -> Endpoint:
     @wraps(ask)
     async def endpoint(request: Request) -> Response:
         asked = await asked_by(request)
-        view, edit = asked.site.keeper.view, ask(asked)
+        view, edit = asked.site.live.view, ask(asked)
         if "do" in asked.form:
             return await _carry_out(asked, edit.act)
         preview = await asked.site.bounds.plans.run(asked.session, edit.foresee)
@@ -167,12 +300,11 @@ async def asked_by(request: Request) -> Asked:
 
 async def _carry_out(asked: Asked, act: Act) -> Response:
     """Ask the engine whether this person may still do it, do it, and note what came of it."""
-    session, address, first = asked.session, address_of(asked.request), act.clusters[0]
-    note = partial(
-        audit.note,
-        asked.config.engine.label,
+    session, first = asked.session, act.clusters[0]
+    noted = partial(
+        note,
+        asked.request,
         session.rights.user_name,
-        address,
         act.name,
         on=act.on or f"cluster {first.name} ({first.id})",
         plan=act.plan[:_LONGEST_REASON],
@@ -185,25 +317,25 @@ async def _carry_out(asked: Asked, act: Act) -> Response:
             session, act.carry_out, session.rights.user_name
         )
     except Refusal as refusal:
-        note(f"refused: {refusal.text}")
+        noted(f"refused: {refusal.text}")
         raise
     except Stale as stale:
-        note(f"refused: {stale}")
+        noted(f"refused: {stale}")
         raise Refusal(409, f"Nothing was changed: {stale}", back=stale.back) from None
     except EngineFault as fault:
-        note(f"refused by the engine: {fault}")
+        noted(f"refused by the engine: {fault}")
         await asked.site.read_rights_again(session)
         raise Refusal(409, f"The engine refuses it: {fault}.") from None
     except OutcomeUnknown as error:
-        note(f"not known: {error}")
+        noted(f"not known: {error}")
         raise Refusal(503, f"It is not known whether that was done: {error}.") from None
     except UserError as error:
-        note(f"failed: {error}")
+        noted(f"failed: {error}")
         raise Refusal(503, f"Nothing was changed: {error}.") from None
     except BaseException as error:  # it may have been done, or go on
-        note(f"not known: {error!r}")
+        noted(f"not known: {error!r}")
         raise
-    note("done")
+    noted("done")
     return RedirectResponse(f"{asked.site.root}{act.back}", 303)
 
 
