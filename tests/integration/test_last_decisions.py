@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from ovirt_placement.answers.status import proxy as local_proxy
+from ovirt_placement.answers import proxy as local_proxy
 from ovirt_placement.cli.main import main
 from ovirt_placement.model.files import state_file
 from tests.builders import host, snapshot, vm

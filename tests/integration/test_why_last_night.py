@@ -11,8 +11,7 @@ from typing import Any
 import ovirtsdk4
 import pytest
 
-from ovirt_placement.answers.decisions import record
-from ovirt_placement.answers.status import proxy
+from ovirt_placement.answers import proxy
 from ovirt_placement.cli.main import main
 from ovirt_placement.engine.reading import events
 from ovirt_placement.model import SchedulingPolicy
@@ -59,7 +58,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 @pytest.fixture(autouse=True)
 def proxy_here(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The record stands where that of the service does."""
-    monkeypatch.setattr(record, "LOG_DIRECTORY", world.folder / "log")
+    monkeypatch.setattr(proxy, "LOG_DIRECTORY", world.folder / "log")
     monkeypatch.setattr(proxy, "PROXY_DIRECTORY", world.folder / "none")
 
 
@@ -206,7 +205,7 @@ def test_what_is_not_a_question_is_one_line(asking: Asking, words: list[str], sa
 def test_without_a_record_the_engines_events_still_answer(
     asking: Asking, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(record, "LOG_DIRECTORY", tmp_path)
+    monkeypatch.setattr(proxy, "LOG_DIRECTORY", tmp_path)
     found = asking.data("--refused")
     assert {one["vm"]["name"] for one in found["refused"]} == {"web", "huge"}
     assert "has no scheduler proxy of engine default" in found["record_error"]

@@ -19,8 +19,7 @@ from ovirt_placement import inventory
 from ovirt_placement.answers.document import DRY_RUN, find
 from ovirt_placement.answers.orders import PausesChangeDocument, approval_change, refusal_change
 from ovirt_placement.answers.plans.plan import plan_record
-from ovirt_placement.answers.plans.reading import NoPlan, plan_of
-from ovirt_placement.answers.plans.text import step_text, text
+from ovirt_placement.answers.plans.text import NoPlan, plan_of, step_text, text
 from ovirt_placement.answers.question import Table
 from ovirt_placement.cli.arguments import add_change, add_command, add_config, add_json
 from ovirt_placement.cli.asking import PATIENCE_SECONDS, show_json, show_text

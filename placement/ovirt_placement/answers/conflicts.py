@@ -10,7 +10,6 @@ from typing import Annotated
 from msgspec.structs import replace
 
 from ovirt_placement.answers.document import Document, listed
-from ovirt_placement.answers.naming import GroupOrRule, NamedHost, NamedVm, with_names
 from ovirt_placement.answers.question import (
     SOME_CLUSTERS,
     VMS,
@@ -23,7 +22,16 @@ from ovirt_placement.answers.question import (
 )
 from ovirt_placement.inventory import Measured
 from ovirt_placement.model import Cluster, Host, Snapshot
-from ovirt_placement.model.names import Named, NamedGroup, named_groups, named_vms
+from ovirt_placement.model.names import (
+    GroupOrRule,
+    Named,
+    NamedGroup,
+    NamedHost,
+    NamedVm,
+    named_groups,
+    named_vms,
+    with_names,
+)
 from ovirt_placement.model.record import Record
 from ovirt_placement.planning.assignment.catalogue import OPTIMAL_IS_THERE
 from ovirt_placement.rules import catalogue

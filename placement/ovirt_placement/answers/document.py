@@ -1,4 +1,4 @@
-"""What all answers share: kind, version and age; what words name; and the words that promise something."""
+"""What all answers share: kind, version and age, and words that promise something."""
 
 from __future__ import annotations
 
@@ -6,17 +6,28 @@ import math
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import Final, Literal, NamedTuple, Protocol, TypeVar
+from typing import (
+    Final,
+    Literal,
+    NamedTuple,
+    Protocol,
+    TypeVar,
+)
 
 import msgspec
 
 from ovirt_placement import inventory
-from ovirt_placement.answers.naming import GroupOrRule, NamedHost, NamedVm, with_names
 from ovirt_placement.config import Config
 from ovirt_placement.inventory import Measured
 from ovirt_placement.inventory.asking import SOCKET_NAME
 from ovirt_placement.model import Cluster, Snapshot
-from ovirt_placement.model.names import choices
+from ovirt_placement.model.names import (
+    GroupOrRule,
+    NamedHost,
+    NamedVm,
+    choices,
+    with_names,
+)
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.elements.rule import Rule
 from ovirt_placement.rules.elements.verdict import Reason, sentence

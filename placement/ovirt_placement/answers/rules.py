@@ -11,10 +11,19 @@ from msgspec.structs import replace
 
 from ovirt_placement.answers.conflicts import NEEDS_PLANNER, ContradictionFound, judge_rules, sentence
 from ovirt_placement.answers.document import DRY_RUN, ChangeDocument, Document, listed, utc_text
-from ovirt_placement.answers.naming import NamedCluster, NamedHost, NamedVm, with_names
 from ovirt_placement.answers.question import AuthoredState, Columns, Parameter, Reads, Table, question, table
 from ovirt_placement.model import PlacementRule, Snapshot
-from ovirt_placement.model.names import Named, NamedGroup, named_group, named_groups, named_hosts
+from ovirt_placement.model.names import (
+    Named,
+    NamedCluster,
+    NamedGroup,
+    NamedHost,
+    NamedVm,
+    named_group,
+    named_groups,
+    named_hosts,
+    with_names,
+)
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.elements.placement import SnapshotPlacement
 from ovirt_placement.rules.placement_rules.in_force import (

@@ -8,7 +8,6 @@ from typing import Annotated
 from msgspec.structs import replace
 
 from ovirt_placement.answers.document import Document
-from ovirt_placement.answers.naming import GroupOrRule, NamedHost, NamedVm, with_names
 from ovirt_placement.answers.question import (
     HOSTS,
     SOME_CLUSTERS,
@@ -24,7 +23,7 @@ from ovirt_placement.answers.question import (
 )
 from ovirt_placement.inventory import Measured
 from ovirt_placement.model import Cluster, Snapshot
-from ovirt_placement.model.names import Named, named_cluster
+from ovirt_placement.model.names import GroupOrRule, Named, NamedHost, NamedVm, named_cluster, with_names
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_rules.in_force import not_known_yet
 from ovirt_placement.rules.violations import Violation, find_violations

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated
 
 from ovirt_placement.answers.document import Document, fewest_text, unit_name
-from ovirt_placement.answers.naming import GroupOrRule, NamedCluster, NamedHost, NamedVm, names_of, with_names
 from ovirt_placement.answers.plans.maintenance import (
     EvacuationRecord,
     ForeseenMove,
@@ -21,7 +20,18 @@ from ovirt_placement.forecast.course import ForeseenFailures, Start
 from ovirt_placement.forecast.maintenance import Evacuation
 from ovirt_placement.forecast.outlook import Outlook, Violated
 from ovirt_placement.model import Snapshot
-from ovirt_placement.model.names import Named, be, counted, named_vms
+from ovirt_placement.model.names import (
+    GroupOrRule,
+    Named,
+    NamedCluster,
+    NamedHost,
+    NamedVm,
+    be,
+    counted,
+    named_vms,
+    names_of,
+    with_names,
+)
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.doubts import doubt
 

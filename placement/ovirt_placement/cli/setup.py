@@ -11,13 +11,17 @@ from typing import TYPE_CHECKING, NamedTuple
 from ovirt_placement import config, inventory
 from ovirt_placement.answers.document import find
 from ovirt_placement.answers.setup.answer import (
+    ClusterKeys,
     SetupOutcome,
+    changes,
+    given,
+    notes,
     policy_change,
     policy_state,
     setup,
     setup_lines,
+    taken,
 )
-from ovirt_placement.answers.setup.default_keys import ClusterKeys, changes, given, notes, taken
 from ovirt_placement.answers.setup.plan import SetupPlan, plan
 from ovirt_placement.answers.setup.previous import (
     DEFAULT,
@@ -32,8 +36,8 @@ from ovirt_placement.answers.setup.previous import (
     targets,
     upgrading,
 )
+from ovirt_placement.answers.setup.requests import Admission
 from ovirt_placement.answers.setup.undo import undo
-from ovirt_placement.answers.setup.units import Admission
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.asking import PATIENCE_SECONDS
 from ovirt_placement.cli.changing import (

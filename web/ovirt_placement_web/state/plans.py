@@ -27,7 +27,7 @@ from ovirt_placement import inventory
 from ovirt_placement.answers.document import duration_text, fewest_text
 from ovirt_placement.answers.plans.maintenance import ClusterMaintenance
 from ovirt_placement.answers.plans.plan import plan_record
-from ovirt_placement.answers.plans.reading import Document
+from ovirt_placement.answers.plans.text import Document
 from ovirt_placement.answers.preview import Change, preview
 from ovirt_placement.answers.status.enforcement import EnforcementRecord
 from ovirt_placement.answers.what_if import WhatIfDocument

@@ -12,7 +12,7 @@ from starlette.responses import RedirectResponse, Response
 
 from ovirt_enforcer.orders import Misfits, order_looked_at
 from ovirt_placement.answers.document import none_text
-from ovirt_placement.answers.plans.reading import Document, TimedStep, timed, waiting_on
+from ovirt_placement.answers.plans.text import Document, TimedStep, timed, waiting_on
 from ovirt_placement.model import Cluster
 from ovirt_placement.store.approvals import ApprovalStore
 from ovirt_placement.store.enforcer.history import PlanRecord

@@ -17,7 +17,6 @@ from ovirt_placement.answers.decisions.at_time import (
     not_asked_lines,
     read_moment,
 )
-from ovirt_placement.answers.decisions.record import NoRecord
 from ovirt_placement.answers.document import Said
 from ovirt_placement.answers.groups.listing import groups_list
 from ovirt_placement.answers.keys import compiled
@@ -30,6 +29,7 @@ from ovirt_placement.answers.placement import (
     restart_text,
     where,
 )
+from ovirt_placement.answers.proxy import NoRecord
 from ovirt_placement.answers.violations import violations
 from ovirt_placement.model import Cluster, Host, Vm
 from ovirt_placement.model.names import NamedGroup, counted

@@ -17,8 +17,8 @@ from ovirt_placement.answers.decisions.decision import (
     remedies,
     time_text,
 )
-from ovirt_placement.answers.decisions.record import FILTERS, WEIGHTS, LoggedDecision, about, begins
 from ovirt_placement.answers.document import Document, listed
+from ovirt_placement.answers.proxy import FILTERS, WEIGHTS, LoggedDecision, about, begins
 from ovirt_placement.answers.question import Table
 from ovirt_placement.engine.reading.events import START_FAILED, EngineEvent, LatestEvents
 from ovirt_placement.model import Host, Snapshot, Vm

@@ -9,12 +9,19 @@ from typing import Any
 
 import msgspec
 
-from ovirt_placement.answers.decisions.record import BALANCE, FILTERS, WEIGHTS, LoggedDecision, about
 from ovirt_placement.answers.document import Document, listed
-from ovirt_placement.answers.naming import with_names
+from ovirt_placement.answers.proxy import BALANCE, FILTERS, WEIGHTS, LoggedDecision, about
 from ovirt_placement.answers.question import Table
 from ovirt_placement.model import Host, Snapshot, Vm
-from ovirt_placement.model.names import Named, group_name, host_name, named_host, named_hosts, vm_name
+from ovirt_placement.model.names import (
+    Named,
+    group_name,
+    host_name,
+    named_host,
+    named_hosts,
+    vm_name,
+    with_names,
+)
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.vm_filter import NEGATIVE_PEER_HERE
 from ovirt_placement.units.reporting import RecordedReason, RecordedReasons

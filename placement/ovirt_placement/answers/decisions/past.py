@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from ovirt_placement.answers.decisions.decision import LastDecisionsDocument, decision_text, last_decisions
-from ovirt_placement.answers.decisions.record import NoRecord, record_of
 from ovirt_placement.answers.document import Document
 from ovirt_placement.answers.placement import ALSO, WhyDocument, why, why_text
+from ovirt_placement.answers.proxy import NoRecord, record_of
 from ovirt_placement.answers.question import (
     VMS,
     ConfiguredState,

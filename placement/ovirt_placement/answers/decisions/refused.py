@@ -19,8 +19,8 @@ from ovirt_placement.answers.decisions.at_time import (
     unasked,
 )
 from ovirt_placement.answers.decisions.decision import HostInDecision, Way, past, remedies, time_text
-from ovirt_placement.answers.decisions.record import FILTERS, LoggedDecision, decisions
 from ovirt_placement.answers.document import Document, listed
+from ovirt_placement.answers.proxy import FILTERS, LoggedDecision, decisions
 from ovirt_placement.engine.reading.events import START_FAILED, EngineEvent, LatestEvents
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.names import Named, named_vm

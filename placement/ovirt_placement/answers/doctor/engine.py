@@ -6,10 +6,10 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
-from ovirt_placement.answers.doctor.finding import FoundProblem, problem
+from ovirt_placement.answers.doctor import FoundProblem, problem
 from ovirt_placement.answers.document import utc_text
-from ovirt_placement.answers.setup.units import usual_units
-from ovirt_placement.answers.status.proxy import NoDiscovery, discover
+from ovirt_placement.answers.proxy import NoDiscovery, discover
+from ovirt_placement.answers.setup.requests import usual_units
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.parsing import users as parsing
 from ovirt_placement.engine.parsing.policies import PolicyUnit

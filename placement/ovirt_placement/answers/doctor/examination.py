@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Annotated, TypeVar
 
-from ovirt_placement.answers.doctor import engine, machine, platform, policies
-from ovirt_placement.answers.doctor.finding import FoundProblem, NotInUse, problem
+from ovirt_placement.answers.doctor import FoundProblem, NotInUse, engine, machine, policies, problem
 from ovirt_placement.answers.doctor.policies import InUse
 from ovirt_placement.answers.document import Document
+from ovirt_placement.answers.proxy import configuration_of, discovery_answered_at, url_of
 from ovirt_placement.answers.question import Parameter, Reads, Route, question
 from ovirt_placement.answers.status.enforcement import EnforcementRecord, enforcement
-from ovirt_placement.answers.status.proxy import configuration_of, discovery_answered_at, url_of
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection, connect
 from ovirt_placement.engine.parsing.policies import PolicyUnit
@@ -116,8 +115,8 @@ def _policies(seen: Seen) -> Iterator[FoundProblem]:
 
 #: What only root may look at, then what the services' user may, each with what is looked at.
 _AS_CALLER: Checks[Config] = (
-    ("the system", lambda config: platform.examine_system(config, platform.ROOT)),
-    ("the services' users", platform.examine_services),
+    ("the system", lambda config: machine.examine_system(config, machine.ROOT)),
+    ("the services' users", machine.examine_services),
 )
 _HERE: Checks[Config] = (
     ("the configuration", machine.examine_sections),
@@ -137,7 +136,7 @@ _CHECKS: Checks[Seen] = (
     ),
     ("placement keys", lambda seen: policies.examine_mistakes(seen.snapshot)),
     ("names", lambda seen: machine.examine_names(seen.connection, seen.configuration, seen.snapshot)),
-    ("placement rules", lambda seen: machine.examine_rules(seen.connection, seen.snapshot)),
+    ("placement rules", lambda seen: policies.examine_placement_rules(seen.connection, seen.snapshot)),
     (
         "the engine's enforcement",
         lambda seen: engine.examine_enforcement(seen.enforcing, seen.events, seen.now),

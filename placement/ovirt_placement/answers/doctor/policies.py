@@ -6,14 +6,26 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ovirt_placement.answers.doctor.finding import FoundProblem, NotInUse, problem
-from ovirt_placement.answers.setup import units
-from ovirt_placement.answers.setup.units import ADMISSION_UNITS, known_properties, twins, unit_name
+from msgspec.structs import replace
+
+from ovirt_placement.answers.conflicts import sentence
+from ovirt_placement.answers.doctor import FoundProblem, NotInUse, problem
+from ovirt_placement.answers.rules import rules_check_together
+from ovirt_placement.answers.setup.requests import (
+    ADMISSION_UNITS,
+    KEY_FILTER,
+    KEY_WEIGHT,
+    known_properties,
+    twins,
+    unit_name,
+)
 from ovirt_placement.answers.status.enforcement import EnforcementRecord
 from ovirt_placement.engine.connection.client import EngineConnection, EngineFault
 from ovirt_placement.engine.parsing.clusters import option_values
 from ovirt_placement.engine.parsing.policies import Entry, PolicyUnit
+from ovirt_placement.engine.reading.topology import read_snapshot
 from ovirt_placement.engine.writing.policies import PolicyContent, PolicyUser
+from ovirt_placement.inventory.on_demand import read_searches, searches_of
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.names import counted
 from ovirt_placement.model.placement_keys import CLUSTER, NODE, SERVER
@@ -186,10 +198,10 @@ _OPTION = "UserDefinedVMProperties"
 
 def examine_keys(snapshot: Snapshot, cluster: Cluster, policy: InUse) -> Iterator[FoundProblem]:
     """Look at what the policy of a cluster makes of placement keys."""
-    filters = units.KEY_FILTER in policy.our_filters
-    weighs = policy.our_weights.get(units.KEY_WEIGHT, 0) > 0
+    filters = KEY_FILTER in policy.our_filters
+    weighs = policy.our_weights.get(KEY_WEIGHT, 0) > 0
     if not (filters and weighs) and _has_keys(snapshot, cluster):
-        lacking = [u for u, on in ((units.KEY_FILTER, filters), (units.KEY_WEIGHT, weighs)) if not on]
+        lacking = [u for u, on in ((KEY_FILTER, filters), (KEY_WEIGHT, weighs)) if not on]
         yield problem(
             "keys_do_not_count",
             f"cluster {cluster.name}: not all of its placement keys count when VMs are placed: its"
@@ -242,7 +254,7 @@ def examine_property(connection: EngineConnection, clusters: Sequence[Cluster]) 
 
 
 def weighs_by_keys(policy: InUse) -> bool:
-    return policy.our_weights.get(units.KEY_WEIGHT, 0) > 0
+    return policy.our_weights.get(KEY_WEIGHT, 0) > 0
 
 
 def _has_keys(snapshot: Snapshot, cluster: Cluster) -> bool:
@@ -288,7 +300,7 @@ def _factor(snapshot: Snapshot, cluster: Cluster, policy: InUse) -> Iterator[Fou
 
     Those that are meant to count before others are left out.
     """
-    factor = policy.our_weights[units.KEY_WEIGHT]
+    factor = policy.our_weights[KEY_WEIGHT]
     modest = (
         weight
         for name, weight in policy.our_weights.items()
@@ -301,10 +313,32 @@ def _factor(snapshot: Snapshot, cluster: Cluster, policy: InUse) -> Iterator[Fou
         yield problem(
             "keys_outvoted",
             f"cluster {cluster.name}: the other weights of its policy {policy.name} can outvote"
-            f" placement keys: {units.KEY_WEIGHT} has the factor {factor}, and with {counted(hosts, 'host')}"
+            f" placement keys: {KEY_WEIGHT} has the factor {factor}, and with {counted(hosts, 'host')}"
             f" it takes {needed + 1}",
-            f"{remedy(policy, cluster)} --factor {units.KEY_WEIGHT}={needed + 1}",
+            f"{remedy(policy, cluster)} --factor {KEY_WEIGHT}={needed + 1}",
             cluster=cluster,
+        )
+
+
+# -- Examines placement rules: not in force, about what is not there, or not to be satisfied with all others.
+def examine_placement_rules(connection: EngineConnection, snapshot: Snapshot) -> Iterator[FoundProblem]:
+    """A finding for each mistake; tags are read, and searches asked, where a rule goes by them."""
+    rules = snapshot.placement_rules
+    if any(rule.names_vm_tags or rule.names_host_tags for rule in rules):
+        snapshot = replace(read_snapshot(connection, devices=True), placement_rules=rules)
+    snapshot = replace(snapshot, member_searches=read_searches(connection, searches_of(rules)))
+    check = rules_check_together(snapshot)
+    for one in check.problems:
+        yield problem(
+            "placement_rule_mistaken",
+            f"{one.rule.title}: {one.sentence}",
+            f'ovirt-placement rules edit "{one.rule.name}", or what it names in the engine',
+        )
+    for each in check.contradictions:
+        yield problem(
+            "placement_rules_contradict",
+            sentence(each, whole=False),
+            "change or remove one of them: ovirt-placement rules edit",
         )
 
 

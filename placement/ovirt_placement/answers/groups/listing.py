@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 from msgspec.structs import replace
 
 from ovirt_placement.answers.document import Document
-from ovirt_placement.answers.naming import NamedCluster, with_names
 from ovirt_placement.answers.question import (
     GROUPS,
     HOSTS,
@@ -27,7 +26,7 @@ from ovirt_placement.answers.question import (
 )
 from ovirt_placement.inventory import Measured
 from ovirt_placement.model import AffinityGroup, AffinityLabel, AffinityRule, Cluster, Host, Snapshot, Vm
-from ovirt_placement.model.names import Named, host_name, named_cluster, named_vms
+from ovirt_placement.model.names import Named, NamedCluster, host_name, named_cluster, named_vms, with_names
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.violations import Violation, find_violations
 

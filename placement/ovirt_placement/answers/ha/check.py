@@ -9,13 +9,25 @@ from typing import Annotated
 from msgspec.structs import replace
 
 from ovirt_placement.answers.document import Document
-from ovirt_placement.answers.naming import NamedCluster, NamedHost, NamedVm, with_names
 from ovirt_placement.answers.placement import NotWaiting, PriorityClass, not_waited, priority_classes
 from ovirt_placement.config import HaSettings
 from ovirt_placement.forecast.course import UnplacedVm, why_unplaced
 from ovirt_placement.lookups.called import WILDCARD, called
 from ovirt_placement.model import Cluster, Snapshot
-from ovirt_placement.model.names import Named, be, choices, counted, host_name, named_host, named_vm, vm_name
+from ovirt_placement.model.names import (
+    Named,
+    NamedCluster,
+    NamedHost,
+    NamedVm,
+    be,
+    choices,
+    counted,
+    host_name,
+    named_host,
+    named_vm,
+    vm_name,
+    with_names,
+)
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.elements.verdict import sentence
 from ovirt_placement.rules.failover.check import DEFAULT_BUDGET, HaCheck, Spread, by_engine, check

@@ -17,7 +17,6 @@ from ovirt_placement.answers.keys.key import (
     written,
     written_weight,
 )
-from ovirt_placement.answers.naming import with_names
 from ovirt_placement.answers.question import (
     HOSTS,
     VMS,
@@ -31,7 +30,7 @@ from ovirt_placement.answers.question import (
 )
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.key_resources import resource_name
-from ovirt_placement.model.names import Named
+from ovirt_placement.model.names import Named, with_names
 from ovirt_placement.model.placement_keys import strength
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_keys.capacity import Source, contention_of_host

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from ovirt_placement.answers.document import duration_text, fewest_rounds_text, fewest_text
-from ovirt_placement.answers.naming import NamedCluster, NamedHost, NamedVm, names_of, with_names
 from ovirt_placement.answers.plans.plan import NamedObstacle, kept_text, named_obstacles, reason
 from ovirt_placement.answers.plans.text import after_text, migration_text
 from ovirt_placement.forecast.maintenance import Evacuation, Staying
 from ovirt_placement.model import Snapshot
-from ovirt_placement.model.names import counted
+from ovirt_placement.model.names import NamedCluster, NamedHost, NamedVm, counted, names_of, with_names
 from ovirt_placement.model.record import Record
 from ovirt_placement.planning.maintenance.data import MaintenancePlan, Relaxation, Round
 from ovirt_placement.planning.plan import ObstacleKind, Step

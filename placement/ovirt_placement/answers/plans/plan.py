@@ -8,15 +8,19 @@ from typing import Annotated, Final, Literal
 
 from msgspec import field
 
-from ovirt_placement.answers.naming import GroupOrRule, NamedCluster, NamedHost, NamedVm, with_names
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import (
+    GroupOrRule,
     Named,
+    NamedCluster,
+    NamedHost,
+    NamedVm,
     counted,
     group_name,
     host_name,
     named_host,
     vm_name,
+    with_names,
 )
 from ovirt_placement.model.record import Record
 from ovirt_placement.planning.plan import (

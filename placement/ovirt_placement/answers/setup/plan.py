@@ -22,28 +22,26 @@ from ovirt_placement.answers.setup.previous import (
     with_returned,
 )
 from ovirt_placement.answers.setup.requests import (
-    assign,
-    create,
-    describe,
-    entries,
-    lead_to,
-    numbers,
-    parameters_away,
-    with_properties,
-)
-from ovirt_placement.answers.setup.units import (
     ADMISSION_UNITS,
     BALANCE,
     KEY_FILTER,
     KEY_WEIGHT,
     MANDATORY,
     Units,
+    assign,
     attached,
+    create,
+    describe,
+    entries,
     known_properties,
+    lead_to,
+    numbers,
+    parameters_away,
     twins,
     unit_id,
     unit_name,
     weight_twins,
+    with_properties,
 )
 from ovirt_placement.engine.parsing.policies import Entry
 from ovirt_placement.engine.reading.policies import Policy, policy_of

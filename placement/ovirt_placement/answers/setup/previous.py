@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from ovirt_placement.answers.setup.requests import assign, with_properties
-from ovirt_placement.answers.setup.units import Admission, Units, attached
+from ovirt_placement.answers.setup.requests import Admission, Units, assign, attached, with_properties
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.parsing.policies import PolicyHead
 from ovirt_placement.engine.writing import policies

@@ -20,22 +20,20 @@ from ovirt_placement.answers.setup.previous import (
     with_returned,
 )
 from ovirt_placement.answers.setup.requests import (
+    Units,
     assign,
+    attached,
     describe,
     entries,
+    known_properties,
     lead_to,
     numbers,
     parameters_away,
     remove,
-    with_properties,
-)
-from ovirt_placement.answers.setup.units import (
-    Units,
-    attached,
-    known_properties,
     twins,
     unit_id,
     weight_twins,
+    with_properties,
 )
 from ovirt_placement.engine.parsing.policies import Entry
 from ovirt_placement.engine.writing.policies import PolicyContent, PolicyUser

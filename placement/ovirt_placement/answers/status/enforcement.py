@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import msgspec
 
 from ovirt_placement.answers.document import utc_text
-from ovirt_placement.answers.naming import NamedCluster, NamedHost, NamedVm, with_names
 from ovirt_placement.config import Config
 from ovirt_placement.model import Snapshot
-from ovirt_placement.model.names import host_name, vm_name
+from ovirt_placement.model.names import NamedCluster, NamedHost, NamedVm, host_name, vm_name, with_names
 from ovirt_placement.model.record import Record
 from ovirt_service.errors import UserError
 

@@ -20,6 +20,7 @@ from ovirt_placement.answers.configured import (
     unmatched_names,
 )
 from ovirt_placement.answers.document import MOST_NAMES, Document, KnownState, dated, known_state, listed
+from ovirt_placement.answers.proxy import NOT_THIS_USER, ProxyRecord, of_machine
 from ovirt_placement.answers.question import SOME_CLUSTERS, Reads, Route, Table, question, table
 from ovirt_placement.answers.rules import rules_check
 from ovirt_placement.answers.status.clusters import (
@@ -33,7 +34,6 @@ from ovirt_placement.answers.status.enforcement import (
     enforcement,
     enforcement_text,
 )
-from ovirt_placement.answers.status.proxy import NOT_THIS_USER, ProxyRecord, of_machine
 from ovirt_placement.config import Config
 from ovirt_placement.inventory.on_demand import referred
 from ovirt_placement.inventory.publication import age

@@ -12,9 +12,8 @@ from types import SimpleNamespace
 import pytest
 
 from ovirt_placement import config
-from ovirt_placement.answers.decisions import record
+from ovirt_placement.answers import proxy as local_proxy
 from ovirt_placement.answers.doctor import machine
-from ovirt_placement.answers.status import proxy as local_proxy
 from ovirt_placement.inventory.protocol import ask_moments
 from ovirt_placement.inventory.publication import Moments, now
 from ovirt_placement.store.enforcer.cycles import EnforcerSettingsStore
@@ -94,7 +93,7 @@ def test_an_enforcer_that_was_started_in_another_mode_than_the_file_says(
 def proxys_file(proxy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The configuration of a proxy of this machine, which records next to it."""
     monkeypatch.setattr(local_proxy, "PROXY_DIRECTORY", tmp_path)
-    monkeypatch.setattr(record, "LOG_DIRECTORY", tmp_path)
+    monkeypatch.setattr(local_proxy, "LOG_DIRECTORY", tmp_path)
     file = tmp_path / "ovirt-scheduler-proxy.toml"
     file.write_text(f'[server]\nlisten = "{proxy.removeprefix("http://").rstrip("/")}"\n')
     return file
@@ -148,7 +147,7 @@ def test_a_full_disk_of_the_proxys_record(
     logs = tmp_path / "log"
     logs.mkdir()
     (logs / "decisions.jsonl").touch()
-    monkeypatch.setattr(record, "LOG_DIRECTORY", logs)
+    monkeypatch.setattr(local_proxy, "LOG_DIRECTORY", logs)
     looked, left = os.statvfs, [0]
 
     def statvfs(path: Path) -> SimpleNamespace | os.statvfs_result:

@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_placement.answers.doctor import platform
-from ovirt_placement.answers.doctor.finding import FoundProblem
-from ovirt_placement.answers.doctor.platform import (
+from ovirt_placement.answers import proxy
+from ovirt_placement.answers.doctor import FoundProblem, machine
+from ovirt_placement.answers.doctor.machine import (
     examine_fapolicyd,
     examine_fips,
     examine_socket,
 )
-from ovirt_placement.answers.status import proxy
 from ovirt_placement.config import Config
 from ovirt_service.errors import UserError
 from tests.paths import CHECKOUT
@@ -144,7 +143,7 @@ def test_rules_that_cannot_be_read_are_reported(hardened: Path) -> None:
 def test_doctor_reports_them(
     starting: Starting, hardened: Path, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(platform, "ROOT", hardened)
+    monkeypatch.setattr(machine, "ROOT", hardened)
     with starting(EMPTY) as live:
         found = live.data(1, "doctor")["findings"]
     assert "fapolicyd_refuses" in {each["kind"] for each in found}

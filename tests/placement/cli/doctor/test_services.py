@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import pytest
 
-from ovirt_placement.answers.doctor import platform
-from ovirt_placement.answers.doctor.platform import Found, User, examine_files
+from ovirt_placement.answers.doctor import machine
+from ovirt_placement.answers.doctor.machine import Found, User, examine_files
 from tests.placement.cli.doctor.examining import EMPTY
 from tests.placement.cli.live_engine import Starting
 
@@ -100,11 +100,11 @@ def test_doctor_asks_for_the_users_of_this_machine(
         pwd.getpwnam("nobody")
     except KeyError:
         pytest.skip("nobody is no user here")
-    monkeypatch.setattr(platform, "SERVICES", {"nobody": "a service", "nobody-at-all": "none"})
+    monkeypatch.setattr(machine, "SERVICES", {"nobody": "a service", "nobody-at-all": "none"})
     with starting(EMPTY) as live:
         assert "unreadable_by_service" not in kinds(live.data(1, "doctor"))
         live.config.chmod(0o600)
-        monkeypatch.setattr(platform, "DEFAULT_PATH", tmp_path / "ovirt-placement.toml")
+        monkeypatch.setattr(machine, "DEFAULT_PATH", tmp_path / "ovirt-placement.toml")
         assert "unreadable_by_service" in kinds(live.data(1, "doctor"))
 
 

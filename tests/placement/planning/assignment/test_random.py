@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ovirt_placement.answers.plans.plan import plan_record
-from ovirt_placement.answers.plans.reading import plan_of
-from ovirt_placement.answers.plans.text import text
+from ovirt_placement.answers.plans.text import plan_of, text
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.assignment.catalogue import Random, StrategyName, strategy
 from ovirt_placement.planning.assignment.choice import StrategyChoice
