@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import ovirtsdk4
 
-from ovirt_service.text.tables import table
+from ovirt_service.text import table
 
 #: Columns that the story takes at most.
 WIDTH = 100

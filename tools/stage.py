@@ -28,7 +28,7 @@ from ovirt_placement.inventory.protocol import ask_moments
 from ovirt_placement.inventory.publication import Moments, age
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.files import state_file
-from ovirt_service.text.tables import table
+from ovirt_service.text import table
 from ovirt_simulator.generate import Sizes, generate
 from tests.configuration import write_configuration
 from tests.paths import PLUGINS

@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ovirt_service.audit import AuditLog
 from ovirt_service.daemon import BackOff
 from ovirt_service.errors import UserError
-from ovirt_service.text.saying import Said
+from ovirt_service.log import AuditLog, Said
 
 _log = logging.getLogger(__name__)
 

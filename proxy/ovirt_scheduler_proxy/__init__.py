@@ -5,6 +5,6 @@ from __future__ import annotations
 
 def command() -> int:
     """Run the installed command; a worker, which imports this too, has the standard library alone."""
-    from ovirt_service import entry
+    from ovirt_service import process
 
-    return entry.start("ovirt_scheduler_proxy.cli")
+    return process.start("ovirt_scheduler_proxy.cli")

@@ -10,16 +10,16 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ovirt_service import entry, identity
+from ovirt_service import identity, process
 from ovirt_service.arguments import Parser, add_version
-from ovirt_service.text.screen import answering
+from ovirt_service.screen import answering
 
 COMMAND = "ovirt-scheduler-proxy"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
-    return entry.guarded(COMMAND, lambda: _command(arguments))
+    return process.guarded(COMMAND, lambda: _command(arguments))
 
 
 def _command(arguments: Sequence[str] | None) -> int:

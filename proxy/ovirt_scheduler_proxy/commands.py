@@ -23,7 +23,7 @@ from ovirt_scheduler_proxy.worker.answers import lines
 from ovirt_service.addresses import redacted, shown, split_address
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
-from ovirt_service.text.tables import table
+from ovirt_service.text import table
 
 
 def call(settings: Settings, options: argparse.Namespace) -> int:

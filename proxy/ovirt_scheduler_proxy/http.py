@@ -15,11 +15,9 @@ from collections.abc import Iterable
 from ovirt_scheduler_proxy.settings import Server
 from ovirt_service.addresses import is_loopback, listening_socket, send_at_once, split_address
 from ovirt_service.errors import UserError
-from ovirt_service.http.connection import Answer, Connection
-from ovirt_service.http.listener import BACKLOG
-from ovirt_service.http.request import Head, HttpError
-from ovirt_service.http.room import Room
-from ovirt_service.text.saying import Said
+from ovirt_service.http.connection import Answer, Connection, Head, HttpError
+from ovirt_service.http.listener import BACKLOG, Room
+from ovirt_service.log import Said
 
 #: Where systemd puts the first socket that it hands over: see sd_listen_fds(3).
 _FIRST = 3

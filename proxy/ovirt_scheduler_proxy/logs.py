@@ -22,7 +22,7 @@ import msgspec
 from ovirt_scheduler_proxy.scheduler import Answer
 from ovirt_scheduler_proxy.settings import Decisions, Log
 from ovirt_scheduler_proxy.worker.answers import escaped
-from ovirt_service.text.legible import LineFormatter
+from ovirt_service.log import LineFormatter
 
 #: Seconds between two batches.
 _INTERVAL = 0.1

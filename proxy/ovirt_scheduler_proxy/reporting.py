@@ -14,9 +14,9 @@ from ovirt_scheduler_proxy.logs import DecisionLog
 from ovirt_scheduler_proxy.processes import Cause
 from ovirt_scheduler_proxy.scheduler import Answer, Asked, Scheduler
 from ovirt_scheduler_proxy.xmlrpc import Fault
-from ovirt_service.http.request import Response
+from ovirt_service.http.connection import Response
+from ovirt_service.log import Few
 from ovirt_service.metrics import Instruments
-from ovirt_service.text.saying import Few
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

@@ -23,8 +23,8 @@ from ovirt_scheduler_proxy.worker.answers import is_vm_id
 from ovirt_scheduler_proxy.worker.frames import pack
 from ovirt_scheduler_proxy.xmlrpc import INVALID_PARAMETERS, UNKNOWN_METHOD, Fault
 from ovirt_service.decoding import complaint
-from ovirt_service.digests import digest
-from ovirt_service.text.saying import Said
+from ovirt_service.files import digest
+from ovirt_service.log import Said
 
 # A name or an id of the engine's has 36 characters; calls are logged and recorded with them.
 _Text = Annotated[str, msgspec.Meta(max_length=1000)]

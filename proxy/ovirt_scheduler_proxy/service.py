@@ -24,9 +24,8 @@ from ovirt_scheduler_proxy.scheduler import Question, Scheduler, check_count, re
 from ovirt_scheduler_proxy.settings import Settings
 from ovirt_scheduler_proxy.xmlrpc import INTERNAL_ERROR, Fault, read_call
 from ovirt_service.daemon import Notifier
-from ovirt_service.http.connection import Respond
+from ovirt_service.http.connection import HttpError, HttpRequest, Respond, Response
 from ovirt_service.http.listener import Limits, Listener, raise_limit
-from ovirt_service.http.request import HttpError, HttpRequest, Response
 
 log = logging.getLogger(__name__)
 

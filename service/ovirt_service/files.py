@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import hashlib
 import os
 import stat
 import tempfile
@@ -117,3 +118,17 @@ def _lock_at_once(file: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+# Digests name things, of which two must only not fall together: they are no protection. FIPS mode refuses
+# BLAKE2 whatever it is for, so a digest is the beginning of a SHA-256.
+
+
+def digest(text: str, size: int) -> bytes:
+    """Digest a text, unpaired surrogates included, into this many bytes: 32 at most."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:size]
+
+
+def digest_name(text: str, size: int) -> str:
+    """Digest a text into a part of a file's name, of two digits a byte."""
+    return digest(text, size).hex()

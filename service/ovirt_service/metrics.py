@@ -25,13 +25,10 @@ from prometheus_client import (
 from prometheus_client.exposition import choose_encoder
 
 from ovirt_service.addresses import listening_socket, split_address
-from ovirt_service.entry import at_end
 from ovirt_service.errors import UserError
-from ovirt_service.http.connection import Answer, Connection, Respond
-from ovirt_service.http.listener import BACKLOG, Limits, Listener
-from ovirt_service.http.request import Head, HttpError, HttpRequest, Response
-from ovirt_service.http.room import Room
-from ovirt_service.threads import BackgroundThread
+from ovirt_service.http.connection import Answer, Connection, Head, HttpError, HttpRequest, Respond, Response
+from ovirt_service.http.listener import BACKLOG, Limits, Listener, Room
+from ovirt_service.process import BackgroundThread, at_end
 
 _log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ovirt_placement.model.files import state_file
-from ovirt_service import entry
+from ovirt_service import process
 from ovirt_service.arguments import Parser, add_version
 from ovirt_service.errors import UserError
 from ovirt_simulator.generate import Sizes, generate
@@ -25,7 +25,7 @@ _EXTRA = {"cheroot", "werkzeug"}
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a subcommand; return 0, or 2 after one line that says what is wrong and what to do."""
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
-    return entry.guarded(COMMAND, lambda: _command(arguments))
+    return process.guarded(COMMAND, lambda: _command(arguments))
 
 
 def _command(arguments: Sequence[str] | None) -> int:

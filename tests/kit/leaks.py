@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ovirt_service import entry
+from ovirt_service import process
 from tests.kit.own_time import is_quick
 
 #: What is asked to end may take so long: a server closes a connection once it sees that its client has.
@@ -77,7 +77,7 @@ class Leaks:
         """As a process would end with the test, what it has opened for itself is closed."""
         result = yield
         getattr(item, "funcargs", {}).clear()  # what a test was given goes with it
-        entry.close_all()
+        process.close_all()
         if not is_quick(item):
             return result
         left = self._left(item.stash[_BEFORE])

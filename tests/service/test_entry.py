@@ -86,9 +86,9 @@ def test_a_name_that_the_terminal_cannot_write_is_escaped(state: str) -> None:
 def test_ctrl_c_leaves_no_traceback(tmp_path: Path, when: str) -> None:
     """While a command is being imported, and while it runs."""
     kill = "os.kill(os.getpid(), signal.SIGINT)"
-    main = kill if when == "import" else f"main = lambda: entry.guarded('it', lambda: {kill})"
-    (tmp_path / "it.py").write_text(f"import os, signal\nfrom ovirt_service import entry\n{main}\n")
-    program = "from ovirt_service import entry\nexit(entry.start('it'))"
+    main = kill if when == "import" else f"main = lambda: process.guarded('it', lambda: {kill})"
+    (tmp_path / "it.py").write_text(f"import os, signal\nfrom ovirt_service import process\n{main}\n")
+    program = "from ovirt_service import process\nexit(process.start('it'))"
     done = subprocess.run(
         [sys.executable, "-c", program],
         cwd=tmp_path,

@@ -10,7 +10,8 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_service.text.legible import LineFormatter, escaped, legible, one_line, unbroken
+from ovirt_service.log import LineFormatter
+from ovirt_service.text import escaped, legible, one_line, unbroken
 
 #: Any text, with many of the characters that are not to be seen.
 TEXTS = st.text(st.characters() | st.characters(categories=["Cc", "Cf", "Cs", "Zl", "Zp"]))

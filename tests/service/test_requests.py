@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from ovirt_service.http.request import HttpError, RequestParser
-from ovirt_service.http.room import Room
+from ovirt_service.http.connection import HttpError, RequestParser
+from ovirt_service.http.listener import Room
 
 LONGEST = 100
 _HEAD = b"POST / HTTP/1.1\r\nHost: x\r\n"

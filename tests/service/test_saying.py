@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ovirt_service.daemon import BackOff
-from ovirt_service.digests import digest, digest_name
-from ovirt_service.text.saying import Complaint, Few, Said
+from ovirt_service.files import digest, digest_name
+from ovirt_service.log import Complaint, Few, Said
 from tests.clock import Clock
 
 

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_service.text import screen
-from ovirt_service.text.screen import answering
-from ovirt_service.text.tables import escaped, show, show_lines, table
+from ovirt_service import screen
+from ovirt_service.screen import answering
+from ovirt_service.text import escaped, show_lines, show_table, table
 
 
 def test_wide_characters_are_aligned_and_controls_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
-    show([("日本", "one\ntwo"), ("a\x1b[31m\u202e", 2)], ("name", "what"))
+    show_table([("日本", "one\ntwo"), ("a\x1b[31m\u202e", 2)], ("name", "what"))
     assert capsys.readouterr().out.splitlines() == [
         "name               what",
         "-----------------  ----",
@@ -87,14 +87,14 @@ def test_a_narrow_terminal_breaks_names_of_units_in_headers(monkeypatch: pytest.
 
 
 SHOWING = """
-from ovirt_service.text.screen import answering
-from ovirt_service.text.tables import show
+from ovirt_service.screen import answering
+from ovirt_service.text import show_table
 with answering("asking"):
-    show([("h%d" % number, "refused") for number in range({rows})], ("host", "verdict"))
+    show_table([("h%d" % number, "refused") for number in range({rows})], ("host", "verdict"))
 """
 WAITING = """
 import time
-from ovirt_service.text.screen import answering
+from ovirt_service.screen import answering
 with answering("reading the engine"):
     time.sleep(1.5)
 """
@@ -145,7 +145,8 @@ def test_only_what_does_not_fit_is_paged(pager: str) -> None:
 
 
 def test_a_table_is_no_wider_than_the_terminal() -> None:
-    wide = "from ovirt_service.text.tables import show\nshow([('a' * 60 + ' ' + 'b' * 60, 'c')], ('x', 'y'))"
+    rows = [("a" * 60 + " " + "b" * 60, "c")]
+    wide = f"from ovirt_service.text import show_table\nshow_table({rows}, ('x', 'y'))"
     assert all(len(line) <= 80 for line in seen(wide, NO_COLOR="1", TERM="dumb").splitlines())
 
 

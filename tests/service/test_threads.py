@@ -8,12 +8,12 @@ import sys
 import pytest
 
 from ovirt_service.errors import EXIT_STATUS
-from ovirt_service.threads import BackgroundThread
+from ovirt_service.process import BackgroundThread
 
 #: As a thread is that the system has, and that lacks the memory for its first step: nothing comes of it.
 NOTHING_COMES_OF_IT = """
 import threading
-import ovirt_service.threads as threads
+import ovirt_service.process as threads
 threads._LOOK_SECONDS = 0.01
 for starts in ("_start_new_thread", "_start_joinable_thread"):
     setattr(threading, starts, lambda *arguments, **named: 1)

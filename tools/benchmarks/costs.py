@@ -16,7 +16,7 @@ import psutil
 import requests
 
 from ovirt_placement import config, inventory
-from ovirt_service.text.tables import table
+from ovirt_service.text import table
 from ovirt_simulator.generate import Sizes
 from tests.configuration import PASSWORD
 from tests.repeating import repeating

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from ovirt_placement import config
 from ovirt_placement.config_file import DEFAULT_PATH, PATH_VARIABLE
-from ovirt_service import entry, identity
+from ovirt_service import identity, process
 from ovirt_service.arguments import Parser, add_version
 from ovirt_service.errors import UserError
-from ovirt_service.text.legible import log_to_stderr
+from ovirt_service.log import log_to_stderr
 
 COMMAND = "ovirt-placement-web"
 
@@ -31,7 +31,7 @@ _EXTRA = {"starlette", "uvicorn", "jinja2", "anyio"}
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a subcommand; return its status, or 2 after one line that says what is wrong and what to do."""
-    return entry.guarded(COMMAND, lambda: _command(arguments))
+    return process.guarded(COMMAND, lambda: _command(arguments))
 
 
 def _command(arguments: Sequence[str] | None) -> int:

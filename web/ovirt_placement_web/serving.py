@@ -21,8 +21,7 @@ from ovirt_placement_web.settings import Listening, WebSettings, listening
 from ovirt_service.addresses import listening_socket
 from ovirt_service.daemon import Notifier
 from ovirt_service.errors import UserError
-from ovirt_service.http.listener import BACKLOG, Limits, Listener, raise_limit
-from ovirt_service.http.room import Room
+from ovirt_service.http.listener import BACKLOG, Limits, Listener, Room, raise_limit
 from ovirt_service.metrics import serve
 
 #: Open event streams would keep it from stopping.

@@ -28,7 +28,7 @@ from ovirt_placement_web.settings import Place, WebSettings
 from ovirt_placement_web.state.plans import MadePlans
 from ovirt_placement_web.state.questions import Questions
 from ovirt_placement_web.state.sources import LiveState, Past, View
-from ovirt_service.text.legible import escaped
+from ovirt_service.text import escaped
 
 _COOKIE = "__Secure-ovirt-placement"
 #: A session without a request ends after this time.

@@ -35,7 +35,7 @@ from ovirt_placement.store.enforcer.intents import IntendedMigration, Intent, In
 from ovirt_placement.store.pauses import Paused
 from ovirt_placement.store.sql.access import LeaseLost
 from ovirt_placement.store.sql.database import StoreAway
-from ovirt_service.text.saying import Said
+from ovirt_service.log import Said
 
 _HOST_REQUESTS: Final[dict[IntentKind, Callable[..., None]]] = {
     IntentKind.DEACTIVATE_HOST: hosts.deactivate,

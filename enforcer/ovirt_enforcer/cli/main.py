@@ -10,9 +10,9 @@ from functools import partial
 import ovirt_enforcer
 from ovirt_placement.answers import summaries
 from ovirt_placement.cli.arguments import add_command, add_config, become_services_user
-from ovirt_service import entry
+from ovirt_service import process
 from ovirt_service.arguments import Parser, Subcommand, add_subcommands, add_version
-from ovirt_service.text.legible import log_to_stderr
+from ovirt_service.log import log_to_stderr
 
 COMMAND = "ovirt-enforcer"
 
@@ -53,7 +53,7 @@ STATUS_EXAMPLES = """\
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a subcommand; return its exit status, or 2 after one line that says what is wrong."""
-    return entry.guarded(COMMAND, lambda: _command(arguments))
+    return process.guarded(COMMAND, lambda: _command(arguments))
 
 
 def _command(arguments: Sequence[str] | None) -> int:

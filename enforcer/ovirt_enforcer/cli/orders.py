@@ -30,8 +30,8 @@ from ovirt_placement.store.enforcer.history import HistoryStore, PlanRecord
 from ovirt_placement.store.pauses import ALL_CLUSTERS, Pause, PauseStore
 from ovirt_service import files
 from ovirt_service.errors import UserError
-from ovirt_service.text.legible import unbroken
-from ovirt_service.text.screen import say
+from ovirt_service.screen import say
+from ovirt_service.text import unbroken
 
 _Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 

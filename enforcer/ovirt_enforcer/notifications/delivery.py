@@ -14,8 +14,8 @@ from typing import Final, NamedTuple, Protocol
 import stamina
 
 from ovirt_enforcer.notifications.kinds import LIMITED, NoticeKind
-from ovirt_service.entry import at_end
-from ovirt_service.text.saying import Complaint, Said
+from ovirt_service.log import Complaint, Said
+from ovirt_service.process import at_end
 
 _LARGEST_NUMBER: Final = 0x7FFFFFFF
 

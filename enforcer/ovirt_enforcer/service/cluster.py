@@ -32,7 +32,7 @@ from ovirt_placement.rules.elements.world import World
 from ovirt_placement.store.enforcer.intents import Intent, IntentState
 from ovirt_placement.store.pauses import Paused
 from ovirt_service.daemon import BackOff
-from ovirt_service.text.saying import Said
+from ovirt_service.log import Said
 
 
 def gist(plan: Plan, unsettled: Collection[str]) -> str:

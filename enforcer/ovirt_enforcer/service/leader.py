@@ -30,7 +30,7 @@ from typing import Final
 
 from ovirt_placement.store.enforcer.leases import LeaseStore
 from ovirt_placement.store.sql.database import StoreAway
-from ovirt_service.text.saying import Complaint
+from ovirt_service.log import Complaint
 
 #: A lease is renewed, or looked at by those who do not hold it, so often while it lasts.
 _LOOKS_A_LEASE: Final = 3

@@ -21,7 +21,7 @@ from ovirt_placement.rules.violations import Violation
 from ovirt_placement.store.enforcer.intents import Intent, IntentState
 from ovirt_placement.store.enforcer.samples import SampleStore
 from ovirt_service.daemon import Progress
-from ovirt_service.http.request import Response
+from ovirt_service.http.connection import Response
 from ovirt_service.metrics import Instruments
 
 _BUCKETS = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)

@@ -29,7 +29,7 @@ from ovirt_placement.store.enforcer.history import (
 )
 from ovirt_placement.store.enforcer.intents import Intent, IntentState
 from ovirt_placement.store.user_actions import UserActionStore
-from ovirt_service.text.saying import Said
+from ovirt_service.log import Said
 
 #: What lasts is reported again after a day.
 _QUIET_SECONDS: Final = 24 * 3600.0

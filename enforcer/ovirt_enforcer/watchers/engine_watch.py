@@ -29,7 +29,7 @@ from ovirt_placement.store.enforcer.memberships import (
     MembershipStore,
     Seen,
 )
-from ovirt_service.text.saying import Said
+from ovirt_service.log import Said
 
 #: How many VMs of a host are looked into.
 _MOST_VMS: Final = 5

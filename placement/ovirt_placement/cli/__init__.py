@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ovirt_service import entry
+from ovirt_service import process
 
 
 def command() -> int:
     """Run the installed command."""
-    return entry.start("ovirt_placement.cli.main")
+    return process.start("ovirt_placement.cli.main")

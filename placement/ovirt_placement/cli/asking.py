@@ -33,7 +33,7 @@ from ovirt_placement.inventory import Measured
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.files import state_file
 from ovirt_placement.model.record import Record
-from ovirt_service.text import tables
+from ovirt_service.text import show_lines, show_table
 
 #: How long a command waits for the engine, in seconds, by default: ten thousand VMs take a while.
 PATIENCE_SECONDS = 120.0
@@ -144,11 +144,11 @@ def show_text(text: Iterable[str | Table], *, whole: bool = True) -> None:
     """Print the lines and tables of an answer; unless it is wanted whole, no more than a person reads."""
     for part in text:
         if isinstance(part, Table) and (whole or part.whole):
-            tables.show(part.rows, part.headers)
+            show_table(part.rows, part.headers)
         elif isinstance(part, Table):
             _show_table(part)
         elif isinstance(part, Folded):
-            tables.show_lines([part])
+            show_lines([part])
         else:
             print(part)
 
@@ -278,7 +278,7 @@ _READINGS: Mapping[Reads, Reading] = {
 
 def _show_table(part: Table) -> None:
     """Print no more of it than a person reads."""
-    tables.show([[_cut(str(cell)) for cell in row] for row in part.rows[:MOST_ROWS]], part.headers)
+    show_table([[_cut(str(cell)) for cell in row] for row in part.rows[:MOST_ROWS]], part.headers)
     if len(part.rows) > MOST_ROWS:
         print(f"... and {len(part.rows) - MOST_ROWS} more rows: --all shows them")
 

@@ -20,8 +20,8 @@ from ovirt_placement.store.sql.access import StoreAccess
 from ovirt_placement.store.user_actions import Act, UserActionKind, UserActionStore
 from ovirt_service import identity
 from ovirt_service.errors import UserError
-from ovirt_service.text.legible import unbroken
-from ovirt_service.text.screen import say
+from ovirt_service.screen import say
+from ovirt_service.text import unbroken
 
 if TYPE_CHECKING:
     from ovirt_placement.answers.preview import Change

@@ -10,10 +10,10 @@ from functools import partial
 
 from ovirt_placement.answers import summaries
 from ovirt_placement.cli.arguments import become_services_user
-from ovirt_service import entry
+from ovirt_service import process
 from ovirt_service.arguments import Parser, Subcommand, add_subcommands, add_version
-from ovirt_service.text.legible import log_to_stderr
-from ovirt_service.text.screen import answering
+from ovirt_service.log import log_to_stderr
+from ovirt_service.screen import answering
 
 #: The subcommands that are no questions, with what the help says of each.
 _COMMANDS = {
@@ -70,7 +70,7 @@ COMMAND = "ovirt-placement"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a subcommand; return its status, or 2 after one line that says what is wrong and what to do."""
-    return entry.guarded(COMMAND, lambda: _run(arguments))
+    return process.guarded(COMMAND, lambda: _run(arguments))
 
 
 def _run(arguments: Sequence[str] | None) -> int:

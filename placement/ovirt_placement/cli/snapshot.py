@@ -15,7 +15,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.model.files import state_file
 from ovirt_placement.store.keys import KeyStore
 from ovirt_service.errors import UserError
-from ovirt_service.text.legible import escaped
+from ovirt_service.text import escaped
 
 _log = logging.getLogger(__name__)
 

@@ -25,10 +25,9 @@ from ovirt_placement.inventory.protocol import Measured
 from ovirt_placement.inventory.publication import now
 from ovirt_placement.inventory.stored import KeyWatch, OpenIntents, Overlay, WatchedKeys, demands_of
 from ovirt_placement.model import Snapshot
-from ovirt_service.digests import digest_name
 from ovirt_service.errors import UserError
-from ovirt_service.files import memory_folder, one_locked
-from ovirt_service.threads import BackgroundThread
+from ovirt_service.files import digest_name, memory_folder, one_locked
+from ovirt_service.process import BackgroundThread
 
 if TYPE_CHECKING:
     from ovirt_placement.engine.connection.client import EngineConnection

@@ -20,8 +20,8 @@ from ovirt_placement.model import Pending, Snapshot, Vm
 from ovirt_placement.model.placement_keys import CLUSTER, NODE, SERVER
 from ovirt_placement.model.snapshot import STORED
 from ovirt_service.errors import UserError
-from ovirt_service.text.saying import Complaint
-from ovirt_service.threads import BackgroundThread
+from ovirt_service.log import Complaint
+from ovirt_service.process import BackgroundThread
 
 if TYPE_CHECKING:
     from ovirt_placement.store.enforcer.intents import Intent, Store

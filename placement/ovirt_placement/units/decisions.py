@@ -27,7 +27,7 @@ from ovirt_placement.rules.load import limits_of, overloaded
 from ovirt_placement.rules.scheduling import gives_way
 from ovirt_placement.units.reporting import Report, Reporting, recorded
 from ovirt_service.errors import UserError
-from ovirt_service.text.saying import Few
+from ovirt_service.log import Few
 
 _SECONDS_PER_MINUTE = 60
 

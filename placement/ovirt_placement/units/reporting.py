@@ -17,7 +17,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import group_name, host_name, vm_name
 from ovirt_placement.rules.elements.rule import Rule
 from ovirt_placement.rules.elements.verdict import Reason, Verdict, Weight, sentence
-from ovirt_service.text.saying import Said
+from ovirt_service.log import Said
 
 #: Names are recorded of this many VMs and groups at most; the reader of the record knows the others.
 _MOST_NAMES: Final = 64

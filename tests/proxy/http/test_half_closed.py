@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import socket
 
-from ovirt_service.http.connection import Connection, Respond
-from ovirt_service.http.request import TEXT, Head, HttpRequest, Response
-from ovirt_service.http.room import Room
+from ovirt_service.http.connection import TEXT, Connection, Head, HttpRequest, Respond, Response
+from ovirt_service.http.listener import Room
 
 REQUEST = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\nx"
 

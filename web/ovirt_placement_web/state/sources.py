@@ -32,7 +32,7 @@ from ovirt_placement.store.sql.access import StoreAccess
 from ovirt_placement.store.user_actions import UserAction, UserActionKind, UserActionStore
 from ovirt_service.daemon import Garbage
 from ovirt_service.errors import UserError
-from ovirt_service.text.saying import Complaint
+from ovirt_service.log import Complaint
 
 #: What is published is no older than this while the engine answers: the inventory asks it more often.
 _FRESH_SECONDS = 15.0

@@ -34,7 +34,7 @@ from ovirt_placement_web.sessions import Session
 from ovirt_placement_web.site import NO_ADMIN, Site, check_query, number, site_of
 from ovirt_placement_web.state.sources import View
 from ovirt_service.errors import OutcomeUnknown, UserError
-from ovirt_service.text.legible import unbroken
+from ovirt_service.text import unbroken
 
 #: Of longer lists a page shows this many, and says how many there are.
 MOST_ROWS = 200

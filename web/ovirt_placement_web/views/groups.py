@@ -42,7 +42,7 @@ from ovirt_placement_web.views.endpoints import (
     words_of,
 )
 from ovirt_service.errors import OutcomeUnknown, UserError
-from ovirt_service.text.legible import escaped
+from ovirt_service.text import escaped
 
 PERMIT = "manipulate_affinity_groups"
 #: The member lists with what they are called.

@@ -58,7 +58,7 @@ from ovirt_placement_web.views.endpoints import (
     words_of,
 )
 from ovirt_service.errors import UserError
-from ovirt_service.text.legible import escaped
+from ovirt_service.text import escaped
 
 #: A key changes where VMs are placed, as the policy of a cluster does.
 PERMIT = "edit_cluster_configuration"

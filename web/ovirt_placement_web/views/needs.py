@@ -23,7 +23,7 @@ from ovirt_placement_web.site import Site, when
 from ovirt_placement_web.state.plans import Life, life
 from ovirt_placement_web.state.sources import View
 from ovirt_service.errors import UserError
-from ovirt_service.text.legible import escaped
+from ovirt_service.text import escaped
 
 RESTS = ("maintenance", "preparing_for_maintenance", "installing", "reboot", "down")
 #: What the engine calls VMs that it knows nothing of.

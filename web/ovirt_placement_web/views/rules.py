@@ -34,7 +34,7 @@ from ovirt_placement_web.views.endpoints import (
     words_of,
 )
 from ovirt_service.errors import UserError
-from ovirt_service.text.legible import escaped
+from ovirt_service.text import escaped
 
 PERMIT = "manipulate_affinity_groups"
 _CHANGED = "the rule has changed since you looked at it: look at it again"

@@ -40,7 +40,7 @@ from ovirt_placement.model import AffinityGroup, AffinityRule, Snapshot
 from ovirt_placement.model.files.group_file import stored_priority, stored_text
 from ovirt_placement.store.user_actions import UserActionKind
 from ovirt_service.errors import UserError
-from ovirt_service.text.legible import unbroken
+from ovirt_service.text import unbroken
 
 if TYPE_CHECKING:
     from ovirt_placement.answers.preview import Change

@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
-from ovirt_service.threads import BackgroundThread
+from ovirt_service.process import BackgroundThread
 
 #: More questions than these wait for one another.
 _AT_ONCE: Final = 8

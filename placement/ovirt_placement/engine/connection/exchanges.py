@@ -24,7 +24,7 @@ from requests.adapters import HTTPAdapter
 from requests.utils import get_environ_proxies
 
 from ovirt_placement.engine.connection.failures import Cause, Unanswered, of_requests, too_late
-from ovirt_service.threads import BackgroundThread
+from ovirt_service.process import BackgroundThread
 
 _MIB: Final = 2**20
 _PIECE: Final = 2**16

@@ -20,7 +20,7 @@ from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.log_ins import LogInRefused
 from ovirt_service.addresses import redacted
 from ovirt_service.errors import UserError
-from ovirt_service.text.legible import unbroken
+from ovirt_service.text import unbroken
 
 
 class Cause(enum.Enum):

@@ -19,9 +19,8 @@ from typing import IO, Final, NamedTuple
 
 from ovirt_placement.config import EngineSettings
 from ovirt_service.daemon import BackOff
-from ovirt_service.digests import digest_name
 from ovirt_service.errors import UserError
-from ovirt_service.files import memory_folder, one_locked, open_regular
+from ovirt_service.files import digest_name, memory_folder, one_locked, open_regular
 
 _ROOT = 0
 _LONGEST = 4096

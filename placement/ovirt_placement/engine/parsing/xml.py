@@ -10,7 +10,7 @@ from typing import Final
 from lxml import etree
 
 from ovirt_service.errors import UserError
-from ovirt_service.text.legible import unbroken
+from ovirt_service.text import unbroken
 
 Element = etree._Element
 Children = dict[str, Element]

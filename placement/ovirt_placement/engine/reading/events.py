@@ -13,7 +13,7 @@ import msgspec
 from ovirt_placement.engine.connection.client import EngineConnection, EngineFault
 from ovirt_placement.engine.parsing import xml
 from ovirt_placement.engine.reading.requests import whole_answers
-from ovirt_service.text.legible import unbroken
+from ovirt_service.text import unbroken
 
 
 class EventCode(IntEnum):

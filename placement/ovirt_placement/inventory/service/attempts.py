@@ -18,8 +18,8 @@ from ovirt_placement.inventory.publication import now
 from ovirt_placement.inventory.service.metrics import CountedConnection
 from ovirt_service.daemon import BackOff, Notifier
 from ovirt_service.errors import UserError
-from ovirt_service.text.saying import Said
-from ovirt_service.threads import BackgroundThread, guarded
+from ovirt_service.log import Said
+from ovirt_service.process import BackgroundThread, end_if_exhausted
 
 #: However many ask for it, an engine that is away is not asked more often than this.
 _SHORTEST_PAUSE_SECONDS = 1.0
@@ -77,7 +77,7 @@ async def in_thread(work: Callable[[], _Result]) -> _Result:
 
     def run() -> None:
         try:
-            done = partial(result.set_result, guarded(work))
+            done = partial(result.set_result, end_if_exhausted(work))
         except Exception as error:  # raised in the loop
             done = partial(result.set_exception, error)
         with suppress(RuntimeError):  # the loop has ended meanwhile

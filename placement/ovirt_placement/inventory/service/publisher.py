@@ -34,7 +34,7 @@ from ovirt_placement.inventory.stored import WatchedKeys, demands_of
 from ovirt_placement.lookups.index import prepare, share
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.snapshot import HOST_STATISTICS, HOST_TAGS, STORED, VM_DETAILS, VM_STATISTICS, Part
-from ovirt_service.text.saying import Complaint
+from ovirt_service.log import Complaint
 
 #: So long the first publication waits for the details that keys refer to, and for who searches find: a
 #: decision without them may put a VM where it must not be, but without a publication there is none.

@@ -42,7 +42,7 @@ from ovirt_placement.inventory.service.rereads import (
 from ovirt_placement.inventory.service.view import View
 from ovirt_placement.model import Host, Vm
 from ovirt_service.errors import UserError
-from ovirt_service.text.saying import Said
+from ovirt_service.log import Said
 
 _log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from ovirt_placement.model import Struct
 from ovirt_placement.model.affinity import STEPS_PER_UNIT, fixed_point
 from ovirt_placement.model.files import yaml_file
 from ovirt_service.errors import UserError
-from ovirt_service.text.legible import code_of
+from ovirt_service.text import code_of
 
 FORMAT = 1
 

@@ -13,7 +13,7 @@ from ovirt_placement.model.files import named_file
 from ovirt_placement.model.files.state_check import check
 from ovirt_service.decoding import complaint
 from ovirt_service.errors import UserError
-from ovirt_service.text.legible import unbroken
+from ovirt_service.text import unbroken
 
 FORMAT = 1
 #: Ten times as much as ten thousand VMs with all that hangs on them.

@@ -13,7 +13,7 @@ from ovirt_placement.config import Config
 from ovirt_placement.store.sql.access import StoreAccess
 from ovirt_placement.store.sql.connections import parse_url, show_url
 from ovirt_placement.store.sql.database import StoreAway, StoreUnmade
-from ovirt_service.threads import BackgroundThread
+from ovirt_service.process import BackgroundThread
 
 #: A person waits longer for a store that others write to than a placement can.
 PERSON_SECONDS = 5.0

@@ -13,7 +13,7 @@ from ovirt_placement.config import STATE_DIRECTORY
 from ovirt_placement.store.sql.connections import marker_of
 from ovirt_placement.store.sql.schema import metadata, schema_version
 from ovirt_service import identity
-from ovirt_service.digests import digest_name
+from ovirt_service.files import digest_name
 
 #: Bytes of the digest in the name of a PostgreSQL store's marker.
 _NAME_SIZE = 8

@@ -14,7 +14,7 @@ from ovirt_placement import inventory
 from ovirt_placement.cli.main import main
 from ovirt_placement.config import Config
 from ovirt_placement.store.enforcer.intents import Store
-from ovirt_service import entry
+from ovirt_service import process
 from tests.placement.engine_server import PASSWORD, EngineServer
 from tests.placement.inventory.running import readings
 
@@ -95,8 +95,8 @@ def test_at_the_end_of_the_interpreter_no_thread_is_needed(
         raise RuntimeError(REFUSAL)
 
     # The engine's own threads begin as ever.
-    monkeypatch.setattr("ovirt_service.threads.BackgroundThread.start", refuse)
-    entry.close_all()
+    monkeypatch.setattr("ovirt_service.process.BackgroundThread.start", refuse)
+    process.close_all()
     assert len(log_outs) == 1
 
 

@@ -1,19 +1,51 @@
-"""Says each thing once: again only when it changes, when it was over, or after a quiet time."""
+"""Logs: a message is one line; the same is said once, until it changes or is over; acts are lines of JSON."""
 
 from __future__ import annotations
 
+import logging
 import math
+import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Hashable, Mapping
+from datetime import UTC, datetime
+from logging.handlers import WatchedFileHandler
+from types import TracebackType
+from typing import Any
 
-if TYPE_CHECKING:
-    import logging
+import msgspec
+
+from ovirt_service.errors import UserError
+from ovirt_service.text import one_line
+
+_Caught = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
 #: There may be any number of subjects: of more than these the oldest are forgotten.
 _MOST_SUBJECTS = 10_000
+
+
+class LineFormatter(logging.Formatter):
+    """One line for a message; the further lines of a traceback are indented, and so pass for no message."""
+
+    def __init__(self, form: str, shown: Callable[[str], str] = one_line) -> None:
+        """`shown` writes out what could break a line."""
+        super().__init__(form)
+        self._shown = shown
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging calls it so
+        record.message = self._shown(record.message)
+        return super().formatMessage(record)
+
+    def formatException(self, ei: _Caught) -> str:  # noqa: N802
+        return "\n".join(f"    {self._shown(line)}" for line in super().formatException(ei).split("\n"))
+
+
+def log_to_stderr(form: str = "%(levelname)s %(name)s: %(message)s") -> None:
+    """Log from INFO on, in this form, unless a log is set up already."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(LineFormatter(form))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
 
 
 class Said:
@@ -92,3 +124,38 @@ class Complaint:
             self._log.warning("%s: %s", self._wrong, error)
         elif not error and self._said.is_over(self._wrong):
             self._log.warning("%s", self._over)
+
+
+class AuditLog:
+    """The lines of one program, in the file that its configuration names."""
+
+    def __init__(self, name: str, setting: str, *, in_log: bool) -> None:
+        """`name` is that of its logger; with `in_log` its lines stand in the program's log as well."""
+        self._setting = setting
+        self._log = logging.getLogger(name)
+        self._log.propagate = in_log
+
+    def open(self, path: str) -> None:
+        """Append to this file from now on; an empty path leaves the file unwritten.
+
+        A file that is moved away, as logrotate does, is made again. Raises `UserError` if it cannot be
+        written.
+        """
+        for handler in tuple(self._log.handlers):
+            self._log.removeHandler(handler)
+            handler.close()
+        if not path:
+            return
+        try:
+            handler = WatchedFileHandler(path, encoding="utf-8")
+        except OSError as error:
+            raise UserError(f"{self._setting}: {path}: {error.strerror}") from None
+        handler.setFormatter(logging.Formatter("%(message)s"))
+        self._log.addHandler(handler)
+        self._log.setLevel(logging.INFO)
+
+    def write(self, facts: Mapping[str, Any]) -> None:
+        """Write a line of these facts, with the time before them."""
+        if self._log.handlers or self._log.propagate:
+            moment = datetime.fromtimestamp(time.time(), UTC).isoformat(timespec="milliseconds")
+            self._log.info("%s", msgspec.json.encode({"time": moment, **facts}).decode())

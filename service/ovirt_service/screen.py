@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TextIO
 
-from ovirt_service.text.legible import escaped, legible
+from ovirt_service.text import escaped, legible
 
 #: Whatever takes longer than this, in seconds, gets a bar.
 _PATIENCE_SECONDS = 1.0

@@ -1,1 +1,0 @@
-"""What people read: escaped, in tables, on a screen, and said once."""
