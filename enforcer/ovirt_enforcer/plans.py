@@ -16,7 +16,7 @@ from ovirt_placement.answers.plans.maintenance import ClusterMaintenance, mainte
 from ovirt_placement.answers.plans.plan import ClusterPlan, Plans, plan_record
 from ovirt_placement.config import HaSettings
 from ovirt_placement.model import Snapshot, Vm
-from ovirt_placement.model.maintenance import Return
+from ovirt_placement.model.infrastructure import Return
 from ovirt_placement.model.names import Named, counted, host_name, named_host, named_vm, vm_name
 from ovirt_placement.model.record import Record
 from ovirt_placement.planning.assignment import catalogue

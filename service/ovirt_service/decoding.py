@@ -10,6 +10,8 @@ from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
+from ovirt_service.errors import UserError
+
 _MESSAGE = re.compile(r"(?P<what>.*?)(?: - at `(?:key` in `)?\$?(?P<path>.*)`)?", re.DOTALL)
 _UNKNOWN = re.compile(r"Object contains unknown field `(?P<key>.*)`", re.DOTALL)
 _MISSING = re.compile(r"Object missing required field `(?P<key>.*)`", re.DOTALL)
@@ -132,3 +134,15 @@ def _within(annotation: Any, kind: type) -> Any:
     if isinstance(annotation, type) and issubclass(annotation, kind):
         return annotation
     return next((found for part in get_args(annotation) if (found := _within(part, kind))), None)
+
+
+def check_unique(name: str, field: str, entries: Iterable[object]) -> None:
+    """Raise `UserError` if an entry of the list of this name has an empty id or name, or that of another."""
+    article = {"id": "an"}.get(field, "a")
+    first: dict[str, int] = {}
+    for at, entry in enumerate(entries):
+        known: str = getattr(entry, field)
+        if not known.strip():
+            raise UserError(f"{name}[{at}].{field}: {article} {field} cannot be empty")
+        if (before := first.setdefault(known, at)) != at:
+            raise UserError(f'{name}[{at}].{field}: "{known}" is the {field} of {name}[{before}] already')

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class UserError(Exception):
     """A mistake that its reader can repair: the text says what is wrong, where, and what would be right.
@@ -12,6 +15,15 @@ class UserError(Exception):
 
 class OutcomeUnknown(UserError):
     """What was asked for may have been done, or may not: its answer was lost."""
+
+
+@contextmanager
+def placed(place: str) -> Iterator[None]:
+    """Say of a mistake where it is: what is raised within says so first."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(f"{place}{error}") from None
 
 
 #: The exit status of every command after a `UserError`.

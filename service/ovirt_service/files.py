@@ -46,6 +46,14 @@ def read_bounded(path: Path, most_mib: int) -> bytes:
         return read_stream(file, str(path), most_mib)
 
 
+def read_named(path: Path, what: str, most_mib: int) -> bytes:
+    """All that a file holds which a person has named. Raises `UserError` that says what cannot be read."""
+    try:
+        return read_bounded(path, most_mib)
+    except OSError as error:
+        raise UserError(f"{path}: cannot read the {what}: {error.strerror}") from None
+
+
 def read_stream(file: BinaryIO, name: str, most_mib: int) -> bytes:
     """As `read_bounded`, of what is open already."""
     content = file.read(most_mib * _MIB + 1)

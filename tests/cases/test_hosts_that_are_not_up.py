@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_placement.model.statuses import HOST_STATUSES
+from ovirt_placement.model.infrastructure import HOST_STATUSES
 from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
 from ovirt_placement.planning.planner import make_plan
 from tests.builders import APART, CLUSTER, group, host, snapshot, vm

@@ -16,7 +16,7 @@ from ovirt_placement.answers.status.health import judge as judge_health
 from ovirt_placement.config import HaSettings
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.files import state_file
-from ovirt_placement.model.statuses import HOST_STATUSES
+from ovirt_placement.model.infrastructure import HOST_STATUSES
 from ovirt_placement_web.views.endpoints import condition
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.rejections import Rejected

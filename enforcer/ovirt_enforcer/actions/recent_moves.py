@@ -18,8 +18,8 @@ from ovirt_enforcer.gates.gate import Held, asked, by_vm, refused
 from ovirt_enforcer.plans import Holding
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.model.infrastructure import set_up
 from ovirt_placement.model.names import host_name, vm_name
-from ovirt_placement.model.statistics import set_up
 from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.enforcer.causes import Cause
 from ovirt_placement.store.enforcer.intents import Intent, IntentState

@@ -19,7 +19,7 @@ from ovirt_placement.cli.asking import PATIENCE_SECONDS, Reading
 from ovirt_placement.inventory import Measured
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.files import state_file
-from ovirt_placement.model.maintenance import Return
+from ovirt_placement.model.infrastructure import Return
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from ovirt_enforcer.gates.people import rule_key
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection
 from ovirt_placement.engine.writing.hosts import finish_upgrade, read_upgrade, show_progress, start_upgrade
 from ovirt_placement.model import Snapshot
-from ovirt_placement.model.maintenance import Return
+from ovirt_placement.model.infrastructure import Return
 from ovirt_placement.model.names import vm_name
 from ovirt_placement.planning.undoing import Moved
 from ovirt_placement.rules.violations import find_violations

@@ -26,7 +26,7 @@ from ovirt_placement.inventory.service.events import DOWN, SUBJECTS, WITH_ITS_VM
 from ovirt_placement.inventory.service.follower import Feed, FeedInterrupted
 from ovirt_placement.inventory.service.rereads import SubjectKind
 from ovirt_placement.model import Snapshot
-from ovirt_placement.model.statistics import set_up
+from ovirt_placement.model.infrastructure import set_up
 
 #: Rules, hosts or VMs changed, or a VM started, stopped or was migrated.
 _REPORTING: Final = frozenset(

@@ -13,9 +13,9 @@ from ovirt_placement.answers.keys.key import code_sentence
 from ovirt_placement.engine.reading.events import EngineEvent
 from ovirt_placement.inventory.stored import with_keys
 from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.model.infrastructure import RESTING_STATUSES, RUNNING_STATUSES
 from ovirt_placement.model.names import vm_name
 from ovirt_placement.model.placement_keys import NODE
-from ovirt_placement.model.statuses import RESTING_STATUSES, RUNNING_STATUSES
 from ovirt_placement.rules.placement_keys.hierarchy import (
     NAME,
     is_readable,

@@ -13,8 +13,7 @@ from ovirt_placement.answers.keys.key import unmatched_keys
 from ovirt_placement.config import NAMES, Config
 from ovirt_placement.lookups.called import WILDCARD, Identified, UnmatchedName, begins, called, unmatched
 from ovirt_placement.model import Host, Snapshot, Vm
-from ovirt_placement.model.key_resources import LISTED, gone_keys
-from ovirt_placement.model.names import group_ids, named_group
+from ovirt_placement.model.names import LISTED, gone_keys, group_ids, named_group
 from ovirt_placement.model.snapshot import HOST_TAGS
 from ovirt_placement.rules.admission.units import LISTS, TAGS, listed_hosts, listed_tags
 from ovirt_placement.rules.placement_rules.members import resolved_rules

@@ -26,7 +26,7 @@ from ovirt_placement.forecast.course import Start, course
 from ovirt_placement.forecast.maintenance import Evacuation, evacuate
 from ovirt_placement.forecast.outlook import foresee
 from ovirt_placement.model import AffinityGroup, Host, PlacementKey, Snapshot
-from ovirt_placement.model.key_resources import clusters_of
+from ovirt_placement.model.names import clusters_of
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.problem.build_problem import Repair
 from ovirt_placement.rules.catalogue import filters_in_force

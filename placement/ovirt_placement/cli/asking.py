@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -295,12 +295,14 @@ def show_json(answer: Any) -> None:
     print(json.dumps(reported, indent=2, ensure_ascii=ascii_only))
 
 
-def show_file(args: argparse.Namespace, form: ModuleType, *content: object) -> int:
-    """Print what a file of this form holds: as YAML, or as JSON if that is wanted."""
+def show_file(args: argparse.Namespace, content: object) -> int:
+    """Print the content of a file: as YAML, or as JSON if that is wanted."""
     if args.json:
-        show_json(form.described(*content))
+        show_json(content)
     else:
-        print(form.dumps(*content), end="")
+        from ovirt_placement.model.files import yaml_file  # takes long to load
+
+        print(yaml_file.encode(content), end="")
     return 0
 
 

@@ -42,7 +42,7 @@ from ovirt_placement.inventory import Measured
 from ovirt_placement.inventory.stored import with_keys
 from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.model.files import key_file
-from ovirt_placement.model.key_resources import LISTED_WITH_DEVICES, find_place, gone_keys
+from ovirt_placement.model.names import LISTED_WITH_DEVICES, find_place, gone_keys
 from ovirt_placement.model.placement_keys import NODE, SETTABLE, SYSTEM
 from ovirt_placement.store.keys import KeyChange, KeyPlace, KeyStore, SetKey
 from ovirt_service.errors import UserError
@@ -344,7 +344,7 @@ def _add_setter(parser: argparse.ArgumentParser, *, default: str | None) -> None
 
 def _export(args: argparse.Namespace) -> int:
     snapshot = read_keys(args).snapshot
-    return show_file(args, key_file, snapshot.placement_keys, snapshot)
+    return show_file(args, key_file.described(snapshot.placement_keys, snapshot))
 
 
 def _read(args: argparse.Namespace, _: Measured) -> tuple[AuthoredState, Snapshot]:

@@ -26,7 +26,7 @@ from ovirt_placement.cli.asking import (
 from ovirt_placement.cli.changing import add_writing, login_name, opened, show_change, stops, stored
 from ovirt_placement.inventory import Measured
 from ovirt_placement.model import PlacementRule, RuleDomain, Snapshot
-from ovirt_placement.model.files import rule_file
+from ovirt_placement.model.files import group_file
 from ovirt_placement.rules.placement_rules.host_sets import COUNTED
 from ovirt_placement.rules.placement_rules.in_force import EVERY_KIND
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore, SetRule
@@ -121,7 +121,7 @@ def read_rules(args: argparse.Namespace) -> AuthoredState:
     With a file of rules, as if they stood.
     """
     if getattr(args, "file", None) is not None:
-        rules = rule_file.load(args.file)
+        rules = group_file.load_rules(args.file)
         known = (
             read_engine(config.load(args.config), rules, PATIENCE_SECONDS)
             if args.state is None
@@ -178,7 +178,7 @@ def remove(args: argparse.Namespace) -> int:
 
 def load(args: argparse.Namespace, *, removing: bool) -> int:
     """Run `rules import`; or `apply`, which removes all rules that the file lacks."""
-    rules = rule_file.load(args.file)
+    rules = group_file.load_rules(args.file)
     names = {rule.name for rule in rules}
 
     def decide(standing: _Standing) -> RuleChange:
@@ -304,7 +304,7 @@ APPLY_EXAMPLES = "  ovirt-placement rules apply rules.yaml --fail-if 'moves>5,fa
 
 
 def _export(args: argparse.Namespace) -> int:
-    return show_file(args, rule_file, read_rules(args).snapshot.placement_rules)
+    return show_file(args, group_file.described("rules", read_rules(args).snapshot.placement_rules))
 
 
 def _read(args: argparse.Namespace, _: Measured) -> tuple[AuthoredState, Snapshot]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from ovirt_placement.forecast.course import ForeseenFailures, survived
 from ovirt_placement.forecast.maintenance import end_of, repeated_plan
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.infrastructure import RESTING_STATUSES
 from ovirt_placement.model.record import Record
-from ovirt_placement.model.statuses import RESTING_STATUSES
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from ovirt_placement.engine.reading.owners import NO_DETAILS, Detail
 from ovirt_placement.inventory.protocol import Measured
 from ovirt_placement.model import Cluster, Disk, Host, Network, Nic, PlacementRule, Snapshot, Vm, VnicProfile
+from ovirt_placement.model.infrastructure import HostStatistics, VmStatistics
 from ovirt_placement.model.placement_rules import MemberSearch, SearchOf
 from ovirt_placement.model.snapshot import HOST_STATISTICS, VM_STATISTICS
-from ovirt_placement.model.statistics import HostStatistics, VmStatistics
 from ovirt_placement.rules.admission.units import listed_tags
 from ovirt_placement.rules.catalogue import RULES
 from ovirt_placement.rules.elements.rule import Rule

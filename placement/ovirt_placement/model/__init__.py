@@ -3,20 +3,24 @@
 Memory is in MiB, utilisation in percent, ids are opaque strings.
 """
 
-from ovirt_placement.model.affinity import AffinityGroup, AffinityLabel, AffinityRule
 from ovirt_placement.model.infrastructure import (
+    AffinityGroup,
+    AffinityLabel,
+    AffinityRule,
     Cluster,
     DataCenter,
+    Disk,
     Host,
     Network,
+    Nic,
     SchedulingPolicy,
+    Vm,
     VnicProfile,
 )
 from ovirt_placement.model.placement_keys import FrozenKeys, PlacementKey, StickyCopy
 from ovirt_placement.model.placement_rules import MemberSearch, PlacementRule, RuleDomain
 from ovirt_placement.model.record import Struct
 from ovirt_placement.model.snapshot import NO_STATE, Pending, Snapshot
-from ovirt_placement.model.vm import Disk, Nic, Vm
 
 __all__ = [
     "NO_STATE",

@@ -1,8 +1,53 @@
-"""Data centers, clusters, hosts and networks, as the engine reports them."""
+"""What an engine has: data centers, clusters, hosts, networks, VMs, affinity groups and labels."""
 
 from __future__ import annotations
 
+from enum import StrEnum
+from math import floor
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace
+
 from ovirt_placement.model.record import Struct
+
+#: The words of the REST API.
+HOST_STATUSES = frozenset(
+    [
+        "unassigned",
+        "down",
+        "maintenance",
+        "up",
+        "non_responsive",
+        "error",
+        "installing",
+        "install_failed",
+        "reboot",
+        "preparing_for_maintenance",
+        "non_operational",
+        "pending_approval",
+        "initializing",
+        "connecting",
+        "installing_os",
+        "kdumping",
+    ]
+)
+#: A VM in one of these is on no host.
+RESTING_STATUSES = frozenset({"down", "suspended", "image_locked"})
+#: A VM in one of these is on a host.
+RUNNING_STATUSES = frozenset(
+    [
+        "up",
+        "powering_up",
+        "paused",
+        "migrating",
+        "not_responding",
+        "reboot_in_progress",
+        "saving_state",
+        "restoring_state",
+        "powering_down",
+    ]
+)
+VM_STATUSES = RESTING_STATUSES | RUNNING_STATUSES | {"unassigned", "unknown", "wait_for_launch"}
 
 
 class DataCenter(Struct, frozen=True):
@@ -91,3 +136,178 @@ class VnicProfile(Struct, frozen=True):
     id: str
     name: str
     network: str
+
+
+class Disk(Struct, frozen=True):
+    id: str
+    bootable: bool
+    profile: str | None = None
+
+
+class Nic(Struct, frozen=True):
+    id: str
+    name: str
+    vnic_profile: str | None = None
+
+
+class Vm(Struct, frozen=True):
+    id: str
+    name: str
+    cluster: str
+    #: Where it runs; the source until a migration hands over; None when down or suspended.
+    host: str | None
+    #: The REST API's word: up, down, migrating, paused ...
+    status: str
+    memory_mb: int
+    guaranteed_mb: int
+    usage_mem_percent: float | None
+    usage_cpu_percent: float | None
+    #: Sockets x cores x threads.
+    vcpus: int
+    ha: bool
+    #: False for everything but the engine's "migratable"; "user_migratable" counts as not.
+    migratable: bool
+    hosted_engine: bool
+    #: The more, the earlier the engine restarts it: 1 is low, 50 medium, 100 high.
+    ha_priority: int = 1
+    #: Whether it is down since it crashed, or its host did, as far as anyone knows.
+    crashed: bool = False
+    #: The target of a migration under way, where it is known.
+    migrating_to: str | None = None
+    #: When its present run began, in seconds since the epoch; None where not known, and when it is down.
+    running_since: float | None = None
+    pinned_hosts: tuple[str, ...] = ()
+    threads_per_core: int = 1
+    #: Of a VM with CPUs of its own: virtual sockets are kept whole.
+    cpu_sockets: int = 1
+    #: The engine's policy: none, manual, resize_and_pin_numa, dedicated, isolate_threads.
+    cpu_pinning: str = "none"
+    #: Whether it has the very CPU of its host: the engine moves it only where all flags of that are.
+    host_passthrough: bool = False
+    #: What the engine adds to its memory hangs on these, too (see `ovirt_placement.rules.elements.memory`).
+    io_threads: int = 1
+    video_mb: int = 0
+    architecture: str = "x86_64"
+    #: How far its memory can grow; reported for POWER only, where the engine asks for it.
+    max_memory_mb: int | None = None
+    tags: tuple[str, ...] = ()
+    custom_properties: dict[str, str] = {}
+    template: str | None = None
+    instance_type: str | None = None
+    owner: str | None = None
+    quota: str | None = None
+    cpu_profile: str | None = None
+    disks: tuple[Disk, ...] = ()
+    nics: tuple[Nic, ...] = ()
+
+    @property
+    def movable(self) -> bool:
+        """Whether anyone but its user may migrate it."""
+        return self.migratable and not self.hosted_engine
+
+    @property
+    def bound_to(self) -> frozenset[str] | None:
+        """The hosts that it is bound to by pinning; None where it is free. A list alone does not bind it."""
+        return frozenset(self.pinned_hosts) if self.pinned_hosts and not self.migratable else None
+
+
+#: The engine keeps a priority as a whole number of these. Source: AffinityGroup.PRIORITY_PRECISION.
+STEPS_PER_UNIT: Final = 10**7
+
+
+def fixed_point(priority: float) -> int:
+    """A group's priority as the engine compares it: a whole number, halves rounded up.
+
+    Source: AffinityGroup.setPriorityFromDouble.
+    """
+    steps = priority * STEPS_PER_UNIT
+    return floor(steps) + (steps - floor(steps) >= 0.5)
+
+
+class AffinityRule(Struct, frozen=True):
+    """One half of an affinity group. The enforcing flag may be set on a disabled rule: ask `hard`."""
+
+    enabled: bool
+    positive: bool
+    enforcing: bool
+
+    @property
+    def hard(self) -> bool:
+        return self.enabled and self.enforcing
+
+    @property
+    def soft(self) -> bool:
+        return self.enabled and not self.enforcing
+
+
+class AffinityGroup(Struct, frozen=True):
+    id: str
+    name: str
+    cluster: str
+    #: Higher matters more; rounded to 1e-7 by the engine.
+    priority: float
+    vms_rule: AffinityRule
+    hosts_rule: AffinityRule
+    vms: tuple[str, ...]
+    hosts: tuple[str, ...]
+    vm_labels: tuple[str, ...]
+    host_labels: tuple[str, ...]
+
+
+class AffinityLabel(Struct, frozen=True):
+    id: str
+    name: str
+    vms: tuple[str, ...]
+    hosts: tuple[str, ...]
+    #: The legacy flag "implicit affinity group", honoured by clusters below 4.4.
+    implicit: bool = False
+
+
+class HostStatistics(NamedTuple):
+    """Fields of a host; None is what was not measured."""
+
+    cpu_percent: float | None = None
+    memory_free_mb: int | None = None
+    load_average_5m: float | None = None
+    swap_free_mb: int | None = None
+    #: By their size in KiB; none where it was not measured.
+    free_huge_pages: dict[int, int] = {}
+    #: Whether it was tried.
+    measured: bool = False
+
+    @classmethod
+    def of_host(cls, host: Host) -> HostStatistics:
+        return cls(*(getattr(host, field) for field in cls._fields))
+
+    def put_on(self, host: Host) -> Host:
+        """Return the host with these; the same object if it has them."""
+        return host if HostStatistics.of_host(host) == self else replace(host, **self._asdict())
+
+
+def set_up(host: Host) -> Host:
+    """A host as it is set up, without what changes while it works: what is measured, and who is SPM."""
+    return replace(host, free_mb=0, spm=False, **HostStatistics()._asdict())
+
+
+class VmStatistics(NamedTuple):
+    """Fields of a VM; None is what was not measured."""
+
+    usage_mem_percent: float | None = None
+    usage_cpu_percent: float | None = None
+
+    @classmethod
+    def of_vm(cls, vm: Vm) -> VmStatistics:
+        return cls(vm.usage_mem_percent, vm.usage_cpu_percent)
+
+    def put_on(self, vm: Vm) -> Vm:
+        """Return the VM with these; the same object if it has them."""
+        return vm if VmStatistics.of_vm(vm) == self else replace(vm, **self._asdict())
+
+
+class Return(StrEnum):
+    """Which VMs are brought back to the hosts that they ran on, once all hosts are up again."""
+
+    NONE = "none"
+    #: Those of soft rules that were satisfied before and would be violated otherwise.
+    RULED = "ruled"
+    ALL = "all"

@@ -9,12 +9,19 @@ from typing import Final, Literal, TypeVar
 
 import msgspec
 
-from ovirt_placement.model.affinity import AffinityGroup, AffinityLabel
-from ovirt_placement.model.infrastructure import Cluster, DataCenter, Host, Network, VnicProfile
+from ovirt_placement.model.infrastructure import (
+    AffinityGroup,
+    AffinityLabel,
+    Cluster,
+    DataCenter,
+    Host,
+    Network,
+    Vm,
+    VnicProfile,
+)
 from ovirt_placement.model.placement_keys import FrozenKeys, PlacementKey, StickyCopy
 from ovirt_placement.model.placement_rules import MemberSearch, PlacementRule
 from ovirt_placement.model.record import Struct
-from ovirt_placement.model.vm import Vm
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import chain, groupby
 
 from ovirt_placement.model import AffinityGroup, Snapshot
-from ovirt_placement.model.affinity import fixed_point
+from ovirt_placement.model.infrastructure import fixed_point
 from ovirt_placement.rules.affinity.groups import groups_of, members
 from ovirt_placement.rules.affinity.host_groups import listed_hosts
 from ovirt_placement.rules.elements.constraints import Constraint

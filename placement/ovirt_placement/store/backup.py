@@ -71,9 +71,7 @@ def _content(database: Database) -> bytes:
 def read(path: Path) -> Backup:
     """Read such a file; raises `UserError` if it is none, or one that another release has written."""
     try:
-        found = msgspec.convert(json.loads(files.read_bounded(path, _MOST_MIB).decode()), Backup)
-    except OSError as error:
-        raise UserError(f"{path}: cannot read the backup: {error.strerror}") from None
+        found = msgspec.convert(json.loads(files.read_named(path, "backup", _MOST_MIB).decode()), Backup)
     except (ValueError, RecursionError, msgspec.ValidationError) as error:
         raise UserError(f"{path}: is no backup of a store: {error}") from None
     if (found.format, found.schema) != (_FORMAT, VERSION):

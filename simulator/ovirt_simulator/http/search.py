@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
-from ovirt_placement.model.statuses import HOST_STATUSES, VM_STATUSES
+from ovirt_placement.model.infrastructure import HOST_STATUSES, VM_STATUSES
 from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.markup import fault, not_simulated
 

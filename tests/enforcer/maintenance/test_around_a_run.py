@@ -14,7 +14,7 @@ from ovirt_enforcer.maintenance.run_state import UpgradeFlags, way_home
 from ovirt_enforcer.watchers.engine_watch import DrainWatch
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.model.maintenance import Return
+from ovirt_placement.model.infrastructure import Return
 from ovirt_placement.store.enforcer.intents import IntentState
 from ovirt_placement.store.enforcer.maintenance import HostPhase, MaintenanceRequest, MaintenanceRun
 from ovirt_simulator.core.engine import Engine

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.model.maintenance import Return
+from ovirt_placement.model.infrastructure import Return
 from ovirt_placement.store.enforcer.maintenance import RunState
 from ovirt_simulator.core.faults import MigrationFault
 from tests.builders import APART, SOFT_TOGETHER, TOGETHER, group, host, snapshot, vm

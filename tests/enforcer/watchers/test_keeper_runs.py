@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.engine.reading.events import EngineEvent
 from ovirt_placement.model import Snapshot
-from ovirt_placement.model.statuses import VM_STATUSES
+from ovirt_placement.model.infrastructure import VM_STATUSES
 from ovirt_placement.store.keys import KeyChange, Run
 from ovirt_service.errors import UserError
 from tests.enforcer.watchers.keeper_bench import SAN1, SAN2, SET, Bench, opened_bench, vm

@@ -33,7 +33,7 @@ from ovirt_placement.answers.status.enforcement import EnforcementRecord
 from ovirt_placement.answers.what_if import WhatIfDocument
 from ovirt_placement.config import Config
 from ovirt_placement.model import Cluster, Snapshot, Vm
-from ovirt_placement.model.maintenance import Return
+from ovirt_placement.model.infrastructure import Return
 from ovirt_placement.model.names import counted
 from ovirt_placement.store.approvals import WaitingPlan
 from ovirt_placement.store.enforcer.history import PlanRecord

@@ -16,7 +16,7 @@ from ovirt_placement.answers.document import duration_text, find
 from ovirt_placement.answers.orders import PHASES, runs_document
 from ovirt_placement.answers.plans.maintenance import ClusterMaintenance, move_text, rest_text, summary_text
 from ovirt_placement.model import Cluster, Host, Snapshot
-from ovirt_placement.model.maintenance import Return
+from ovirt_placement.model.infrastructure import Return
 from ovirt_placement.store.enforcer.maintenance import (
     ACTIVE,
     MaintenanceRequest,

@@ -24,7 +24,7 @@ from ovirt_placement.config import Config
 from ovirt_placement.engine.reading.consistency import consistent
 from ovirt_placement.inventory.on_demand import referred
 from ovirt_placement.model import Cluster, Host, PlacementKey, Snapshot
-from ovirt_placement.model.key_resources import Place, clusters_of, find_resource
+from ovirt_placement.model.names import Place, clusters_of, find_resource
 from ovirt_placement.model.placement_keys import (
     BILLING_ENTITY,
     CLUSTER,

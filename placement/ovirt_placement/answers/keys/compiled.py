@@ -29,8 +29,7 @@ from ovirt_placement.answers.question import (
     question,
 )
 from ovirt_placement.model import Host, Snapshot, Vm
-from ovirt_placement.model.key_resources import resource_name
-from ovirt_placement.model.names import Named, with_names
+from ovirt_placement.model.names import Named, resource_name, with_names
 from ovirt_placement.model.placement_keys import strength
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_keys.capacity import Source, contention_of_host

@@ -38,9 +38,12 @@ from ovirt_placement.answers.question import (
     table,
 )
 from ovirt_placement.model import PlacementKey, Snapshot, Vm
-from ovirt_placement.model.key_resources import LISTED, clusters_of, find_place, gone_keys
 from ovirt_placement.model.names import (
+    LISTED,
     Named,
+    clusters_of,
+    find_place,
+    gone_keys,
     host_name,
     named_cluster,
     named_host,

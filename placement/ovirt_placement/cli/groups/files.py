@@ -144,7 +144,7 @@ def export(args: argparse.Namespace) -> int:
                 for group in snapshot.affinity_groups
                 if group.cluster == cluster.id
             ]
-    return show_file(args, group_file, entries)
+    return show_file(args, group_file.described("groups", entries))
 
 
 def _entry(group: AffinityGroup, snapshot: Snapshot, descriptions: Mapping[str, str]) -> GroupEntry:

@@ -7,8 +7,7 @@ import re
 from ovirt_placement.engine.parsing import xml
 from ovirt_placement.engine.parsing.vms import read_data, tags
 from ovirt_placement.model import Host
-from ovirt_placement.model.statistics import HostStatistics
-from ovirt_placement.model.statuses import HOST_STATUSES
+from ovirt_placement.model.infrastructure import HOST_STATUSES, HostStatistics
 
 _FIELDS = (
     "name", "cluster", "status", "memory", "max_scheduling_memory", "cpu", "tags", "statistics", "spm",

@@ -8,8 +8,7 @@ from typing import NamedTuple
 from ovirt_placement.engine.parsing import xml
 from ovirt_placement.engine.parsing.users import Grant, grants
 from ovirt_placement.model import Disk, Nic, Vm
-from ovirt_placement.model.statistics import VmStatistics
-from ovirt_placement.model.statuses import VM_STATUSES
+from ovirt_placement.model.infrastructure import VM_STATUSES, VmStatistics
 from ovirt_placement.rules.elements.cpus import EXCLUSIVE
 from ovirt_service.errors import UserError
 

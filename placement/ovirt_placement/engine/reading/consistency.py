@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 from msgspec.structs import replace
 
 from ovirt_placement.model import AffinityGroup, AffinityLabel, Cluster, Host, Snapshot, Vm
-from ovirt_placement.model.statuses import RUNNING_STATUSES
+from ovirt_placement.model.infrastructure import RUNNING_STATUSES
 
 _Record = TypeVar("_Record")
 

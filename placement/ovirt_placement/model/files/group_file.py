@@ -1,4 +1,4 @@
-"""Reads and writes affinity groups as YAML, in the words that the command's options have."""
+"""Reads and writes affinity groups, in the words of the command's options, and placement rules as YAML."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from ovirt_placement.model import Struct
-from ovirt_placement.model.affinity import STEPS_PER_UNIT, fixed_point
+from ovirt_placement.model import PlacementRule, Struct
 from ovirt_placement.model.files import yaml_file
-from ovirt_service.errors import UserError
+from ovirt_placement.model.infrastructure import STEPS_PER_UNIT, fixed_point
+from ovirt_service.decoding import check_unique
+from ovirt_service.errors import UserError, placed
 from ovirt_service.text import code_of
-
-FORMAT = 1
 
 Polarity = Literal["positive", "negative", "disabled"]
 
@@ -43,10 +42,15 @@ class GroupEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class GroupFile(yaml_file.Formatted, frozen=True, kw_only=True, omit_defaults=True):
     """All groups of one file."""
 
-    format: int = FORMAT
     #: Clusters whose groups it lists in full, besides those of its groups: a cluster that is to have none.
     clusters: tuple[str, ...] = ()
     groups: tuple[GroupEntry, ...] = ()
+
+
+class RuleFile(yaml_file.Formatted, frozen=True):
+    """All rules of one file, as they are named."""
+
+    rules: tuple[PlacementRule, ...] = ()
 
 
 #: Fewer steps of a priority than this fit into the engine's number.
@@ -90,38 +94,40 @@ def load(path: Path) -> GroupFile:
     Whether there are such clusters and members is left to the reader. Raises `UserError` if the file cannot
     be read, has another form, or two groups have one name; it gives the place.
     """
-    return yaml_file.load(path, "groups", loads)
+    return yaml_file.load(path, "groups", _groups)
 
 
-def loads(content: bytes) -> GroupFile:
-    """Decode a file's content; raises `UserError` as `load` does, without the name of the file."""
-    file = yaml_file.decode(content, GroupFile, FORMAT)
-    first: dict[str, int] = {}
-    for at, group in enumerate(file.groups):
-        if (before := first.setdefault(group.name, at)) != at:
-            raise UserError(f'groups[{at}].name: "{group.name}" is the name of groups[{before}] already')
+def _groups(content: bytes) -> GroupFile:
+    file = yaml_file.decode(content, GroupFile)
+    check_unique("groups", "name", file.groups)
     return replace(file, groups=tuple(_stored(at, group) for at, group in enumerate(file.groups)))
 
 
 def _stored(at: int, group: GroupEntry) -> GroupEntry:
-    description = group.description
-    part = "priority"
-    try:
+    with placed(f"groups[{at}].priority: "):
         priority = stored_priority(group.priority)
-        part = "name"
+    with placed(f"groups[{at}].name: "):
         stored_text(group.name)
-        part = "description"
-        description = None if description is None else stored_text(description)
-    except UserError as error:
-        raise UserError(f"groups[{at}].{part}: {error}") from None
+    with placed(f"groups[{at}].description: "):
+        description = None if group.description is None else stored_text(group.description)
     return replace(group, priority=priority, description=description)
 
 
-def dumps(groups: Iterable[GroupEntry]) -> str:
-    """Encode groups so that `loads` gives the same again."""
-    return yaml_file.encode(described(groups))
+def load_rules(path: Path) -> tuple[PlacementRule, ...]:
+    """Read the rules of a file.
+
+    What is wrong with a rule itself is left to the rules. Raises `UserError` if the file cannot be read, has
+    another form, or two rules have one name; it gives the place.
+    """
+    return yaml_file.load(path, "rules", _rules)
 
 
-def described(groups: Iterable[GroupEntry]) -> dict[str, object]:
-    """The content of such a file, which may be written as JSON just as well."""
-    return {"format": FORMAT, "groups": [msgspec.to_builtins(group) for group in groups]}
+def _rules(content: bytes) -> tuple[PlacementRule, ...]:
+    file = yaml_file.decode(content, RuleFile)
+    check_unique("rules", "name", file.rules)
+    return file.rules
+
+
+def described(kind: str, entries: Iterable[GroupEntry | PlacementRule]) -> dict[str, object]:
+    """The content of a file of `groups` or `rules`."""
+    return {"format": yaml_file.FORMAT, kind: [msgspec.to_builtins(one) for one in entries]}

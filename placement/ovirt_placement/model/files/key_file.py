@@ -11,12 +11,10 @@ import msgspec
 
 from ovirt_placement.model import PlacementKey, Snapshot, Struct
 from ovirt_placement.model.files import yaml_file
-from ovirt_placement.model.key_resources import find_resource, resource_word
+from ovirt_placement.model.names import find_resource, resource_word
 from ovirt_placement.model.placement_keys import CLASSES, CLUSTER, NODE, SYSTEM, check_level, check_text
 from ovirt_service.decoding import nearest
-from ovirt_service.errors import UserError
-
-FORMAT = 1
+from ovirt_service.errors import UserError, placed
 
 #: Above this not every whole number has a float of its own, and digits would only look exact.
 _EXACT = 2**53
@@ -47,7 +45,6 @@ class Key(Struct, frozen=True, kw_only=True):
 class KeyFile(yaml_file.Formatted, frozen=True):
     """All keys of one file."""
 
-    format: int = FORMAT
     node_keys: tuple[NodeKey, ...] = ()
     keys: tuple[Key, ...] = ()
 
@@ -63,32 +60,21 @@ def load(path: Path, snapshot: Snapshot, key_class: str = SYSTEM) -> tuple[Place
 
 def loads(content: bytes, snapshot: Snapshot, key_class: str = SYSTEM) -> tuple[PlacementKey, ...]:
     """Decode a file's content; raises `UserError` as `load` does, without the name of the file."""
-    file = yaml_file.decode(content, KeyFile, FORMAT)
+    file = yaml_file.decode(content, KeyFile)
     found: dict[tuple[str, str, str, str], str] = {}
     keys = []
     for path, key in (*_node_keys(file, snapshot), *_keys(file, snapshot, key_class)):
         before = found.setdefault((key.level, key.resource, key.key_class, key.name), path)
         if before != path:
             raise UserError(f'{path}: "{key.name}" is set there by {before} already')
-        _check_text(path, key)
+        with placed(f"{path}."):
+            check_text(key)
         keys.append(key)
     return tuple(keys)
 
 
-def _check_text(path: str, key: PlacementKey) -> None:
-    try:
-        check_text(key)
-    except UserError as error:
-        raise UserError(f"{path}.{error}") from None
-
-
-def dumps(keys: Iterable[PlacementKey], snapshot: Snapshot) -> str:
-    """Encode keys so that `loads` gives the same again, in any order."""
-    return yaml_file.encode(described(keys, snapshot))
-
-
 def described(keys: Iterable[PlacementKey], snapshot: Snapshot) -> dict[str, object]:
-    """The content of such a file, which may be written as JSON just as well."""
+    """The content of a file from which `loads` reads the same again, in any order."""
     of_hosts: dict[tuple[str, str, float | None, bool], dict[str, Any]] = defaultdict(dict)
     others = []
     for key in keys:
@@ -104,7 +90,7 @@ def described(keys: Iterable[PlacementKey], snapshot: Snapshot) -> dict[str, obj
         | {"values": values}
         for (cluster, name, weight, sticky), values in of_hosts.items()
     ]
-    return {"format": FORMAT, "node_keys": node_keys, "keys": others}
+    return {"format": yaml_file.FORMAT, "node_keys": node_keys, "keys": others}
 
 
 def _node_keys(file: KeyFile, snapshot: Snapshot) -> Iterator[tuple[str, PlacementKey]]:
@@ -143,10 +129,8 @@ def _keys(file: KeyFile, snapshot: Snapshot, key_class: str) -> Iterator[tuple[s
 
 
 def _resource(path: str, level: str, word: str, snapshot: Snapshot) -> str:
-    try:
+    with placed(f"{path}: "):
         return find_resource(level, word, snapshot)
-    except UserError as error:
-        raise UserError(f"{path}: {error}") from None
 
 
 def _said(key: PlacementKey) -> dict[str, Any]:

@@ -1,19 +1,192 @@
-"""Reads and writes the cluster state file: a whole engine's placement state as one JSON object."""
+"""Reads and writes the cluster state file: the placement state of a whole engine, refused if it cannot be."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 
-from ovirt_placement.model import Snapshot
-from ovirt_placement.model.files import named_file
-from ovirt_placement.model.files.state_check import check
-from ovirt_service.decoding import complaint
-from ovirt_service.errors import UserError
+from ovirt_placement.model import Cluster, PlacementKey, Snapshot, Vm
+from ovirt_placement.model.infrastructure import (
+    HOST_STATUSES,
+    RESTING_STATUSES,
+    RUNNING_STATUSES,
+    VM_STATUSES,
+)
+from ovirt_placement.model.placement_keys import CLASSES, CLUSTER, NODE, SERVER, check_level
+from ovirt_service import files
+from ovirt_service.decoding import check_unique, complaint, nearest
+from ovirt_service.errors import UserError, placed
 from ovirt_service.text import unbroken
+
+
+def check_keys(snapshot: Snapshot) -> None:
+    """Check where keys are set; what is wrong with a key itself stops no placement and is not refused.
+
+    Raises `UserError` for the first that is wrong, by its path: `placement_keys[3].level: unknown level`.
+    """
+    known: Mapping[str, tuple[str, Collection[str]]] = {
+        CLUSTER: ("cluster", snapshot.cluster_by_id),
+        SERVER: ("VM", snapshot.vm_by_id),
+        NODE: ("host", snapshot.host_by_id),
+    }
+    first: dict[tuple[str, str, str, str], int] = {}
+    for at, key in enumerate(snapshot.placement_keys):
+        path = f"placement_keys[{at}]"
+        _check_place(path, key, known)
+        before = first.setdefault((key.level, key.resource, key.key_class, key.name), at)
+        if before != at:
+            raise UserError(f'{path}.name: "{key.name}" is set there by placement_keys[{before}] already')
+
+
+def _check_place(path: str, key: PlacementKey, known: Mapping[str, tuple[str, Collection[str]]]) -> None:
+    if key.key_class not in CLASSES:
+        raise UserError(f'{path}.class: "{key.key_class}" is not one of {", ".join(CLASSES)}')
+    check_level(key.level, f"{path}.level: ")
+    if key.level in known:
+        kind, ids = known[key.level]
+        if key.resource not in ids:
+            raise UserError(f'{path}.resource: no {kind} "{key.resource}"{nearest(key.resource, ids)}')
+
+
+#: What the records of each list are called that others refer to.
+_NOUNS = {
+    "data_centers": "data center",
+    "clusters": "cluster",
+    "hosts": "host",
+    "vms": "VM",
+    "networks": "network",
+    "vnic_profiles": "vNIC profile",
+    "affinity_groups": "affinity group",
+    "affinity_labels": "affinity label",
+}
+#: By list and field, the list that an id stands in; a field may hold one, none, or several. Members of other
+#: clusters are legal: the engine lets them in, and its rules say what they count for.
+_REFERENCES: Mapping[str, Mapping[str, str]] = {
+    "clusters": {"data_center": "data_centers"},
+    "hosts": {"cluster": "clusters"},
+    "vms": {"cluster": "clusters", "host": "hosts", "migrating_to": "hosts", "pinned_hosts": "hosts"},
+    "affinity_labels": {"vms": "vms", "hosts": "hosts"},
+    "affinity_groups": {
+        "cluster": "clusters",
+        "vms": "vms",
+        "hosts": "hosts",
+        "vm_labels": "affinity_labels",
+        "host_labels": "affinity_labels",
+    },
+    "vnic_profiles": {"network": "networks"},
+    "pending": {"vm": "vms", "host": "hosts"},
+    "frozen_keys": {"vm": "vms"},
+    "sticky_copies": {"vm": "vms"},
+}
+#: The least that fields may be, where they are known.
+_LEAST: Mapping[str, Mapping[str, int]] = {
+    "clusters": {"memory_overcommit_percent": 1, "cpu_overcommit_percent": 1, "ha_failures": 0},
+    "hosts": dict.fromkeys(
+        ("memory_mb", "free_mb", "cores", "threads", "memory_free_mb", "swap_free_mb", "load_average_5m"), 0
+    ),
+    "vms": {
+        **dict.fromkeys(
+            ("memory_mb", "guaranteed_mb", "io_threads", "video_mb", "max_memory_mb", "ha_priority"), 0
+        ),
+        **dict.fromkeys(("vcpus", "threads_per_core", "cpu_sockets"), 1),
+    },
+    "pending": {"memory_mb": 0},
+}
+_PERCENTS = {"hosts": ("cpu_percent",), "vms": ("usage_mem_percent", "usage_cpu_percent")}
+
+
+def check(snapshot: Snapshot) -> None:
+    """Check every reference and value of a snapshot.
+
+    Raises `UserError` for the first that is wrong, by its path: `vms[3].host: no host "h9"`.
+    """
+    for name in _NOUNS:
+        check_unique(name, "id", getattr(snapshot, name))
+    known = {name: frozenset(one.id for one in getattr(snapshot, name)) for name in _NOUNS}
+    for name in _REFERENCES:
+        for path, record in _listed(name, getattr(snapshot, name)):
+            _check_fields(name, path, record, known)
+    for path, vm in _listed("vms", snapshot.vms):
+        _check_vm(path, vm, known)
+    for path, host in _listed("hosts", snapshot.hosts):
+        _check_status(f"{path}.status", host.status, HOST_STATUSES)
+        for size, count in host.free_huge_pages.items():
+            _check_at_least(f"{path}.free_huge_pages", size, 1)
+            _check_at_least(f"{path}.free_huge_pages.{size}", count, 0)
+    for path, cluster in _listed("clusters", snapshot.clusters):
+        _check_factors(path, cluster)
+    for path, draining in _listed("draining_hosts", snapshot.draining_hosts):
+        _check_reference(path, "hosts", draining, known)
+    check_keys(snapshot)
+    # Members of rules that are not there stop no placement, and are reported elsewhere.
+    check_unique("placement_rules", "name", snapshot.placement_rules)
+
+
+def _listed(name: str, records: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+    return ((f"{name}[{at}]", record) for at, record in enumerate(records))
+
+
+def _check_fields(name: str, path: str, record: Any, known: Mapping[str, Collection[str]]) -> None:
+    """Check what the tables above say of the records of a list."""
+    for field, referred in _REFERENCES[name].items():
+        value = getattr(record, field)
+        if isinstance(value, tuple):
+            for where, one in _listed(f"{path}.{field}", value):
+                _check_reference(where, referred, one, known)
+        elif value is not None:
+            _check_reference(f"{path}.{field}", referred, value, known)
+    for field, least in _LEAST.get(name, {}).items():
+        _check_at_least(f"{path}.{field}", getattr(record, field), least)
+    for field in _PERCENTS.get(name, ()):
+        number = getattr(record, field)
+        if number is not None and not 0 <= number <= 100:
+            _refuse(f"{path}.{field}", f"{number:g} is not between 0 and 100")
+
+
+def _check_factors(path: str, cluster: Cluster) -> None:
+    weights = {} if cluster.scheduling_policy is None else cluster.scheduling_policy.weights
+    for where, factors in (("policy", cluster.policy), ("scheduling_policy.weights", weights)):
+        for unit, factor in factors.items():
+            _check_at_least(f"{path}.{where}.{unit}", factor, 0)
+
+
+def _check_vm(path: str, vm: Vm, known: Mapping[str, Collection[str]]) -> None:
+    _check_status(f"{path}.status", vm.status, VM_STATUSES)
+    if vm.host is None and vm.status in RUNNING_STATUSES:
+        _refuse(f"{path}.host", f'a VM with the status "{vm.status}" is on a host; name it')
+    if vm.host is not None and vm.status in RESTING_STATUSES:
+        _refuse(f"{path}.host", f'a VM with the status "{vm.status}" is on no host; write null')
+    if vm.crashed and vm.status != "down":
+        _refuse(f"{path}.crashed", f'a VM with the status "{vm.status}" has not crashed')
+    check_unique(f"{path}.disks", "id", vm.disks)
+    check_unique(f"{path}.nics", "id", vm.nics)
+    for where, nic in _listed(f"{path}.nics", vm.nics):
+        if nic.vnic_profile is not None:
+            _check_reference(f"{where}.vnic_profile", "vnic_profiles", nic.vnic_profile, known)
+
+
+def _check_reference(path: str, name: str, referred: str, known: Mapping[str, Collection[str]]) -> None:
+    if referred not in known[name]:
+        _refuse(path, f'no {_NOUNS[name]} "{referred}"')
+
+
+def _check_status(path: str, status: str, known: Collection[str]) -> None:
+    if status not in known:
+        _refuse(path, f'no status "{status}"{nearest(status.lower(), known)}')
+
+
+def _check_at_least(path: str, number: float | None, least: int) -> None:
+    if number is not None and number < least:
+        _refuse(path, f"{number} is less than {least}")
+
+
+def _refuse(path: str, text: str) -> NoReturn:
+    raise UserError(f"{path}: {text}")
+
 
 FORMAT = 1
 #: Ten times as much as ten thousand VMs with all that hangs on them.
@@ -36,7 +209,9 @@ def load(path: Path) -> Snapshot:
 
     Raises `UserError` if it cannot be read, is no state file, or holds what cannot be; it names the place.
     """
-    return named_file.load(path, "state file", _MOST_MIB, loads)
+    content = files.read_named(path, "state file", _MOST_MIB)
+    with placed(f"{path}: "):
+        return loads(content)
 
 
 def loads(content: bytes) -> Snapshot:

@@ -10,31 +10,37 @@ from typing import Any, TypeVar
 import msgspec
 import yaml
 
-from ovirt_placement.model.files import named_file
-from ovirt_placement.model.files.named_file import Content
 from ovirt_placement.model.record import Struct
+from ovirt_service import files
 from ovirt_service.decoding import complaint
-from ovirt_service.errors import UserError
+from ovirt_service.errors import UserError, placed
 
 #: A hundred thousand keys are 10 MiB.
 _MOST_MIB = 64
+FORMAT = 1
 
 
 class Formatted(Struct, frozen=True):
     """The content of a file, which says in which format it is."""
 
-    format: int
+    format: int = FORMAT
 
 
 File = TypeVar("File", bound=Formatted)
+Content = TypeVar("Content")
 
 
 def load(path: Path, what: str, loads: Callable[[bytes], Content]) -> Content:
-    """Read a file of this kind, and raise `UserError`, as `named_file.load` does."""
-    return named_file.load(path, what, _MOST_MIB, loads)
+    """Read a file of this kind and decode it; `what` it holds is named where it cannot be read.
+
+    Raises `UserError` with the name of the file if it cannot be read, or as `loads` does.
+    """
+    content = files.read_named(path, what, _MOST_MIB)
+    with placed(f"{path}: "):
+        return loads(content)
 
 
-def decode(content: bytes, form: type[File], known_format: int) -> File:
+def decode(content: bytes, form: type[File]) -> File:
     """Decode a file's content. Raises `UserError`, with the place, if it has another form or format."""
     try:
         file = msgspec.convert(_parsed(content), form, strict=True)
@@ -44,8 +50,8 @@ def decode(content: bytes, form: type[File], known_format: int) -> File:
         raise UserError(f"not YAML: {_reported(error)}") from None
     except RecursionError:
         raise UserError("not YAML: nested too deeply") from None
-    if file.format != known_format:
-        raise UserError(f"format: this release reads format {known_format}, not {file.format}")
+    if file.format != FORMAT:
+        raise UserError(f"format: this release reads format {FORMAT}, not {file.format}")
     return file
 
 

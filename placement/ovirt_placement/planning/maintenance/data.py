@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.model.maintenance import Return
+from ovirt_placement.model.infrastructure import Return
 from ovirt_placement.planning.plan import Obstacle, Step, StepPurpose, Struct
 from ovirt_placement.rules.elements.constraints import Allowed, Constraint
 from ovirt_placement.rules.elements.placement import Placement

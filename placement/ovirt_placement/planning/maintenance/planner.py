@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.model.maintenance import Return
+from ovirt_placement.model.infrastructure import Return
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.maintenance.data import (
     BlockedHost,

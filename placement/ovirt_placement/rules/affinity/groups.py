@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 
 from ovirt_placement.lookups.index import once_for_members
 from ovirt_placement.model import AffinityGroup, Cluster, Snapshot, Vm
-from ovirt_placement.model.affinity import fixed_point
+from ovirt_placement.model.infrastructure import fixed_point
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.elements.java import KeyOrder
 from ovirt_placement.rules.elements.placement import destinations

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from ovirt_placement.model import AffinityGroup, Snapshot
-from ovirt_placement.model.affinity import fixed_point
+from ovirt_placement.model.infrastructure import fixed_point
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.constraints import between_vms
 from ovirt_placement.rules.affinity.groups import (

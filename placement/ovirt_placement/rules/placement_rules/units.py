@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ovirt_placement.model import Cluster, Snapshot
-from ovirt_placement.model.affinity import fixed_point
+from ovirt_placement.model.infrastructure import fixed_point
 from ovirt_placement.model.snapshot import STORED
 from ovirt_placement.rules.affinity.groups import GROUP_VIOLATED_HERE, hard_positive_group_of
 from ovirt_placement.rules.affinity.vm_filter import moves_with_its_peers

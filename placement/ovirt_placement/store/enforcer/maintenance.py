@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 from sqlalchemy import ColumnElement
 
-from ovirt_placement.model.maintenance import Return
+from ovirt_placement.model.infrastructure import Return
 from ovirt_placement.store.placement_rules import revise
 from ovirt_placement.store.sql.access import EngineRows, StoreAccess, age, hold_back_writers, now
 from ovirt_placement.store.sql.schema import maintenance_hosts, maintenance_runs

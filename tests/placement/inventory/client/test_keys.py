@@ -19,7 +19,7 @@ from ovirt_placement.inventory.on_demand import Demands
 from ovirt_placement.inventory.publication import now
 from ovirt_placement.inventory.stored import KeyWatch, StoreReader, as_recorded, demands_of, with_keys
 from ovirt_placement.model import FrozenKeys, PlacementKey, Snapshot, StickyCopy
-from ovirt_placement.model.files.state_check import check
+from ovirt_placement.model.files.state_file import check
 from ovirt_placement.store.keys import KeyRecords, KeyStore, Run
 from tests import builders
 from tests.stored import put_keys

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ovirt_placement.model import Host
-from ovirt_placement.model.maintenance import Return
+from ovirt_placement.model.infrastructure import Return
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.legality import legal
 from ovirt_placement.planning.maintenance.data import MaintenanceOptions
