@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from ovirt_placement.answers.document import safe_word, upgrade_text
 from ovirt_placement.answers.ha.check import LostVm, lost_vm
 from ovirt_placement.answers.question import Columns
-from ovirt_placement.answers.setup.requests import usual_units
 from ovirt_placement.forecast.course import survived_of
 from ovirt_placement.lookups.index import once_per_snapshot
 from ovirt_placement.model import Host, Snapshot
 from ovirt_placement.model.names import Named, counted
 from ovirt_placement.model.record import Record
+from ovirt_placement.rules.catalogue import UNITS
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.failover.check import HaCheck, check, judge_lost
 from ovirt_placement.rules.failover.outcomes import is_lost
@@ -108,7 +108,7 @@ def cluster_status(snapshot: Snapshot, cluster_id: str) -> ClusterStatus:
         ha_safe=None if checked is None else checked.safe,
         lost=tuple(lost_vm(one, snapshot) for one in lost),
         failures_survived=None if checked is None else _survived(checked),
-        units=tuple(rule.name for rule in usual_units() if rule.enabled_in(cluster)),
+        units=tuple(rule.name for rule in UNITS.values() if not rule.on_request and rule.enabled_in(cluster)),
         disabled_units=cluster.scheduling_policy.disabled if cluster.scheduling_policy else (),
         draining=tuple(Named(host.id, host.name) for host in hosts if host.id in snapshot.draining_hosts),
         upgrade=upgrade_text(cluster) if cluster.upgrade_mode else None,
