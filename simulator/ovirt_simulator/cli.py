@@ -1,4 +1,4 @@
-"""The command `ovirt-simulator`: runs an engine on localhost, or draws a cluster for one."""
+"""The command `ovirt-simulator`: serves an engine until a signal ends it, or draws a cluster for one."""
 
 from __future__ import annotations
 
@@ -6,13 +6,22 @@ import argparse
 import logging
 import math
 import sys
+import threading
+import time
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
+
+import msgspec
 
 from ovirt_placement.model.files import state_file
 from ovirt_service import process
 from ovirt_service.arguments import Parser, add_version
+from ovirt_service.daemon import Stop
 from ovirt_service.errors import UserError
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.events import Action
+from ovirt_simulator.core.settings import USUAL
 from ovirt_simulator.generate import Sizes, generate
 from ovirt_simulator.http import THREADS
 
@@ -20,6 +29,10 @@ COMMAND = "ovirt-simulator"
 
 #: What serving takes and drawing a cluster does not: an installed simulator has them.
 _EXTRA = {"cheroot", "werkzeug"}
+#: How often simulated time moves on, in real seconds.
+_TICK_SECONDS = 0.05
+
+_log = logging.getLogger(__name__)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,13 +48,70 @@ def _command(arguments: Sequence[str] | None) -> int:
 
 
 def _run(args: argparse.Namespace) -> None:
+    """Serve what the arguments say, until SIGTERM or SIGINT; raise `UserError` where they are wrong."""
     try:
-        from ovirt_simulator.running import run
+        from ovirt_simulator.http.server import serve
     except ModuleNotFoundError as error:
         if error.name not in _EXTRA:
             raise
         raise UserError(f"{error}; run needs pip install ./simulator") from None
-    run(args)
+    stop, certificate, engine = Stop(), _certificate(args), _engine(args)
+    server = serve(
+        engine, args.listen, password=args.password, certificate=certificate, threads=args.http_threads
+    )
+    try:
+        print(f"ovirt-simulator: listening on {server.url}", flush=True)
+        _pass_time(engine, args.time_scale, stop)
+    finally:
+        server.close()
+
+
+def _engine(args: argparse.Namespace) -> Engine:
+    if args.proxy is not None and not args.proxy.startswith("http://"):
+        raise UserError(
+            f"--proxy {args.proxy}: the engine's client takes a URL such as http://localhost:18781/"
+        )
+    settings = msgspec.structs.replace(
+        USUAL,
+        affinity_enforcement_seconds=60.0 if args.affinity_enforcement else None,
+        load_balancing_seconds=60.0 if args.load_balancing else None,
+    )
+    return Engine.from_snapshot(
+        state_file.load(args.state),
+        clock=datetime.now(UTC),
+        seed=args.seed,
+        settings=settings,
+        proxy=args.proxy,
+        background=_in_background,
+    )
+
+
+def _in_background(action: Action) -> None:
+    """Run what waits for the external scheduler outside the clock; nobody waits for its end."""
+    threading.Thread(target=action, name="background", daemon=True).start()
+
+
+def _pass_time(engine: Engine, scale: float, stop: Stop) -> None:
+    last = time.monotonic()
+    while not stop.sleep(_TICK_SECONDS):
+        now = time.monotonic()
+        if scale > 0:
+            try:
+                engine.advance((now - last) * scale)
+            except Exception:
+                _log.exception("an action of the engine failed; time goes on")
+        last = now
+
+
+def _certificate(args: argparse.Namespace) -> tuple[Path, Path] | None:
+    if (args.tls_certificate is None) != (args.tls_key is None):
+        raise UserError("--tls-certificate and --tls-key go together: give both or none")
+    if args.tls_certificate is None:
+        return None
+    for path in (args.tls_certificate, args.tls_key):
+        if not path.is_file():
+            raise UserError(f"{path}: no such file; --tls-certificate and --tls-key take PEM files")
+    return args.tls_certificate, args.tls_key
 
 
 def _generate(args: argparse.Namespace) -> None:

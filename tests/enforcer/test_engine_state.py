@@ -19,7 +19,7 @@ from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.store.enforcer.intents import Store
 from ovirt_placement.store.pauses import PauseStore
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.faults import MigrationFault
+from ovirt_simulator.core.settings import MigrationFault
 from ovirt_simulator.http.server import serve
 from tests.builders import CLUSTER, host, snapshot, vm
 from tests.configuration import write_configuration

@@ -21,8 +21,7 @@ from ovirt_placement.model import PlacementKey
 from ovirt_placement.model.placement_keys import CLUSTER, NODE, SYSTEM
 from ovirt_placement.store.enforcer.intents import Store
 from ovirt_placement.store.keys import KeyChange, KeyStore
-from ovirt_simulator.core.faults import MigrationFault
-from ovirt_simulator.core.settings import USUAL
+from ovirt_simulator.core.settings import USUAL, MigrationFault
 from tests import builders as build
 from tests.configuration import write_configuration
 from tests.integration.living_engine import LivingEngine, living

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.answers.groups.check import GroupJudgement, judge
 from ovirt_placement.model import AffinityGroup, Snapshot
-from ovirt_simulator.core.commands.groups import AffinityGroupEdit, Members
+from ovirt_simulator.core.commands.groups import Members
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.rejections import Rejected
 from tests.builders import APART, TOGETHER, group, host, snapshot, vm
@@ -28,14 +28,10 @@ MORE_VMS = st.sampled_from([(), (), (), (FOREIGN,), ("a",)])
 NAMES = st.sampled_from(["new", "new", "g0", "g1"])
 
 
-def edit_of(group: AffinityGroup) -> AffinityGroupEdit:
-    fields = ("name", "vms_rule", "hosts_rule", *(members.value for members in Members))
-    return AffinityGroupEdit(**{name: getattr(group, name) for name in fields})
-
-
 def is_refused(command: Callable[..., object], identity: str, group: AffinityGroup) -> bool:
+    fields = ("name", "vms_rule", "hosts_rule", *(members.value for members in Members))
     try:
-        command(identity, edit_of(group))
+        command(identity, **{name: getattr(group, name) for name in fields})
     except Rejected:
         return True
     return False

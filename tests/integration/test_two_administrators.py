@@ -19,7 +19,6 @@ from ovirt_enforcer.service.daemon import Daemon
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.enforcer.intents import IntentState
-from ovirt_simulator.core.commands.groups import AffinityGroupEdit
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.enforcer.actions import bench as benches
 from tests.enforcer.actions.bench import Bench, Settings
@@ -146,7 +145,7 @@ class Office:
         name = f"pair-{self._random.choice(PAIRS)}"
         stands = next(one for one in self.bench.engine.snapshot().affinity_groups if one.id == name)
         rule = APART if stands.vms_rule == TOGETHER else TOGETHER
-        self.bench.engine.affinity_groups.edit(name, AffinityGroupEdit(vms_rule=rule))
+        self.bench.engine.affinity_groups.edit(name, vms_rule=rule)
 
     def settle(self, daemon: Daemon) -> None:
         """Whatever was said before: once one of them resumes and approves of what waits, all is repaired."""

@@ -25,7 +25,6 @@ from ovirt_placement.forecast.outlook import Outlook, foresee
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.planning.problem.build_problem import Repair
 from ovirt_placement.rules.elements.placement import SnapshotPlacement
-from ovirt_simulator.core.commands.groups import AffinityGroupEdit
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.rejections import Rejected
 from ovirt_simulator.core.settings import PROMPT
@@ -57,13 +56,13 @@ class Change:
 
     def make(self, engine: Engine) -> None:
         fields = ("name", "vms_rule", "hosts_rule", "vms", "hosts")
-        edit = AffinityGroupEdit(**{name: getattr(self.group, name) for name in fields})
+        changes = {name: getattr(self.group, name) for name in fields}
         if self.removes:
             engine.affinity_groups.remove(self.group.id)
         elif self.group.id:
-            engine.affinity_groups.edit(self.group.id, edit)
+            engine.affinity_groups.edit(self.group.id, **changes)
         else:
-            engine.affinity_groups.add(self.group.cluster, edit)
+            engine.affinity_groups.add(self.group.cluster, **changes)
 
 
 def drawn(dice: random.Random) -> tuple[Engine, Change]:

@@ -14,9 +14,9 @@ import msgspec
 
 from ovirt_enforcer.cli import main
 from ovirt_placement.cli.changing import login_name
-from ovirt_simulator.core.commands.groups import AffinityGroupEdit
+from ovirt_placement.model import AffinityRule
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.faults import MigrationFault, UpgradeFault
+from ovirt_simulator.core.settings import MigrationFault, UpgradeFault
 from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import Server
 from tests.configuration import write_configuration
@@ -40,12 +40,11 @@ class Happenings:
         self.engine.faults.next_migrations(MigrationFault(**fault), count=count, vm_id=vm)
 
     def add_group(self, name: str, cluster: str, together: bool, vms: list[str]) -> None:
-        rule = {"enabled": True, "positive": together, "enforcing": True}
-        edit = {"name": name, "vms_rule": rule, "vms": vms}
-        self.engine.affinity_groups.add(cluster, msgspec.convert(edit, AffinityGroupEdit))
+        rule = AffinityRule(enabled=True, positive=together, enforcing=True)
+        self.engine.affinity_groups.add(cluster, name=name, vms_rule=rule, vms=vms)
 
     def edit_group(self, group: str, vms: list[str]) -> None:
-        self.engine.affinity_groups.edit(group, msgspec.convert({"vms": vms}, AffinityGroupEdit))
+        self.engine.affinity_groups.edit(group, vms=vms)
 
     def migrate_vm(self, vm: str, host: str | None) -> None:
         self.engine.vms.migrate(vm, host_id=host)

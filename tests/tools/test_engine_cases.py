@@ -21,7 +21,7 @@ from ovirt_placement.rules.engines_weights import ENGINES_WEIGHTS
 from ovirt_placement.rules.failover.check import by_engine
 from ovirt_placement.rules.load import LoadLimits, balance_load, proposals
 from ovirt_simulator.core import affinity
-from ovirt_simulator.scheduler.affinity_enforcement import candidates
+from ovirt_simulator.scheduler.placing import candidates
 from tests.paths import DATA
 from tests.simulator.core import engines
 from tools.engine_conformance import simulator

@@ -15,7 +15,6 @@ from ovirt_enforcer.service.daemon import Daemon
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.enforcer.intents import IntentState
-from ovirt_simulator.core.commands.groups import AffinityGroupEdit
 from ovirt_simulator.http.control import Disturbance
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.enforcer.actions import bench as benches
@@ -60,7 +59,7 @@ def happen(bench: Bench, random: Random) -> None:
     stands = {one.id: one.vms_rule for one in bench.engine.snapshot().affinity_groups}
     for name in random.sample(sorted(stands), random.randint(1, 4)):
         rule = APART if stands[name] == TOGETHER else TOGETHER
-        bench.engine.affinity_groups.edit(name, AffinityGroupEdit(vms_rule=rule))
+        bench.engine.affinity_groups.edit(name, vms_rule=rule)
     if random.random() < 0.3:
         bench.server.disturbances.add(Disturbance(**random.choice(TROUBLES)))  # type: ignore[arg-type]
 

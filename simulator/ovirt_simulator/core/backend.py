@@ -15,9 +15,8 @@ from msgspec.structs import replace
 from ovirt_placement.model import Snapshot
 from ovirt_simulator.core.entities import Caller, Cluster, Event, Host, Vm
 from ovirt_simulator.core.events import Action, AuditLog, EventType, Jobs, Timeline, reference, template_of
-from ovirt_simulator.core.faults import Faults
 from ovirt_simulator.core.rejections import Message
-from ovirt_simulator.core.settings import Settings
+from ovirt_simulator.core.settings import Faults, Settings
 from ovirt_simulator.core.state import State
 
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -6,11 +6,11 @@ import threading
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
+from zlib import crc32
 
 from ovirt_placement import model
-from ovirt_simulator.core import loading
-from ovirt_simulator.core.backend import Backend
-from ovirt_simulator.core.commands.external_events import EventCommands
+from ovirt_simulator.core import affinity, loading, rejections
+from ovirt_simulator.core.backend import Backend, Commands, locked
 from ovirt_simulator.core.commands.groups import AffinityCommands, LabelCommands
 from ovirt_simulator.core.commands.hosts import HostCommands
 from ovirt_simulator.core.commands.migrations import Migrations
@@ -19,15 +19,23 @@ from ovirt_simulator.core.commands.policies import PolicyCommands
 from ovirt_simulator.core.commands.running import Running
 from ovirt_simulator.core.commands.upgrades import HostUpgrades, UpgradeCommands
 from ovirt_simulator.core.commands.vms import VmCommands
-from ovirt_simulator.core.entities import SYSTEM
-from ovirt_simulator.core.events import Action
-from ovirt_simulator.core.faults import Faults
-from ovirt_simulator.core.queries import Queries
-from ovirt_simulator.core.settings import USUAL, Settings
-from ovirt_simulator.scheduler.affinity_enforcement import AffinityEnforcement
+from ovirt_simulator.core.entities import (
+    ADMIN,
+    SYSTEM,
+    AffinityGroup,
+    Caller,
+    Event,
+    Host,
+    Job,
+    Reference,
+    Statistic,
+)
+from ovirt_simulator.core.events import Action, EventCode, reference, template_of
+from ovirt_simulator.core.settings import USUAL, Faults, Settings
+from ovirt_simulator.core.state import State, huge_pages, used_cores, used_mb
 from ovirt_simulator.scheduler.external import ExternalScheduler, ExternalUnits
 from ovirt_simulator.scheduler.filters import note_load
-from ovirt_simulator.scheduler.placing import Scheduler
+from ovirt_simulator.scheduler.placing import AffinityEnforcement, Scheduler
 
 _CAN_START = {"down", "suspended"}
 
@@ -142,3 +150,193 @@ class Engine:
         """Give the present state as a state file holds it."""
         with self._backend.lock:
             return loading.snapshot(self._backend.state)
+
+
+# -- What one can ask, besides the records: what is computed from them, and what is measured. Source: the
+# engine's HostStatisticalQuery and VmStatisticalQuery.
+
+
+_MIB = 1024 * 1024
+
+
+class Queries(Commands):
+    """Reads: the records themselves, and what follows from them."""
+
+    @property
+    def state(self) -> State:
+        """The engine's records; who reads whole tables without the lock copies them first."""
+        return self._state
+
+    @property
+    @locked
+    def now(self) -> datetime:
+        """The simulated time."""
+        return self._backend.now
+
+    @locked
+    def is_broken(self, group: AffinityGroup) -> bool:
+        """Give the `broken` flag, computed from where the members run now."""
+        return affinity.is_broken(self._state, group)
+
+    @locked
+    def jobs(self) -> tuple[Job, ...]:
+        return tuple(self._backend.jobs.by_id.values())
+
+    @locked
+    def events(self) -> tuple[Event, ...]:
+        """Give what shows now: newest id first."""
+        return self._backend.audit_log.visible()
+
+    @locked
+    def host_statistics(self, host_id: str) -> tuple[Statistic, ...]:
+        """Measure a host; all figures are 0 while it is not up. Raises KeyError for an unknown id.
+
+        The engine knows used memory by whole percents only.
+        """
+        host = self._state.hosts[host_id]
+        up = host.status == "up"
+        reported = up and not (host.measured and host.cpu_percent is None)
+        total = host.memory_mb * _MIB if up else 0
+        used = int(total * self._used_percent(host)) // 100 if up else 0
+        busy = self._busy_percent(host) if up else 0.0
+        swap = (host.swap_free_mb or 0) * _MIB if up else 0
+        pages, taken = host.free_huge_pages, huge_pages(self._state.vms_on(host.id))
+        return (
+            Statistic("memory.total", total, "bytes"),
+            Statistic("memory.used", used, "bytes"),
+            Statistic("memory.free", total - used, "bytes"),
+            Statistic("swap.total", swap, "bytes"),
+            Statistic("swap.free", swap, "bytes"),
+            Statistic("swap.used", 0, "bytes"),
+            Statistic("cpu.current.user", busy * 0.8),
+            Statistic("cpu.current.system", busy * 0.2),
+            Statistic("cpu.current.idle", 100.0 - busy * 0.8 - busy * 0.2 if reported else 0.0),
+            Statistic("cpu.load.avg.5m", _load_average(host, busy) if up else 0.0),
+            *(Statistic(f"hugepages.{size}.free", free, "none") for size, free in pages.items()),
+            *(
+                Statistic(f"hugepages.{size}.total", free + taken[size], "none")
+                for size, free in pages.items()
+            ),
+        )
+
+    @locked
+    def vm_statistics(self, vm_id: str) -> tuple[Statistic, ...]:
+        """Measure a VM; all figures are 0 while it is down. Raises KeyError for an unknown id."""
+        vm = self._state.vms[vm_id]
+        installed = vm.memory_mb * _MIB
+        memory_percent, cpu_percent = (vm.usage_mem_percent or 0.0, vm.usage_cpu_percent or 0.0)
+        used = int(installed * int(self._wobble(vm.id, memory_percent if vm.runs else 0.0))) // 100
+        cpu = self._wobble(vm.id, cpu_percent) if vm.runs else 0.0
+        return (
+            Statistic("memory.installed", installed, "bytes"),
+            Statistic("memory.used", used, "bytes"),
+            Statistic("memory.free", installed - used if vm.runs else 0, "bytes"),
+            Statistic("cpu.current.guest", cpu * 0.9),
+            Statistic("cpu.current.hypervisor", cpu * 0.1),
+            Statistic("cpu.current.total", cpu),
+        )
+
+    def _busy_percent(self, host: Host) -> float:
+        """Give what the host's CPU is busy with: its calm figure, and how its VMs wobble around theirs."""
+        if host.cpu_percent is None:
+            return 0.0
+        swing = sum(used_cores(vm) * (self._wobble(vm.id, 1.0) - 1.0) for vm in self._state.vms_on(host.id))
+        return min(max(host.cpu_percent + swing / host.cores * 100, 0.0), 100.0)
+
+    def _used_percent(self, host: Host) -> int:
+        if host.memory_free_mb is None:
+            used = sum(used_mb(vm) for vm in self._state.vms_on(host.id))
+        else:
+            used = host.memory_mb - host.memory_free_mb
+        return min(max(round(used / host.memory_mb * 100), 0), 100)
+
+    def _wobble(self, vm_id: str, percent: float) -> float:
+        """Let a figure differ a little from report to report; before the first report it is exact."""
+        report = int(self._backend.timeline.elapsed // self._backend.settings.statistics_seconds)
+        amplitude = self._backend.settings.statistics_wobble_percent / 100
+        if report == 0 or amplitude == 0:
+            return percent
+        dice = crc32(f"{self._backend.seed}/{vm_id}/{report}".encode()) / 2**31 - 1
+        return min(max(percent * (1 + amplitude * dice), 0.0), 100.0)
+
+
+def _load_average(host: Host, busy: float) -> float:
+    """Give the host's load average; where it has none, as many processes as keep its CPU that busy."""
+    return busy / 100 * host.cores if host.load_average_5m is None else host.load_average_5m
+
+
+# -- Events that clients add to the log. Source: the engine's AddExternalEventCommand and
+# ExternalEventCommandBase.
+
+
+#: The engine's MaxAuditLogMessageLength.
+LONGEST_DESCRIPTION = 10000
+
+SEVERITIES = {
+    "normal": EventCode.EXTERNAL_EVENT_NORMAL,
+    "warning": EventCode.EXTERNAL_EVENT_WARNING,
+    "error": EventCode.EXTERNAL_EVENT_ERROR,
+    "alert": EventCode.EXTERNAL_ALERT,
+}
+
+
+class EventCommands(Commands):
+    """Commands on events; `add` raises `Rejected`."""
+
+    @locked
+    def add(
+        self,
+        *,
+        origin: str,
+        severity: str,
+        custom_id: int,
+        description: str,
+        time: datetime | None = None,
+        correlation_id: str | None = None,
+        user: str | None = None,
+        vm: str | None = None,
+        host: str | None = None,
+        cluster: str | None = None,
+        data_center: str | None = None,
+        caller: Caller = ADMIN,
+    ) -> Event:
+        """Log an external event; origin and custom id are unique for ever.
+
+        Of a VM that it is about also its host and cluster are; what is not there is left out. `user` is whom
+        it is about: the author is not shown.
+        """
+        self._check(origin, custom_id)
+        state, now = self._state, self._backend.now
+        about = state.vms.get(vm or "")
+        if about is not None:
+            host, cluster = host or about.host, cluster or about.cluster
+        return self._backend.audit_log.add(
+            Event(
+                id=0,
+                code=SEVERITIES[severity].number,
+                severity=severity,
+                time=time or now,
+                visible=now,
+                description=description[:LONGEST_DESCRIPTION],
+                correlation_id=correlation_id or caller.correlation_id,
+                origin=origin,
+                custom_id=custom_id,
+                user=None if user is None else Reference(id=user),
+                vm=reference(about),
+                host=reference(state.hosts.get(host or "")),
+                cluster=reference(state.clusters.get(cluster or "")),
+                data_center=reference(state.data_centers.get(data_center or "")),
+                template=None if about is None else template_of(about),
+            ),
+            prompt=True,
+        )
+
+    def _check(self, origin: str, custom_id: int) -> None:
+        if origin.lower() == "ovirt":
+            raise rejections.bad_parameters(
+                "Cannot add External Event. Illegal Origin for External Event : oVirt"
+            )
+        if self._backend.audit_log.has_external(origin, custom_id):
+            raise rejections.bad_parameters(
+                "=Cannot add External Event. External Event with this custom id already exists."
+            )

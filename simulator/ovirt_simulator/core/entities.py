@@ -9,14 +9,10 @@ from __future__ import annotations
 import uuid
 from datetime import datetime
 from enum import StrEnum
-from typing import TypeVar
 
 import msgspec
-from msgspec.structs import asdict, replace
 
 from ovirt_placement import model
-
-Changed = TypeVar("Changed", bound=msgspec.Struct)
 
 #: The template that every engine has.
 BLANK_TEMPLATE = "00000000-0000-0000-0000-000000000000"
@@ -36,14 +32,6 @@ def user_id(name: str) -> str:
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
     """An immutable record that the state file does not hold."""
-
-
-class Edit(msgspec.Struct, frozen=True, kw_only=True):
-    """A change to a record; what is None stays as it is."""
-
-    def applied(self, record: Changed) -> Changed:
-        """Give the record as it is after the change."""
-        return replace(record, **{name: value for name, value in asdict(self).items() if value is not None})
 
 
 class DataCenter(model.DataCenter, frozen=True):

@@ -8,10 +8,8 @@ from types import MappingProxyType
 from typing import Any
 
 from ovirt_placement.model import Nic
-from ovirt_simulator.core.commands.external_events import SEVERITIES
-from ovirt_simulator.core.commands.groups import DISABLED, AffinityGroupEdit, Members
-from ovirt_simulator.core.commands.vms import VmEdit
-from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.commands.groups import DISABLED, Members
+from ovirt_simulator.core.engine import SEVERITIES, Engine
 from ovirt_simulator.core.entities import Job
 from ovirt_simulator.http import records
 from ovirt_simulator.http.call import (
@@ -56,22 +54,22 @@ GROUP_PARTS = {
 }
 
 
-def _group_edit(given: Given, present: Any) -> AffinityGroupEdit:
+def _with_rules(given: Given, present: Any) -> Given:
     before = {"vms_rule": DISABLED, "hosts_rule": DISABLED}
     if present is not None:
         before = {"vms_rule": present.vms_rule, "hosts_rule": present.hosts_rule}
     rules = {name: given[name].applied(rule) for name, rule in before.items() if name in given}
-    return AffinityGroupEdit(**(given | rules))
+    return given | rules
 
 
 def add_group(call: Call, of: Ids, given: Given) -> Any:
-    edit = _group_edit(given, None)
-    return call.engine.affinity_groups.add(of["cluster_id"], edit, caller=call.caller)
+    fields = _with_rules(given, None)
+    return call.engine.affinity_groups.add(of["cluster_id"], **fields, caller=call.caller)
 
 
 def edit_group(call: Call, of: Ids, given: Given) -> Any:
-    edit = _group_edit(given, call.state.groups.get(of["group_id"]))
-    return call.engine.affinity_groups.edit(of["group_id"], edit, caller=call.caller)
+    changes = _with_rules(given, call.state.groups.get(of["group_id"]))
+    return call.engine.affinity_groups.edit(of["group_id"], **changes, caller=call.caller)
 
 
 def group_members(step: str, members: Members, shape: Shape, table: str, root: str) -> Resource:
@@ -217,14 +215,14 @@ VM_PAST = "host os memory_policy/max status template"
 
 
 def add_vm(call: Call, _: Ids, given: Given) -> Any:
-    return call.engine.vms.create(given.pop("cluster"), VmEdit(**given), caller=call.caller)
+    return call.engine.vms.create(given.pop("cluster"), **given, caller=call.caller)
 
 
 def edit_vm(call: Call, of: Ids, given: Given) -> Any:
     """Change what the body names; the cluster by a command before, whatever becomes of the others."""
     if (cluster := given.pop("cluster", None)) is not None:
         call.engine.vms.change_cluster(of["vm_id"], cluster, caller=call.caller)
-    return call.engine.vms.edit(of["vm_id"], VmEdit(**given), caller=call.caller)
+    return call.engine.vms.edit(of["vm_id"], **given, caller=call.caller)
 
 
 def start(call: Call, of: Ids, given: Given) -> Job:

@@ -19,8 +19,8 @@ from werkzeug.routing import Map, MapAdapter, Rule
 
 from ovirt_placement.model.files import state_file
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.faults import MigrationFault, UpgradeFault
 from ovirt_simulator.core.rejections import Rejected
+from ovirt_simulator.core.settings import MigrationFault, UpgradeFault
 from ovirt_simulator.http.markup import JSON
 from ovirt_simulator.http.sso import Tokens
 

@@ -20,8 +20,7 @@ from ovirt_placement.store.enforcer.intents import Intent, IntentState, Store
 from ovirt_placement.store.pauses import ALL_CLUSTERS, Paused, PauseStore
 from ovirt_placement.store.sql.access import LeaseLost
 from ovirt_service.errors import UserError
-from ovirt_simulator.core.commands.groups import AffinityGroupEdit
-from ovirt_simulator.core.faults import MigrationFault
+from ovirt_simulator.core.settings import MigrationFault
 from ovirt_simulator.http.control import Disturbance
 from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.enforcer.actions import bench as benches
@@ -132,7 +131,7 @@ def test_what_somebody_repaired_meanwhile_is_left_alone(
     prepare = Store.prepare
 
     def repair() -> None:
-        bench.engine.affinity_groups.edit("pair", AffinityGroupEdit(vms=["b"]))
+        bench.engine.affinity_groups.edit("pair", vms=["b"])
         bench.pass_time(20)
 
     def session_ends(self: Store, migrations: Any, **how: Any) -> Any:

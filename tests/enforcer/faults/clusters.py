@@ -5,12 +5,11 @@ from __future__ import annotations
 import random
 
 from ovirt_placement.model import Snapshot
-from ovirt_simulator.core.commands.groups import AffinityGroupEdit
 from tests.builders import APART, TOGETHER, cluster, group, host, label, snapshot, vm
 
 _HOSTS = ("h1", "h2", "h3")
 #: A group that is made later: c2 is to part from the confined VM besides it, which cannot go.
-LATE = AffinityGroupEdit(name="late", vms_rule=APART, vms=["b1", "b2", "c2"])
+LATE = {"name": "late", "vms_rule": APART, "vms": ["b1", "b2", "c2"]}
 
 
 def drawn(seed: int) -> Snapshot:

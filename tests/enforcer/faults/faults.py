@@ -9,8 +9,7 @@ from signal import SIGSTOP
 
 from werkzeug import Response
 
-from ovirt_simulator.core.commands.groups import AffinityGroupEdit
-from ovirt_simulator.core.faults import MigrationFault
+from ovirt_simulator.core.settings import MigrationFault
 from tests.builders import CLUSTER
 from tests.enforcer.faults.clusters import LATE
 from tests.enforcer.faults.stage import MIGRATE, Stage
@@ -70,7 +69,7 @@ def _once_known(answer: Distorted) -> Fault:
     def strike(stage: Stage, chance: Random) -> None:
         def make_rule() -> None:
             stage.wire.distort("GET", path, answer)
-            stage.engine.affinity_groups.add(CLUSTER, LATE)
+            stage.engine.affinity_groups.add(CLUSTER, **LATE)
 
         path = chance.choice(_LATER_LISTS)
         stage.until(lambda: stage.recorder.repaired)
@@ -123,7 +122,7 @@ def _stopped_while_repaired(stage: Stage, _: Random) -> None:
 
     stage.wire.distort("GET", "/datacenters", with_act(stop, first=False))
     stage.until(lambda: done)
-    stage.engine.affinity_groups.edit("a", AffinityGroupEdit(vms=["a1"]))
+    stage.engine.affinity_groups.edit("a", vms=["a1"])
     stage.let_pass(_LONG)
     stage.enforcer.wake()
 
@@ -146,7 +145,7 @@ def stopped_before_a_log_in(stage: Stage, held: Callable[[], None]) -> None:
     stage.wire.distort("POST", MIGRATE, refuse)
     stage.until(lambda: log_ins)
     for group in ("a", "b", "d"):
-        stage.engine.affinity_groups.edit(group, AffinityGroupEdit(vms=[]))
+        stage.engine.affinity_groups.edit(group, vms=[])
     held()
     stage.enforcer.wake()
     stage.until(lambda: stage.wire.seen(_LOG_IN) > log_ins[0])

@@ -10,7 +10,7 @@ import pytest
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.infrastructure import Return
 from ovirt_placement.store.enforcer.maintenance import RunState
-from ovirt_simulator.core.faults import MigrationFault
+from ovirt_simulator.core.settings import MigrationFault
 from tests.builders import APART, SOFT_TOGETHER, TOGETHER, group, host, snapshot, vm
 from tests.enforcer.maintenance.stage import Killed, Killer, Stage, stage
 

@@ -27,7 +27,7 @@ from ovirt_placement.rules.elements.verdict import Reason, ReasonKind, Request, 
 from ovirt_placement.store.enforcer.cycles import CycleStore
 from ovirt_placement.store.enforcer.intents import IntentState
 from ovirt_placement.store.sql.schema import intents
-from ovirt_simulator.core.faults import MigrationFault
+from ovirt_simulator.core.settings import MigrationFault
 from tests.builders import CLUSTER, TOGETHER, cluster, group, host, snapshot, vm
 from tests.enforcer.actions import bench as violated_pair
 from tests.enforcer.actions.bench import ENFORCE

@@ -10,7 +10,6 @@ import pytest
 
 from ovirt_placement.model import AffinityRule
 from ovirt_placement.store.pauses import ALL_CLUSTERS, PauseStore
-from ovirt_simulator.core.commands.groups import AffinityGroupEdit
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import Server
@@ -40,7 +39,7 @@ def engine() -> Engine:
 def part(engine: Engine) -> None:
     """Make a group that parts the two."""
     rule = AffinityRule(enabled=True, positive=False, enforcing=True)
-    engine.affinity_groups.add("cluster1", AffinityGroupEdit(name="apart", vms_rule=rule, vms=["a", "b"]))
+    engine.affinity_groups.add("cluster1", name="apart", vms_rule=rule, vms=["a", "b"])
 
 
 def migrating(engine: Engine) -> bool:

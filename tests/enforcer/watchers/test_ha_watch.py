@@ -7,7 +7,6 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -22,11 +21,10 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.failover.check import check
 from ovirt_placement.store.enforcer.cycles import HaAnnouncementStore
 from ovirt_service.metrics import Instruments
-from ovirt_simulator.core.commands.groups import AffinityGroupEdit
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import Server
-from tests.builders import cluster, host, snapshot, vm
+from tests.builders import TOGETHER, cluster, host, snapshot, vm
 from tests.configuration import write_configuration
 from tests.enforcer.service.test_process import Enforcer, running
 from tests.kit.notices import KeepingChannel
@@ -298,13 +296,7 @@ def test_hosts_that_fail_and_return_a_rule_and_a_full_host_are_reported_once_eac
     engine.advance(60)
     eventually(lambda: reported(engine) == ["alert", "normal"])
 
-    edit = {
-        "name": "here",
-        "hosts_rule": {"enabled": True, "positive": True, "enforcing": True},
-        "vms": ["a"],
-        "hosts": ["h1"],
-    }
-    group = engine.affinity_groups.add("c1", msgspec.convert(edit, AffinityGroupEdit))
+    group = engine.affinity_groups.add("c1", name="here", hosts_rule=TOGETHER, vms=["a"], hosts=["h1"])
     eventually(lambda: reported(engine) == ["alert", "normal", "alert"])
     assert "if host h1 failed" in descriptions(engine)[-1]
     assert "if host h2 failed" not in descriptions(engine)[-1]

@@ -20,7 +20,7 @@ from ovirt_placement.engine.reading.topology import read_snapshot
 from ovirt_placement.engine.writing.events import add_event
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.enforcer.memberships import MembershipStore
-from ovirt_simulator.core.commands.groups import AffinityGroupEdit, Members
+from ovirt_simulator.core.commands.groups import Members
 from ovirt_simulator.http.control import Disturbance
 from tests.builders import APART, SOFT_TOGETHER, cluster, group, host, label, snapshot, vm
 from tests.enforcer.actions import bench as benches
@@ -209,8 +209,7 @@ def test_an_entry_goes_when_the_vm_is_a_member_of_that_name_again(bench: Bench) 
     bench.engine.affinity_groups.remove("g1")
     bench.cycles(1)
     assert bench.lost() == {"web": ({"near"}, set())}, "off has that label"
-    edit = AffinityGroupEdit(name="near", vms=("v1", "v4"), vms_rule=SOFT_TOGETHER)
-    bench.engine.affinity_groups.add("c2", edit)
+    bench.engine.affinity_groups.add("c2", name="near", vms=("v1", "v4"), vms_rule=SOFT_TOGETHER)
     bench.cycles(1)
     assert bench.lost() == {}
     assert len(bench.events()) == 1

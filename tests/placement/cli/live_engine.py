@@ -16,8 +16,7 @@ from ovirt_placement.cli.main import main
 from ovirt_placement.model import Snapshot
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
-from ovirt_simulator.http.application import Application
-from ovirt_simulator.http.server import Server, serve
+from ovirt_simulator.http.server import Application, Server, serve
 from ovirt_simulator.http.sso import Users
 from tests.placement.cli.documents import plain
 

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from ovirt_enforcer.cli.main import main as enforcer
 from ovirt_enforcer.cli.plan import REPAIRS_ALL
 from ovirt_placement.inventory.publication import Moments, now
-from ovirt_simulator.http.application import Application
 from ovirt_simulator.http.control import Disturbance
+from ovirt_simulator.http.server import Application
 from tests.builders import APART, cluster, group, host, snapshot, vm
 from tests.kit.served import ServedInventory
 from tests.placement.cli.live_engine import LiveEngine, Starting

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from ovirt_simulator.core.commands.vms import VmEdit
 from tests.builders import cluster, host, rule, snapshot, vm
 from tests.paths import CHECKOUT
 from tests.placement.cli.live_engine import Starting
@@ -123,7 +122,7 @@ def test_a_rule_is_written_shown_and_refused_in_a_circle(starting: Starting, tmp
         assert "a rule of the kind restart_after is neither soft nor satisfied in the end only" in err
         _, err = live.run(2, *adding, "c", *kind, "web1")
         assert "a rule of the kind restart_after needs other_vms" in err
-        live.engine.vms.edit("db1", VmEdit(ha_priority=50))
+        live.engine.vms.edit("db1", ha_priority=50)
         (one,) = live.data(0, "rules", "list")["rules"]
         assert (one["record"]["satisfied"], one["record"]["offenders"]) == (True, [])
         live.run(0, *adding, "b", *kind, "db1", "--other-vms", "tag:web", "--force")

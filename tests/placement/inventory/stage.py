@@ -8,7 +8,6 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-import msgspec
 from msgspec.structs import replace
 
 from ovirt_placement.config import EngineSettings
@@ -19,11 +18,9 @@ from ovirt_placement.inventory.service.follower import Follower
 from ovirt_placement.inventory.service.larger_readings import ReconciliationScope, read
 from ovirt_placement.model import Snapshot
 from ovirt_service.errors import UserError
-from ovirt_simulator.core.commands.groups import AffinityGroupEdit
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.faults import MigrationFault
 from ovirt_simulator.core.rejections import Rejected
-from ovirt_simulator.core.settings import USUAL
+from ovirt_simulator.core.settings import USUAL, MigrationFault
 from ovirt_simulator.http.server import Server, serve
 from tests.configuration import write_password
 
@@ -142,7 +139,7 @@ def stir(stage: Stage, dice: random.Random, *more: Callable[[str], object]) -> N
         lambda: engine.hosts.fail(host.id) if dice.random() < 0.3 else None,
         lambda: engine.hosts.recover(host.id),
         lambda: engine.policies.update_cluster(cluster.id, ha_reservation=dice.random() < 0.5),
-        lambda: engine.affinity_groups.edit(group.id, msgspec.convert({"priority": 7.0}, AffinityGroupEdit)),
+        lambda: engine.affinity_groups.edit(group.id, priority=7.0),
         lambda: engine.affinity_groups.remove(group.id) if len(state.affinity_groups) > 2 else None,
         lambda: engine.labels.add(f"label{dice.random()}", vms=[vm.id], hosts=[host.id]),
     )

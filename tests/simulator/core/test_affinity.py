@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ovirt_placement.model import AffinityRule
-from ovirt_simulator.core.commands.groups import AffinityGroupEdit, Members
+from ovirt_simulator.core.commands.groups import Members
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.rejections import NotFound
 from tests.builders import (
@@ -51,7 +51,7 @@ def small(*more: Any) -> Engine:
 def test_whole_groups_are_checked(edit: dict[str, Any], text: str) -> None:
     """What a real engine refuses too: `tests/simulator/http/test_real_engine.py`."""
     engine = small()
-    refusal = engines.refused(engine.affinity_groups.add, CLUSTER, AffinityGroupEdit(**{"name": "g", **edit}))
+    refusal = engines.refused(engine.affinity_groups.add, CLUSTER, **{"name": "g", **edit})
     assert refusal.http_status == 400
     assert text in refusal.detail
     assert engine.queries.state.groups_of(CLUSTER) == ()
@@ -60,15 +60,13 @@ def test_whole_groups_are_checked(edit: dict[str, Any], text: str) -> None:
 
 def test_a_savable_conflict_is_a_warning() -> None:
     engine = small(group("bound", hosts_rule=TOGETHER, vms="a", hosts="h1"))
-    engine.affinity_groups.add(
-        CLUSTER, AffinityGroupEdit(name="g", vms=["a"], hosts=["h1"], hosts_rule=SOFT_APART)
-    )
+    engine.affinity_groups.add(CLUSTER, name="g", vms=["a"], hosts=["h1"], hosts_rule=SOFT_APART)
     assert engines.codes(engine) == [10357, 10350]
 
 
 def test_the_cluster_of_a_group_stays() -> None:
     engine = small(group("g", TOGETHER, "a"))
-    refusal = engines.refused(engine.affinity_groups.edit, "g", AffinityGroupEdit(cluster="other"))
+    refusal = engines.refused(engine.affinity_groups.edit, "g", cluster="other")
     assert refusal.http_status == 400
     assert "Cannot change Cluster for Affinity Group" in refusal.detail
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from ovirt_simulator.core.faults import MigrationFault
 from ovirt_simulator.core.rejections import NotFound
-from ovirt_simulator.core.settings import PROMPT, USUAL
+from ovirt_simulator.core.settings import PROMPT, USUAL, MigrationFault
 from tests.builders import TOGETHER, group, host, vm
 from tests.simulator.core import engines
 

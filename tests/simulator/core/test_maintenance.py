@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ovirt_placement.model import SchedulingPolicy
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.faults import MigrationFault, UpgradeFault
+from ovirt_simulator.core.settings import MigrationFault, UpgradeFault
 from tests.builders import APART, TOGETHER, cluster, group, host, vm
 from tests.simulator.core import engines
 from tests.simulator.scheduler.conftest import proxy

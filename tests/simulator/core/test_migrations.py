@@ -8,7 +8,7 @@ import pytest
 
 from ovirt_simulator.core import rejections
 from ovirt_simulator.core.entities import Caller
-from ovirt_simulator.core.faults import MigrationFault
+from ovirt_simulator.core.settings import MigrationFault
 from ovirt_simulator.scheduler.placing import Scheduler
 from tests.builders import TOGETHER, group, host, vm
 from tests.simulator.core import engines

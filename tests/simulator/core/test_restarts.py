@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ovirt_simulator.core.commands.vms import VmEdit
 from ovirt_simulator.core.engine import Engine
 from tests.builders import Part, host, vm
 from tests.simulator.core import engines
@@ -54,8 +53,8 @@ def test_the_priority_is_that_of_the_moment() -> None:
     engine = crashed(
         host("h1"), vm("a", "h1", ha=True, ha_priority=100), vm("b", "h1", ha=True, ha_priority=1), after=60
     )
-    engine.vms.edit("b", VmEdit(ha_priority=100))
-    engine.vms.edit("a", VmEdit(ha_priority=1))
+    engine.vms.edit("b", ha_priority=100)
+    engine.vms.edit("a", ha_priority=1)
     engine.hosts.recover("h1")
     engine.advance(60)
     assert begun(engine) == ["b", "a"]
@@ -64,7 +63,7 @@ def test_the_priority_is_that_of_the_moment() -> None:
 def test_who_starts_one_that_waits_takes_it_from_the_list() -> None:
     engine = crashed(host("h1"), vm("a", "h1", ha=True, ha_priority=100), vm("b", "h1", ha=True))
     engine.hosts.recover("h1")
-    engine.vms.edit("a", VmEdit(ha=False))
+    engine.vms.edit("a", ha=False)
     engine.advance(60)
     assert begun(engine) == ["b"]
     assert engines.where(engine, "a") == ("down", None)
@@ -72,10 +71,10 @@ def test_who_starts_one_that_waits_takes_it_from_the_list() -> None:
 
 def test_priorities_are_between_0_and_100() -> None:
     engine = engines.engine(host("h1"), vm("a"))
-    refusal = engines.refused(engine.vms.edit, "a", VmEdit(ha_priority=101))
+    refusal = engines.refused(engine.vms.edit, "a", ha_priority=101)
     assert (refusal.http_status, refusal.detail) == (
         400,
         "[Cannot edit VM. Illegal priority value: it must be between 0 and 100.]",
     )
-    engine.vms.edit("a", VmEdit(ha_priority=0))
+    engine.vms.edit("a", ha_priority=0)
     assert engines.vm(engine, "a").ha_priority == 0

@@ -13,8 +13,7 @@ from ovirtsdk4 import AuthError, Connection, Error, NotFoundError, types
 
 from ovirt_placement.model import SchedulingPolicy
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.faults import MigrationFault
-from ovirt_simulator.core.settings import PROMPT
+from ovirt_simulator.core.settings import PROMPT, MigrationFault
 from ovirt_simulator.http.server import Server, serve
 from tests.builders import CLUSTER, cluster, host, snapshot, vm
 from tests.simulator.http.plain import request

@@ -17,7 +17,7 @@ import trustme
 
 from ovirt_service.errors import UserError
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.http.server import Certificate, Server, serve
+from ovirt_simulator.http.server import Server, serve
 from tests.builders import host, snapshot
 from tests.proxy.running import eventually
 from tests.scenarios.stage import START
@@ -27,10 +27,10 @@ from tests.simulator.http.plain import request
 def test_tls(engine: Engine, tmp_path: Path) -> None:
     authority = trustme.CA()
     issued = authority.issue_cert("127.0.0.1")
-    certificate = Certificate(tmp_path / "chain.pem", tmp_path / "key.pem")
+    chain, key = certificate = (tmp_path / "chain.pem", tmp_path / "key.pem")
     for blob in issued.cert_chain_pems:
-        blob.write_to_path(certificate.chain, append=True)
-    issued.private_key_pem.write_to_path(certificate.private_key)
+        blob.write_to_path(chain, append=True)
+    issued.private_key_pem.write_to_path(key)
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")
     server = serve(engine, certificate=certificate)
     assert server.url.startswith("https://")
@@ -52,7 +52,7 @@ def test_an_address_that_is_none(engine: Engine, listen: str) -> None:
 def test_a_certificate_that_is_none(engine: Engine, tmp_path: Path) -> None:
     (tmp_path / "chain.pem").write_text("nonsense")
     with pytest.raises(UserError, match="not a PEM certificate"):
-        serve(engine, certificate=Certificate(tmp_path / "chain.pem", tmp_path / "key.pem"))
+        serve(engine, certificate=(tmp_path / "chain.pem", tmp_path / "key.pem"))
 
 
 def loopback_of_the_sixth_version() -> bool:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from ovirt_placement.model import Snapshot
-from ovirt_simulator.scheduler.affinity_enforcement import candidates
+from ovirt_simulator.scheduler.placing import candidates
 from tests.examples import examples
 from tests.simulator.core import engines
 from tests.simulator.scheduler.clusters import states

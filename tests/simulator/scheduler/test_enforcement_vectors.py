@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from ovirt_simulator.scheduler.affinity_enforcement import AffinityEnforcement, candidates
 from ovirt_simulator.scheduler.external import ExternalUnits
-from ovirt_simulator.scheduler.placing import Scheduler
+from ovirt_simulator.scheduler.placing import AffinityEnforcement, Scheduler, candidates
 from tests.simulator.core import engines
 from tests.simulator.scheduler.test_vectors import state, vectors
 

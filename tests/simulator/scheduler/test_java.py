@@ -10,8 +10,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from ovirt_simulator.scheduler.java import HashMap, guid_order
-from ovirt_simulator.scheduler.weights import Record, best_host
+from ovirt_simulator.scheduler.weights import HashMap, Record, best_host, guid_order
 from tests.java_order import IDS, IN_JAVA
 from tests.paths import DATA
 

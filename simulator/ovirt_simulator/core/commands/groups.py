@@ -16,7 +16,7 @@ from ovirt_placement.model import AffinityRule
 from ovirt_simulator.core import rejections
 from ovirt_simulator.core.affinity import Conflict, find_conflicts, flat, shown_priority
 from ovirt_simulator.core.backend import Commands, locked
-from ovirt_simulator.core.entities import ADMIN, AffinityGroup, AffinityLabel, Caller, Edit
+from ovirt_simulator.core.entities import ADMIN, AffinityGroup, AffinityLabel, Caller
 from ovirt_simulator.core.events import EventCode, EventType
 from ovirt_simulator.core.rejections import Rejected, existing
 
@@ -32,30 +32,14 @@ class Members(StrEnum):
     HOST_LABELS = "host_labels"
 
 
-class AffinityGroupEdit(Edit, frozen=True, kw_only=True):
-    """What a request says of a group; of a new one, what it does not say is as by default.
+class AffinityCommands(Commands):
+    """Commands on affinity groups; all raise `Rejected`. What is said of a group are fields of its record.
 
     The REST face resolves legacy `positive` and `enforcing`, and `enabled` without `positive`, into rules.
     """
 
-    name: str | None = None
-    description: str | None = None
-    #: The engine rounds to 1e-7.
-    priority: float | None = None
-    cluster: str | None = None
-    vms_rule: AffinityRule | None = None
-    hosts_rule: AffinityRule | None = None
-    vms: Sequence[str] | None = None
-    hosts: Sequence[str] | None = None
-    vm_labels: Sequence[str] | None = None
-    host_labels: Sequence[str] | None = None
-
-
-class AffinityCommands(Commands):
-    """Commands on affinity groups; all raise `Rejected`."""
-
     @locked
-    def add(self, cluster_id: str, edit: AffinityGroupEdit, *, caller: Caller = ADMIN) -> AffinityGroup:
+    def add(self, cluster_id: str, *, caller: Caller = ADMIN, **fields: Any) -> AffinityGroup:
         """Add a group; whole groups are checked for conflicts with all groups of the cluster."""
         group = _edited(
             AffinityGroup(
@@ -70,7 +54,7 @@ class AffinityCommands(Commands):
                 vm_labels=(),
                 host_labels=(),
             ),
-            edit,
+            fields,
         )
         try:
             self._check(group, "add")
@@ -82,12 +66,12 @@ class AffinityCommands(Commands):
         return group
 
     @locked
-    def edit(self, group_id: str, edit: AffinityGroupEdit, *, caller: Caller = ADMIN) -> AffinityGroup:
-        """Change a group; lists that the edit has replace the whole list."""
+    def edit(self, group_id: str, *, caller: Caller = ADMIN, **changes: Any) -> AffinityGroup:
+        """Change a group; lists replace the whole list."""
         before = self._group(group_id)
-        group = _edited(before, edit)
+        group = _edited(before, changes)
         try:
-            if edit.cluster not in (None, before.cluster):
+            if changes.get("cluster", before.cluster) != before.cluster:
                 raise rejections.bad_parameters(
                     "Cannot edit Affinity Group. Cannot change Cluster for Affinity Group."
                 )
@@ -221,11 +205,11 @@ _KINDS = {
 _SELECTED = {Members.VMS: "VM", Members.HOSTS: "host"}
 
 
-def _edited(group: AffinityGroup, edit: AffinityGroupEdit) -> AffinityGroup:
-    """Give a group as it is after the edit, which never moves it to another cluster."""
-    group = replace(edit.applied(group), cluster=group.cluster)
-    lists = {members.value: tuple(getattr(group, members)) for members in Members}
-    return replace(group, priority=shown_priority(group.priority), **lists)
+def _edited(group: AffinityGroup, changes: Mapping[str, Any]) -> AffinityGroup:
+    """Give a group as it is after a change, which never moves it to another cluster."""
+    lists = {members.value: tuple(changes[members]) for members in Members if members in changes}
+    changed = replace(group, **{**changes, **lists, "cluster": group.cluster})
+    return replace(changed, priority=shown_priority(changed.priority))
 
 
 class LabelCommands(Commands):

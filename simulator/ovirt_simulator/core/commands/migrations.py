@@ -17,8 +17,8 @@ from ovirt_simulator.core.backend import Backend, Commands
 from ovirt_simulator.core.commands.running import Course, Running
 from ovirt_simulator.core.entities import SYSTEM, Caller, Host, Job, Vm
 from ovirt_simulator.core.events import EventCode, EventType
-from ovirt_simulator.core.faults import MigrationFault
 from ovirt_simulator.core.rejections import Message, Rejected
+from ovirt_simulator.core.settings import MigrationFault
 from ovirt_simulator.scheduler.filters import Request
 from ovirt_simulator.scheduler.placing import Scheduler
 

@@ -15,8 +15,8 @@ from ovirt_simulator.core.backend import Backend, Commands, locked
 from ovirt_simulator.core.commands.hosts import HostCommands
 from ovirt_simulator.core.entities import ADMIN, SYSTEM, Caller, Cluster, Job, Record
 from ovirt_simulator.core.events import EventCode, EventType
-from ovirt_simulator.core.faults import UpgradeFault
 from ovirt_simulator.core.rejections import Rejected, existing
+from ovirt_simulator.core.settings import UpgradeFault
 
 
 class UpgradeCommands(Commands):

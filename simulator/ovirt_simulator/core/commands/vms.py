@@ -17,7 +17,7 @@ from ovirt_simulator.core.backend import Backend, Commands, locked
 from ovirt_simulator.core.commands.migrations import Migrations, Order
 from ovirt_simulator.core.commands.outages import Restarts
 from ovirt_simulator.core.commands.running import Running
-from ovirt_simulator.core.entities import ADMIN, SYSTEM, Caller, Edit, Job, Vm
+from ovirt_simulator.core.entities import ADMIN, SYSTEM, Caller, Job, Vm
 from ovirt_simulator.core.events import EventCode, EventType
 from ovirt_simulator.core.rejections import Rejected, existing
 from ovirt_simulator.core.state import State
@@ -27,20 +27,6 @@ from ovirt_simulator.scheduler.placing import Scheduler
 _NAME_USED = "Cannot {} VM. The VM name is already in use, please choose a unique name and try again."
 #: The engine's VmPriorityMaxValue.
 HIGHEST_PRIORITY = 100
-
-
-class VmEdit(Edit, frozen=True, kw_only=True):
-    """A change to a VM."""
-
-    name: str | None = None
-    description: str | None = None
-    ha: bool | None = None
-    ha_priority: int | None = None
-    migratable: bool | None = None
-    pinned_hosts: tuple[str, ...] | None = None
-    memory_mb: int | None = None
-    guaranteed_mb: int | None = None
-    custom_properties: dict[str, str] | None = None
 
 
 def check(state: State, before: Vm, vm: Vm, action: str) -> None:
@@ -106,7 +92,7 @@ class VmCommands(Commands):
         self._scheduler = scheduler
 
     @locked
-    def create(self, cluster_id: str, edit: VmEdit, *, caller: Caller = ADMIN) -> Vm:
+    def create(self, cluster_id: str, *, caller: Caller = ADMIN, **fields: Any) -> Vm:
         """Create a VM that is down, of the template Blank but for what is named."""
         existing(self._state.clusters, cluster_id)
         blank = Vm(
@@ -124,7 +110,7 @@ class VmCommands(Commands):
             migratable=True,
             hosted_engine=False,
         )
-        vm = edit.applied(blank)
+        vm = replace(blank, **fields)
         check(self._state, blank, vm, "add")
         self._state.put_vm(vm)
         self._log(EventCode.USER_ADD_VM, caller, vm=vm)
@@ -147,10 +133,10 @@ class VmCommands(Commands):
         self._log(EventCode.USER_REMOVE_VM_FINISHED, caller, vm=vm)
 
     @locked
-    def edit(self, vm_id: str, edit: VmEdit, *, caller: Caller = ADMIN) -> Vm:
-        """Change what the edit names, at once."""
+    def edit(self, vm_id: str, *, caller: Caller = ADMIN, **changes: Any) -> Vm:
+        """Change fields of the VM, at once."""
         before = self._unlocked_vm(vm_id, "edit")
-        vm = edit.applied(before)
+        vm = replace(before, **changes)
         check(self._state, before, vm, "edit")
         self._state.put_vm(vm)
         self._backend.jobs.note(f"Editing VM {vm.name} properties", caller)

@@ -63,9 +63,9 @@ class Authority:
 
     def certificate(self, *names: str, **properties: Any) -> Certificate:
         issued = self._ca.issue_cert(*names, **properties)
-        files = Certificate(self._folder / "chain.pem", self._folder / "key.pem")
-        issued.private_key_pem.write_to_path(files.private_key)
-        files.chain.write_bytes(b"".join(blob.bytes() for blob in issued.cert_chain_pems))
+        files = (self._folder / "chain.pem", self._folder / "key.pem")
+        issued.private_key_pem.write_to_path(files[1])
+        files[0].write_bytes(b"".join(blob.bytes() for blob in issued.cert_chain_pems))
         return files
 
 
@@ -117,7 +117,7 @@ def test_a_file_with_the_engines_certificate_alone_is_trusted(authority: Authori
     certificate = authority.certificate("127.0.0.1")
     with (
         simulated(certificate) as server,
-        connected(server.api_url, ca_file=certificate.chain) as connection,
+        connected(server.api_url, ca_file=certificate[0]) as connection,
     ):
         assert b"<clusters>" in connection.get("/clusters")
 

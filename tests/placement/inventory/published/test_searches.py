@@ -11,7 +11,6 @@ import pytest
 from ovirt_placement.model import MemberSearch, Snapshot
 from ovirt_placement.rules.placement_rules.members import resolved_rules
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore
-from ovirt_simulator.core.commands.vms import VmEdit
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.control import Disturbance
@@ -56,14 +55,14 @@ def test_a_rule_that_comes_has_its_members_and_gets_others_as_vms_change(stage: 
         stage.put()
         found = soon(stage.config, lambda found: members(found) == ("db1",))
         assert found.member_searches == (MemberSearch(of="vms", text="name=db*", found=("db1",)),)
-        stage.engine.vms.edit("web1", VmEdit(name="db2"))
+        stage.engine.vms.edit("web1", name="db2")
         soon(stage.config, lambda found: members(found) == ("db1", "web1"))
         stage.server.disturbances.add(Disturbance(path="search=name", status=500, times=None))
-        stage.engine.vms.edit("db1", VmEdit(name="other"))
+        stage.engine.vms.edit("db1", name="other")
         found = soon(stage.config, lambda found: bool(found.member_searches[0].problem))
         assert members(found) == ("db1", "web1")
         stage.server.disturbances.clear()
-        stage.engine.vms.edit("db1", VmEdit(description="changed"))
+        stage.engine.vms.edit("db1", description="changed")
         soon(stage.config, lambda found: members(found) == ("web1",))
         ended(service)
 

@@ -7,7 +7,6 @@ from msgspec.structs import replace
 from ovirt_placement.inventory.on_demand import Demands, referred
 from ovirt_placement.model import Disk, Network, Nic, Snapshot, Vm, VnicProfile
 from ovirt_placement.model.placement_keys import LEVELS, STICKY
-from ovirt_simulator.core.commands.vms import VmEdit
 from ovirt_simulator.generate import Sizes, generate
 from ovirt_simulator.http.control import Disturbance
 from tests.placement.inventory.stage import Stage
@@ -19,7 +18,7 @@ PROFILES = (
     VnicProfile(id="bulk", name="bulk", network="back"),
     VnicProfile(id="gold", name="gold", network="front"),
 )
-DESCRIBED = VmEdit(description="x")
+DESCRIBED = {"description": "x"}
 
 
 def furnished(vm: Vm, number: int) -> Vm:

@@ -11,7 +11,6 @@ from ovirt_placement.engine.reading.events import EngineEvent
 from ovirt_placement.inventory.service.events import Crashes
 from ovirt_placement.rules.admission.units import filter_hosts
 from ovirt_placement.rules.elements.verdict import Request
-from ovirt_simulator.core.commands.vms import VmEdit
 from tests.builders import cluster, host, snapshot, vm
 from tests.placement.inventory.events import event
 from tests.placement.inventory.stage import Stage, staged
@@ -46,14 +45,14 @@ def accepted(stage: Stage) -> list[str]:
 def test_a_vm_that_crashes_may_restart_and_has_not_crashed_when_it_runs(stage: Stage) -> None:
     assert not crashed(stage, "db")
     # When it is down it is too large for any host, until somebody changes that.
-    stage.engine.vms.edit("db", VmEdit(memory_mb=60_000))
+    stage.engine.vms.edit("db", memory_mb=60_000)
     stage.engine.vms.crash("db")
     for _ in range(20):
         stage.turn()
     assert stage.follower.snapshot().vm_by_id["db"].host is None
     assert crashed(stage, "db")
     assert accepted(stage) == ["h1", "h2"]
-    stage.engine.vms.edit("db", VmEdit(memory_mb=2_000))
+    stage.engine.vms.edit("db", memory_mb=2_000)
     stage.settle()
     assert stage.follower.snapshot().vm_by_id["db"].host == "h1"
     assert not crashed(stage, "db")

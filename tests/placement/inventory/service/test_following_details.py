@@ -82,7 +82,7 @@ def test_without_such_keys_nothing_of_it_is_ever_asked_for(stage: Stage) -> None
 def test_only_what_keys_refer_to_is_read(stage: Stage, level: str, others: str) -> None:
     refuse(stage, others)
     watch(stage, level)
-    stage.engine.vms.edit(some_vm(stage).id, DESCRIBED)
+    stage.engine.vms.edit(some_vm(stage).id, **DESCRIBED)
     turns(stage, 20)
     assert stage.failures == 0
 

@@ -14,7 +14,6 @@ from ovirt_placement.engine.reading.events import read_events
 from ovirt_placement.engine.reading.topology import reread_vms
 from ovirt_placement.inventory.service.rereads import SOON_SECONDS, Rereads, Subject, SubjectKind
 from ovirt_service.daemon import Garbage
-from ovirt_simulator.core.commands.vms import VmEdit
 from ovirt_simulator.generate import Sizes, generate
 from tests import builders as build
 from tests.placement.inventory.stage import Stage, staged
@@ -95,7 +94,7 @@ def test_nobody_waits_for_the_memory_of_hosts_but_after_a_rest(stage: Stage, ask
 def test_what_shows_late_is_seen_in_the_next_turn_even_if_no_effect_is_known(stage: Stage) -> None:
     for vm in stage.engine.snapshot().vms[:12]:
         last = max((event.id for event in read_events(stage.connection, at_most=1)), default=0)
-        stage.engine.vms.edit(vm.id, VmEdit(ha=not vm.ha))
+        stage.engine.vms.edit(vm.id, ha=not vm.ha)
         heard, turns = False, 0
         while turns * 0.2 < SOON_SECONDS:
             stage.turn(0.2)

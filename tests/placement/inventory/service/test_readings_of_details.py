@@ -41,7 +41,7 @@ def test_a_vm_that_is_read_again_for_another_reason_keeps_its_details(stage: Sta
     watch(stage, *EVERY_LEVEL)
     before = {vm.id: (vm.disks, vm.nics, vm.owner) for vm in stage.follower.snapshot().vms}
     for vm in stage.engine.queries.state.vms.values():
-        stage.engine.vms.edit(vm.id, DESCRIBED)
+        stage.engine.vms.edit(vm.id, **DESCRIBED)
     turns(stage)
     assert {vm.id: (vm.disks, vm.nics, vm.owner) for vm in stage.follower.snapshot().vms} == before
     stage.read(ReconciliationScope.WHOLE)
@@ -186,7 +186,7 @@ def test_who_manages_a_whole_cluster_owns_none_of_its_vms(stage: Stage) -> None:
     assert {vm.id: vm.owner for vm in stage.follower.snapshot().vms} == owners
     assert "boss" not in owners.values()
     for vm in stage.engine.queries.state.vms.values():
-        stage.engine.vms.edit(vm.id, DESCRIBED)
+        stage.engine.vms.edit(vm.id, **DESCRIBED)
     turns(stage)
     assert {vm.id: vm.owner for vm in stage.follower.snapshot().vms} == owners
 
