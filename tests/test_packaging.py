@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ovirt_placement.config import Config
-from tests.docs.test_links import leads_nowhere, links_of
+from tests.docs.test_pages import leads_nowhere, links_of
 from tests.paths import CHECKOUT
 from tests.proxy.running import running
 

@@ -14,8 +14,8 @@ from ovirt_placement.cli import main as placement
 from ovirt_placement.model.files import state_file
 from ovirt_placement_web.api import description
 from tests.builders import APART, cluster, group, host, snapshot, vm
-from tests.docs import ansible_modules, command_pages
-from tests.docs.parsers import PARSERS
+from tests.docs import command_pages
+from tests.docs.shown import PARSERS
 
 from . import walk_through
 
@@ -73,6 +73,6 @@ def test_the_schema_and_the_api_have_it() -> None:
 
 @pytest.mark.usefixtures("added")
 def test_ansible_has_a_module_of_it() -> None:
-    module = ansible_modules.modules()["ungrouped_info"]
+    module = command_pages.modules()["ungrouped_info"]
     compile(module, "ungrouped_info.py", "exec")
     assert 'cluster={"type": "str"}' in module

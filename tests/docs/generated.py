@@ -7,15 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from release import changelog
-from tests.docs import (
-    ansible_modules,
-    command_pages,
-    configuration_page,
-    dashboards,
-    events_page,
-    json_schema,
-    metrics_page,
-)
+from tests.docs import command_pages, metrics, records
 from tests.paths import CHECKOUT
 
 PACKAGING = CHECKOUT / "packaging"
@@ -30,19 +22,19 @@ def folder_of(command: str) -> Path:
 
 
 PAGES: Mapping[Path, Callable[[], str]] = {
-    CHECKOUT / "docs" / "json.schema.json": json_schema.schema_page,
+    CHECKOUT / "docs" / "json.schema.json": records.schema_page,
     CHECKOUT / "docs" / "commands.md": command_pages.commands_page,
-    CHECKOUT / "docs" / "reference-configuration.md": configuration_page.configuration_page,
-    CHECKOUT / "docs" / "reference-metrics.md": metrics_page.metrics_page,
-    CHECKOUT / "docs" / "reference-events.md": events_page.events_page,
+    CHECKOUT / "docs" / "reference-configuration.md": records.configuration_page,
+    CHECKOUT / "docs" / "reference-metrics.md": metrics.metrics_page,
+    CHECKOUT / "docs" / "reference-events.md": records.events_page,
     changelog.COLLECTION: changelog.of_collection,
     **{
         PACKAGING / "monitoring" / "dashboards" / name: partial(str, text)
-        for name, text in dashboards.dashboards().items()
+        for name, text in metrics.dashboards().items()
     },
     **{
         PACKAGING / "ansible" / "plugins" / "modules" / f"{name}.py": partial(str, text)
-        for name, text in ansible_modules.modules().items()
+        for name, text in command_pages.modules().items()
     },
     **{folder_of(name) / "man" / f"{name}.1": partial(command_pages.man_page, name) for name in COMMANDS},
     **{

@@ -1,17 +1,132 @@
-"""Each command that a page shows is ours, and tried by other tests here, or follows its program's rule."""
+"""What the arguments must be of a command that a page shows and that is not ours: a pattern for each program.
+
+What patterns name is what there is: units, packages, groups, targets, options of the engine.
+"""
 
 from __future__ import annotations
 
+import configparser
+import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.docs.parsers import PARSERS
-from tests.docs.shell_lines import Block, Line, blocks, first_word, inline, simple_commands, typed
-from tests.docs.shell_rules import RULES, follows_rule
-from tests.docs.shown import PAGES
+from ovirt_placement.config_file import PATH_VARIABLE
+from ovirt_placement.rules.placement_keys.hierarchy import NAME, PATTERN
+from tests.docs.shown import PAGES, PARSERS, Block, Line, blocks, first_word, inline, simple_commands, typed
+from tests.paths import CHECKOUT
+
+_PACKAGING = CHECKOUT / "packaging"
+_SETUP = configparser.ConfigParser()
+_SETUP.read(CHECKOUT / "setup.cfg")
+
+
+def _read(name: str, pattern: str) -> list[str]:
+    """What a pattern finds in a file of the checkout."""
+    return re.findall(pattern, (CHECKOUT / name).read_text(), re.MULTILINE)
+
+
+def _any(words: Iterable[str]) -> str:
+    return f"(?:{'|'.join(map(re.escape, words))})"
+
+
+def _unit() -> str:
+    """One of ours, or of others whom ours work with; several of ours by a pattern."""
+    files = [one.name for folder in ("packaging", "docs/recipes") for one in (CHECKOUT / folder).iterdir()]
+    services = [one.removesuffix(".service") for one in files if one.endswith(".service")]
+    instances = [rf"{re.escape(one)}\w+" for one in services if one.endswith("@")]
+    plain = [re.escape(one) for one in (*services, "ovirt-engine", "fapolicyd") if not one.endswith("@")]
+    sockets = [re.escape(one) for one in files if one.endswith(".socket")]
+    named = rf"(?:{'|'.join((*plain, *instances))})(?:\.service)?"
+    return rf"(?:{named}|{'|'.join(sockets)}|ovirt-(?:placement|enforcer)\*\.service)"
+
+
+_UNIT = _unit()
+_FOLDER = "/etc/ovirt-(?:placement|scheduler-proxy)"
+_GROUP = _any(_read("packaging/sysusers.d/ovirt-placement.conf", r"^u (\S+)"))
+_SPEC = "packaging/rpm/ovirt-placement.spec.in"
+_PACKAGE = _any(
+    [
+        *("ovirt-placement", "ovirt-placement*"),
+        *(f"ovirt-placement-{one}" for one in _read(_SPEC, r"^%package (\w+)")),
+        *_read(_SPEC, r"^%package -n (\S+)"),
+    ]
+)
+#: What a script of ours reports as missing; a Python of EL comes without pip, and hardened hosts use libpq.
+_SYSTEM_PACKAGE = _any(
+    [
+        *" ".join(_read("packaging/check-system.sh", r'dnf install -y ([^&"]*)')).split(),
+        "python3.12-pip",
+        "libpq",
+    ]
+)
+_EXTRAS = rf"(?:\[{_any(_SETUP['options.extras_require'])}\])?"
+#: That the wheel made of this tree has all that pages name is what tests/test_packaging.py tries. The units
+#: look for their commands below /usr; psycopg is what hardened hosts take from PyPI.
+_PIP = (
+    rf"install(?: --prefix /usr)?(?: --upgrade)? (?:\.{_EXTRAS}|\./simulator|psycopg)"
+    "|uninstall ovirt-placement"
+)
+#: The sources of what is installed are here; an administrator copies a configuration within its folder.
+_SOURCE = _any(
+    [
+        *("/dev/null", "/dev/stdin", "ovirt-placement.toml", "ovirt-scheduler-proxy.toml"),
+        *(f"packaging/{one.name}" for one in _PACKAGING.iterdir()),
+        *(f"docs/recipes/{one.name}" for one in (CHECKOUT / "docs/recipes").iterdir()),
+    ]
+)
+_VARIABLE = _any(
+    [f"OVIRT_{one}" for one in ("URL", "USERNAME", "PASSWORD", "CAFILE", "INSECURE")] + [PATH_VARIABLE]
+)
+#: What `engine-config` knows of scheduling, in the engine's 0000_config.sql.
+_ENGINE_OPTION = (
+    "(?:AffinityRulesEnforcementManagerEnabled|AffinityRulesEnforcementManagerRegularInterval"
+    "|EnableVdsLoadBalancing|ExternalSchedulerConnectionTimeout|ExternalSchedulerEnabled"
+    "|ExternalSchedulerResponseTimeout|ExternalSchedulerServiceURL|MaxSchedulerWeight"
+    "|OverUtilizationForHaReservation|VdsHaReservationIntervalInMinutes|VdsLoadBalancingIntervalInMinutes)"
+)
+_PROPERTIES = rf"UserDefinedVMProperties(?:={re.escape(f'{NAME}={PATTERN}')})?"
+_TARGET = _any(["help", *_read("Makefile", r"^([a-z-]+):.*## ")])
+_MAKE_VARIABLE = _any({*_read("Makefile", r"\$\(if \$\((\w+)\)"), *_read("Makefile", r"^(\w+) \?=")})
+_SHARED = "/usr/" + _any(one for one in _SETUP["options.data_files"] if one.endswith("/plugins"))
+_SERVICE = _any(one.stem for one in (_PACKAGING / "firewalld").glob("*.xml"))
+
+#: By program, what all arguments together are.
+RULES: dict[str, str] = {
+    "cd": rf"{_FOLDER}|ovirt-placement",
+    "createrepo_c": "/srv/ovirt-placement",  # of which a page has dnf install
+    "curl": rf"-o (?:{_FOLDER}/)?ca\.pem https?://[\w.]+/ovirt-engine/services/pki-resource\?\S+",
+    "dnf": rf"(?:upgrade|downgrade)(?: {_PACKAGE})*|remove(?: -y ovirt-scheduler-proxy)?"
+    rf"|install -y(?: --repofrompath placement,/srv/ovirt-placement --nogpgcheck(?: {_PACKAGE})+"
+    rf"|(?: {_SYSTEM_PACKAGE})+)",
+    "echo": rf'plugins = \[\{{directory = "{_SHARED}"\}}\]',
+    "editor": rf"{_FOLDER}/[\w-]+|east\.toml",
+    "engine-config": rf"(?:(?:^| )-[sg] (?:{_ENGINE_OPTION}(?:=\S+)?|{_PROPERTIES}(?: --cver=4\.7)?))+",
+    "export": rf"(?:(?:^| ){_VARIABLE}(?:=\S+)?)+",
+    "fagenrules": "--load",
+    "fapolicyd-cli": rf"--update|--file add (?:{_SHARED}|/usr/lib(?:64)?/python3\.12/site-packages)/",
+    "firewall-cmd": rf"--reload|--permanent --add-(?:service={_SERVICE}"
+    rf"|rich-rule=rule.* name={_SERVICE} accept)",
+    "git": rf"status|clone https://\S+|tag v{re.escape(_SETUP['metadata']['version'])}",
+    "install": rf"(?:-D )?-m \d{{3}}(?: -o root)?(?: -g {_GROUP})? {_SOURCE} (?:/etc/\S+|east\.toml)",
+    "journalctl": rf"-u {_UNIT}",
+    "ln": r"-s /usr/share/ovirt-placement/ui-plugin/\* /usr/share/ovirt-engine/ui-plugins/",
+    "make": rf"{_TARGET}(?: {_MAKE_VARIABLE}=\S+)*",
+    "pip": _PIP,
+    "python3.12": rf"-m (?:venv \.venv|pip (?:{_PIP}))",
+    "read": rf"-rs {_VARIABLE}",
+    "systemctl": "daemon-reload|(?:(?:enable|disable) --now|(?:try-re|re)?start|stop|edit|status)"
+    rf"(?: {_UNIT})+",
+    "systemd-analyze": rf"security(?: {_UNIT})*",
+    "systemd-sysusers": "",
+}
+
+
+def follows_rule(program: str, words: list[str]) -> bool:
+    return re.fullmatch(RULES[program], " ".join(words)) is not None
+
 
 PROGRAMS = {*PARSERS, *RULES}
 
@@ -30,7 +145,7 @@ def check(line: Line) -> None:
     """Raise `AssertionError` at a command without a rule, or against it."""
     for program, *words in simple_commands(line.text):
         if program not in PARSERS:
-            assert program in RULES, f"{line}: {program} has no rule in tests/docs/shell_rules.py"
+            assert program in RULES, f"{line}: {program} has no rule here"
             assert follows_rule(program, words), line
 
 

@@ -21,7 +21,7 @@ from ovirt_placement.model.files import state_file
 from ovirt_scheduler_proxy import cli as proxy
 from ovirt_simulator import cli as simulator
 from tests.builders import APART, TOGETHER, cluster, group, host, label, snapshot, vm
-from tests.docs.parsers import subcommands
+from tests.docs.shown import subcommands
 from tests.enforcer.actions import bench as benches
 from tests.enforcer.actions.bench import Bench
 

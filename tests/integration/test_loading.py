@@ -12,7 +12,7 @@ import pytest
 
 from ovirt_enforcer.cli import main as enforcer
 from ovirt_placement.cli import main as placement
-from tests.docs.parsers import PARSERS
+from tests.docs.shown import PARSERS
 from tests.paths import CHECKOUT
 
 #: The modules with the `main` of each command.

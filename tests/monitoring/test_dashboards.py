@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.docs.metrics_page import all_metrics
+from tests.docs.metrics import all_metrics
 from tests.paths import CHECKOUT
 
 FOLDER = CHECKOUT / "packaging" / "monitoring"

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from release.site import build
-from tests.docs.test_links import PAGES
+from tests.docs.test_pages import PAGES
 from tests.paths import CHECKOUT
 
 MISTAKEN = {

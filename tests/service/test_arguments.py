@@ -8,7 +8,7 @@ import pytest
 
 from ovirt_service.arguments import Parser
 from ovirt_service.decoding import nearest
-from tests.docs.parsers import PARSERS, subcommands
+from tests.docs.shown import PARSERS, subcommands
 
 
 def parser() -> Parser:

@@ -24,7 +24,7 @@ from ovirt_placement.store.enforcer.memberships import (
 )
 from ovirt_placement.store.pauses import PauseStore
 from tests.builders import APART, cluster, group, host, snapshot, vm
-from tests.docs.parsers import PARSERS, subcommands
+from tests.docs.shown import PARSERS, subcommands
 from tests.placement.cli.changing_stage import Stage
 from tests.placement.cli.documents import parsed
 from tests.placement.cli.live_engine import Starting

@@ -1,22 +1,62 @@
-"""Commands that pages show can be run as they stand there: each page is walked through on an engine."""
+"""Commands and pages agree: what is shown can be run, help fits, and what there is stands on its page."""
 
 from __future__ import annotations
 
+import argparse
 import re
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
+from ovirt_enforcer.gates.admission import GATES
 from ovirt_placement.model.files import state_file
 from tests.builders import cluster, host, snapshot, vm
-from tests.docs.parsers import COMMANDS
-from tests.docs.shown import PAGES, commands
-from tests.docs.test_shown_commands import words
+from tests.docs.shown import COMMANDS, PAGES, PARSERS, commands, every, subcommands
 from tests.paths import CHECKOUT
 from tests.placement.cli.live_engine import LiveEngine, live_engine
 
+SHOWN = [(page, command) for page in PAGES for command in commands(page)]
+
+
+def words(command: str) -> list[str]:
+    """What is typed; what stands in brackets is taken along, and "..." for more of the same left out."""
+    return shlex.split(command.replace("[", "").replace("]", "").replace(" ...", ""))
+
+
+def parsed(command: str, name: str, arguments: list[str]) -> argparse.Namespace:
+    try:
+        return PARSERS[name].parse_args(arguments)
+    except SystemExit:
+        pytest.fail(f"{command}: what the parser says is printed")
+
+
+def test_what_is_shown_is_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(SHOWN) > 60
+    monkeypatch.chdir(CHECKOUT)
+    for page, command in SHOWN:
+        name, *arguments = words(command)
+        state = getattr(parsed(f"{page}: {command}", name, arguments), "state", None)
+        if state is not None and state.exists() and name == "ovirt-placement":
+            assert COMMANDS[name](arguments) in (0, 1), (page, command)
+
+
+@pytest.mark.parametrize("command", ["ovirt-placement", "ovirt-enforcer"])
+def test_help_of_each_command_has_examples(command: str) -> None:
+    """One to four lines, each a command that is parsed and does what the help is about."""
+    for parser in subcommands(PARSERS[command]):
+        first, *lines = (parser.epilog or "").rstrip().splitlines() or [""]
+        assert (first, 1 <= len(lines) <= 4) == ("examples:", True), parser.prog
+        for line in lines:
+            assert line.startswith(f"  {parser.prog}"), line
+            name, *arguments = shlex.split(line.split("> ")[0], comments=True)
+            parsed(line, name, arguments)
+
+
+ENFORCER = CHECKOUT / "docs" / "enforcer"
 #: Everything that pages name.
 STATE = snapshot(
     cluster("production", ha_reservation=True),
@@ -52,9 +92,9 @@ ELSEWHERE = {
     "ovirt-enforcer approve 3f2a": "a plan that waits: tests/enforcer/cli/test_orders.py",
     "ovirt-placement ha-check --failures 3 --processes": "processes: tests/placement/cli/test_ha_check.py",
     "ovirt-placement groups edit web-apart --add-vm web3 --fail-if": "a group of another page",
-    "ovirt-placement why ora1 node3": "a host of another page: tests/docs/recipes",
+    "ovirt-placement why ora1 node3": "a host of another page: tests/docs/test_printed.py",
     "ovirt-placement rules check rules.yaml": "a file of the reader's: tests/placement/cli/rules",
-    "ovirt-placement groups add others": "VMs of another page: tests/docs/recipes",
+    "ovirt-placement groups add others": "VMs of another page: tests/docs/test_printed.py",
     "ovirt-placement keys set PRIV7 1 100 --on customer 3c1a": "a user whom only the reader has",
     "ovirt-placement keys set Repel1 1 -100 --on customer acme": "a user whom only the reader has",
 }
@@ -127,3 +167,49 @@ def test_the_readmes_first_steps_work_on_an_engine(
                 (tmp_path / file).write_text(printed)
         assert "Cluster Default: every rule is satisfied." in printed
         assert live.changes == []
+
+
+@pytest.mark.parametrize("columns", [80, 100, 200])
+def test_help_fits_the_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    for parser in chain.from_iterable(map(every, PARSERS.values())):
+        filled, _, examples = parser.format_help().partition("\nexamples:\n")
+        assert [line for line in filled.splitlines() if len(line) > columns] == [], parser.prog
+        assert " ".join((parser.description or "").split()) in " ".join(filled.split()), parser.prog
+        assert f"examples:\n{examples}".rstrip() == (parser.epilog or "examples:\n").rstrip(), parser.prog
+
+
+# -- What there is stands on its page.
+
+
+ROWS_OF_STATUSES = re.findall(r"^\| (\d+) \| (.*?) \|", (CHECKOUT / "docs/json.md").read_text(), re.MULTILINE)
+_REPORTED = re.compile(r"exit status(?: is|:) (.*)", re.IGNORECASE | re.DOTALL)
+
+
+def statuses(parser: argparse.ArgumentParser) -> set[str]:
+    """Those of which a command's help shows."""
+    found = _REPORTED.search(parser.description or "")
+    return set(re.findall(r"\b[0-4]\b(?= )", found[1])) if found else set()
+
+
+def test_each_status_that_a_command_reports_stands_in_the_table() -> None:
+    reporting = [one for parser in PARSERS.values() for one in subcommands(parser) if statuses(one)]
+    assert len(reporting) > 8
+    for parser in reporting:
+        name = parser.prog.partition(" ")[2]
+        for status in statuses(parser):
+            named = [commands for number, commands in ROWS_OF_STATUSES if number == status]
+            assert any(commands == "all" or f"{name}`" in commands for commands in named), (name, status)
+
+
+def test_every_gate_has_its_row() -> None:
+    cells = re.findall(r"^\| (.*?) \|", (ENFORCER / "gates.md").read_text(), re.MULTILINE)
+    named = {word for cell in cells for word in re.findall(r"`(\w+)[`{]", cell)}
+    assert named >= {gate.name for gate in GATES}
+
+
+def test_every_command_of_the_enforcer_is_named() -> None:
+    pages = "\n".join(page.read_text() for page in (ENFORCER.with_suffix(".md"), *ENFORCER.glob("*.md")))
+    named = {" ".join(one.prog.split()[:2]) for one in subcommands(PARSERS["ovirt-enforcer"])}
+    assert len(named) > 8
+    assert [command for command in named if command not in pages] == []
