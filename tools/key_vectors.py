@@ -10,11 +10,9 @@ from typing import Any
 from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.model.placement_keys import NODE, STICKY
 from ovirt_placement.rules.placement_keys.hierarchy import CompiledKey, compile_keys, keys_by_resource
-from ovirt_placement.rules.placement_keys.host_keys import copies_after_start, sticky_keys
-from ovirt_placement.rules.placement_keys.judgement import KeyDecision, KeyFailure, thresholds
-from ovirt_placement.rules.placement_keys.keys import number, validate
-from ovirt_placement.rules.placement_keys.score import Score
-from ovirt_placement.rules.placement_keys.settings import KeySettings
+from ovirt_placement.rules.placement_keys.host_table import copies_after_start, sticky_keys
+from ovirt_placement.rules.placement_keys.judgement import KeyDecision, KeyFailure, Score, thresholds
+from ovirt_placement.rules.placement_keys.keys import KeySettings, number, validate
 from tests.placement.rules.placement_keys.nodes import NEW, Node, decide, node, world
 
 _TOLERANCE = 1e-9

@@ -16,6 +16,7 @@ from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.infrastructure import RESTING_STATUSES, RUNNING_STATUSES
 from ovirt_placement.model.names import vm_name
 from ovirt_placement.model.placement_keys import NODE
+from ovirt_placement.rules.placement_keys.capacity import present_set
 from ovirt_placement.rules.placement_keys.hierarchy import (
     NAME,
     is_readable,
@@ -23,9 +24,8 @@ from ovirt_placement.rules.placement_keys.hierarchy import (
     property_keys,
     sticky_copies,
 )
-from ovirt_placement.rules.placement_keys.host_keys import copies_after_start, sticky_keys
+from ovirt_placement.rules.placement_keys.host_table import copies_after_start, sticky_keys
 from ovirt_placement.rules.placement_keys.keys import Code, ignored_because
-from ovirt_placement.rules.placement_keys.presence import present_set
 from ovirt_placement.store.keys import KeyStore, Run
 
 #: How much earlier than its run the engine may date the event that reports it.

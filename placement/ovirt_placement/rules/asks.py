@@ -13,14 +13,11 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.blocks import bindings
 from ovirt_placement.rules.elements.constraints import Allowed, Form
+from ovirt_placement.rules.placement_keys.capacity import host_places
 from ovirt_placement.rules.placement_keys.host_table import host_table
-from ovirt_placement.rules.placement_keys.judgement import rounds_of, thresholds
-from ovirt_placement.rules.placement_keys.keys import is_special
-from ovirt_placement.rules.placement_keys.placing import compiled_keys, storage_is_local
-from ovirt_placement.rules.placement_keys.presence import host_places
-from ovirt_placement.rules.placement_keys.score import score
-from ovirt_placement.rules.placement_keys.settings import KeySettings, settings_of
-from ovirt_placement.rules.placement_keys.units import KEY_FILTER
+from ovirt_placement.rules.placement_keys.judgement import rounds_of, score, thresholds
+from ovirt_placement.rules.placement_keys.keys import KeySettings, is_special, settings_of
+from ovirt_placement.rules.placement_keys.units import KEY_FILTER, compiled_keys, storage_is_local
 from ovirt_placement.rules.placement_rules.units import hard_constraints
 
 

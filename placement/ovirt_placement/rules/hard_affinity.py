@@ -14,7 +14,7 @@ from ovirt_placement.rules.elements.memory import promised_mb
 from ovirt_placement.rules.elements.ranks import ranked
 from ovirt_placement.rules.elements.rule import Rule, UnitKind
 from ovirt_placement.rules.elements.verdict import Reason, ReasonKind, Request, Weight
-from ovirt_placement.rules.placement_keys.placing import draws_lots
+from ovirt_placement.rules.placement_keys.units import draws_lots
 
 CHAIN_HERE = ReasonKind("chain_here", "VMs of its hard affinity groups that are here or expected: {number:g}")
 CHAIN_BEGINS = ReasonKind(

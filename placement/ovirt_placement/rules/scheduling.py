@@ -17,9 +17,8 @@ from ovirt_placement.rules.elements.rule import Rule, UnitKind
 from ovirt_placement.rules.elements.verdict import Reason, Request, Verdict, Weight, unread
 from ovirt_placement.rules.listed import NO_UNITS
 from ovirt_placement.rules.placement_keys.judgement import HostDecision
-from ovirt_placement.rules.placement_keys.placing import decide_vm
-from ovirt_placement.rules.placement_keys.settings import settings_of
-from ovirt_placement.rules.placement_keys.units import KEY_FILTER, KEY_WEIGHT, NEEDED
+from ovirt_placement.rules.placement_keys.keys import settings_of
+from ovirt_placement.rules.placement_keys.units import KEY_FILTER, KEY_WEIGHT, NEEDED, decide_vm
 
 #: A reason with all rules that give it.
 Given = tuple[Reason, tuple[Rule, ...]]

@@ -8,7 +8,7 @@ from ovirt_placement.lookups.index import prepare, share
 from ovirt_placement.rules.affinity.groups import groups_of, hard_positive_group_of, members
 from ovirt_placement.rules.placement_keys.hierarchy import keys_by_resource
 from ovirt_placement.rules.placement_keys.host_table import host_table
-from ovirt_placement.rules.placement_keys.settings import DEFAULTS, KeySettings
+from ovirt_placement.rules.placement_keys.keys import DEFAULTS, KeySettings
 from tests.builders import TOGETHER, group, host, snapshot, vm
 from tests.placement.rules.placement_keys.nodes import keyed, node_key
 

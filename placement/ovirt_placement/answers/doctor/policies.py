@@ -31,9 +31,8 @@ from ovirt_placement.model.names import counted
 from ovirt_placement.model.placement_keys import CLUSTER, NODE, SERVER
 from ovirt_placement.rules.catalogue import UNITS
 from ovirt_placement.rules.elements.rule import Rule, UnitKind
-from ovirt_placement.rules.placement_keys.hierarchy import NAME, PATTERN
-from ovirt_placement.rules.placement_keys.mistakes import find_mistakes
-from ovirt_placement.rules.placement_keys.settings import read_settings
+from ovirt_placement.rules.placement_keys.hierarchy import NAME, PATTERN, find_mistakes
+from ovirt_placement.rules.placement_keys.keys import read_settings
 
 
 # -- What can be wrong with scheduling policies: rules that no unit looks at, and traps of the engine.

@@ -34,8 +34,8 @@ from ovirt_placement.model.placement_keys import (
     SYSTEM,
     level_of,
 )
+from ovirt_placement.rules.placement_keys.hierarchy import MissingNodeKeys, refusals
 from ovirt_placement.rules.placement_keys.keys import RATIO_NAMES, Code, number
-from ovirt_placement.rules.placement_keys.mistakes import MissingNodeKeys, refusals
 from ovirt_placement.store.keys import KeyChange, KeyPlace, KeyRecords, KeyStore, SetKey
 from ovirt_placement.store.sql.database import StoreUnmade
 from ovirt_service.decoding import nearest

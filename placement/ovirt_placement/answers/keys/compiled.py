@@ -34,10 +34,10 @@ from ovirt_placement.model.placement_keys import strength
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_keys.capacity import Source, contention_of_host
 from ovirt_placement.rules.placement_keys.hierarchy import keys_by_resource, keys_of, resources
-from ovirt_placement.rules.placement_keys.host_keys import Values
+from ovirt_placement.rules.placement_keys.host_table import Values
 from ovirt_placement.rules.placement_keys.host_table import keys_of_host as host_table_keys
-from ovirt_placement.rules.placement_keys.placing import compiled_keys
-from ovirt_placement.rules.placement_keys.settings import settings_of
+from ovirt_placement.rules.placement_keys.keys import settings_of
+from ovirt_placement.rules.placement_keys.units import compiled_keys
 
 
 # -- The compiled placement keys of a VM: where each comes from, and what it hides.

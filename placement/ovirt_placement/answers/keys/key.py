@@ -15,11 +15,9 @@ from ovirt_placement.model.names import Named, host_name, resource_name, vm_name
 from ovirt_placement.model.placement_keys import CLUSTER, NODE, SERVER, SYSTEM
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_keys.capacity import Shortage
-from ovirt_placement.rules.placement_keys.hierarchy import NAME, MistakenKey
-from ovirt_placement.rules.placement_keys.judgement import HostDecision
+from ovirt_placement.rules.placement_keys.hierarchy import NAME, MissingNodeKeys, Mistake, MistakenKey
+from ovirt_placement.rules.placement_keys.judgement import HostDecision, Score
 from ovirt_placement.rules.placement_keys.keys import Code, KeyKind, key_kind
-from ovirt_placement.rules.placement_keys.mistakes import MissingNodeKeys, Mistake
-from ovirt_placement.rules.placement_keys.score import Score
 from ovirt_placement.rules.placement_keys.units import KEY_FILTER, KEY_WEIGHT
 
 # -- Says what placement keys are and what is wrong with them, with names in place of ids.

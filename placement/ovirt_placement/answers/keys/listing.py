@@ -53,17 +53,16 @@ from ovirt_placement.model.names import (
 )
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_keys.capacity import Shortage
-from ovirt_placement.rules.placement_keys.hierarchy import MistakenKey
-from ovirt_placement.rules.placement_keys.judgement import KeyDecision, KeyFailure
-from ovirt_placement.rules.placement_keys.mistakes import (
+from ovirt_placement.rules.placement_keys.hierarchy import (
     MissingNodeKeys,
     Mistake,
+    MistakenKey,
     UnreadableProperty,
     find_mistakes,
 )
-from ovirt_placement.rules.placement_keys.placing import decide_vm
-from ovirt_placement.rules.placement_keys.settings import settings_of
-from ovirt_placement.rules.placement_keys.units import KEY_FILTER
+from ovirt_placement.rules.placement_keys.judgement import KeyDecision, KeyFailure
+from ovirt_placement.rules.placement_keys.keys import settings_of
+from ovirt_placement.rules.placement_keys.units import KEY_FILTER, decide_vm
 from ovirt_placement.rules.scheduling import judge
 from ovirt_placement.store import keys as store
 from ovirt_placement.store.keys import KeyPlace

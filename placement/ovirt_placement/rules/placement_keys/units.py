@@ -6,22 +6,228 @@ What keys accept hangs on where all other VMs are, so such a constraint is satis
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from math import lcm
 from typing import ClassVar, Final
 
-from ovirt_placement.model import Snapshot
+from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.snapshot import HOST_STATISTICS, STORED, VM_DETAILS
 from ovirt_placement.rules.affinity.groups import parting_hosts
 from ovirt_placement.rules.affinity.host_groups import OnHosts
-from ovirt_placement.rules.elements.placement import why_immovable
+from ovirt_placement.rules.built_in.filters import HOST_NOT_UP, MEMORY_HANDED_OUT
+from ovirt_placement.rules.elements.placement import occupied, why_immovable
 from ovirt_placement.rules.elements.rule import Dependence, Rule, Scope, UnitKind
-from ovirt_placement.rules.elements.verdict import NOT_KNOWN_YET, Reason, Request, Verdict, Weight, unread
-from ovirt_placement.rules.placement_keys import placing
-from ovirt_placement.rules.placement_keys.keys import is_special
-from ovirt_placement.rules.placement_keys.settings import read_settings, settings_of
+from ovirt_placement.rules.elements.verdict import (
+    NOT_KNOWN_YET,
+    Reason,
+    ReasonKind,
+    Request,
+    Verdict,
+    Weight,
+    unread,
+)
+from ovirt_placement.rules.placement_keys.capacity import Shortage, host_places
+from ovirt_placement.rules.placement_keys.hierarchy import CompiledKeys, compile_keys, keys_of
+from ovirt_placement.rules.placement_keys.host_table import host_table, host_table_without
+from ovirt_placement.rules.placement_keys.judgement import (
+    HostDecision,
+    KeyDecision,
+    KeyJudgement,
+    choose,
+    judge,
+)
+from ovirt_placement.rules.placement_keys.keys import (
+    DEFAULTS,
+    KeySettings,
+    is_special,
+    read_settings,
+    settings_of,
+)
 
 #: Without these the filter refuses no host.
 NEEDED: Final = (STORED, VM_DETAILS, HOST_STATISTICS)
+
+MEMORY_IN_USE = ReasonKind(
+    "memory_in_use", "only {number:g} MiB of its memory are physically free", veto=True
+)
+KEYS_REFUSE = ReasonKind(
+    "keys_refuse",
+    "the placement keys give it {number:g}, which is not above the last threshold",
+    veto=True,
+)
+#: The first round is best.
+KEYS_ROUND = ReasonKind("keys_round", "found in round {number:g} of the operator's placement keys")
+#: It counts within a round.
+KEYS_CUSTOMER_SCORE = ReasonKind("keys_customer_score", "the customer's placement keys give it {number:g}")
+
+
+def vetoes(judged: HostDecision | None) -> Iterator[Reason]:
+    """What keeps a VM off a host; None is a host that is not known."""
+    if judged is None:
+        yield Reason(HOST_NOT_UP)
+        return
+    room = judged.room
+    for shortage in room.shortages:
+        match shortage:
+            case Shortage.NOT_UP:
+                yield Reason(HOST_NOT_UP, host=judged.host)
+            case Shortage.UNCONTENDED:
+                yield Reason(MEMORY_HANDED_OUT, host=judged.host, number=float(room.uncontended_mb))
+            case Shortage.CONTENDED:
+                yield Reason(MEMORY_IN_USE, host=judged.host, number=room.contended_mb)
+    if judged.system is not None and judged.round is None:
+        yield Reason(KEYS_REFUSE, host=judged.host, number=float(judged.system.total))
+
+
+def notes(judged: HostDecision | None) -> Iterator[Reason]:
+    """What makes the rank of a host that a VM may have; else what keeps it off."""
+    if judged is None or judged.system is None or judged.customer is None or judged.round is None:
+        yield from vetoes(judged)
+        return
+    yield Reason(KEYS_ROUND, host=judged.host, number=judged.round)
+    if next(judged.customer.matches, None):
+        yield Reason(KEYS_CUSTOMER_SCORE, host=judged.host, number=float(judged.customer.total))
+
+
+def compiled_keys(snapshot: Snapshot, vm: str) -> CompiledKeys:
+    """Step 2 for a VM of the snapshot; no keys for one that is not in it."""
+    known = snapshot.vm_by_id.get(vm)
+    return compile_keys(keys_of(snapshot, known)) if known else CompiledKeys()
+
+
+def draws_lots(snapshot: Snapshot, vm: str, parameters: Mapping[str, str]) -> bool:
+    """Whether the weight draws lots where hosts tie: not for a VM of which no key says anything."""
+    keys = compiled_keys(snapshot, vm)
+    return parameters.get("placement_tie") != "engine" and bool(keys.system or keys.customer)
+
+
+def decide_vm(
+    snapshot: Snapshot, vm: Vm, hosts: Iterable[str], settings: KeySettings = DEFAULTS
+) -> KeyDecision:
+    """All steps for a VM of the snapshot and these hosts, as if it were on none of them.
+
+    For a migration leave the source out; with it, the answer shows whether the VM is well placed. Hosts
+    that are not in the snapshot are left out. With local storage, whatever the engine offers is the
+    host of the disk, and is taken.
+    """
+    asked = tuple(hosts)
+    judged = _judged(snapshot, vm, asked, settings)
+    if judged is None:
+        choice = tuple(host for host in asked if host in snapshot.host_by_id)
+        return KeyDecision(
+            compile_keys(keys_of(snapshot, vm)), candidates=choice, choice=choice, local_storage=True
+        )
+    return choose(judged, settings)
+
+
+def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
+    """Refuse the hosts that lack room for a requested VM, or whose score does not exceed the last threshold.
+
+    Hosts of a worse round than the best are accepted: another filter may refuse the better ones. Reasons
+    cost a good part of the time.
+    """
+    if late := unread(snapshot, *NEEDED):
+        reasons = tuple(Reason(NOT_KNOWN_YET, status=why) for why in late)
+        return tuple(Verdict(host, accepted=True, reasons=reasons) for host in request.candidate_hosts)
+    judgements = _judgements(snapshot, request)
+    if request.explained:
+        reported = [judged.by_host for judged in judgements]
+        return tuple(
+            Verdict.of_reasons(host, tuple(reason for one in reported for reason in vetoes(one.get(host))))
+            for host in request.candidate_hosts
+        )
+    return tuple(
+        Verdict(host, all(host in judged.accepted for judged in judgements))
+        for host in request.candidate_hosts
+    )
+
+
+def rank_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
+    """Rank each candidate host by its round, then by the customer's score.
+
+    Hosts that tie are ranked by the lots that the request holds, as the original does, unless `placement_tie`
+    leaves them to the engine or no key says anything of the VM: this unit usually leads, and a lot would
+    outvote all other weights. For the same reason hosts that would tear a chain of hard affinity groups come
+    last of all. Dedicated failover hosts come after all acceptable ones, then refused hosts. For several VMs,
+    rounds and scores add up. Reasons cost a good part of the time.
+    """
+    draws = any(draws_lots(snapshot, vm, request.parameters) for vm in request.vms)
+    last = {host for vm in request.vms for host in parting_hosts(snapshot, vm, request.candidate_hosts)}
+    judgements = _judgements(snapshot, request)
+    drawn = {host: at for at, host in enumerate(request.drawn if draws else (), start=1)}
+    penalties = _penalties(snapshot, request, judgements, last)
+    keys = [
+        penalty * (len(drawn) + 1) + drawn.get(host, 0)
+        for host, penalty in zip(request.candidate_hosts, penalties, strict=True)
+    ]
+    ranks = {key: rank for rank, key in enumerate(sorted(set(keys)))}
+    if not request.explained:
+        return tuple(
+            Weight(host, ranks[key]) for host, key in zip(request.candidate_hosts, keys, strict=True)
+        )
+    reported = [judged.by_host for judged in judgements]
+    return tuple(
+        Weight(host, ranks[key], tuple(note for one in reported for note in notes(one.get(host))))
+        for host, key in zip(request.candidate_hosts, keys, strict=True)
+    )
+
+
+def _judgements(snapshot: Snapshot, request: Request) -> list[KeyJudgement]:
+    """For each VM that keys have a say about, how far the hosts came; nothing for a VM that is not known."""
+    settings, hosts = settings_of(request.parameters), request.candidate_hosts
+    found = (_judged(snapshot, vm, hosts, settings) for vm in request.known_vms(snapshot))
+    return [judged for judged in found if judged is not None]
+
+
+def _judged(snapshot: Snapshot, vm: Vm, hosts: Iterable[str], settings: KeySettings) -> KeyJudgement | None:
+    """How far those of the hosts came that are known; None where the storage is local."""
+    if storage_is_local(snapshot, vm.cluster):
+        return None
+    places = host_places(snapshot)
+    asked = {host: places[host] for host in hosts if host in places}
+    if any(host in asked for host in occupied(snapshot, vm.id)):
+        table = host_table_without(snapshot, settings, vm)
+    else:
+        table = host_table(snapshot, settings)
+    keys = compile_keys(keys_of(snapshot, vm))
+    return judge(keys, vm.memory_mb, table, tuple(asked.values()), settings)
+
+
+def _penalties(
+    snapshot: Snapshot, request: Request, judgements: Sequence[KeyJudgement], last: Collection[str]
+) -> list[int]:
+    """What speaks against each candidate host; the least is best.
+
+    First whether it is to be last, then whether it is refused, then whether it is to be kept free, then
+    the rounds, then the customer's scores: all in one number, since those sort several times as fast.
+    """
+    unit = lcm(*(judged.customer.unit for judged in judgements))
+    passed = [(judged.passed, unit // judged.customer.unit) for judged in judgements]
+    # Each of what comes first weighs more than all that follows together.
+    a_round = 1 + 2 * sum(
+        finer * max((abs(score) for _, score in found.values()), default=0) for found, finer in passed
+    )
+    kept_free = a_round * (
+        1 + sum(max((number for number, _ in found.values()), default=0) for found, _ in passed)
+    )
+    failover = {host.id for host in snapshot.hosts if host.failover}
+
+    def penalty(host: str) -> int:
+        comes_last = 4 * kept_free if host in last else 0
+        found = comes_last + (kept_free if host in failover else 0)
+        for hosts, finer in passed:
+            if host not in hosts:
+                return comes_last + 2 * kept_free
+            number, score = hosts[host]
+            found += number * a_round - score * finer
+        return found
+
+    return [penalty(host) for host in request.candidate_hosts]
+
+
+def storage_is_local(snapshot: Snapshot, cluster: str) -> bool:
+    data_center = snapshot.cluster_by_id[cluster].data_center
+    return any(one.local_storage for one in snapshot.data_centers if one.id == data_center)
 
 
 class OnAcceptedHosts(OnHosts, frozen=True, kw_only=True):
@@ -42,19 +248,10 @@ def on_accepted_hosts(snapshot: Snapshot, cluster: str) -> Iterator[OnAcceptedHo
     parameters = snapshot.cluster_by_id[cluster].scheduling_properties
     for vm in snapshot.vms:
         if vm.cluster == cluster and vm.host in hosts and why_immovable(snapshot, vm) is None:
-            request = Request((vm.id,), hosts, explained=False)
-            verdicts = placing.filter_hosts(snapshot, request, settings_of(parameters))
-            accepted = frozenset(one.host for one in verdicts if one.accepted)
+            request = Request((vm.id,), hosts, parameters=parameters, explained=False)
+            accepted = frozenset(one.host for one in filter_hosts(snapshot, request) if one.accepted)
             if vm.host not in accepted:
                 yield OnAcceptedHosts(groups=(), vms=(vm.id,), hard=True, priority=0.0, hosts=accepted)
-
-
-def filter_by_keys(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
-    """Refuse hosts by the policy's parameters."""
-    if late := unread(snapshot, *NEEDED):
-        reasons = tuple(Reason(NOT_KNOWN_YET, status=why) for why in late)
-        return tuple(Verdict(host, accepted=True, reasons=reasons) for host in request.candidate_hosts)
-    return placing.filter_hosts(snapshot, request, settings_of(request.parameters))
 
 
 def complaints(parameters: Mapping[str, str]) -> Iterator[str]:
@@ -70,7 +267,7 @@ def complaints(parameters: Mapping[str, str]) -> Iterator[str]:
 
 def _only_narrows(snapshot: Snapshot, vm: str, others: frozenset[str]) -> bool:
     """A host's special keys change with what it runs; what VMs bring does not matter to the filter."""
-    return not any(map(is_special, placing.compiled_keys(snapshot, vm).system))
+    return not any(map(is_special, compiled_keys(snapshot, vm).system))
 
 
 KEY_FILTER = Rule(
@@ -79,31 +276,13 @@ KEY_FILTER = Rule(
     complaints=complaints,
     on_request=True,
     reads=frozenset((HOST_STATISTICS,)),
-    filter=filter_by_keys,
+    filter=filter_hosts,
     depends_on=Dependence(scope=Scope.HOST, only_narrows=_only_narrows),
 )
 
 
 #: More than all usual weights together can give in a cluster of 600 hosts.
 _USUAL_FACTOR = 100_000
-
-
-def rank_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
-    """Rank hosts by the policy's parameters.
-
-    Ties are drawn by the lots that the request holds, unless `placement_tie` leaves them to the engine or no
-    key says anything of the VM: this unit usually leads, and a lot would outvote all other weights. For the
-    same reason hosts that would tear a chain of hard affinity groups come last.
-    """
-    draws = any(placing.draws_lots(snapshot, vm, request.parameters) for vm in request.vms)
-    return placing.rank_hosts(
-        snapshot,
-        request,
-        settings_of(request.parameters),
-        tie_order=request.drawn if draws else (),
-        last={host for vm in request.vms for host in parting_hosts(snapshot, vm, request.candidate_hosts)},
-    )
-
 
 KEY_WEIGHT = Rule(
     name="PlacementKeyWeight",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ovirt_placement.model import AffinityGroup, Host, Pending, Snapshot, Vm
-from ovirt_placement.rules.placement_keys.settings import DEFAULTS
+from ovirt_placement.rules.placement_keys.keys import DEFAULTS
 from tests.builders import CLUSTER, needed_mb
 from tests.placement.rules.placement_keys import reference
 

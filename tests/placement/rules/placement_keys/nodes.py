@@ -26,11 +26,10 @@ from ovirt_placement.model import (
 )
 from ovirt_placement.model.placement_keys import STICKY
 from ovirt_placement.rules.elements.verdict import Request
-from ovirt_placement.rules.placement_keys.host_keys import NodeKeys
-from ovirt_placement.rules.placement_keys.host_table import keys_of_host
+from ovirt_placement.rules.placement_keys.host_table import NodeKeys, keys_of_host
 from ovirt_placement.rules.placement_keys.judgement import KeyDecision
-from ovirt_placement.rules.placement_keys.placing import decide_vm, filter_hosts, rank_hosts
-from ovirt_placement.rules.placement_keys.settings import DEFAULTS, KeySettings
+from ovirt_placement.rules.placement_keys.keys import DEFAULTS, KeySettings
+from ovirt_placement.rules.placement_keys.units import decide_vm, filter_hosts, rank_hosts
 from tests import builders as build
 from tests.builders import host
 
@@ -155,16 +154,28 @@ def keys_there(one: Node, settings: KeySettings = DEFAULTS) -> NodeKeys:
 TWO_HOSTS = (host("h1"), host("h2"))
 
 
-def asked(*hosts: str, vms: str = "new") -> Request:
-    return Request(tuple(vms.split()), hosts or ("h1", "h2"))
+def asked(*hosts: str, vms: str = "new", settings: KeySettings = DEFAULTS, **fields: Any) -> Request:
+    """A question by the parameters of these settings."""
+    numbers = {
+        "placement_initial": settings.initial,
+        "placement_final": settings.final,
+        "placement_steps": settings.steps,
+        "placement_overhead": settings.overhead_mb,
+        "placement_memory_ratio": settings.memory_ratio,
+        "placement_cpu_ratio": settings.cpu_ratio,
+    }
+    parameters = {name: str(float(number)) for name, number in numbers.items() if number is not None}
+    parameters["placement_reserved_from_vms"] = str(settings.reserved_from_vms).lower()
+    parameters["placement_load"] = "average" if settings.load_average else "cpu"
+    return Request(tuple(vms.split()), hosts or ("h1", "h2"), parameters=parameters, **fields)
 
 
-def ranks(state: Snapshot, *hosts: str, **options: Any) -> dict[str, int]:
-    return {weight.host: weight.rank for weight in rank_hosts(state, asked(*hosts), **options)}
+def ranks(state: Snapshot, *hosts: str, **fields: Any) -> dict[str, int]:
+    return {weight.host: weight.rank for weight in rank_hosts(state, asked(*hosts, **fields))}
 
 
-def accepted(state: Snapshot, *hosts: str, settings: KeySettings = DEFAULTS) -> list[str]:
-    return [verdict.host for verdict in filter_hosts(state, asked(*hosts), settings) if verdict.accepted]
+def accepted(state: Snapshot, *hosts: str, **fields: Any) -> list[str]:
+    return [verdict.host for verdict in filter_hosts(state, asked(*hosts, **fields)) if verdict.accepted]
 
 
 def key(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ovirt_placement.model import FrozenKeys, Host, PlacementKey, Snapshot, StickyCopy, Vm
-from ovirt_placement.rules.placement_keys.settings import KeySettings
+from ovirt_placement.rules.placement_keys.keys import KeySettings
 from tests.placement.rules.placement_keys.reference_keys import Wanted, compiled, known, parse
 
 #: Of a host: a name and a value, as often as there is one.

@@ -22,7 +22,7 @@ from ovirt_placement.model import (
     Vm,
     VnicProfile,
 )
-from ovirt_placement.rules.placement_keys.settings import KeySettings
+from ovirt_placement.rules.placement_keys.keys import KeySettings
 from tests import builders as build
 
 #: The VM that is placed, the others, and where all of them may be.

@@ -15,15 +15,14 @@ from hypothesis import settings as limit
 from hypothesis import strategies as st
 
 from ovirt_placement.model import Host, Snapshot, Vm
-from ovirt_placement.rules.elements.verdict import Request
-from ovirt_placement.rules.placement_keys.host_keys import copies_after_start, sticky_keys
-from ovirt_placement.rules.placement_keys.judgement import KeyDecision
-from ovirt_placement.rules.placement_keys.placing import compiled_keys, decide_vm, filter_hosts, rank_hosts
-from ovirt_placement.rules.placement_keys.presence import present_set
-from ovirt_placement.rules.placement_keys.score import Score
-from ovirt_placement.rules.placement_keys.settings import KeySettings
+from ovirt_placement.rules.placement_keys.capacity import present_set
+from ovirt_placement.rules.placement_keys.host_table import copies_after_start, sticky_keys
+from ovirt_placement.rules.placement_keys.judgement import KeyDecision, Score
+from ovirt_placement.rules.placement_keys.keys import KeySettings
+from ovirt_placement.rules.placement_keys.units import compiled_keys, decide_vm
 from tests.examples import examples
 from tests.placement.rules.placement_keys import reference, reference_keys
+from tests.placement.rules.placement_keys.nodes import accepted, ranks
 from tests.placement.rules.placement_keys.reference_worlds import HOSTS, NEW, settings, worlds
 
 T = TypeVar("T")
@@ -33,15 +32,6 @@ SUBSETS = tuple(chain.from_iterable(combinations(HOSTS, size) for size in range(
 
 def new(world: Snapshot) -> Vm:
     return world.vm_by_id[NEW]
-
-
-def accepted(world: Snapshot, hosts: tuple[str, ...], chosen: KeySettings) -> list[str]:
-    verdicts = filter_hosts(world, Request((NEW,), hosts), chosen)
-    return [verdict.host for verdict in verdicts if verdict.accepted]
-
-
-def ranks(world: Snapshot, hosts: tuple[str, ...], chosen: KeySettings) -> dict[str, int]:
-    return {weight.host: weight.rank for weight in rank_hosts(world, Request((NEW,), hosts), chosen)}
 
 
 def best(among: list[str], ranking: dict[str, int]) -> set[str]:
@@ -116,24 +106,23 @@ def instances(score: Score) -> Counter[tuple[str, Fraction]]:
 @given(worlds(), settings())
 def test_best_rank_is_the_choice_for_every_set_of_hosts(world: Snapshot, chosen: KeySettings) -> None:
     """Whichever hosts the engine asks about, and whichever of these other filters leave."""
-    whole = ranks(world, HOSTS, chosen)
-    passed = set(accepted(world, HOSTS, chosen))
+    whole = ranks(world, *HOSTS, settings=chosen)
+    passed = set(accepted(world, *HOSTS, settings=chosen))
     assert passed == set(reference.acceptable(world, new(world), world.hosts, chosen))
     for hosts in SUBSETS:
         left = [host for host in hosts if host in passed]
-        alone = ranks(world, hosts, chosen)
-        assert accepted(world, hosts, chosen) == left
+        alone = ranks(world, *hosts, settings=chosen)
+        assert accepted(world, *hosts, settings=chosen) == left
         assert best(left, whole) == best(left, alone) == specified_choice(world, hosts, chosen)
 
 
 @limit(max_examples=examples(60))
 @given(worlds(), settings())
 def test_ranks_are_dense_and_every_refused_host_is_last(world: Snapshot, chosen: KeySettings) -> None:
-    passed = accepted(world, HOSTS, chosen)
-    for tie_order in ((), HOSTS):
-        weights = rank_hosts(world, Request((NEW,), HOSTS), chosen, tie_order=tie_order)
-        assert [weight.host for weight in weights] == list(HOSTS)
-        found = {weight.host: weight.rank for weight in weights}
+    passed = accepted(world, *HOSTS, settings=chosen)
+    for drawn in ((), HOSTS):
+        found = ranks(world, *HOSTS, settings=chosen, drawn=drawn)
+        assert list(found) == list(HOSTS)
         assert set(found.values()) == set(range(len(set(found.values()))))
         assert all(found[one] < found[other] for one in passed for other in HOSTS if other not in passed)
 
@@ -142,12 +131,14 @@ def test_ranks_are_dense_and_every_refused_host_is_last(world: Snapshot, chosen:
 @given(worlds(), settings())
 def test_a_lot_gives_every_host_that_ties_the_same_chance(world: Snapshot, chosen: KeySettings) -> None:
     """Over all orders in which hosts can be drawn, each of the best wins equally often, and no other ever."""
-    tied = best(accepted(world, HOSTS, chosen), ranks(world, HOSTS, chosen))
+    tied = best(accepted(world, *HOSTS, settings=chosen), ranks(world, *HOSTS, settings=chosen))
     wins: Counter[str] = Counter()
-    for order in permutations(HOSTS) if tied else ():
-        weights = rank_hosts(world, Request((NEW,), HOSTS, explained=False), chosen, tie_order=order)
-        wins[min(weights, key=lambda weight: weight.rank).host] += 1
-    assert wins == {host: 24 // len(tied) for host in tied}
+    keys = compiled_keys(world, NEW)
+    drawing = tied if keys.system or keys.customer else set()
+    for order in permutations(HOSTS) if drawing else ():
+        found = ranks(world, *HOSTS, settings=chosen, drawn=order, explained=False)
+        wins[min(found, key=found.__getitem__)] += 1
+    assert wins == {host: 24 // len(drawing) for host in drawing}
 
 
 @limit(max_examples=examples(60))
@@ -164,8 +155,10 @@ def test_order_changes_nothing(world: Snapshot, chosen: KeySettings, random: Ran
         frozen_keys=shuffled(world.frozen_keys),
         sticky_copies=shuffled(world.sticky_copies),
     )
-    assert ranks(other, shuffled(HOSTS), chosen) == ranks(world, HOSTS, chosen)
-    assert set(accepted(other, shuffled(HOSTS), chosen)) == set(accepted(world, HOSTS, chosen))
+    assert ranks(other, *shuffled(HOSTS), settings=chosen) == ranks(world, *HOSTS, settings=chosen)
+    assert set(accepted(other, *shuffled(HOSTS), settings=chosen)) == set(
+        accepted(world, *HOSTS, settings=chosen)
+    )
 
 
 @limit(max_examples=examples(60))

@@ -19,8 +19,8 @@ from ovirt_placement.model import (
     VnicProfile,
 )
 from ovirt_placement.rules.placement_keys.hierarchy import compile_keys
-from ovirt_placement.rules.placement_keys.host_keys import copies_after_start
-from ovirt_placement.rules.placement_keys.placing import compiled_keys
+from ovirt_placement.rules.placement_keys.host_table import copies_after_start
+from ovirt_placement.rules.placement_keys.units import compiled_keys
 from tests.builders import cluster, vm
 from tests.placement.rules.placement_keys.nodes import TWO_HOSTS, accepted, key, keyed, node_key
 from tests.placement.rules.placement_keys.reference_keys import LADDER

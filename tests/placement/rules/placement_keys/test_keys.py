@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.model.placement_keys import SETTABLE
 from ovirt_placement.rules.elements.verdict import Request
+from ovirt_placement.rules.placement_keys.hierarchy import UnreadableProperty, find_mistakes
 from ovirt_placement.rules.placement_keys.keys import key_kind, missing_node_keys, number, validate
-from ovirt_placement.rules.placement_keys.mistakes import UnreadableProperty, find_mistakes
-from ovirt_placement.rules.placement_keys.placing import compiled_keys, filter_hosts, rank_hosts
+from ovirt_placement.rules.placement_keys.units import compiled_keys, filter_hosts, rank_hosts
 from tests.builders import host, vm
 from tests.placement.rules.placement_keys.nodes import key, keyed, node_key
 

@@ -15,20 +15,20 @@ from ovirt_placement.lookups.index import prepare
 from ovirt_placement.model import FrozenKeys, Nic, PlacementKey, Snapshot, VnicProfile
 from ovirt_placement.rules.elements.verdict import Request
 from ovirt_placement.rules.placement_keys.capacity import contention_of_hosts
-from ovirt_placement.rules.placement_keys.host_keys import Values
+from ovirt_placement.rules.placement_keys.hierarchy import find_mistakes
 from ovirt_placement.rules.placement_keys.host_table import (
     HostTable,
     Occupancy,
+    Values,
     host_table_without,
     keys_of_host,
     occupancy,
 )
-from ovirt_placement.rules.placement_keys.mistakes import find_mistakes
-from ovirt_placement.rules.placement_keys.placing import filter_hosts, rank_hosts
-from ovirt_placement.rules.placement_keys.settings import DEFAULTS, KeySettings
+from ovirt_placement.rules.placement_keys.keys import DEFAULTS, KeySettings
+from ovirt_placement.rules.placement_keys.units import rank_hosts
 from tests.builders import cluster, host, pending, vm
 from tests.examples import examples
-from tests.placement.rules.placement_keys.nodes import key, keyed, keys_there, node, node_key
+from tests.placement.rules.placement_keys.nodes import accepted, key, keyed, keys_there, node, node_key
 from tests.placement.rules.placement_keys.reference_worlds import HOSTS, NEW, OTHERS, worlds
 
 REQUEST = Request((NEW,), HOSTS)
@@ -184,16 +184,12 @@ def test_the_host_comes_before_the_policy_and_the_policy_before_the_cluster() ->
 
 
 def test_room_is_where_the_host_hands_out_more() -> None:
-    def accepted(*keys: PlacementKey, settings: KeySettings = DEFAULTS) -> list[str]:
-        verdicts = filter_hosts(world(*keys), Request(("new",), HOSTS), settings)
-        return [verdict.host for verdict in verdicts if verdict.accepted]
-
-    assert accepted() == []
-    assert accepted(node_key("h2", "#RAM_RATIO", 1.5)) == ["h2"]
+    assert accepted(world()) == []
+    assert accepted(world(node_key("h2", "#RAM_RATIO", 1.5))) == ["h2"]
     # 9000 and 3000 and the overhead: exactly enough is not enough.
-    assert accepted(node_key("h2", "#RAM_RATIO", 1.3024)) == []
-    assert accepted(node_key("h2", "#RAM_RATIO", 1.3025)) == ["h2"]
-    assert accepted(node_key("h2", "#RAM_RATIO", 0.5), settings=POLICY) == ["h1"]
+    assert accepted(world(node_key("h2", "#RAM_RATIO", 1.3024))) == []
+    assert accepted(world(node_key("h2", "#RAM_RATIO", 1.3025))) == ["h2"]
+    assert accepted(world(node_key("h2", "#RAM_RATIO", 0.5)), settings=POLICY) == ["h1"]
 
 
 @pytest.mark.parametrize(

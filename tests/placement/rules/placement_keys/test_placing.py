@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ovirt_placement.model import DataCenter
 from ovirt_placement.rules.built_in.filters import HOST_NOT_UP, MEMORY_HANDED_OUT
 from ovirt_placement.rules.elements.verdict import Reason, ReasonKind
-from ovirt_placement.rules.placement_keys.placing import (
+from ovirt_placement.rules.placement_keys.units import (
     KEYS_REFUSE,
     KEYS_ROUND,
     MEMORY_IN_USE,
@@ -61,10 +61,10 @@ def test_filter_keeps_worse_rounds_and_refuses_what_is_below_the_last() -> None:
 
 
 def test_ties_stand_in_the_order_given_or_stay_ties() -> None:
-    state = keyed(*TWO_HOSTS, host("h3", status="maintenance"), vm("new"))
+    state = keyed(*TWO_HOSTS, host("h3", status="maintenance"), vm("new"), keys=(key("K"),))
     hosts = ("h1", "h2", "h3")
     assert ranks(state, *hosts) == {"h1": 0, "h2": 0, "h3": 1}
-    assert ranks(state, *hosts, tie_order=("h3", "h2", "h1")) == {"h2": 0, "h1": 1, "h3": 2}
+    assert ranks(state, *hosts, drawn=("h3", "h2", "h1")) == {"h2": 0, "h1": 1, "h3": 2}
 
 
 def test_failover_host_comes_after_all_acceptable_and_before_refused_ones() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.elements.verdict import Request
 from ovirt_placement.rules.placement_keys.judgement import rounds_of, thresholds
-from ovirt_placement.rules.placement_keys.settings import KeySettings
+from ovirt_placement.rules.placement_keys.keys import KeySettings
 from ovirt_placement.rules.placement_keys.units import rank_hosts
 from tests.builders import TOGETHER, group, host, vm
 from tests.placement.rules.placement_keys.nodes import key, keyed, node, node_key, place
