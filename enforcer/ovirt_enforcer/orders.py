@@ -21,7 +21,7 @@ from ovirt_placement.planning.maintenance.data import MaintenanceOptions
 from ovirt_placement.planning.maintenance.planner import plan_maintenance
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.verification import misfit
-from ovirt_placement.rules.failover.units import Domain
+from ovirt_placement.rules.failover.outcomes import Domain
 from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.approvals import ApprovalStore
 from ovirt_placement.store.enforcer.cycles import EnforcerSettingsStore

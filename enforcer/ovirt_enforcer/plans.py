@@ -30,7 +30,7 @@ from ovirt_placement.planning.plan import Obstacle, ObstacleKind, Plan, Remainin
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from ovirt_placement.rules.elements.verdict import sentence
-from ovirt_placement.rules.failover.units import Domain
+from ovirt_placement.rules.failover.outcomes import Domain
 from ovirt_service.errors import UserError
 
 #: How long planning may take, in seconds, where the configuration does not say.

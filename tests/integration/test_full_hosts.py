@@ -16,7 +16,7 @@ from ovirt_placement.answers.placement import why
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.rules.failover.check import check
-from ovirt_placement.rules.failover.units import Domain
+from ovirt_placement.rules.failover.outcomes import Domain
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.rejections import Rejected
 from ovirt_simulator.core.settings import PROMPT

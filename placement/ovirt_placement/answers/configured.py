@@ -15,7 +15,7 @@ from ovirt_placement.lookups.called import WILDCARD, Identified, UnmatchedName, 
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.names import LISTED, gone_keys, group_ids, named_group
 from ovirt_placement.model.snapshot import HOST_TAGS
-from ovirt_placement.rules.admission.units import LISTS, TAGS, listed_hosts, listed_tags
+from ovirt_placement.rules.failover.admission import LISTS, TAGS, listed_hosts, listed_tags
 from ovirt_placement.rules.placement_rules.members import resolved_rules
 from ovirt_service.errors import UserError
 

@@ -31,7 +31,7 @@ from ovirt_placement.model.names import (
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.catalogue import UNITS
 from ovirt_placement.rules.elements.rule import UnitKind
-from ovirt_placement.rules.failover.restart_order import restart_order
+from ovirt_placement.rules.failover.restart_check import restart_order
 from ovirt_placement.rules.listed import LISTED, NO_UNITS, those_in_force
 from ovirt_placement.rules.placement_keys.judgement import HostDecision
 from ovirt_placement.rules.placement_rules.in_force import is_in_force

@@ -13,10 +13,9 @@ from ovirt_placement.rules.elements.verdict import Reason
 from ovirt_placement.rules.elements.world import World
 from ovirt_placement.rules.failover.check import DEFAULT_BUDGET
 from ovirt_placement.rules.failover.failures import judge_failures
-from ovirt_placement.rules.failover.outcomes import Loss, Proven, Survival, find_lost
-from ovirt_placement.rules.failover.restart_order import RestartOrder, restart_order
+from ovirt_placement.rules.failover.outcomes import FailureUnit, Loss, Proven, Survival, find_lost
+from ovirt_placement.rules.failover.restart_check import RestartOrder, restart_order
 from ovirt_placement.rules.failover.starts import Starts
-from ovirt_placement.rules.failover.units import FailureUnit
 from ovirt_placement.rules.scheduling import Ranking, order
 from ovirt_placement.rules.scheduling import order as order_of_hosts
 

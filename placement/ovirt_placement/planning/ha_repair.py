@@ -30,9 +30,8 @@ from ovirt_placement.planning.verification import Certified, apply, certify, mov
 from ovirt_placement.rules.elements.world import World
 from ovirt_placement.rules.failover.check import DEFAULT_BUDGET
 from ovirt_placement.rules.failover.failures import judge_failures
-from ovirt_placement.rules.failover.outcomes import Loss, Proven
+from ovirt_placement.rules.failover.outcomes import Domain, Loss, Proven, whole_domains
 from ovirt_placement.rules.failover.starts import Starts
-from ovirt_placement.rules.failover.units import Domain, whole_domains
 
 #: Single failure domains are judged, as by the watch.
 _DOMAINS_AT_ONCE: Final = 1

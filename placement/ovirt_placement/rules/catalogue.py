@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from ovirt_placement.model import Cluster, Snapshot
-from ovirt_placement.rules.admission import units as admission
 from ovirt_placement.rules.elements.constraints import Constraint
 from ovirt_placement.rules.elements.rule import Rule, UnitKind
+from ovirt_placement.rules.failover import admission
 from ovirt_placement.rules.listed import ENGINES_OWN, LISTED, NO_UNITS, those_in_force
 from ovirt_placement.rules.placement_keys.units import on_accepted_hosts
 

@@ -22,8 +22,7 @@ from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
-from ovirt_placement.rules.failover.outcomes import Loss, Proven
-from ovirt_placement.rules.failover.units import Domain
+from ovirt_placement.rules.failover.outcomes import Domain, Loss, Proven
 from tests.builders import (
     APART,
     CLUSTER,

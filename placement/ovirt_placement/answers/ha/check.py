@@ -31,8 +31,16 @@ from ovirt_placement.model.names import (
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.elements.verdict import sentence
 from ovirt_placement.rules.failover.check import DEFAULT_BUDGET, HaCheck, Spread, by_engine, check
-from ovirt_placement.rules.failover.outcomes import Loss, Lost, Outside, Proven, Size, protected
-from ovirt_placement.rules.failover.units import Domain, tagged_domains
+from ovirt_placement.rules.failover.outcomes import (
+    Domain,
+    Loss,
+    Lost,
+    Outside,
+    Proven,
+    Size,
+    protected,
+    tagged_domains,
+)
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
 

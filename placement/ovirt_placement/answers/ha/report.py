@@ -34,8 +34,7 @@ from ovirt_placement.answers.question import (
 )
 from ovirt_placement.model import Cluster, Host
 from ovirt_placement.model.names import be, counted
-from ovirt_placement.rules.failover.outcomes import Size
-from ovirt_placement.rules.failover.units import Domain
+from ovirt_placement.rules.failover.outcomes import Domain, Size
 from ovirt_service.errors import UserError
 
 _NOT_WAITING = "the engine goes by priorities alone, and may restart too early: "

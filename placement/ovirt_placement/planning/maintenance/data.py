@@ -11,7 +11,7 @@ from ovirt_placement.model.infrastructure import Return
 from ovirt_placement.planning.plan import Obstacle, Step, StepPurpose, Struct
 from ovirt_placement.rules.elements.constraints import Allowed, Constraint
 from ovirt_placement.rules.elements.placement import Placement
-from ovirt_placement.rules.failover.units import Domain
+from ovirt_placement.rules.failover.outcomes import Domain
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

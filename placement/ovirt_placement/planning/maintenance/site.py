@@ -17,7 +17,7 @@ from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.rules.elements.placement import LEAVABLE, moved_by_engine, why_immovable
 from ovirt_placement.rules.elements.verdict import Reason, ReasonKind
 from ovirt_placement.rules.elements.world import World
-from ovirt_placement.rules.failover.units import Domain
+from ovirt_placement.rules.failover.outcomes import Domain
 
 
 class Reserve:

@@ -19,7 +19,7 @@ from ovirt_placement.rules.elements.cpus import cores_of
 from ovirt_placement.rules.elements.memory import required_mb
 from ovirt_placement.rules.elements.placement import SnapshotPlacement, why_immovable
 from ovirt_placement.rules.elements.rule import Rule
-from ovirt_placement.rules.failover.units import Domain
+from ovirt_placement.rules.failover.outcomes import Domain
 
 
 class Repair(StrEnum):

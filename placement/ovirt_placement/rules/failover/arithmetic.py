@@ -1,12 +1,21 @@
-"""The engine's own check of HA reservation, made exact: memory and CPU as used, by homes for all blocks."""
+"""Homes for the VMs of failed hosts, and the engine's own check of HA reservation, made exact.
+
+VMs are taken as blocks: what they need, what ties them, and what smaller failures decide. The engine's check,
+softer than asking every filter, looks at memory and CPU as used.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import floor
+from typing import NamedTuple
 
-from ovirt_placement.model import Cluster, Host, Snapshot, Vm
+from ovirt_placement.lookups.index import once_whatever_is_pending
+from ovirt_placement.model import AffinityGroup, Cluster, Host, Snapshot, Vm
+from ovirt_placement.rules.affinity.blocks import bindings_of, block_of, gather
+from ovirt_placement.rules.affinity.groups import connected, hard_positive_group_of, members
 from ovirt_placement.rules.elements.assignment import (
+    NOTHING,
     Block,
     Budget,
     BudgetSpentError,
@@ -18,8 +27,195 @@ from ovirt_placement.rules.elements.assignment import (
     search,
 )
 from ovirt_placement.rules.elements.cpus import cores_of
-from ovirt_placement.rules.failover.blocks import Combining, blocks_of
+from ovirt_placement.rules.elements.placement import destinations, occupied
 from ovirt_placement.rules.failover.outcomes import Loss, Outcome, Survival, Unknown, protected
+
+#: What one VM needs on another host.
+Need = Callable[[Vm], Resources]
+#: What a VM of no such group has.
+NONE: frozenset[str] = frozenset()
+
+
+def blocks_of(
+    snapshot: Snapshot, vms: Iterable[str], failed: frozenset[str], need: Need
+) -> tuple[Block, ...]:
+    """The VMs to restart as blocks, with what hard affinity and pinning leave them.
+
+    VMs that a positive group ties together and of which no peer survives go to one host, whichever.
+    With a peer that survives, each goes to a host of such a peer. VMs that must share a host and must
+    not are admitted nowhere. What is not highly available on a failed host is gone and holds nobody.
+    """
+    blocks: list[Block] = []
+    for together in gather(vms, hard_positive_group_of(snapshot)):
+        gathering = _gathering(snapshot, together[0], failed)
+        parts = [(vm,) for vm in together] if gathering else [together]
+        blocks += [_block(snapshot, part, gathering or None, failed, need) for part in parts]
+    return tuple(blocks)
+
+
+def _gathering(snapshot: Snapshot, vm: str, failed: frozenset[str]) -> frozenset[str]:
+    """Hosts of those that positive groups tie to the VM and that survive."""
+    unified = hard_positive_group_of(snapshot).get(vm)
+    peers = _surviving(snapshot, unified.vms if unified else (), failed)
+    return frozenset(host for peer in peers for host in _whereabouts(snapshot, peer, failed))
+
+
+def _whereabouts(snapshot: Snapshot, vm: str, failed: frozenset[str]) -> frozenset[str]:
+    """Where a VM is to be found afterwards; one that was on its way to a failed host stays where it runs."""
+    return frozenset(destinations(snapshot, vm)) - failed or frozenset(occupied(snapshot, vm)) - failed
+
+
+def _block(
+    snapshot: Snapshot,
+    vms: tuple[str, ...],
+    gathering: frozenset[str] | None,
+    failed: frozenset[str],
+    need: Need,
+) -> Block:
+    needs = [need(snapshot.vm_by_id[vm]) for vm in vms]
+    together = Resources(sum(one.memory for one in needs), sum(one.cpu for one in needs))
+    block = block_of(snapshot, vms, bindings_of(snapshot), together)
+    held_by_rivals = frozenset(
+        host
+        for group in block.apart
+        for peer in _surviving(snapshot, members(snapshot)[group], failed)
+        for host in occupied(snapshot, peer)
+    )
+    return block.narrowed(gathering, held_by_rivals)
+
+
+def _surviving(snapshot: Snapshot, vms: Iterable[str], failed: frozenset[str]) -> Iterator[str]:
+    """Those of the VMs that are on no failed host; what moves away from one is gone with it."""
+    return (vm for vm in vms if snapshot.vm_by_id[vm].host not in failed)
+
+
+@once_whatever_is_pending
+def bond_of(snapshot: Snapshot) -> Mapping[str, str]:
+    """By VM, a name of all that hard positive groups tie to it, in a chain if need be; nothing if alone."""
+    chains = connected(
+        snapshot.group_vms[group.id]
+        for group in _hard(snapshot, positive=True)
+        if snapshot.group_vms[group.id]
+    )
+    return {vm: chain[0] for chain in chains if len(chain) > 1 for vm in chain}
+
+
+@once_whatever_is_pending
+def rivalries_of(snapshot: Snapshot) -> Mapping[str, frozenset[str]]:
+    """By VM, its hard negative groups: no two VMs of one share a host."""
+    found: dict[str, set[str]] = {}
+    for group in _hard(snapshot, positive=False):
+        for vm in snapshot.group_vms[group.id]:
+            found.setdefault(vm, set()).add(group.id)
+    return {vm: frozenset(groups) for vm, groups in found.items()}
+
+
+def _hard(snapshot: Snapshot, *, positive: bool) -> list[AffinityGroup]:
+    return [
+        group
+        for group in snapshot.affinity_groups
+        if group.vms_rule.hard and group.vms_rule.positive is positive
+    ]
+
+
+class Combined(NamedTuple):
+    """A home for each VM, and those of the starts that filters have not been asked about yet."""
+
+    homes: dict[str, str]
+    again: dict[str, str]
+
+
+class Combining:
+    """Combines evacuations on the hosts of one cluster.
+
+    `shared` says that memory and CPU, and hard VM groups, are all that connects VMs which start on one host.
+    """
+
+    def __init__(self, snapshot: Snapshot, hosts: Hosts, need: Need, *, shared: bool) -> None:
+        self._snapshot = snapshot
+        self._hosts = hosts
+        self._need = need
+        self._shared = shared
+        self._rivalries = rivalries_of(snapshot)
+
+    def combine(
+        self,
+        failed: Sequence[str],
+        evacuations: Sequence[Mapping[str, str]],
+        order: Callable[[], Sequence[str]],
+    ) -> Combined | None:
+        """Find homes for all VMs of the failed hosts, near those that they have already; None if that fails.
+
+        `evacuations` are the homes after the failure of some of the hosts, together of all. Homes that are
+        sought again are tried in this order.
+        """
+        gone = frozenset(failed)
+        kept, stray = self._keep_homes(gone, evacuations)
+        if not stray:
+            return Combined(kept, {})
+        there = _by_home(kept)
+        left = {
+            host: self._rest(host, there[host]) if host in there else room
+            for host, room in self._hosts.items()
+            if host not in gone and (self._shared or host not in there)
+        }
+        blocks = [
+            block.narrowed(None, self._held(block, there))
+            for block in blocks_of(self._snapshot, stray, gone, self._need)
+        ]
+        homes, _ = first_fit(blocks, left, [host for host in order() if host in left])
+        if homes is None:
+            return None
+        again = {vm: home for block, home in zip(blocks, homes, strict=True) for vm in block.vms}
+        crowd = {vm: home for vm, home in kept.items() if home in homes}
+        return Combined({**kept, **again}, {**crowd, **again})
+
+    def _keep_homes(
+        self, gone: frozenset[str], evacuations: Sequence[Mapping[str, str]]
+    ) -> tuple[dict[str, str], dict[str, None]]:
+        """The homes that stay good; and VMs that must look for another one, with all tied to them."""
+        kept: dict[str, str] = {}
+        stray: dict[str, None] = {}
+        for homes in evacuations:
+            there = _by_home(kept)
+            for home, vms in _by_home(homes).items():
+                coming = [vm for vm in vms if vm not in stray and kept.get(vm) != home]
+                if home in gone or (home in there and not self._fit(home, [*there[home], *coming])):
+                    stray.update(dict.fromkeys(coming))
+                # A host of others is in both failures, and peers may reckon with either home.
+                stray.update(dict.fromkeys(vm for vm in coming if vm in kept))
+                kept.update((vm, home) for vm in coming if vm not in stray)
+        bonds = bond_of(self._snapshot)
+        loose = {bonds[vm] for vm in stray if vm in bonds}
+        stray.update(dict.fromkeys(vm for vm in kept if bonds.get(vm) in loose) if loose else {})
+        return {vm: home for vm, home in kept.items() if vm not in stray}, stray
+
+    def _fit(self, home: str, vms: Sequence[str]) -> bool:
+        """Whether VMs of several evacuations may start on one host."""
+        rivalries = [group for vm in vms for group in self._rivalries.get(vm, NONE)]
+        room = self._rest(home, vms) if self._shared else None
+        return room is not None and room.cover(NOTHING) and len(rivalries) == len({*rivalries})
+
+    def _rest(self, home: str, vms: Iterable[str]) -> Resources:
+        needs = [self._need(self._snapshot.vm_by_id[vm]) for vm in vms]
+        used = Resources(sum(one.memory for one in needs), sum(one.cpu for one in needs))
+        return self._hosts[home].without(used)
+
+    def _held(self, block: Block, there: Mapping[str, Sequence[str]]) -> frozenset[str]:
+        """The hosts where a VM is settled that one of the block's VMs must be apart from."""
+        own = frozenset[str]().union(*(self._rivalries.get(vm, NONE) for vm in block.vms))
+        settled = there.items() if own else ()
+        return frozenset(
+            home for home, vms in settled for vm in vms if not own.isdisjoint(self._rivalries.get(vm, NONE))
+        )
+
+
+def _by_home(homes: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
+    found: dict[str, list[str]] = {}
+    for vm, home in homes.items():
+        found.setdefault(home, []).append(vm)
+    return found
+
 
 #: Steps for the search of one set, so that one hard set does not leave all others unjudged.
 SEARCH_BUDGET = 400_000

@@ -19,8 +19,10 @@ from ovirt_placement.rules.failover.arithmetic import Arithmetic
 from ovirt_placement.rules.failover.failures import judge_failures
 from ovirt_placement.rules.failover.outcomes import (
     NOWHERE,
+    Domain,
     ExaminationTask,
     Examiner,
+    FailureUnit,
     Lost,
     Measure,
     Outside,
@@ -30,9 +32,10 @@ from ovirt_placement.rules.failover.outcomes import (
     examine,
     find_lost,
     find_outside,
+    single_hosts,
+    whole_domains,
 )
 from ovirt_placement.rules.failover.starts import Starts
-from ovirt_placement.rules.failover.units import Domain, FailureUnit, single_hosts, whole_domains
 
 #: Steps for a whole check by one measure: a set of failing hosts costs one, and one for each VM to place.
 DEFAULT_BUDGET = 4_000_000

@@ -21,8 +21,10 @@ from ovirt_placement.rules.affinity.blocks import bindings_of, block_of
 from ovirt_placement.rules.elements.assignment import NOTHING
 from ovirt_placement.rules.elements.memory import required_mb
 from ovirt_placement.rules.failover.outcomes import (
+    Chosen,
     ExaminationTask,
     Examiner,
+    FailureUnit,
     Loss,
     Measure,
     Outcome,
@@ -31,15 +33,11 @@ from ovirt_placement.rules.failover.outcomes import (
     Survival,
     Tight,
     Unknown,
+    domains_of,
     examine,
+    failing_hosts,
     one_by_one,
     protected,
-)
-from ovirt_placement.rules.failover.units import (
-    Chosen,
-    FailureUnit,
-    domains_of,
-    failing_hosts,
     sets_without,
     single_hosts,
 )

@@ -21,8 +21,7 @@ from ovirt_placement.rules.elements.assignment import (
 )
 from ovirt_placement.rules.elements.memory import huge_page_kib, overhead_mb, required_mb
 from ovirt_placement.rules.elements.world import World, given_back
-from ovirt_placement.rules.failover.arithmetic import SEARCH_BUDGET, Fitting
-from ovirt_placement.rules.failover.blocks import Combining, blocks_of
+from ovirt_placement.rules.failover.arithmetic import SEARCH_BUDGET, Combining, Fitting, blocks_of
 from ovirt_placement.rules.failover.outcomes import (
     NOWHERE,
     Loss,
@@ -32,8 +31,7 @@ from ovirt_placement.rules.failover.outcomes import (
     find_lost,
     protected,
 )
-from ovirt_placement.rules.failover.restart_check import Ready, RestartCheck, Tried, try_all
-from ovirt_placement.rules.failover.restart_order import restart_order
+from ovirt_placement.rules.failover.restart_check import Ready, RestartCheck, Tried, restart_order, try_all
 
 _NOTHING_TAKEN: Mapping[str, Block] = MappingProxyType({})
 

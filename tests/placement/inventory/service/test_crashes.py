@@ -9,8 +9,8 @@ import pytest
 
 from ovirt_placement.engine.reading.events import EngineEvent
 from ovirt_placement.inventory.service.events import Crashes
-from ovirt_placement.rules.admission.units import filter_hosts
 from ovirt_placement.rules.elements.verdict import Request
+from ovirt_placement.rules.failover.admission import filter_hosts
 from tests.builders import cluster, host, snapshot, vm
 from tests.placement.inventory.events import event
 from tests.placement.inventory.stage import Stage, staged

@@ -13,9 +13,8 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.failover.check import check
-from ovirt_placement.rules.failover.outcomes import Survival
-from ovirt_placement.rules.failover.restart_order import RestartOrder
-from ovirt_placement.rules.failover.units import Domain
+from ovirt_placement.rules.failover.outcomes import Domain, Survival
+from ovirt_placement.rules.failover.restart_check import RestartOrder
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.generate import Sizes, generate

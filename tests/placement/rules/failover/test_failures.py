@@ -15,6 +15,7 @@ from ovirt_placement.rules.elements.assignment import Budget
 from ovirt_placement.rules.failover.check import by_engine, check
 from ovirt_placement.rules.failover.failures import judge_failures
 from ovirt_placement.rules.failover.outcomes import (
+    Domain,
     ExaminationTask,
     Loss,
     Outcome,
@@ -22,9 +23,10 @@ from ovirt_placement.rules.failover.outcomes import (
     Size,
     Survival,
     one_by_one,
+    sets_without,
+    whole_domains,
 )
 from ovirt_placement.rules.failover.starts import Starts
-from ovirt_placement.rules.failover.units import Domain, sets_without, whole_domains
 from tests import builders as build
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.examples import examples
@@ -105,7 +107,7 @@ def test_sets_are_counted_as_if_they_were_listed(members: int, size: int, bad: l
 
 
 def test_a_count_of_too_many_sets_is_a_lower_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ovirt_placement.rules.failover.units.MOST_LOOKED_AT", 1)
+    monkeypatch.setattr("ovirt_placement.rules.failover.outcomes.MOST_LOOKED_AT", 1)
     bad = [(0, 1), (1, 2), (2, 3)]
     assert 0 < sets_without(9, 3, bad) <= sets_by_list(9, 3, bad)
 

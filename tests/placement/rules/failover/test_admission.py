@@ -11,17 +11,16 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ovirt_placement.model import Cluster, Host, Pending, SchedulingPolicy, Snapshot, Vm
-from ovirt_placement.rules.admission import reserve
-from ovirt_placement.rules.admission import units as admission
-from ovirt_placement.rules.admission.units import (
+from ovirt_placement.rules.elements.memory import physical_mb
+from ovirt_placement.rules.elements.verdict import Reason, Request, Verdict
+from ovirt_placement.rules.failover import admission, reserve
+from ovirt_placement.rules.failover.admission import (
     FILTER,
     RESERVE_NEEDED,
     RESERVE_UNKNOWN,
     filter_hosts,
     rank_hosts,
 )
-from ovirt_placement.rules.elements.memory import physical_mb
-from ovirt_placement.rules.elements.verdict import Reason, Request, Verdict
 from ovirt_placement.unit_parameters import PARAMETERS
 from tests.builders import APART, CLUSTER, TOGETHER, cluster, group, host, needed_mb, snapshot, vm
 from tests.examples import examples

@@ -23,12 +23,22 @@ from ovirt_placement.rules.elements.memory import (
     required_mb,
     used_mb,
 )
-from ovirt_placement.rules.failover.blocks import NONE, bond_of, rivalries_of
+from ovirt_placement.rules.failover.arithmetic import NONE, bond_of, rivalries_of
 from ovirt_placement.rules.failover.failures import judge_and_keep
-from ovirt_placement.rules.failover.outcomes import ExaminationTask, Loss, Outcome, Proven, Survival, examine
+from ovirt_placement.rules.failover.outcomes import (
+    Domain,
+    ExaminationTask,
+    FailureUnit,
+    Loss,
+    Outcome,
+    Proven,
+    Survival,
+    examine,
+    single_hosts,
+    whole_domains,
+)
 from ovirt_placement.rules.failover.restart_check import RestartCheck
 from ovirt_placement.rules.failover.starts import Starts
-from ovirt_placement.rules.failover.units import Domain, FailureUnit, single_hosts, whole_domains
 
 #: Steps for what is known of a cluster as it is: some two seconds in the worst case.
 _KNOWN_STEPS = 80_000
