@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.affinity import host_filter, host_weight, vm_filter, vm_weight
+from ovirt_placement.rules.affinity import filters, weights
 from ovirt_placement.rules.elements.placement import SnapshotPlacement
 from ovirt_placement.rules.elements.ranks import order_hosts
 from ovirt_placement.rules.elements.verdict import Request, Verdict, Weight
@@ -193,7 +193,7 @@ def _schedulable(vector: Vector) -> Callable[[str], Collection[str]]:
             return list(reported.get(vm, reported.get("*", ())))
         known = snapshot.vm_by_id[vm]
         up = tuple(one.id for one in snapshot.hosts_of_cluster[known.cluster] if one.up)
-        for filter_hosts in (vm_filter.filter_hosts, host_filter.filter_hosts):
+        for filter_hosts in (filters.filter_by_vms, filters.filter_by_hosts):
             others = Request((vm,), tuple(host for host in up if host != known.host))
             up = tuple(verdict.host for verdict in filter_hosts(snapshot, others) if verdict.accepted)
         return up
@@ -260,10 +260,10 @@ def _enforcer_cycle(vector: Vector) -> str | None:
 
 JUDGEMENTS: MappingProxyType[str, Judgement] = MappingProxyType(
     {
-        "vm_affinity_filter": _filter(vm_filter.filter_hosts),
-        "vm_to_host_filter": _filter(host_filter.filter_hosts),
-        "vm_affinity_weight": _weight(vm_weight.rank_hosts),
-        "vm_to_host_weight": _weight(host_weight.rank_hosts),
+        "vm_affinity_filter": _filter(filters.filter_by_vms),
+        "vm_to_host_filter": _filter(filters.filter_by_hosts),
+        "vm_affinity_weight": _weight(weights.rank_by_vms),
+        "vm_to_host_weight": _weight(weights.rank_by_hosts),
         "ha_weight": _weight(rank_hosts),
         "ha_balance": _ha_balance,
         "ha_check": _ha_check,

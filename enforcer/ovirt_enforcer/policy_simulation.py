@@ -23,7 +23,7 @@ from ovirt_placement.model.record import Record
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.planner import Frozen
 from ovirt_placement.planning.problem.build_problem import DEFAULT_OPTIONS, PlanOptions
-from ovirt_placement.rules.affinity.host_groups import legacy_groups
+from ovirt_placement.rules.affinity.constraints import legacy_groups
 from ovirt_placement.rules.elements.world import World
 
 #: After this many migrations it is given up.

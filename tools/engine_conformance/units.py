@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ovirt_placement.rules.affinity import host_filter, host_weight, vm_filter, vm_weight
+from ovirt_placement.rules.affinity.filters import filter_by_hosts, filter_by_vms
+from ovirt_placement.rules.affinity.weights import rank_by_hosts, rank_by_vms
 from ovirt_placement.rules.built_in import affinity as built_in_affinity
 from ovirt_placement.rules.built_in import filters as built_in_filters
-from ovirt_placement.rules.built_in.weights import score_by_ha_vms, score_by_preference
+from ovirt_placement.rules.built_in.weights import (
+    score_by_cpu,
+    score_by_ha_vms,
+    score_by_host_groups,
+    score_by_memory,
+    score_by_preference,
+    score_by_vm_groups,
+)
 from ovirt_placement.rules.ha import rank_hosts
-from ovirt_placement.rules.load import score_by_cpu, score_by_memory
 from ovirt_simulator.scheduler import filters, weights
 from tools.engine_conformance import comparing, product, questions, simulator, switches
 from tools.engine_conformance.comparing import Agreement, Copy, Switch, Unit, same
@@ -64,17 +71,13 @@ def _copies_of_units() -> Iterator[Unit]:
         VCpuToPhysicalCpuRatio=lambda random: random.choice((None, None, None, "0.5", "1", "2"))
     )
     scale = placing_with(ScaleDown=lambda random: random.choice((None, None, "1", "3", "10", "100")))
-    by_vms_score, by_hosts_score = (
-        built_in_affinity.score_by_vm_groups,
-        built_in_affinity.score_by_host_groups,
-    )
     for name, engine_class, score, weigh, asking in (
         ("even-cpu", "EvenDistributionCPU", score_by_cpu, weights.even_cpu, ratio),
         ("even-memory", "EvenDistributionMemory", score_by_memory, weights.even_memory, placing),
         ("preferred-hosts", "PreferredHosts", score_by_preference, weights.preferred_hosts, placing),
         ("ha-weight", "HaReservation", score_by_ha_vms, weights.ha_reservation, scale),
-        ("vm-affinity-weight", "VmAffinity", by_vms_score, weights.vm_affinity, placing),
-        ("vm-to-host-weight", "VmToHostAffinity", by_hosts_score, weights.vm_to_host, placing),
+        ("vm-affinity-weight", "VmAffinity", score_by_vm_groups, weights.vm_affinity, placing),
+        ("vm-to-host-weight", "VmToHostAffinity", score_by_host_groups, weights.vm_to_host, placing),
     ):
         copy, simulated = Copy(product.scores(score)), Copy(simulator.scores(weigh))
         yield _both(name, "weight", f"{engine_class}WeightPolicyUnit", asking, copy, simulated, _TIERS)
@@ -88,13 +91,13 @@ def _our_units() -> Iterator[Unit]:
     accepted, ranks = product.accepted, product.ranks
     for name, kind, engine_class, copy, agree in (
         ("AffinityFilter", "filter", "VmAffinityFilter",
-         Copy(accepted(vm_filter.filter_hosts), by_vms, elsewhere), _HOSTS),
+         Copy(accepted(filter_by_vms), by_vms, elsewhere), _HOSTS),
         ("HostAffinityFilter", "filter", "VmToHostAffinityFilter",
-         Copy(accepted(host_filter.filter_hosts), by_hosts, elsewhere), _HOSTS),
+         Copy(accepted(filter_by_hosts), by_hosts, elsewhere), _HOSTS),
         ("SoftAffinityWeight", "weight", "VmAffinityWeight",
-         Copy(ranks(vm_weight.rank_hosts), at_rest, elsewhere), comparing.refined),
+         Copy(ranks(rank_by_vms), at_rest, elsewhere), comparing.refined),
         ("HostAffinityWeight", "weight", "VmToHostAffinityWeight",
-         Copy(ranks(host_weight.rank_hosts), (), elsewhere), _TIERS),
+         Copy(ranks(rank_by_hosts), (), elsewhere), _TIERS),
         ("HaReservationWeight", "weight", "HaReservationWeight", Copy(ranks(rank_hosts), reserved), _TIERS),
     ):  # fmt: skip
         request = {"unit": f"{engine_class}PolicyUnit"}

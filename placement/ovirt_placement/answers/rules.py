@@ -31,10 +31,12 @@ from ovirt_placement.rules.placement_rules.in_force import (
     is_in_force,
     mistakes,
     not_known_yet,
+    not_waiting,
+    rule_problems,
+    why_circular,
 )
 from ovirt_placement.rules.placement_rules.kind import RESTART_AFTER
 from ovirt_placement.rules.placement_rules.members import Resolved, resolved_rules
-from ovirt_placement.rules.placement_rules.restart_order import not_waiting, rule_problems, why_circular
 
 if TYPE_CHECKING:
     from ovirt_placement.store.placement_rules import RuleChange

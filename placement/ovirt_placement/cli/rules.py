@@ -27,8 +27,8 @@ from ovirt_placement.cli.changing import add_writing, login_name, opened, show_c
 from ovirt_placement.inventory import Measured
 from ovirt_placement.model import PlacementRule, RuleDomain, Snapshot
 from ovirt_placement.model.files import group_file
-from ovirt_placement.rules.placement_rules.host_sets import COUNTED
 from ovirt_placement.rules.placement_rules.in_force import EVERY_KIND
+from ovirt_placement.rules.placement_rules.limits import COUNTED
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore, SetRule
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError

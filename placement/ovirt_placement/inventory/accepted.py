@@ -16,11 +16,10 @@ from operator import add
 from ovirt_placement.lookups.index import share, with_more_pending
 from ovirt_placement.model import Pending, Snapshot, Vm
 from ovirt_placement.model.infrastructure import RESTING_STATUSES
+from ovirt_placement.rules.built_in.weights import ENGINES_WEIGHTS, memory_score
 from ovirt_placement.rules.elements.memory import required_mb
 from ovirt_placement.rules.elements.ranks import order_hosts, points_of
 from ovirt_placement.rules.elements.verdict import Request
-from ovirt_placement.rules.engines_weights import ENGINES_WEIGHTS
-from ovirt_placement.rules.load import memory_score
 
 #: What units find out about one VM lies closer together than this; later it is another decision about it.
 _ONE_CALL_SECONDS = 1.0

@@ -11,11 +11,11 @@ from itertools import chain, groupby
 
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.infrastructure import fixed_point
+from ovirt_placement.rules.affinity.constraints import listed_hosts
 from ovirt_placement.rules.affinity.groups import groups_of, members
-from ovirt_placement.rules.affinity.host_groups import listed_hosts
 from ovirt_placement.rules.elements.constraints import Constraint
-from ovirt_placement.rules.elements.java import KeyOrder, in_order, put_all
 from ovirt_placement.rules.elements.placement import Placement
+from ovirt_placement.rules.elements.ranks import KeyOrder, in_order, put_all
 
 
 def gains(snapshot: Snapshot, vm: str, target: str | None) -> bool:

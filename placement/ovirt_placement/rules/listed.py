@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable
 
 from ovirt_placement.model import Cluster
 from ovirt_placement.rules import hard_affinity
-from ovirt_placement.rules.affinity import host_filter, host_weight, vm_filter, vm_weight
+from ovirt_placement.rules.affinity.filters import HOST_FILTER, VM_FILTER
+from ovirt_placement.rules.affinity.weights import HOST_WEIGHT, VM_WEIGHT
 from ovirt_placement.rules.built_in.affinity import HOST_GROUPS, VM_GROUPS
 from ovirt_placement.rules.built_in.filters import (
     CPU_FILTER,
@@ -31,13 +32,13 @@ LISTED: tuple[Rule, ...] = (
     CPU_OVERLOADED_FILTER,
     PIN_TO_HOST_FILTER,
     CPU_LEVEL_FILTER,
-    vm_filter.RULE,
-    host_filter.RULE,
+    VM_FILTER,
+    HOST_FILTER,
     RULE_FILTER,
     KEY_FILTER,
     hard_affinity.RULE,
-    vm_weight.RULE,
-    host_weight.RULE,
+    VM_WEIGHT,
+    HOST_WEIGHT,
     RULE_WEIGHT,
     HA_WEIGHT,
     KEY_WEIGHT,

@@ -1,12 +1,4 @@
-"""Load as the engine counts it: its weights of memory and CPU, and its policy evenly_distributed.
-
-The engine's weight OptimalForMemoryEvenDistribution: a VM goes where most memory would be left.
-Source: EvenDistributionMemoryWeightPolicyUnit.
-
-The engine's weight OptimalForCpuEvenDistribution: a VM goes where CPUs would be used least.
-Source: EvenDistributionCPUWeightPolicyUnit, and PolicyUnitImpl, which stretches the weights. VMs with CPUs of
-their own are not part of the state.
-"""
+"""Load as the engine counts it, and moves that even it out: its policy evenly_distributed."""
 
 from __future__ import annotations
 
@@ -15,88 +7,12 @@ from fractions import Fraction
 
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.affinity import host_filter, vm_filter
+from ovirt_placement.rules.affinity.filters import filter_by_hosts, filter_by_vms
 from ovirt_placement.rules.affinity.groups import groups_of, hosts, members, peers_on
 from ovirt_placement.rules.doubts import doubt
-from ovirt_placement.rules.elements.cpus import cpus_of, running_vms, shared_load, total_load, vm_load
-from ovirt_placement.rules.elements.java import in_order, quotient, rounded, single, wrapped
-from ovirt_placement.rules.elements.memory import required_mb
-from ovirt_placement.rules.elements.placement import vms_coming_to
-from ovirt_placement.rules.elements.verdict import BalanceMove, Request, decimal_number, whole_number
-
-#: The engine's MaxSchedulerWeight.
-_WORST_OF_MEMORY = 1000
-#: What the fullest host has to hand out if there is none.
-_NO_HOST = 2
-
-
-def score_by_memory(snapshot: Snapshot, request: Request) -> dict[str, int]:
-    """The engine's weight of each candidate host that is known: the smaller, the better.
-
-    The memory of VMs that are to be placed counts on every host but their own; huge pages make no difference.
-    """
-    vms = request.known_vms(snapshot)
-    hosts = [snapshot.host_by_id[host] for host in request.candidate_hosts if host in snapshot.host_by_id]
-    most = max((host.free_mb for host in hosts), default=_NO_HOST)
-    return {
-        host.id: memory_score(host.free_mb, most, sum(required_mb(vm) for vm in vms if vm.host != host.id))
-        for host in hosts
-    }
-
-
-def memory_score(free_mb: int, most_free_mb: int, added_mb: int) -> int:
-    """The weight of one host, where the candidate with most memory to hand out has so much.
-
-    Numbers are those of the engine: of single precision, and rounded to a thousand steps, so that hosts tie
-    which differ by little.
-    """
-    left = single(single(single(free_mb) - added_mb) - 1)
-    share = single(quotient(single(left * (_WORST_OF_MEMORY - 1)), single(single(most_free_mb) - 1)))
-    return wrapped(_WORST_OF_MEMORY - rounded(share))
-
-
-#: The engine's MaxSchedulerWeight.
-_WORST_OF_CPU = 1000
-#: What a host with too many virtual CPUs is worse by.
-_CROWDED = 1000
-#: The parameter for virtual CPUs to a CPU of the host from which on it is crowded; 0 does not look at them.
-_RATIO = "VCpuToPhysicalCpuRatio"
-
-
-def score_by_cpu(snapshot: Snapshot, request: Request) -> dict[str, int]:
-    """The engine's weight of each candidate host that is known: the smaller, the better, 1 to 1000.
-
-    A host without statistics is as bad as the worst. The load of VMs that are to be placed counts on every
-    host but their own.
-    """
-    vms = request.known_vms(snapshot)
-    hosts = [snapshot.host_by_id[host] for host in request.candidate_hosts if host in snapshot.host_by_id]
-    ratio = decimal_number(request.parameters, _RATIO)
-    raw = {host.id: _raw_score(snapshot, host, vms, ratio) for host in hosts if host.cpu_percent is not None}
-    return stretched(raw) | {host.id: _WORST_OF_CPU for host in hosts if host.cpu_percent is None}
-
-
-def stretched(weights: Mapping[str, int]) -> dict[str, int]:
-    """Spread weights from 1 to 1000, in whole steps: hosts tie that differ by little of the whole spread."""
-    least, most = min(weights.values(), default=0), max(weights.values(), default=0)
-    if least == most:
-        return dict.fromkeys(weights, 1)
-    return {
-        host: rounded(1 + (weight - least) / (most - least) * (_WORST_OF_CPU - 1))
-        for host, weight in weights.items()
-    }
-
-
-def _raw_score(snapshot: Snapshot, host: Host, vms: Sequence[Vm], ratio: float) -> int:
-    """The weight of one host before it is stretched: percent of its CPUs that would be used."""
-    threads = snapshot.cluster_by_id[host.cluster].count_threads_as_cores
-    cpus, coming = cpus_of(host, threads=threads), vms_coming_to(snapshot).get(host.id, ())
-    added = [vm for vm in vms if vm.host != host.id]
-    load = total_load(host, threads=threads) + sum(map(vm_load, (*coming, *added)))
-    there = (*running_vms(snapshot, host.id), *coming, *added)
-    crowded = ratio != 0 and quotient(sum(vm.vcpus for vm in there), cpus) >= ratio
-    return rounded((_CROWDED if crowded else 1) * quotient(load, cpus))
-
+from ovirt_placement.rules.elements.cpus import cpus_of, running_vms, shared_load, total_load
+from ovirt_placement.rules.elements.ranks import in_order, quotient
+from ovirt_placement.rules.elements.verdict import BalanceMove, Request, whole_number
 
 #: A host takes VMs below this part of the high utilisation, in percent, and this many points below it.
 _LOW_PERCENT = 80
@@ -126,7 +42,7 @@ def admitted(snapshot: Snapshot, vm: Vm, targets: tuple[str, ...]) -> tuple[str,
     request = Request((vm.id,), targets)
     refused = {
         verdict.host
-        for judge in (vm_filter.filter_hosts, host_filter.filter_hosts)
+        for judge in (filter_by_vms, filter_by_hosts)
         for verdict in judge(snapshot, request)
         if not verdict.accepted
     }

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import Cluster, Host, Snapshot, Vm
 from ovirt_placement.rules import hard_affinity
-from ovirt_placement.rules.affinity.vm_filter import moves_with_its_peers, peers_of, positive_peers
+from ovirt_placement.rules.affinity.filters import moves_with_its_peers, peers_of, positive_peers
 from ovirt_placement.rules.catalogue import filters_in_force, in_force
 from ovirt_placement.rules.elements.ranks import order_hosts
 from ovirt_placement.rules.elements.rule import Rule, UnitKind

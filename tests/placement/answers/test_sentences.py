@@ -8,9 +8,8 @@ import pkgutil
 import pytest
 
 from ovirt_placement import rules
+from ovirt_placement.rules.affinity.filters import HOST_NOT_LISTED, NEGATIVE_PEER_HERE
 from ovirt_placement.rules.affinity.groups import GROUP_VIOLATED_BY_VM
-from ovirt_placement.rules.affinity.host_filter import HOST_NOT_LISTED
-from ovirt_placement.rules.affinity.vm_filter import NEGATIVE_PEER_HERE
 from ovirt_placement.rules.elements.verdict import Reason, ReasonKind, sentence
 from tests.builders import TOGETHER, group, host, label, snapshot, vm
 

@@ -8,9 +8,8 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules import catalogue
-from ovirt_placement.rules.affinity import host_filter, vm_filter
-from ovirt_placement.rules.affinity.constraints import Apart, Together
-from ovirt_placement.rules.affinity.host_groups import OffHosts, OnHosts
+from ovirt_placement.rules.affinity.constraints import Apart, OffHosts, OnHosts, Together
+from ovirt_placement.rules.affinity.filters import filter_by_hosts, filter_by_vms
 from ovirt_placement.rules.elements.constraints import Constraint
 from ovirt_placement.rules.elements.placement import SnapshotPlacement
 from ovirt_placement.rules.elements.verdict import Request
@@ -56,8 +55,8 @@ def test_hard_constraints_admit_what_the_filters_accept(state: Snapshot, vm: str
     accepted = {
         host for host in HOSTS if all(one.admits(vm, host, placement) for one in (*together, *others))
     }
-    by_filters = {verdict.host for verdict in vm_filter.filter_hosts(state, request) if verdict.accepted}
-    by_filters &= {verdict.host for verdict in host_filter.filter_hosts(state, request) if verdict.accepted}
+    by_filters = {verdict.host for verdict in filter_by_vms(state, request) if verdict.accepted}
+    by_filters &= {verdict.host for verdict in filter_by_hosts(state, request) if verdict.accepted}
     shut_out = any(one.implicit and vm in one.vms and not one.hosts for one in state.affinity_labels)
     assert by_filters == (accepted if not shut_out or by_filters else set())
 

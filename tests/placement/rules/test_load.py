@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ovirt_placement.model import Host, Snapshot, Vm
-from ovirt_placement.rules.elements.java import rounded, single, wrapped
+from ovirt_placement.rules.elements.ranks import rounded, single, wrapped
 from ovirt_placement.rules.elements.verdict import BalanceMove
 from ovirt_placement.rules.load import (
     LoadLimits,

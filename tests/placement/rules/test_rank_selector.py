@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_placement.rules.elements.java import in_order, put_all, spread_hash
-from ovirt_placement.rules.elements.ranks import Scored, order_hosts
+from ovirt_placement.rules.elements.ranks import Scored, in_order, order_hosts, put_all, spread_hash
 from tests.java_order import IDS, IN_JAVA
 from tests.paths import DATA
 

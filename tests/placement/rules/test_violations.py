@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 
 from ovirt_placement.model import AffinityGroup, Snapshot
-from ovirt_placement.rules.affinity import host_filter, vm_filter
 from ovirt_placement.rules.affinity.constraints import Together
+from ovirt_placement.rules.affinity.filters import filter_by_hosts, filter_by_vms
 from ovirt_placement.rules.elements.verdict import Request
 from ovirt_placement.rules.violations import Location, Violation, find_violations
 from tests.builders import (
@@ -163,7 +163,7 @@ def test_vm_whose_own_host_is_refused_belongs_to_a_violated_hard_rule(state: Sna
     concerned = {at.vm for violation in hard for at in violation.locations}
     for one in settled.vms:
         request = Request((one.id,), HOSTS)
-        filters = (vm_filter.filter_hosts, host_filter.filter_hosts)
+        filters = (filter_by_vms, filter_by_hosts)
         verdicts = [verdict for judge in filters for verdict in judge(settled, request)]
         refused = any(verdict.host == one.host and not verdict.accepted for verdict in verdicts)
         assert not refused or one.id in concerned or is_label_without_hosts(settled, one.id)

@@ -23,7 +23,7 @@ from ovirt_placement.model.names import (
     with_names,
 )
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.affinity.vm_filter import NEGATIVE_PEER_HERE
+from ovirt_placement.rules.affinity.filters import NEGATIVE_PEER_HERE
 from ovirt_placement.units.reporting import RecordedReason, RecordedReasons
 
 

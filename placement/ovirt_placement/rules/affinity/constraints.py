@@ -1,15 +1,24 @@
-"""VM affinity as invariants: all members that run, run on one host; or no two members run on one host."""
+"""Affinity groups and legacy labels as invariants, and what hard ones ask of VMs, as blocks.
+
+Members run together, or apart; on the hosts that a group lists, or on none of them. Who asks for blocks
+chooses the bindings and the VMs: some bindings and all their VMs to see whether rules can be satisfied, all
+bindings and the VMs of failed hosts to see whether these can restart.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
-from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.affinity.groups import as_the_engine_unifies, members, unify
-from ovirt_placement.rules.elements.constraints import AtMost, Constraint, Same, off_gathering
+from ovirt_placement.lookups.index import once_for_members
+from ovirt_placement.model import AffinityGroup, AffinityLabel, AffinityRule, Cluster, Snapshot
+from ovirt_placement.model.record import Record
+from ovirt_placement.rules.affinity.groups import UnifiedGroup, as_the_engine_unifies, hosts, members, unify
+from ovirt_placement.rules.elements.assignment import Block, Resources
+from ovirt_placement.rules.elements.constraints import Allowed, AtMost, Constraint, Same, off_gathering
 from ovirt_placement.rules.elements.placement import Placement
+from ovirt_placement.rules.elements.verdict import Reason
 
 
 class Together(Constraint, frozen=True, kw_only=True):
@@ -97,3 +106,214 @@ def between_vms(snapshot: Snapshot, cluster_id: str, *, hard: bool) -> Iterator[
                 yield kind(
                     groups=(group.id,), vms=members(snapshot)[group.id], hard=hard, priority=group.priority
                 )
+
+
+#: The first compatibility version whose clusters ignore the implicit flag of labels.
+_LABELS_ACT_NO_MORE = (4, 4)
+
+
+@once_for_members
+def hard_host_groups_of(snapshot: Snapshot) -> dict[str, tuple[AffinityGroup, ...]]:
+    """Groups that restrict a VM to hosts, or keep it off them, by VM id; legacy labels come last.
+
+    A hard positive group that lists no host is among them: see `configured`.
+    """
+    own = members(snapshot)
+    by_vm: defaultdict[str, list[AffinityGroup]] = defaultdict(list)
+    for group in snapshot.affinity_groups:
+        if group.hosts_rule.hard:
+            for vm in own[group.id]:
+                by_vm[vm].append(group)
+    for group in legacy_groups(snapshot):
+        for vm in group.vms:
+            by_vm[vm].append(group)
+    return {vm: tuple(groups) for vm, groups in by_vm.items()}
+
+
+@once_for_members
+def legacy_groups(snapshot: Snapshot) -> tuple[AffinityGroup, ...]:
+    """Labels that act as hard positive host groups, one per label and cluster below 4.4.
+
+    Such a group has its label's id and name.
+    """
+    old = [cluster for cluster in snapshot.clusters if labels_act(cluster)]
+    implicit = [label for label in snapshot.affinity_labels if label.implicit]
+    groups = (_group_of(label, cluster, snapshot) for cluster in old for label in implicit)
+    return tuple(group for group in groups if group.vms)
+
+
+def labels_act(cluster: Cluster) -> bool:
+    """Whether implicit labels act as affinity groups in this cluster."""
+    return tuple(int(part) for part in cluster.compatibility.split(".")[:2]) < _LABELS_ACT_NO_MORE
+
+
+def listed_hosts(snapshot: Snapshot, group: AffinityGroup) -> frozenset[str]:
+    """Ids of the hosts that a group names, directly or through a label; of a legacy label, its hosts."""
+    known = hosts(snapshot).get(group.id)
+    return frozenset(group.hosts) if known is None else known
+
+
+def configured(snapshot: Snapshot, group: AffinityGroup) -> bool:
+    """Whether a host rule names hosts at all.
+
+    The engine lets a hard positive group without hosts shut out every host, and everywhere else
+    ignores it; here it counts as not configured (docs/rules.md, H1). A legacy label without hosts does
+    shut its VMs out.
+    """
+    return bool(listed_hosts(snapshot, group)) or group.id in snapshot.label_by_id
+
+
+#: Hosts that a group lists, whether a VM must be on one of them or on none, and what is said of another host.
+Restriction = tuple[frozenset[str], bool, Reason]
+
+
+def refusals(hosts: Iterable[str], restrictions: Iterable[Restriction]) -> Mapping[str, tuple[Reason, ...]]:
+    """The reasons against each of these hosts that any restriction refuses, in the order of restrictions.
+
+    Set by set: of thousands of hosts, asked for thousands of VMs, most are judged alike.
+    """
+    every = frozenset(hosts)
+    found: dict[str, tuple[Reason, ...]] = {}
+    for listed, positive, reason in restrictions:
+        alone = (reason,)
+        for host in every - listed if positive else every & listed:
+            found[host] = (*found[host], reason) if host in found else alone
+    return found
+
+
+def _group_of(label: AffinityLabel, cluster: Cluster, snapshot: Snapshot) -> AffinityGroup:
+    vms = snapshot.vm_by_id
+    return AffinityGroup(
+        id=label.id,
+        name=label.name,
+        cluster=cluster.id,
+        priority=1.0,
+        vms_rule=AffinityRule(enabled=False, positive=False, enforcing=False),
+        hosts_rule=AffinityRule(enabled=True, positive=True, enforcing=True),
+        vms=tuple(vm for vm in label.vms if vm in vms and vms[vm].cluster == cluster.id),
+        hosts=label.hosts,
+        vm_labels=(),
+        host_labels=(),
+    )
+
+
+class OnHosts(Constraint, frozen=True, kw_only=True):
+    """VMs of a positive group."""
+
+    family: ClassVar[str] = "host_affinity"
+    asks: ClassVar[str] = "on its hosts"
+    positive: ClassVar[bool] = True
+
+    hosts: frozenset[str]
+
+    @property
+    def form(self) -> Allowed:
+        return Allowed(self.hosts, self.positive)
+
+    def offenders(self, placement: Placement) -> tuple[str, ...]:
+        allowed = self.form
+        return tuple(vm for vm, host in self.running(placement) if not allowed.right(host))
+
+    def admits(self, vm: str, host: str, placement: Placement) -> bool:
+        return self.form.right(host)
+
+
+class OffHosts(OnHosts, frozen=True, kw_only=True):
+    """VMs of a negative group."""
+
+    asks: ClassVar[str] = "off its hosts"
+    positive: ClassVar[bool] = False
+
+
+def on_and_off_hosts(snapshot: Snapshot, cluster_id: str, *, hard: bool) -> Iterator[OnHosts]:
+    """The hard or the soft host rules of a cluster, legacy labels last.
+
+    One that lists no host keeps nothing: a group is not configured, and a legacy label shuts its VMs out,
+    which no migration repairs.
+    """
+    for group in (*snapshot.affinity_groups, *legacy_groups(snapshot)):
+        listed, rule = listed_hosts(snapshot, group), group.hosts_rule
+        if group.cluster == cluster_id and rule.enabled and rule.enforcing is hard and listed:
+            yield (OnHosts if rule.positive else OffHosts)(
+                groups=(group.id,),
+                vms=members(snapshot).get(group.id, group.vms),
+                hard=hard,
+                priority=group.priority,
+                hosts=listed,
+            )
+
+
+class Binding(Record, frozen=True):
+    """What the hard rules of a group ask of its VMs, or a legacy label that acts as a group."""
+
+    group: AffinityGroup
+    vms: tuple[str, ...]
+    forms: tuple[Same | AtMost | Allowed, ...]
+
+
+@once_for_members
+def bindings(snapshot: Snapshot) -> tuple[Binding, ...]:
+    """Of each group that has VMs and a hard rule; legacy labels come last."""
+    groups = (*snapshot.affinity_groups, *legacy_groups(snapshot))
+    found = (_binding(snapshot, group) for group in groups)
+    return tuple(one for one in found if one.vms and one.forms)
+
+
+@once_for_members
+def bindings_of(snapshot: Snapshot) -> Mapping[str, Sequence[Binding]]:
+    """All that bind a VM, by its id."""
+    return by_vm(bindings(snapshot))
+
+
+def by_vm(some: Iterable[Binding]) -> dict[str, list[Binding]]:
+    """Those of some bindings that bind a VM, by its id, in the order of first mention."""
+    found: dict[str, list[Binding]] = {}
+    for one in some:
+        for vm in one.vms:
+            found.setdefault(vm, []).append(one)
+    return found
+
+
+def gather(vms: Iterable[str], unified_of: Mapping[str, UnifiedGroup]) -> Iterator[tuple[str, ...]]:
+    """The VMs, those of one unified positive group together, in the order of first mention."""
+    gathered: dict[str, list[str]] = {}
+    for vm in vms:
+        unified = unified_of.get(vm)
+        gathered.setdefault(unified.vms[0] if unified else vm, []).append(vm)
+    return map(tuple, gathered.values())
+
+
+def block_of(
+    snapshot: Snapshot, vms: tuple[str, ...], binding: Mapping[str, Sequence[Binding]], need: Resources
+) -> Block:
+    """VMs that go to one host together, with what bindings (by VM) and pinning leave them.
+
+    Those that must share a host and must not are allowed nowhere.
+    """
+    apart: list[str] = []
+    only: set[frozenset[str]] = set()
+    never: set[frozenset[str]] = set()
+    for vm in vms:
+        pinned = snapshot.vm_by_id[vm].bound_to
+        if pinned is not None:
+            only.add(pinned)
+        for one in binding.get(vm, ()):
+            for form in one.forms:
+                if isinstance(form, AtMost):
+                    apart.append(one.group.id)
+                elif isinstance(form, Allowed):
+                    (only if form.positive else never).add(form.hosts)
+    tags = frozenset(apart)
+    if len(apart) > len(tags):
+        only.add(frozenset())
+    allowed = frozenset.intersection(*only) if only else None
+    return Block(vms, need, allowed, frozenset().union(*never), tags)
+
+
+def _binding(snapshot: Snapshot, group: AffinityGroup) -> Binding:
+    forms: list[Same | AtMost | Allowed] = []
+    if group.vms_rule.hard:
+        forms.append(Same() if group.vms_rule.positive else AtMost(1))
+    if group.hosts_rule.hard and configured(snapshot, group):
+        forms.append(Allowed(listed_hosts(snapshot, group), group.hosts_rule.positive))
+    return Binding(group, members(snapshot).get(group.id, group.vms), tuple(forms))

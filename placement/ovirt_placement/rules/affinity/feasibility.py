@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.affinity.blocks import Binding, bindings, block_of, by_vm, gather
+from ovirt_placement.rules.affinity.constraints import Binding, bindings, block_of, by_vm, gather
 from ovirt_placement.rules.affinity.groups import numbers_by_vm, tied_parts, unify
 from ovirt_placement.rules.elements.assignment import (
     NOTHING,

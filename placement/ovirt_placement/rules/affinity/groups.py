@@ -11,8 +11,8 @@ from ovirt_placement.lookups.index import once_for_members
 from ovirt_placement.model import AffinityGroup, Cluster, Snapshot, Vm
 from ovirt_placement.model.infrastructure import fixed_point
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.elements.java import KeyOrder
 from ovirt_placement.rules.elements.placement import destinations
+from ovirt_placement.rules.elements.ranks import KeyOrder
 from ovirt_placement.rules.elements.verdict import ReasonKind
 
 _cluster_of = attrgetter("cluster")

@@ -1,28 +1,21 @@
-"""The engine's own filters and weights of affinity groups.
+"""The engine's own filters of affinity groups.
 
 Its filters stand next to ours: what is planned must pass both. VmAffinityGroups sees no chains: only VMs that
 share a group count, a VM on its way only where it is going, and none that runs in another cluster. For
 VmToHostsAffinityGroups a positive group without hosts shuts out every host; for ours it is not configured.
 
-In place of its weights ours stand. VmAffinityGroups counts all enabled groups, hard and soft alike, whatever
-their cluster, and takes pending members to be movable; the weights of several VMs are added.
-
-Source: VmAffinityFilterPolicyUnit, VmAffinityWeightPolicyUnit (of running VMs they ask for those of the
-cluster of the VM that is scheduled, by `getAllRunningByCluster`; pending ones stand in their place, and have
-no cluster), VmToHostAffinityWeightPolicyUnit.
+Source: VmAffinityFilterPolicyUnit, which asks of running VMs for those of the cluster of the VM that is
+scheduled, by `getAllRunningByCluster`; pending ones stand in their place, and have no cluster.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from ovirt_placement.model import AffinityGroup, Snapshot
-from ovirt_placement.rules.affinity.groups import worst_first
-from ovirt_placement.rules.affinity.host_groups import hard_host_groups_of, legacy_groups, refusals
-from ovirt_placement.rules.built_in.weights import summed
+from ovirt_placement.rules.affinity.constraints import hard_host_groups_of, legacy_groups, refusals
 from ovirt_placement.rules.elements.placement import destinations
-from ovirt_placement.rules.elements.ranks import competition_ranks
 from ovirt_placement.rules.elements.rule import Dependence, Rule, Scope, UnitKind
 from ovirt_placement.rules.elements.verdict import Reason, ReasonKind, Request, Verdict
 
@@ -189,55 +182,3 @@ HOST_GROUPS = Rule(
     filter=filter_by_host_groups,
     depends_on=Dependence(fixed=True, alike=_groups),
 )
-
-
-#: Priorities of violated groups from the highest down, fixed positive peers and positive peers, both negated.
-Burden = tuple[tuple[int, ...], int, int]
-
-
-def score_by_vm_groups(snapshot: Snapshot, request: Request) -> dict[str, int]:
-    """The engine's weight of each candidate host, the best first: 1, and how many hosts are better."""
-    groups = {
-        group.id: group
-        for vm in request.vms
-        for group in snapshot.groups_of_vm.get(vm, ())
-        if group.vms_rule.enabled
-    }
-    there = {name: peers_by_host(snapshot, group, request.vms) for name, group in groups.items()}
-    # Most hosts have none of the peers, and all of these the same burden.
-    without = _burden(snapshot, groups, {})
-    burdens = dict.fromkeys(request.candidate_hosts, without)
-    for host in frozenset().union(*there.values()).intersection(burdens):
-        here = {name: peers[host] for name, peers in there.items() if host in peers}
-        burdens[host] = _burden(snapshot, groups, here)
-    return competition_ranks(burdens)
-
-
-def _burden(
-    snapshot: Snapshot, groups: dict[str, AffinityGroup], here: Mapping[str, Sequence[str]]
-) -> Burden:
-    """The burden of a host with these peers of each group."""
-    violated = (group for name, group in groups.items() if (name in here) is not group.vms_rule.positive)
-    joined = {vm for name, peers in here.items() if groups[name].vms_rule.positive for vm in peers}
-    fixed = sum(vm not in snapshot.pending_hosts and not snapshot.vm_by_id[vm].movable for vm in joined)
-    return worst_first(violated), -fixed, -len(joined)
-
-
-def score_by_host_groups(snapshot: Snapshot, request: Request) -> dict[str, int]:
-    """The engine's weight of each candidate host: the smaller, the better."""
-    return summed(ranks_for(snapshot, vm, request.candidate_hosts) for vm in request.vms)
-
-
-def ranks_for(snapshot: Snapshot, vm: str, hosts: Sequence[str]) -> dict[str, int]:
-    """For one VM, the best first: 1, and how many hosts violate soft groups of less priority or fewer."""
-    soft = [group for group in snapshot.groups_of_vm.get(vm, ()) if group.hosts_rule.soft]
-    return competition_ranks(
-        {
-            host: worst_first(
-                group
-                for group in soft
-                if (host in snapshot.group_hosts[group.id]) is not group.hosts_rule.positive
-            )
-            for host in hosts
-        }
-    )

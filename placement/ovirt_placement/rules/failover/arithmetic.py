@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ovirt_placement.lookups.index import once_whatever_is_pending
 from ovirt_placement.model import AffinityGroup, Cluster, Host, Snapshot, Vm
-from ovirt_placement.rules.affinity.blocks import bindings_of, block_of, gather
+from ovirt_placement.rules.affinity.constraints import bindings_of, block_of, gather
 from ovirt_placement.rules.affinity.groups import connected, hard_positive_group_of, members
 from ovirt_placement.rules.elements.assignment import (
     NOTHING,

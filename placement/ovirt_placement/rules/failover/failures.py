@@ -17,7 +17,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.affinity.blocks import bindings_of, block_of
+from ovirt_placement.rules.affinity.constraints import bindings_of, block_of
 from ovirt_placement.rules.elements.assignment import NOTHING
 from ovirt_placement.rules.elements.memory import required_mb
 from ovirt_placement.rules.failover.outcomes import (

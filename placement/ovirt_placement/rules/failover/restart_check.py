@@ -26,7 +26,7 @@ from ovirt_placement.rules.elements.verdict import Request
 from ovirt_placement.rules.elements.world import World
 from ovirt_placement.rules.failover.arithmetic import bond_of
 from ovirt_placement.rules.listed import restart_filters
-from ovirt_placement.rules.placement_rules.restart_order import find_ways, restart_orders
+from ovirt_placement.rules.placement_rules.in_force import find_ways, restart_orders
 
 
 class Rank(Record, frozen=True):

@@ -12,8 +12,8 @@ from typing import ClassVar, Final
 
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.snapshot import HOST_STATISTICS, STORED, VM_DETAILS
+from ovirt_placement.rules.affinity.constraints import OnHosts
 from ovirt_placement.rules.affinity.groups import parting_hosts
-from ovirt_placement.rules.affinity.host_groups import OnHosts
 from ovirt_placement.rules.built_in.filters import HOST_NOT_UP, MEMORY_HANDED_OUT
 from ovirt_placement.rules.elements.placement import occupied, why_immovable
 from ovirt_placement.rules.elements.rule import Dependence, Rule, Scope, UnitKind

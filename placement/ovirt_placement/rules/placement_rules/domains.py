@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import counted
-from ovirt_placement.rules.affinity.blocks import bindings_of, block_of
+from ovirt_placement.rules.affinity.constraints import bindings_of, block_of
 from ovirt_placement.rules.elements.assignment import NOTHING
 from ovirt_placement.rules.elements.constraints import AtLeast, Even, OnePlace, off_gathering
 from ovirt_placement.rules.elements.placement import Placement

@@ -7,16 +7,15 @@ from collections.abc import Iterator
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.infrastructure import fixed_point
 from ovirt_placement.model.snapshot import STORED
+from ovirt_placement.rules.affinity.filters import moves_with_its_peers
 from ovirt_placement.rules.affinity.groups import GROUP_VIOLATED_HERE, hard_positive_group_of
-from ovirt_placement.rules.affinity.vm_filter import moves_with_its_peers
 from ovirt_placement.rules.elements.placement import Arriving, SnapshotPlacement
 from ovirt_placement.rules.elements.ranks import ranked
 from ovirt_placement.rules.elements.rule import Dependence, Rule, Scope, UnitKind
 from ovirt_placement.rules.elements.verdict import NOT_KNOWN_YET, Reason, Request, Verdict, Weight, unread
-from ovirt_placement.rules.placement_rules.host_sets import ExclusiveHosts
 from ovirt_placement.rules.placement_rules.in_force import constraints_in, constraints_of, not_known_yet
 from ovirt_placement.rules.placement_rules.kind import Against, Judge, PlacementConstraint
-from ovirt_placement.rules.placement_rules.limits import Limited
+from ovirt_placement.rules.placement_rules.limits import ExclusiveHosts, Limited
 
 
 def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:

@@ -13,8 +13,7 @@ from ovirt_placement.planning.explain.core import Element, core
 from ovirt_placement.planning.plan import ObstacleKind
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
 from ovirt_placement.planning.problem.problem import Goal, Problem
-from ovirt_placement.rules.affinity.constraints import Together
-from ovirt_placement.rules.affinity.host_groups import OnHosts
+from ovirt_placement.rules.affinity.constraints import OnHosts, Together
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.placement.planning.assignment.clusters import drawn
 

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.affinity.groups import GROUP_VIOLATED_HERE
-from ovirt_placement.rules.affinity.host_filter import (
+from ovirt_placement.rules.affinity.filters import (
     GROUP_WITHOUT_HOSTS,
     HOST_FORBIDDEN,
     HOST_NOT_LISTED,
-    filter_hosts,
+    filter_by_hosts,
 )
-from ovirt_placement.rules.affinity.host_weight import rank_hosts
+from ovirt_placement.rules.affinity.groups import GROUP_VIOLATED_HERE
+from ovirt_placement.rules.affinity.weights import rank_by_hosts
 from ovirt_placement.rules.elements.verdict import Reason, Request, Verdict
 from tests.builders import (
     APART,
@@ -36,7 +36,7 @@ OLD = cluster(compatibility="4.3")
 
 def judge(state: Snapshot, vms: str) -> dict[str, Verdict]:
     request = Request(tuple(vms.split()), ("h1", "h2", "h3"))
-    return {verdict.host: verdict for verdict in filter_hosts(state, request)}
+    return {verdict.host: verdict for verdict in filter_by_hosts(state, request)}
 
 
 def accepted(state: Snapshot, vms: str) -> str:
@@ -86,20 +86,20 @@ def admitted_by_definition(state: Snapshot, vm_id: str, candidate: str) -> bool:
 
 @given(snapshots(), st.sampled_from(VMS))
 def test_filter_is_its_definition(state: Snapshot, vm_id: str) -> None:
-    for verdict in filter_hosts(state, Request((vm_id,), HOSTS)):
+    for verdict in filter_by_hosts(state, Request((vm_id,), HOSTS)):
         assert verdict.accepted == admitted_by_definition(state, vm_id, verdict.host)
 
 
 @given(snapshots(), st.sets(st.sampled_from(VMS), min_size=2, max_size=3))
 def test_several_vms_get_the_hosts_that_each_gets(state: Snapshot, vms: set[str]) -> None:
-    together = filter_hosts(state, Request(tuple(vms), HOSTS))
-    alone = [filter_hosts(state, Request((vm_id,), HOSTS)) for vm_id in vms]
+    together = filter_by_hosts(state, Request(tuple(vms), HOSTS))
+    alone = [filter_by_hosts(state, Request((vm_id,), HOSTS)) for vm_id in vms]
     for verdict, *single in zip(together, *alone, strict=True):
         assert verdict.accepted == all(one.accepted for one in single)
 
 
 def ranks(state: Snapshot, vms: str = "a") -> dict[str, int]:
-    weights = rank_hosts(state, Request(tuple(vms.split()), ("h1", "h2", "h3")))
+    weights = rank_by_hosts(state, Request(tuple(vms.split()), ("h1", "h2", "h3")))
     return {weight.host: weight.rank for weight in weights}
 
 
@@ -108,7 +108,7 @@ def test_hosts_listed_come_first_and_the_weight_says_what_is_violated() -> None:
         *THREE_HOSTS, vm("a"), group("g", vms="a", hosts_rule=SOFT_TOGETHER, hosts="h2", priority=3.0)
     )
     assert ranks(state) == {"h2": 0, "h1": 1, "h3": 1}
-    assert rank_hosts(state, Request(("a",), ("h1",)))[0].reasons == (
+    assert rank_by_hosts(state, Request(("a",), ("h1",)))[0].reasons == (
         Reason(GROUP_VIOLATED_HERE, "g", number=3.0),
     )
 
@@ -145,7 +145,7 @@ def compare_by_definition(state: Snapshot, vm_id: str, one: str, other: str) -> 
 
 @given(snapshots(most_groups=4), st.sampled_from(VMS))
 def test_order_is_its_definition(state: Snapshot, vm_id: str) -> None:
-    found = {weight.host: weight.rank for weight in rank_hosts(state, Request((vm_id,), HOSTS))}
+    found = {weight.host: weight.rank for weight in rank_by_hosts(state, Request((vm_id,), HOSTS))}
     for one in HOSTS:
         for other in HOSTS:
             assert (found[one] < found[other]) == (compare_by_definition(state, vm_id, one, other) < 0)

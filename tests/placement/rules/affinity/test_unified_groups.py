@@ -16,13 +16,13 @@ from ovirt_placement.answers.placement import why
 from ovirt_placement.model import Cluster, SchedulingPolicy, Snapshot
 from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
 from ovirt_placement.planning.planner import make_plan
+from ovirt_placement.rules.affinity.filters import UNIT_MISSING, missing_units
 from ovirt_placement.rules.affinity.groups import (
     UnifiedGroup,
     as_the_engine_unifies,
     hard_positive_groups,
     unify,
 )
-from ovirt_placement.rules.affinity.vm_filter import UNIT_MISSING, missing_units
 from ovirt_placement.rules.elements.verdict import Reason
 from tests.builders import (
     APART,

@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ovirt_placement.model import AffinityGroup, AffinityRule, Snapshot
-from ovirt_placement.rules.affinity.vm_filter import (
+from ovirt_placement.rules.affinity.filters import (
     MIGRATION_TARGET_UNKNOWN,
     NEGATIVE_PEER_HERE,
     POSITIVE_PEER_ELSEWHERE,
     POSITIVE_PEER_HERE,
     POSITIVE_PEERS_SPLIT,
     REQUEST_MUST_PART,
-    filter_hosts,
+    filter_by_vms,
 )
 from ovirt_placement.rules.elements.verdict import Reason, Request, Verdict
 from tests.builders import (
@@ -32,7 +32,7 @@ THREE_HOSTS = (host("h1"), host("h2"), host("h3"))
 
 def judge(state: Snapshot, vms: str, candidates: str = "h1 h2 h3") -> dict[str, Verdict]:
     request = Request(tuple(vms.split()), tuple(candidates.split()))
-    return {verdict.host: verdict for verdict in filter_hosts(state, request)}
+    return {verdict.host: verdict for verdict in filter_by_vms(state, request)}
 
 
 def accepted(state: Snapshot, vms: str, candidates: str = "h1 h2 h3") -> str:
@@ -113,7 +113,7 @@ def test_vms_of_one_request_that_must_part_get_no_host() -> None:
 
 def test_ignoring_hard_affinity_admits_all() -> None:
     state = snapshot(*THREE_HOSTS, vm("new"), vm("peer", "h2"), group("g", TOGETHER, "new peer"))
-    verdicts = filter_hosts(state, Request(("new",), ("h1", "h2"), ignore_hard_vm_affinity=True))
+    verdicts = filter_by_vms(state, Request(("new",), ("h1", "h2"), ignore_hard_vm_affinity=True))
     assert all(verdict.accepted for verdict in verdicts)
 
 
@@ -157,7 +157,7 @@ def own_members(state: Snapshot, one: AffinityGroup) -> set[str]:
 
 @given(snapshots(most_groups=4), st.sets(st.sampled_from(VMS), min_size=1, max_size=2))
 def test_filter_is_its_definition(state: Snapshot, vms: set[str]) -> None:
-    verdicts = filter_hosts(state, Request(tuple(sorted(vms)), HOSTS))
+    verdicts = filter_by_vms(state, Request(tuple(sorted(vms)), HOSTS))
     assert [verdict.host for verdict in verdicts] == list(HOSTS)
     for verdict in verdicts:
         assert verdict.accepted == admitted_by_definition(state, vms, verdict.host)
@@ -165,7 +165,7 @@ def test_filter_is_its_definition(state: Snapshot, vms: set[str]) -> None:
 
 @given(snapshots(most_groups=4), st.sampled_from(VMS))
 def test_rejection_has_a_veto_and_acceptance_none(state: Snapshot, vm_id: str) -> None:
-    for verdict in filter_hosts(state, Request((vm_id,), HOSTS)):
+    for verdict in filter_by_vms(state, Request((vm_id,), HOSTS)):
         assert verdict.accepted == (not any(reason.kind.veto for reason in verdict.reasons))
 
 
@@ -176,4 +176,4 @@ def test_a_vm_leaves_its_host_with_peers_that_run_there_and_not_while_one_starts
     runs = snapshot(*hosts, vm("a", "h1"), vm("b", "h1"), together)
     starts = snapshot(*hosts, vm("a", "h1"), vm("b"), together, pending("b", "h1"))
     goes = snapshot(*hosts, vm("a", "h1"), vm("b", "h2"), together, pending("b", "h1"))
-    assert [filter_hosts(state, asked)[0].accepted for state in (runs, starts, goes)] == [True, False, False]
+    assert [filter_by_vms(state, asked)[0].accepted for state in (runs, starts, goes)] == [True, False, False]

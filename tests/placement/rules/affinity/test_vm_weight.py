@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import AffinityGroup, SchedulingPolicy, Snapshot
 from ovirt_placement.rules.affinity.groups import GROUP_VIOLATED_BY_VM, GROUP_VIOLATED_HERE
-from ovirt_placement.rules.affinity.vm_weight import POSITIVE_PEERS_HERE, rank_hosts
+from ovirt_placement.rules.affinity.weights import POSITIVE_PEERS_HERE, rank_by_vms
 from ovirt_placement.rules.elements.verdict import Reason, Request
 from tests.builders import APART, SOFT_APART, SOFT_TOGETHER, group, host, snapshot, vm
 from tests.placement.rules.strategies import HOSTS, VMS, snapshots
@@ -20,7 +20,7 @@ THREE_HOSTS = (host("h1"), host("h2"), host("h3"))
 
 def ranks(state: Snapshot, vms: str = "new") -> dict[str, int]:
     request = Request(tuple(vms.split()), ("h1", "h2", "h3"))
-    return {weight.host: weight.rank for weight in rank_hosts(state, request)}
+    return {weight.host: weight.rank for weight in rank_by_vms(state, request)}
 
 
 def with_policy(state: Snapshot, *filters: str) -> Snapshot:
@@ -76,7 +76,7 @@ def test_weight_names_the_groups_violated_and_the_peers_gained() -> None:
         group("near", SOFT_TOGETHER, "new friend"),
         group("far", SOFT_APART, "new foe", priority=2.0),
     )
-    at_h1, at_h2, _ = rank_hosts(state, Request(("new",), ("h1", "h2", "h3")))
+    at_h1, at_h2, _ = rank_by_vms(state, Request(("new",), ("h1", "h2", "h3")))
     assert at_h1.reasons == (
         Reason(GROUP_VIOLATED_BY_VM, "far", "foe", number=2.0),
         Reason(POSITIVE_PEERS_HERE, number=1),
@@ -139,7 +139,7 @@ def there_anywhere(state: Snapshot, one: AffinityGroup) -> set[str]:
 
 @given(snapshots(most_groups=4), st.sets(st.sampled_from(VMS), min_size=1, max_size=2))
 def test_order_is_the_engines_and_ties_fall_to_fewer_negative_peers(state: Snapshot, vms: set[str]) -> None:
-    found = {weight.host: weight.rank for weight in rank_hosts(state, Request(tuple(vms), HOSTS))}
+    found = {weight.host: weight.rank for weight in rank_by_vms(state, Request(tuple(vms), HOSTS))}
     for one in HOSTS:
         for other in HOSTS:
             engine = engine_compares(state, vms, one, other)
@@ -150,7 +150,7 @@ def test_order_is_the_engines_and_ties_fall_to_fewer_negative_peers(state: Snaps
 @given(snapshots(), st.sampled_from(VMS), st.booleans())
 def test_ranks_are_dense_and_every_host_has_one(state: Snapshot, vm_id: str, above: bool) -> None:
     asked = (*HOSTS, "unknown")
-    weights = rank_hosts(with_policy(state) if above else state, Request((vm_id,), asked))
+    weights = rank_by_vms(with_policy(state) if above else state, Request((vm_id,), asked))
     assert tuple(weight.host for weight in weights) == asked
     found = {weight.rank for weight in weights}
     assert found == set(range(len(found)))

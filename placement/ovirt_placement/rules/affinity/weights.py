@@ -1,4 +1,4 @@
-"""The weight of VM-to-VM affinity: which host violates the least, then which gathers the most.
+"""The weights of affinity groups: which host violates the least, then which gathers the most.
 
 The engine's order comes first and stands; only where it sees a tie is it refined, by the number of
 members that a negative group would then share the host with.
@@ -6,23 +6,24 @@ members that a negative group would then share the host with.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import partial
 
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.infrastructure import fixed_point
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.affinity.constraints import between_vms
+from ovirt_placement.rules.affinity.constraints import between_vms, listed_hosts, on_and_off_hosts
 from ovirt_placement.rules.affinity.groups import (
     GROUP_VIOLATED_BY_VM,
     GROUP_VIOLATED_HERE,
     asked_by_groups,
     groups_of,
     members,
+    worst_first,
 )
 from ovirt_placement.rules.elements.placement import destinations
-from ovirt_placement.rules.elements.ranks import ranked
+from ovirt_placement.rules.elements.ranks import competition_ranks, ranked
 from ovirt_placement.rules.elements.rule import Rule, UnitKind
 from ovirt_placement.rules.elements.verdict import Reason, ReasonKind, Request, Weight
 
@@ -45,7 +46,7 @@ class _Others(Record, frozen=True):
     by_host: dict[str, list[str]]
 
 
-def rank_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
+def rank_by_vms(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
     """Rank each candidate host by all enabled VM groups of the requested VMs, hard and soft alike.
 
     The burden of a host, compared part by part: the priorities of the groups violated there, from the
@@ -129,16 +130,58 @@ def _lacks_the_filter(snapshot: Snapshot, request: Request) -> bool:
     return False
 
 
-def asks(snapshot: Snapshot, group: AffinityGroup) -> bool:
+def asks_for_vms(snapshot: Snapshot, group: AffinityGroup) -> bool:
     """Whether an affinity group asks for this weight."""
     return group.vms_rule.soft and len(members(snapshot)[group.id]) > 1
 
 
-RULE = Rule(
+VM_WEIGHT = Rule(
     name="SoftAffinityWeight",
     kind=UnitKind.WEIGHT,
     twins=("VmAffinityGroups",),
-    asked_by=asked_by_groups("soft", asks),
-    weight=rank_hosts,
+    asked_by=asked_by_groups("soft", asks_for_vms),
+    weight=rank_by_vms,
     constraints=partial(between_vms, hard=False),
+)
+
+
+def rank_by_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
+    """Rank each candidate host by the soft host rules of the requested VMs.
+
+    One VM compares the priorities of the rules violated on each host from the highest down, as VM
+    affinity does. Several VMs add up the number of hosts that are better for each, as the engine
+    does. A rule that lists no host is violated everywhere and so decides nothing.
+    """
+    sums: Counter[str] = Counter()
+    reasons: dict[str, tuple[Reason, ...]] = dict.fromkeys(request.candidate_hosts, ())
+    for vm in request.vms:
+        rules = [group for group in groups_of(snapshot).get(vm, ()) if group.hosts_rule.soft]
+        if rules:
+            violated = {host: tuple(_violated(snapshot, rules, host)) for host in request.candidate_hosts}
+            sums.update(competition_ranks({host: worst_first(groups) for host, groups in violated.items()}))
+            for host, groups in violated.items():
+                reasons[host] += tuple(
+                    Reason(GROUP_VIOLATED_HERE, group.id, number=group.priority) for group in groups
+                )
+    return ranked(snapshot, request.candidate_hosts, sums, reasons, unburdened=0)
+
+
+def _violated(snapshot: Snapshot, rules: list[AffinityGroup], host: str) -> Iterator[AffinityGroup]:
+    for group in rules:
+        if (host in listed_hosts(snapshot, group)) is not group.hosts_rule.positive:
+            yield group
+
+
+def asks_for_hosts(snapshot: Snapshot, group: AffinityGroup) -> bool:
+    """Whether an affinity group asks for that weight."""
+    return group.hosts_rule.soft and bool(listed_hosts(snapshot, group))
+
+
+HOST_WEIGHT = Rule(
+    name="HostAffinityWeight",
+    kind=UnitKind.WEIGHT,
+    twins=("VmToHostsAffinityGroups",),
+    asked_by=asked_by_groups("soft", asks_for_hosts),
+    weight=rank_by_hosts,
+    constraints=partial(on_and_off_hosts, hard=False),
 )

@@ -1,4 +1,4 @@
-"""The hard VM-to-VM rule: VMs that must run together, VMs that must not (docs/rules.md).
+"""The hard rules of affinity groups: VMs that must run together or apart, and on which hosts (docs/rules.md).
 
 Lets the engine move a positive group as a whole, though it asks for one VM at a time.
 It never offers the source among the hosts. Held to its peers there, no VM of such a group could ever
@@ -14,8 +14,16 @@ from functools import partial
 from msgspec.structs import replace
 
 from ovirt_placement.model import AffinityGroup, Cluster, Snapshot
-from ovirt_placement.rules.affinity import host_weight, vm_weight
-from ovirt_placement.rules.affinity.constraints import between_vms
+from ovirt_placement.rules.affinity import weights
+from ovirt_placement.rules.affinity.constraints import (
+    Restriction,
+    between_vms,
+    configured,
+    hard_host_groups_of,
+    listed_hosts,
+    on_and_off_hosts,
+    refusals,
+)
 from ovirt_placement.rules.affinity.groups import asked_by_groups, groups_of, hard_positive_group_of, members
 from ovirt_placement.rules.elements.placement import destinations, occupied, target_unknown
 from ovirt_placement.rules.elements.rule import Dependence, Rule, Scope, UnitKind
@@ -56,8 +64,8 @@ UNIT_MISSING_REFUSED = ReasonKind(UNIT_MISSING.name, UNIT_MISSING.sentence, veto
 
 #: What asks for a weight of ours, and the name of its twin's factor in a cluster's state.
 _WEIGHTS = (
-    (vm_weight.RULE, vm_weight.asks, "vm_affinity_weight"),
-    (host_weight.RULE, host_weight.asks, "vm_to_host_weight"),
+    (weights.VM_WEIGHT, weights.asks_for_vms, "vm_affinity_weight"),
+    (weights.HOST_WEIGHT, weights.asks_for_hosts, "vm_to_host_weight"),
 )
 
 
@@ -78,17 +86,6 @@ def missing_units(snapshot: Snapshot, vm_id: str) -> tuple[Reason, ...]:
         for group in (groups_of(snapshot).get(vm_id, ()) if lacking else ())
         for rule, asks in lacking
         if asks(snapshot, group)
-    )
-
-
-def refusals(snapshot: Snapshot, request: Request) -> tuple[Reason, ...]:
-    """The same as vetoes, where the policy asks for that."""
-    if request.parameters.get("affinity_missing_unit") != "reject":
-        return ()
-    return tuple(
-        replace(missing, kind=UNIT_MISSING_REFUSED)
-        for vm in request.vms
-        for missing in missing_units(snapshot, vm)
     )
 
 
@@ -117,7 +114,7 @@ MIGRATION_TARGET_UNKNOWN = ReasonKind(
 )
 
 
-def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
+def filter_by_vms(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     """Judge each candidate host, in order, by the hard VM-to-VM groups of the requested VMs.
 
     Positive peers anywhere in the unified group admit the hosts they are on, as a union where the
@@ -126,7 +123,11 @@ def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     asks, a VM may leave its host with its peers (see `draining`); and where the policy says so, a VM of a
     soft group that nobody weighs gets no host (see `missing_units`).
     """
-    lacking = refusals(snapshot, request)
+    if request.parameters.get("affinity_missing_unit") == "reject":
+        missing = tuple(one for vm in request.vms for one in missing_units(snapshot, vm))
+        lacking = tuple(replace(one, kind=UNIT_MISSING_REFUSED) for one in missing)
+    else:
+        lacking = ()
     if lacking:
         return tuple(Verdict(host, accepted=False, reasons=lacking) for host in request.candidate_hosts)
     if request.ignore_hard_vm_affinity:
@@ -251,18 +252,79 @@ def _agreeing(gathered: dict[str, tuple[Reason, ...]], host: str) -> Iterator[Re
         yield peer if there == host else Reason(POSITIVE_PEERS_SPLIT, peer.group, peer.vm, peer.host)
 
 
-def _asks(snapshot: Snapshot, group: AffinityGroup) -> bool:
+def _asks_for_vms(snapshot: Snapshot, group: AffinityGroup) -> bool:
     return group.vms_rule.hard and len(members(snapshot)[group.id]) > 1
 
 
-RULE = Rule(
+VM_FILTER = Rule(
     name="AffinityFilter",
     kind=UnitKind.FILTER,
     twins=("VmAffinityGroups",),
-    asked_by=asked_by_groups("hard", _asks),
+    asked_by=asked_by_groups("hard", _asks_for_vms),
     notes=missing_units,
-    filter=filter_hosts,
+    filter=filter_by_vms,
     # It gathers VMs where members of the unified group are, and starts of these go there too.
     depends_on=Dependence(scope=Scope.HOST_AT_ONCE, only_narrows=lambda snapshot, vm, others: True),
     constraints=partial(between_vms, hard=True),
+)
+
+
+HOST_NOT_LISTED = ReasonKind("host_not_listed", "VM {vm} may only run on the hosts of {group}", veto=True)
+HOST_FORBIDDEN = ReasonKind("host_forbidden", "VM {vm} must not run on the hosts of {group}", veto=True)
+#: Marked in our store by a maintenance run; the engine, which still shows it as up, knows nothing of it.
+HOST_DRAINING = ReasonKind("host_draining", "the host is being emptied for maintenance", veto=True)
+#: It is treated as not configured.
+GROUP_WITHOUT_HOSTS = ReasonKind(
+    "group_without_hosts", "{group} restricts VM {vm} to hosts but lists none: not counted"
+)
+
+
+def filter_by_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
+    """Judge each candidate host, in order, by every hard host group of every requested VM.
+
+    All groups apply, so positive ones intersect; the host that a VM runs on has no exemption. A host that is
+    being emptied takes nobody.
+    """
+    applying = [(vm, group) for vm in request.vms for group in hard_host_groups_of(snapshot).get(vm, ())]
+    notes = tuple(
+        Reason(GROUP_WITHOUT_HOSTS, group.id, vm)
+        for vm, group in applying
+        if group.hosts_rule.positive and not configured(snapshot, group)
+    )
+    restrictions = [
+        _restriction(snapshot, vm, group) for vm, group in applying if configured(snapshot, group)
+    ]
+    refused = refusals(request.candidate_hosts, restrictions)
+
+    def judge(host: str) -> Verdict:
+        against = refused.get(host, ())
+        if host in snapshot.draining_hosts:
+            against = (Reason(HOST_DRAINING, host=host), *against)
+        return Verdict(host, accepted=not against, reasons=(*against, *notes))
+
+    return tuple(judge(host) for host in request.candidate_hosts)
+
+
+def _restriction(snapshot: Snapshot, vm: str, group: AffinityGroup) -> Restriction:
+    positive = group.hosts_rule.positive
+    kind = HOST_NOT_LISTED if positive else HOST_FORBIDDEN
+    return listed_hosts(snapshot, group), positive, Reason(kind, group.id, vm)
+
+
+def _asks_for_hosts(snapshot: Snapshot, group: AffinityGroup) -> bool:
+    return group.hosts_rule.hard and bool(listed_hosts(snapshot, group))
+
+
+def _groups(snapshot: Snapshot, vm: str) -> tuple[str, ...]:
+    return tuple(group.id for group in hard_host_groups_of(snapshot).get(vm, ()))
+
+
+HOST_FILTER = Rule(
+    name="HostAffinityFilter",
+    kind=UnitKind.FILTER,
+    twins=("VmToHostsAffinityGroups",),
+    asked_by=asked_by_groups("hard", _asks_for_hosts),
+    filter=filter_by_hosts,
+    depends_on=Dependence(fixed=True, alike=_groups),
+    constraints=partial(on_and_off_hosts, hard=True),
 )
