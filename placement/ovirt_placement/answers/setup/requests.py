@@ -12,9 +12,9 @@ from lxml.etree import tostring
 from ovirt_placement.engine.parsing.policies import Entry, PolicyUnit
 from ovirt_placement.engine.reading.policies import ENTRIES
 from ovirt_placement.engine.writing.policies import PolicyContent, PolicyRequest, PolicyUser
-from ovirt_placement.rules.failover import admission
 from ovirt_placement.rules.catalogue import UNITS
 from ovirt_placement.rules.elements.rule import Rule, UnitKind
+from ovirt_placement.rules.failover import admission
 from ovirt_placement.rules.placement_keys import units as placement_keys
 
 # -- Our policy units by the engine's types, and the engine's own that they stand next to.
