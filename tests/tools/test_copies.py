@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 from functools import reduce
+from random import Random
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -14,10 +16,18 @@ from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.files import state_file
+from ovirt_placement.rules.catalogue import constraints
+from ovirt_placement.rules.elements import java
+from ovirt_placement.rules.elements.placement import SnapshotPlacement
+from ovirt_placement.rules.engine_enforcement import tiers
+from ovirt_simulator.scheduler import weights
+from ovirt_simulator.scheduler.placing import candidates
 from tests.examples import examples
 from tests.placement.rules import strategies
+from tests.simulator.core import engines
 from tools.engine_conformance.comparing import Unit
 from tools.engine_conformance.questions import Question
+from tools.engine_conformance.switches import MEMBERS_ELSEWHERE
 from tools.engine_conformance.units import UNITS
 
 TWICE = {name: unit for name, unit in UNITS.items() if {"product", "simulator"} <= unit.copies.keys()}
@@ -48,3 +58,47 @@ def test_they_answer_alike_where_groups_collide(state: Snapshot, vms: list[str],
         for name in AFFINE:
             copies = UNITS[name].copies
             assert copies["product"].answer(question) == copies["simulator"].answer(question), name
+
+
+#: Ids of all kinds, and some of which many share a bin.
+IDS = (st.uuids() | st.integers(0, 400).map(lambda number: UUID(int=number * 8))).map(str)
+
+
+@given(st.lists(st.tuples(st.booleans(), IDS), max_size=60))
+def test_both_go_alike_through_a_table_of_java(calls: list[tuple[bool, str]]) -> None:
+    """What a JVM found: `test_rank_selector.py`, and of the simulator `test_vectors.py`."""
+    product, simulator = java.KeyOrder(), weights.HashMap[int]()
+    for merges, key in calls:
+        (product.merge if merges else product.put)(key)
+        (simulator.merge if merges else simulator.put)(key, 0)
+    assert product.listed() == [*simulator]
+
+
+@given(st.lists(IDS, max_size=8), st.floats(-1e30, 1e30), st.integers(-(2**40), 2**40))
+def test_ids_and_numbers_of_java_are_alike(ids: list[str], number: float, whole: int) -> None:
+    assert sorted(ids, key=java.in_order) == sorted(ids, key=weights.guid_order)
+    assert java.single(number) == weights.float32(number)
+    assert java.wrapped(whole) == weights.as_int(whole)
+    small = number / 1e22
+    assert java.rounded(small) == weights.math_round(small)
+    for divisor in (0, number):
+        assert str(java.quotient(whole, divisor)) == str(weights.divided(whole, divisor))
+
+
+def test_both_enforce_hard_groups_in_the_same_order() -> None:
+    """But for what the engine shuffles, and of groups of one size and least VM, which hashes decide."""
+    for question in UNITS["enforcement"].questions(3, examples(400)):
+        asked = MEMBERS_ELSEWHERE.instead(question)
+        snapshot, cluster = asked.snapshot, asked.request["cluster"]
+        placement = SnapshotPlacement(snapshot)
+        rules = [one for one in constraints(snapshot, cluster) if not one.keeps(placement)]
+        between = [(len(one.vms), min(one.vms)) for one in rules if one.hard and one.family == "vm_affinity"]
+        if len({*between}) < len(between):
+            continue
+        movable = {vm.id for vm in snapshot.vms if vm.movable}
+        state = engines.backend(snapshot).state
+        left = [vm.id for vm in candidates(state, state.clusters[cluster], Random(0).shuffle)]
+        for hard, tier in tiers(rules, placement, movable):
+            if hard:
+                assert {left.pop(0) for _ in tier} == {*tier}
+        assert not left

@@ -94,16 +94,5 @@ def test_what_is_no_id_comes_last_as_people_count() -> None:
     assert spread_hash("vm2") is None
 
 
-@given(NAMES)
-def test_a_table_is_gone_through_bin_by_bin(names: list[str]) -> None:
-    """It has 16 bins, and twice as many whenever it is fuller than three quarters; no bin here is crowded."""
-    size = 16
-    while len(names) > size * 3 / 4:
-        size *= 2
-    bins = [[name for name in names if spread(name) % size == number] for number in range(size)]
-    if max(map(len, bins), default=0) < 8:
-        assert put_all(names) == [name for one in bins for name in one]
-
-
 def test_a_jvm_found_the_same() -> None:
     assert [IDS.index(name) for name in put_all(IDS)] == list(IN_JAVA)
