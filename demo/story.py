@@ -13,7 +13,7 @@ from demo import cluster, tables, words
 from demo.processes import PATIENCE_SECONDS, ProcessFailed, address
 from demo.stage import PASSWORD, TIME_SCALE, USER, Stage, page_text
 from ovirt_placement.config_file import DEFAULT_ENGINE
-from ovirt_placement.store.approvals import ApprovalStore
+from ovirt_placement.store.orders import ApprovalStore
 
 #: Exit statuses of commands that answer: nothing is violated, or something is, and what can be done about it.
 _ANSWERS = (0, 1, 3, 4)

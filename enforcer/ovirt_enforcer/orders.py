@@ -23,9 +23,8 @@ from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.verification import misfit
 from ovirt_placement.rules.failover.outcomes import Domain
 from ovirt_placement.rules.violations import find_violations
-from ovirt_placement.store.approvals import ApprovalStore
-from ovirt_placement.store.enforcer.cycles import EnforcerSettingsStore
 from ovirt_placement.store.enforcer.history import HistoryStore
+from ovirt_placement.store.enforcer.leader import EnforcerSettingsStore
 from ovirt_placement.store.enforcer.maintenance import (
     HostPhase,
     HostProgress,
@@ -35,7 +34,7 @@ from ovirt_placement.store.enforcer.maintenance import (
     RunState,
     Work,
 )
-from ovirt_placement.store.pauses import ALL_CLUSTERS, PauseStore
+from ovirt_placement.store.orders import ALL_CLUSTERS, ApprovalStore, PauseStore
 from ovirt_placement.store.sql.opening import opened, stored
 from ovirt_service.errors import UserError
 

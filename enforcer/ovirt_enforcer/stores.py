@@ -8,21 +8,19 @@ from contextlib import ExitStack
 from typing import Any, TypeVar
 
 from ovirt_placement.config import Config
-from ovirt_placement.store.approvals import ApprovalStore
-from ovirt_placement.store.enforcer.cycles import (
+from ovirt_placement.store.enforcer.history import HistoryStore
+from ovirt_placement.store.enforcer.intents import Store
+from ovirt_placement.store.enforcer.leader import (
     CycleStore,
     EnforcerSettingsStore,
     HaAnnouncementStore,
+    LeaseStore,
     ViolatedRuleStore,
 )
-from ovirt_placement.store.enforcer.history import HistoryStore
-from ovirt_placement.store.enforcer.intents import Store
-from ovirt_placement.store.enforcer.leases import LeaseStore
 from ovirt_placement.store.enforcer.maintenance import MaintenanceStore
-from ovirt_placement.store.enforcer.memberships import MembershipStore
-from ovirt_placement.store.enforcer.samples import SampleStore
+from ovirt_placement.store.enforcer.observations import MembershipStore, SampleStore
 from ovirt_placement.store.keys import KeyStore
-from ovirt_placement.store.pauses import PauseStore
+from ovirt_placement.store.orders import ApprovalStore, PauseStore
 from ovirt_placement.store.sql.access import StoreAccess
 from ovirt_placement.store.sql.database import Database, StoreAway
 from ovirt_placement.store.sql.opening import PERSON_SECONDS

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ovirt_placement.answers.placement import where
 from ovirt_placement.answers.preview import changed_groups, preview
 from ovirt_placement.answers.what_if import WhatIfDocument, lines, measures
-from ovirt_placement.forecast.outlook import find_barred
+from ovirt_placement.forecast.changes import find_barred
 from ovirt_placement.model import AffinityGroup, SchedulingPolicy, Snapshot
 from ovirt_placement.model.files import state_file
 from ovirt_placement.planning.deadline import NEVER, Deadline

@@ -25,9 +25,8 @@ from ovirt_placement.answers.plans.maintenance import MaintenancePlans
 from ovirt_placement.answers.plans.plan import Plans
 from ovirt_placement.config import EngineSettings, HaSettings, InventorySettings, StoreSettings
 from ovirt_placement.engine.writing.events import ORIGIN
-from ovirt_placement.store.approvals import WaitingPlan
 from ovirt_placement.store.enforcer.history import RecordedMigration
-from ovirt_placement.store.pauses import Pause
+from ovirt_placement.store.orders import Pause, WaitingPlan
 from ovirt_placement_web.settings import WebSettings
 from ovirt_scheduler_proxy.commands import ProxyCheck
 from ovirt_scheduler_proxy.settings import Settings

@@ -6,8 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 from ovirt_enforcer.settings import EnforcerSettings, recorded_settings
-from ovirt_placement.store.enforcer.cycles import EnforcerSettingsStore
-from ovirt_placement.store.enforcer.leases import LeaseStore
+from ovirt_placement.store.enforcer.leader import EnforcerSettingsStore, LeaseStore
 
 
 def lead(folder: Path, settings: EnforcerSettings) -> None:

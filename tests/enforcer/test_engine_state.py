@@ -17,7 +17,7 @@ from ovirt_placement import config
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.store.enforcer.intents import Store
-from ovirt_placement.store.pauses import PauseStore
+from ovirt_placement.store.orders import PauseStore
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import MigrationFault
 from ovirt_simulator.http.server import serve

@@ -10,7 +10,7 @@ import pytest
 from ovirt_enforcer.orders import check_acts, check_running
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement import config as configuration
-from ovirt_placement.store.enforcer.leases import LeaseStore
+from ovirt_placement.store.enforcer.leader import LeaseStore
 from ovirt_placement.store.sql.connections import Fault
 from ovirt_service.errors import UserError
 from tests.configuration import write_configuration

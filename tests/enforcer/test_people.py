@@ -20,10 +20,10 @@ from ovirt_placement.answers.plans.plan import plan_record
 from ovirt_placement.answers.plans.text import text
 from ovirt_placement.cli.main import main as placement
 from ovirt_placement.planning.planner import make_plan
-from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
 from ovirt_placement.store.enforcer.history import HistoryStore
-from ovirt_placement.store.enforcer.leases import LeaseStore
+from ovirt_placement.store.enforcer.leader import LeaseStore
 from ovirt_placement.store.enforcer.maintenance import MaintenanceRequest, MaintenanceStore
+from ovirt_placement.store.orders import ApprovalStore, ApprovedMove
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import Server, serve

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ovirt_placement.cli.main import main
-from ovirt_placement.store.enforcer.memberships import MembershipStore
+from ovirt_placement.store.enforcer.observations import MembershipStore
 from tests import builders as build
 from tests.builders import SOFT_TOGETHER
 from tests.integration.world import World, running

@@ -19,9 +19,8 @@ from msgspec.structs import replace
 from ovirt_placement import inventory
 from ovirt_placement.answers.groups.check import judge
 from ovirt_placement.engine.connection.client import connect
-from ovirt_placement.forecast.changes import with_group, without_group
-from ovirt_placement.forecast.course import Course, course
-from ovirt_placement.forecast.outlook import Outlook, foresee
+from ovirt_placement.forecast.changes import Outlook, foresee, with_group, without_group
+from ovirt_placement.forecast.outages import Course, course
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.planning.problem.build_problem import Repair
 from ovirt_placement.rules.elements.placement import SnapshotPlacement

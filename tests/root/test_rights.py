@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_placement.store.pauses import PauseStore
+from ovirt_placement.store.orders import PauseStore
 from tests.paths import CHECKOUT
 from tests.placement.cli.changing_stage import Stage
 from tests.placement.cli.live_engine import Starting

@@ -14,11 +14,10 @@ import pytest
 from ovirt_placement.answers.plans.plan import plan_record
 from ovirt_placement.model import PlacementKey
 from ovirt_placement.planning.planner import make_plan
-from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
 from ovirt_placement.store.enforcer.history import HistoryStore
 from ovirt_placement.store.enforcer.maintenance import MaintenanceRequest, MaintenanceStore
 from ovirt_placement.store.keys import KeyStore
-from ovirt_placement.store.pauses import PauseStore
+from ovirt_placement.store.orders import ApprovalStore, ApprovedMove, PauseStore
 from tests.builders import APART, cluster, group, host, label, snapshot, vm
 from tests.stored import put_keys
 from tests.web.addresses import addresses

@@ -15,10 +15,10 @@ import pytest
 from ovirt_enforcer.cli.main import main as enforcer
 from ovirt_placement.answers.plans.plan import plan_record
 from ovirt_placement.planning.planner import make_plan
-from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
 from ovirt_placement.store.enforcer.history import HistoryStore
 from ovirt_placement.store.enforcer.intents import Store
-from ovirt_placement.store.enforcer.leases import LeaseStore
+from ovirt_placement.store.enforcer.leader import LeaseStore
+from ovirt_placement.store.orders import ApprovalStore, ApprovedMove
 from tests.builders import APART, cluster, group, host, snapshot, vm
 from tests.stored import prepared
 from tests.web.running import Page, paged, words

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from ovirt_placement.answers.plans.plan import plan_record
 from ovirt_placement.planning.planner import make_plan
-from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
 from ovirt_placement.store.enforcer.history import HistoryStore
+from ovirt_placement.store.orders import ApprovalStore, ApprovedMove
 from ovirt_simulator.core.entities import BY_NAME, user_id
 from tests.builders import APART, cluster, group, host, snapshot, vm
 from tests.portal import Portal

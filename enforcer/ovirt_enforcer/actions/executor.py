@@ -30,9 +30,8 @@ from ovirt_placement.engine.writing.migration import Conflict, PermissionDenied,
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import host_name
 from ovirt_placement.planning.plan import Step
-from ovirt_placement.store.enforcer.causes import Cause
-from ovirt_placement.store.enforcer.intents import IntendedMigration, Intent, IntentKind, Store
-from ovirt_placement.store.pauses import Paused
+from ovirt_placement.store.enforcer.intents import Cause, IntendedMigration, Intent, IntentKind, Store
+from ovirt_placement.store.orders import Paused
 from ovirt_placement.store.sql.access import LeaseLost
 from ovirt_placement.store.sql.database import StoreAway
 from ovirt_service.log import Said

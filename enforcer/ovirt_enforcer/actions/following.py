@@ -19,8 +19,9 @@ from ovirt_placement.engine.writing.hosts import HostState
 from ovirt_placement.engine.writing.migration import Progress, VmState, Watch
 from ovirt_placement.model import NO_STATE, Snapshot
 from ovirt_placement.model.names import host_name, vm_name
-from ovirt_placement.store.enforcer.causes import REFUSALS, Cause
 from ovirt_placement.store.enforcer.intents import (
+    REFUSALS,
+    Cause,
     ImpossibleTransition,
     Intent,
     IntentKind,

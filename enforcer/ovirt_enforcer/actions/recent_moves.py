@@ -21,8 +21,7 @@ from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.infrastructure import set_up
 from ovirt_placement.model.names import host_name, vm_name
 from ovirt_placement.rules.violations import find_violations
-from ovirt_placement.store.enforcer.causes import Cause
-from ovirt_placement.store.enforcer.intents import Intent, IntentState
+from ovirt_placement.store.enforcer.intents import Cause, Intent, IntentState
 from ovirt_service.daemon import BackOff
 
 #: How often a VM must have come to a host where it was before: once, a user may have decided otherwise.

@@ -138,7 +138,7 @@ def _read_known(args: argparse.Namespace, _: Measured) -> tuple[KnownHistory, Sn
     from ovirt_enforcer.settings import recorded_settings
     from ovirt_enforcer.stores import Stores
     from ovirt_placement.answers.status.enforcement import not_led
-    from ovirt_placement.store.enforcer.cycles import differences
+    from ovirt_placement.store.enforcer.leader import differences
 
     config = configuration.load(args.config)
     found = read_engine_state(config, PATIENCE_SECONDS)

@@ -33,7 +33,7 @@ from ovirt_placement.model import AffinityGroup, AffinityLabel, Cluster, Host, V
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
 from ovirt_placement.store.enforcer.history import HeldStep, HistoryStore, PlanRecord, RecordedMigration
-from ovirt_placement.store.enforcer.samples import KEPT_SECONDS, SampleStore
+from ovirt_placement.store.enforcer.observations import KEPT_SECONDS, SampleStore
 from ovirt_placement.store.user_actions import UserAction, UserActionStore
 
 

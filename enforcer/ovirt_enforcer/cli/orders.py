@@ -25,9 +25,8 @@ from ovirt_placement.cli.arguments import add_change, add_command, add_config, a
 from ovirt_placement.cli.asking import PATIENCE_SECONDS, show_json, show_text
 from ovirt_placement.cli.changing import login_name, opened, show_change, stored
 from ovirt_placement.model.names import Named, counted
-from ovirt_placement.store.approvals import Approval, ApprovalStore, WaitingPlan
 from ovirt_placement.store.enforcer.history import HistoryStore, PlanRecord
-from ovirt_placement.store.pauses import ALL_CLUSTERS, Pause, PauseStore
+from ovirt_placement.store.orders import ALL_CLUSTERS, Approval, ApprovalStore, Pause, PauseStore, WaitingPlan
 from ovirt_service import files
 from ovirt_service.errors import UserError
 from ovirt_service.screen import say

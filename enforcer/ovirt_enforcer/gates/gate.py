@@ -14,10 +14,8 @@ from typing import Final, NamedTuple, final
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan, Step
-from ovirt_placement.store.approvals import Approval
-from ovirt_placement.store.enforcer.causes import REFUSALS, Cause
-from ovirt_placement.store.enforcer.intents import Intent, IntentKind, IntentState
-from ovirt_placement.store.pauses import Pause
+from ovirt_placement.store.enforcer.intents import REFUSALS, Cause, Intent, IntentKind, IntentState
+from ovirt_placement.store.orders import Approval, Pause
 
 HOUR_SECONDS: Final = 3600.0
 

@@ -28,7 +28,7 @@ from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.model.names import counted, host_name
 from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.store.enforcer.intents import Intent, IntentState
-from ovirt_placement.store.pauses import ALL_CLUSTERS
+from ovirt_placement.store.orders import ALL_CLUSTERS
 from ovirt_service.daemon import BackOff
 
 

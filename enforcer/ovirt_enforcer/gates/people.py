@@ -15,9 +15,8 @@ from ovirt_placement.model import Cluster, Host, Vm
 from ovirt_placement.model.names import group_ids, group_name, named_group
 from ovirt_placement.planning.plan import Plan, Step, StepPurpose
 from ovirt_placement.rules.violations import Violation
-from ovirt_placement.store.approvals import Approval, ApprovedMove
 from ovirt_placement.store.enforcer.intents import IntentKind
-from ovirt_placement.store.pauses import ALL_CLUSTERS
+from ovirt_placement.store.orders import ALL_CLUSTERS, Approval, ApprovedMove
 
 #: Why nothing is to be done for a group; None if something may.
 WhyNot = Callable[[str], str | None]

@@ -24,8 +24,14 @@ from pathlib import Path
 from typing import Final
 
 from ovirt_enforcer.settings import MaintenanceSettings
-from ovirt_placement.store.enforcer.causes import Cause
-from ovirt_placement.store.enforcer.intents import IntendedMigration, Intent, IntentKind, IntentState, Store
+from ovirt_placement.store.enforcer.intents import (
+    Cause,
+    IntendedMigration,
+    Intent,
+    IntentKind,
+    IntentState,
+    Store,
+)
 from ovirt_placement.store.enforcer.maintenance import HostProgress, MaintenanceRun, Work
 
 _PROCESS: Final = Path(__file__).parent / "command_process.py"

@@ -54,7 +54,7 @@ from ovirt_placement.store.enforcer.maintenance import (
     MaintenanceRun,
     RunState,
 )
-from ovirt_placement.store.pauses import Paused
+from ovirt_placement.store.orders import Paused
 
 #: Phases in which the planner takes the VMs of a host away.
 _EMPTIED: Final = (HostPhase.DRAINING, HostPhase.DEACTIVATING)

@@ -10,7 +10,7 @@ from typing import Final
 from ovirt_enforcer.log import RetryState
 from ovirt_enforcer.service.metrics import EnforcerMetrics, Health, engine_is_away
 from ovirt_enforcer.service.reading import Reading
-from ovirt_placement.store.enforcer.cycles import Cycle, CycleStore, OpenBreaker, RememberedRefusal
+from ovirt_placement.store.enforcer.leader import Cycle, CycleStore, OpenBreaker, RememberedRefusal
 from ovirt_service.errors import UserError
 
 #: Of recorded refusals this many are written down.

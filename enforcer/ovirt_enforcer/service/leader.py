@@ -28,7 +28,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from ovirt_placement.store.enforcer.leases import LeaseStore
+from ovirt_placement.store.enforcer.leader import LeaseStore
 from ovirt_placement.store.sql.database import StoreAway
 from ovirt_service.log import Complaint
 

@@ -19,7 +19,7 @@ from ovirt_placement.engine.connection.client import EngineAway
 from ovirt_placement.inventory import NoSnapshot
 from ovirt_placement.rules.violations import Violation
 from ovirt_placement.store.enforcer.intents import Intent, IntentState
-from ovirt_placement.store.enforcer.samples import SampleStore
+from ovirt_placement.store.enforcer.observations import SampleStore
 from ovirt_service.daemon import Progress
 from ovirt_service.http.connection import Response
 from ovirt_service.metrics import Instruments

@@ -34,9 +34,8 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.maintenance.data import Leaving, leaving
 from ovirt_placement.planning.maintenance.verification import HOMEWARD
 from ovirt_placement.planning.plan import Plan
-from ovirt_placement.store.enforcer.causes import Cause
 from ovirt_placement.store.enforcer.history import PlanRecord
-from ovirt_placement.store.enforcer.intents import Intent, IntentState
+from ovirt_placement.store.enforcer.intents import Cause, Intent, IntentState
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,6 @@ from ovirt_enforcer.service.metrics import EnforcerMetrics, Sampler, engine_is_a
 from ovirt_placement.model import NO_STATE, Snapshot
 from ovirt_placement.model.names import counted, group_name, host_name, vm_name
 from ovirt_placement.rules.violations import Violation, find_violations
-from ovirt_placement.store.enforcer.causes import Cause
 from ovirt_placement.store.enforcer.history import (
     Document,
     EndedStep,
@@ -27,7 +26,7 @@ from ovirt_placement.store.enforcer.history import (
     RuleAfterwards,
     StepOutcome,
 )
-from ovirt_placement.store.enforcer.intents import Intent, IntentState
+from ovirt_placement.store.enforcer.intents import Cause, Intent, IntentState
 from ovirt_placement.store.user_actions import UserActionStore
 from ovirt_service.log import Said
 

@@ -21,7 +21,7 @@ from ovirt_placement.answers.placement import why
 from ovirt_placement.engine.writing.events import custom_id
 from ovirt_placement.lookups.called import UnmatchedName
 from ovirt_placement.model import Cluster, Host, Snapshot, Vm
-from ovirt_placement.store.enforcer.memberships import (
+from ovirt_placement.store.enforcer.observations import (
     LostMembership,
     Membership,
     MembershipChange,

@@ -19,7 +19,7 @@ from ovirt_enforcer.processes import Call, CallFailed, with_snapshot
 from ovirt_enforcer.watchers.verdict import ReservationState, ReservationVerdict, judge_all, off, unknown
 from ovirt_placement.config import HaSettings
 from ovirt_placement.model import Snapshot
-from ovirt_placement.store.enforcer.cycles import Announcement, HaAnnouncementStore
+from ovirt_placement.store.enforcer.leader import Announcement, HaAnnouncementStore
 from ovirt_service.errors import UserError
 
 _DAY_SECONDS: Final = 24 * 3600.0

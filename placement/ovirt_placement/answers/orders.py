@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from ovirt_placement.answers.document import ChangeDocument, Document, duration_text
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
-from ovirt_placement.store.approvals import Approval, WaitingPlan
 from ovirt_placement.store.enforcer.maintenance import (
     ENDED,
     HostPhase,
@@ -17,7 +16,7 @@ from ovirt_placement.store.enforcer.maintenance import (
     RunState,
     Work,
 )
-from ovirt_placement.store.pauses import Pause
+from ovirt_placement.store.orders import Approval, Pause, WaitingPlan
 
 
 # -- Which plans were approved.

@@ -15,6 +15,7 @@ from ovirt_placement.answers.what_if import WhatIfDocument, lines, measures, wha
 from ovirt_placement.engine.reading.policies import Policy
 from ovirt_placement.forecast.changes import (
     Condition,
+    foresee,
     holding,
     with_group,
     with_host,
@@ -22,9 +23,7 @@ from ovirt_placement.forecast.changes import (
     with_vm,
     without_group,
 )
-from ovirt_placement.forecast.course import Start, course
-from ovirt_placement.forecast.maintenance import Evacuation, evacuate
-from ovirt_placement.forecast.outlook import foresee
+from ovirt_placement.forecast.outages import Evacuation, Start, course, evacuate
 from ovirt_placement.model import AffinityGroup, Host, PlacementKey, Snapshot
 from ovirt_placement.model.names import clusters_of
 from ovirt_placement.planning.deadline import Deadline

@@ -16,9 +16,8 @@ from ovirt_placement.answers.plans.maintenance import (
 )
 from ovirt_placement.answers.plans.plan import remaining_record
 from ovirt_placement.answers.plans.text import title
-from ovirt_placement.forecast.course import ForeseenFailures, Start
-from ovirt_placement.forecast.maintenance import Evacuation
-from ovirt_placement.forecast.outlook import Outlook, Violated
+from ovirt_placement.forecast.changes import Outlook, Violated
+from ovirt_placement.forecast.outages import Evacuation, ForeseenFailures, Start
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import (
     GroupOrRule,

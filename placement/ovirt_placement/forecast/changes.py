@@ -1,17 +1,28 @@
-"""Changes that are asked about: hosts and VMs that are not there yet, and what must not come of it all."""
+"""Changes that are asked about, and what they lead to: violated rules, migrations, failures survived."""
 
 from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from msgspec.structs import replace
 
+from ovirt_placement.forecast.outages import ForeseenFailures, end_of, repeated_plan, survived
 from ovirt_placement.model import AffinityGroup, Snapshot
+from ovirt_placement.model.infrastructure import RESTING_STATUSES
+from ovirt_placement.model.record import Record
+from ovirt_placement.planning.deadline import NEVER, Deadline
+from ovirt_placement.planning.plan import Plan
+from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
+from ovirt_placement.rules import catalogue
+from ovirt_placement.rules.elements.constraints import Constraint
 from ovirt_placement.rules.elements.memory import with_left
+from ovirt_placement.rules.elements.placement import SnapshotPlacement
+from ovirt_placement.rules.scheduling import judge
+from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.keys import KeyChange, KeyPlace
 
 #: What can be asked about; of each, what stands for it where no number is given.
@@ -136,3 +147,151 @@ def _condition(word: str) -> Condition:
     if match[2] is None:
         return _condition(match[1] + MEASURES[match[1]])
     return Condition(match[1], match[2], int(match[3]))
+
+
+#: What a rule is known by from one state to the other: its half, its groups, whether it is hard; of placement
+#: keys, the VM.
+_Key = tuple[str, tuple[str, ...], bool]
+#: Which rules migrations are planned for.
+HARD_AND_SOFT = frozenset({Repair.HARD, Repair.SOFT})
+
+
+class Violated(Record, frozen=True):
+    """A rule, and the running VMs that violate it."""
+
+    constraint: Constraint
+    vms: tuple[str, ...]
+
+
+class Difference(Record, frozen=True):
+    """What becomes of rules."""
+
+    #: Violated by VMs that did not violate it before.
+    violated: tuple[Violated, ...]
+    #: Violated no more.
+    repaired: tuple[Violated, ...]
+    #: Violated before and after by the same VMs, or fewer.
+    as_before: tuple[Violated, ...]
+
+
+def difference(before: Snapshot, after: Snapshot, cluster: str) -> Difference:
+    """Compare two states of a cluster; VMs that their placement keys refuse where they run count, too."""
+    old, new = _violated(before, cluster), _violated(after, cluster)
+    worse = {key for key, one in new.items() if key not in old or not {*one.vms} <= {*old[key].vms}}
+    return Difference(
+        violated=tuple(one for key, one in new.items() if key in worse),
+        repaired=tuple(one for key, one in old.items() if key not in new),
+        as_before=tuple(one for key, one in new.items() if key not in worse),
+    )
+
+
+class Barred(Record, frozen=True):
+    """VMs that are down, which some host would take before a change, and none after it."""
+
+    vms: tuple[str, ...] = ()
+    #: How many VMs there was no time for.
+    unjudged: int = 0
+
+
+def find_barred(before: Snapshot, after: Snapshot, cluster: str, deadline: Deadline) -> Barred:
+    """Ask the filters about the VMs of a cluster that are down and that a change is about."""
+    resting = [vm.id for vm in after.vms if vm.cluster == cluster and vm.status in RESTING_STATUSES]
+    about = _concerned(before, after, cluster)
+    concerned = [vm for vm in resting if vm in before.vm_by_id and vm in about]
+    found: list[str] = []
+    for number, vm in enumerate(concerned):
+        if deadline.over:
+            return Barred(tuple(found), len(concerned) - number)
+        if not _starts(after, vm) and _starts(before, vm):
+            found.append(vm)
+    return Barred(tuple(found))
+
+
+def _concerned(before: Snapshot, after: Snapshot, cluster: str) -> Collection[str]:
+    """The VMs of rules that come, go or change; all where keys or the policy of the cluster change."""
+    same_policy = before.cluster_by_id.get(cluster) == after.cluster_by_id.get(cluster)
+    if before.placement_keys != after.placement_keys or not same_policy:
+        return after.vm_by_id
+    old, new = (
+        {(one.family, one.groups, one.hard, one.vms): one for one in catalogue.constraints(state, cluster)}
+        for state in (before, after)
+    )
+    changed = (key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
+    return {vm for *_, vms in changed for vm in vms}
+
+
+def _starts(state: Snapshot, vm: str) -> bool:
+    known = state.vm_by_id[vm]
+    hosts = [host for host in state.hosts_of_cluster.get(known.cluster, ()) if host.up]
+    return any(host.accepted for host in judge(state, known, hosts).hosts)
+
+
+def _violated(snapshot: Snapshot, cluster: str) -> dict[_Key, Violated]:
+    found: dict[_Key, Violated] = {}
+    for violation in find_violations(snapshot, cluster):
+        one = violation.constraint
+        found[one.family, one.groups, one.hard] = Violated(one, violation.offenders)
+    placement = SnapshotPlacement(snapshot)
+    for refused in catalogue.momentary_constraints(snapshot, cluster):
+        found[refused.family, refused.vms, refused.hard] = Violated(refused, refused.offenders(placement))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """One cluster."""
+
+    cluster: str
+    rules: Difference
+    #: VMs that are down, and that no host would take any more once the plan is carried out.
+    barred: Barred
+    #: For what the change violates; what was violated before stays as it is.
+    plan: Plan
+    #: How many hosts may fail: now, with the change as VMs run today, and once the plan is carried out. None
+    #: without highly available VMs.
+    failures_now: ForeseenFailures | None
+    failures_changed: ForeseenFailures | None
+    failures_settled: ForeseenFailures | None
+
+
+def foresee(
+    before: Snapshot,
+    after: Snapshot,
+    clusters: Iterable[str],
+    *,
+    repair: frozenset[Repair] = HARD_AND_SOFT,
+    deadline: Deadline = NEVER,
+) -> tuple[Outlook, ...]:
+    """Compare the state as it is with what it would be."""
+    return tuple(_outlook(before, after, cluster, repair, deadline) for cluster in clusters)
+
+
+def _outlook(
+    before: Snapshot, after: Snapshot, cluster: str, repair: frozenset[Repair], deadline: Deadline
+) -> Outlook:
+    rules = difference(before, after, cluster)
+    plan = _plan(after, cluster, rules, repair, deadline)
+    changed = survived(after, cluster)
+    end = end_of(after, plan)
+    return Outlook(
+        cluster=cluster,
+        rules=rules,
+        barred=find_barred(before, end, cluster, deadline),
+        plan=plan,
+        failures_now=survived(before, cluster),
+        failures_changed=changed,
+        failures_settled=survived(end, cluster) if plan.steps else changed,
+    )
+
+
+def _plan(
+    after: Snapshot, cluster: str, rules: Difference, repair: frozenset[Repair], deadline: Deadline
+) -> Plan:
+    """Only for what the change violates."""
+    if not rules.violated:
+        return Plan(cluster=cluster, strategy="")
+    new = {group for one in rules.violated for group in one.constraint.groups}
+    old = {group for one in rules.as_before for group in one.constraint.groups}
+    keys = any(one.constraint.family == "placement_keys" for one in rules.violated)
+    options = PlanOptions(repair=repair, spared=frozenset(old - new), keys=keys)
+    return repeated_plan(after, cluster, options, deadline)

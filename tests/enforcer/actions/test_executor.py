@@ -15,9 +15,8 @@ from ovirt_placement.engine.connection.sso import SingleSignOn
 from ovirt_placement.engine.writing.migration import migrate
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.violations import find_violations
-from ovirt_placement.store.enforcer.causes import Cause
-from ovirt_placement.store.enforcer.intents import Intent, IntentState, Store
-from ovirt_placement.store.pauses import ALL_CLUSTERS, Paused, PauseStore
+from ovirt_placement.store.enforcer.intents import Cause, Intent, IntentState, Store
+from ovirt_placement.store.orders import ALL_CLUSTERS, Paused, PauseStore
 from ovirt_placement.store.sql.access import LeaseLost
 from ovirt_service.errors import UserError
 from ovirt_simulator.core.settings import MigrationFault

@@ -15,11 +15,9 @@ from ovirt_enforcer.actions.following import Following
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.writing.migration import VmState
-from ovirt_placement.store.approvals import ApprovalStore
-from ovirt_placement.store.enforcer.causes import Cause
-from ovirt_placement.store.enforcer.cycles import ViolatedRuleStore
-from ovirt_placement.store.enforcer.intents import Intent, IntentState, Store
-from ovirt_placement.store.pauses import ALL_CLUSTERS, PauseStore
+from ovirt_placement.store.enforcer.intents import Cause, Intent, IntentState, Store
+from ovirt_placement.store.enforcer.leader import ViolatedRuleStore
+from ovirt_placement.store.orders import ALL_CLUSTERS, ApprovalStore, PauseStore
 from ovirt_simulator.http.control import Disturbance
 from tests.builders import CLUSTER
 from tests.clock import Clock

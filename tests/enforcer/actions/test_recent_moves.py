@@ -17,8 +17,7 @@ from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.config import Config
 from ovirt_placement.engine.writing.migration import Conflict, PermissionDenied, Refused, Vetoed
 from ovirt_placement.model import Snapshot
-from ovirt_placement.store.enforcer.causes import Cause
-from ovirt_placement.store.enforcer.intents import Intent, IntentState
+from ovirt_placement.store.enforcer.intents import Cause, Intent, IntentState
 from ovirt_simulator.scheduler.external import ExternalUnits
 from tests.builders import APART, SOFT_APART, group, host, snapshot, vm
 from tests.enforcer.actions.bench import Bench

@@ -17,11 +17,9 @@ from ovirt_placement.answers.plans.plan import plan_record
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.planning.planner import make_plan
-from ovirt_placement.store.enforcer.causes import Cause
-from ovirt_placement.store.enforcer.cycles import EnforcerSettingsStore
 from ovirt_placement.store.enforcer.history import HistoryStore, RuleAfterwards, StepOutcome
-from ovirt_placement.store.enforcer.intents import Intent, Store
-from ovirt_placement.store.enforcer.leases import LeaseStore
+from ovirt_placement.store.enforcer.intents import Cause, Intent, Store
+from ovirt_placement.store.enforcer.leader import EnforcerSettingsStore, LeaseStore
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import serve
 from tests.builders import APART, CLUSTER, SOFT_APART, TOGETHER, group, host, snapshot, vm

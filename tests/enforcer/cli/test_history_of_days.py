@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ovirt_placement.answers.plans.plan import plan_record
 from ovirt_placement.answers.status.history import MOST_POINTS
 from ovirt_placement.planning.plan import Plan
-from ovirt_placement.store.enforcer.samples import SampleStore
+from ovirt_placement.store.enforcer.observations import SampleStore
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import serve
 from tests.builders import CLUSTER

@@ -11,9 +11,9 @@ import pytest
 
 from ovirt_enforcer.cli.main import main
 from ovirt_enforcer.settings import EnforcerSettings, Mode
-from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
 from ovirt_placement.store.enforcer.history import HistoryStore
 from ovirt_placement.store.enforcer.intents import Store
+from ovirt_placement.store.orders import ApprovalStore, ApprovedMove
 from ovirt_placement.store.user_actions import UserActionStore
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import serve

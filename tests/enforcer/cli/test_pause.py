@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ovirt_enforcer.cli.main import main
-from ovirt_placement.store.pauses import Pause, PauseStore
+from ovirt_placement.store.orders import Pause, PauseStore
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import serve
 from tests.builders import cluster, host, snapshot

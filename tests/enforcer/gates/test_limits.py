@@ -19,8 +19,7 @@ from ovirt_enforcer.gates.gate import (
 )
 from ovirt_enforcer.gates.limits import CooldownGate
 from ovirt_enforcer.settings import EnforcerSettings, Mode
-from ovirt_placement.store.enforcer.causes import Cause
-from ovirt_placement.store.enforcer.intents import Intent, IntentState
+from ovirt_placement.store.enforcer.intents import Cause, Intent, IntentState
 from tests.builders import CLUSTER, Part, cluster, host, pending, snapshot, vm
 from tests.enforcer.gates.judging import (
     ENFORCE,

@@ -15,8 +15,7 @@ from ovirt_enforcer.gates.admission import Closed
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.planning.plan import Step
-from ovirt_placement.store.enforcer.causes import Cause
-from ovirt_placement.store.enforcer.intents import Intent, IntentState
+from ovirt_placement.store.enforcer.intents import Cause, Intent, IntentState
 from tests.builders import cluster, host, snapshot, vm
 from tests.examples import examples
 

@@ -13,10 +13,8 @@ from ovirt_enforcer.gates.people import moves, rule_key
 from ovirt_enforcer.settings import EnforcerSettings, Mode, Window
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.rules.violations import find_violations
-from ovirt_placement.store.approvals import Approval
-from ovirt_placement.store.enforcer.causes import Cause
-from ovirt_placement.store.enforcer.intents import IntentKind, IntentState
-from ovirt_placement.store.pauses import Pause
+from ovirt_placement.store.enforcer.intents import Cause, IntentKind, IntentState
+from ovirt_placement.store.orders import Approval, Pause
 from tests.builders import APART, CLUSTER, TOGETHER, Part, cluster, group, host, snapshot, vm
 from tests.enforcer.gates.judging import PARTS, admitted, closed, gates, intent, plan, step
 

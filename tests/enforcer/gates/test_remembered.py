@@ -20,10 +20,9 @@ from ovirt_placement.config import Config
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.files import state_file
 from ovirt_placement.planning.plan import Plan, Step
-from ovirt_placement.store.approvals import ApprovalStore
 from ovirt_placement.store.enforcer.intents import Store
-from ovirt_placement.store.enforcer.leases import LeaseStore
-from ovirt_placement.store.pauses import PauseStore
+from ovirt_placement.store.enforcer.leader import LeaseStore
+from ovirt_placement.store.orders import ApprovalStore, PauseStore
 from ovirt_placement.store.sql.access import LeaseLost
 from ovirt_placement.store.sql.database import StoreAway
 from tests.builders import CLUSTER, snapshot, vm
@@ -41,7 +40,7 @@ from ovirt_enforcer.stores import Stores
 from ovirt_placement import config
 from ovirt_placement.model.files import state_file
 from ovirt_placement.store.enforcer.intents import Store
-from ovirt_placement.store.pauses import PauseStore
+from ovirt_placement.store.orders import PauseStore
 
 from tests.stored import prepared
 

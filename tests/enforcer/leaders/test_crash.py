@@ -13,8 +13,7 @@ import ovirtsdk4
 import pytest
 
 from ovirt_placement.model import PlacementKey, Snapshot, StickyCopy
-from ovirt_placement.store.enforcer.causes import Cause
-from ovirt_placement.store.enforcer.intents import Store
+from ovirt_placement.store.enforcer.intents import Cause, Store
 from ovirt_placement.store.keys import KeyStore, Run
 from tests.builders import TOGETHER, group, host, snapshot, vm
 from tests.configuration import PASSWORD, write_configuration

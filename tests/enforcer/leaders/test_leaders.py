@@ -18,7 +18,7 @@ import pytest
 
 from ovirt_placement.store.enforcer.history import HistoryStore
 from ovirt_placement.store.enforcer.intents import IntentState, Store
-from ovirt_placement.store.enforcer.leases import LeaseStore
+from ovirt_placement.store.enforcer.leader import LeaseStore
 from ovirt_placement.store.keys import KeyStore
 from tests.builders import TOGETHER, group, host, snapshot, vm
 from tests.configuration import PASSWORD, write_configuration

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ovirt_enforcer.notifications.kinds import NoticeKind
-from ovirt_placement.store.enforcer.cycles import HaAnnouncementStore
+from ovirt_placement.store.enforcer.leader import HaAnnouncementStore
 from ovirt_placement.store.enforcer.maintenance import RunState
 from ovirt_simulator.core.commands.groups import Members
 from tests.builders import APART, CLUSTER, group, host, snapshot, vm

@@ -11,7 +11,7 @@ import pytest
 
 from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_placement.store.enforcer.maintenance import RunState, Work
-from ovirt_placement.store.pauses import ALL_CLUSTERS, PauseStore
+from ovirt_placement.store.orders import ALL_CLUSTERS, PauseStore
 from ovirt_simulator.http.control import Disturbance
 from tests.enforcer.maintenance.stage import Killed, Killer, Stage, stage
 from tests.enforcer.maintenance.test_runs import LONG, STATE, dies, phases

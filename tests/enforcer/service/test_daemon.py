@@ -24,8 +24,8 @@ from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.elements.rule import Rule, UnitKind
 from ovirt_placement.rules.elements.verdict import Reason, ReasonKind, Request, Verdict
-from ovirt_placement.store.enforcer.cycles import CycleStore
 from ovirt_placement.store.enforcer.intents import IntentState
+from ovirt_placement.store.enforcer.leader import CycleStore
 from ovirt_placement.store.sql.schema import intents
 from ovirt_simulator.core.settings import MigrationFault
 from tests.builders import CLUSTER, TOGETHER, cluster, group, host, snapshot, vm

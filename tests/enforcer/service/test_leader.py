@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ovirt_enforcer.service.leader import Leader, boot_clock, own_name
-from ovirt_placement.store.enforcer.leases import LeaseStore
+from ovirt_placement.store.enforcer.leader import LeaseStore
 from tests.placement.databases import database
 from tests.proxy.running import eventually
 

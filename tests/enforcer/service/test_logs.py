@@ -19,8 +19,7 @@ from ovirt_enforcer.settings import (
 )
 from ovirt_enforcer.watchers.engine_watch import UnitWatch
 from ovirt_placement.model import SchedulingPolicy, Snapshot
-from ovirt_placement.store.enforcer.cycles import Cycle, CycleStore
-from ovirt_placement.store.enforcer.leases import LeaseStore
+from ovirt_placement.store.enforcer.leader import Cycle, CycleStore, LeaseStore
 from ovirt_placement.store.sql.access import LeaseLost
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT

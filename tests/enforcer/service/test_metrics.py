@@ -20,9 +20,8 @@ from ovirt_enforcer.service.metrics import EnforcerMetrics, Health, Sampler
 from ovirt_enforcer.watchers.verdict import ReservationState, ReservationVerdict
 from ovirt_placement.engine.connection.client import EngineAway
 from ovirt_placement.inventory import NoSnapshot
-from ovirt_placement.store.enforcer.cycles import CycleStore
-from ovirt_placement.store.enforcer.leases import LeaseStore
-from ovirt_placement.store.enforcer.samples import Sample, SampleStore
+from ovirt_placement.store.enforcer.leader import CycleStore, LeaseStore
+from ovirt_placement.store.enforcer.observations import Sample, SampleStore
 from ovirt_service import metrics
 from ovirt_service.daemon import Progress
 from ovirt_service.errors import UserError

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ovirt_placement.model import AffinityRule
-from ovirt_placement.store.pauses import ALL_CLUSTERS, PauseStore
+from ovirt_placement.store.orders import ALL_CLUSTERS, PauseStore
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import Server

@@ -17,9 +17,8 @@ from ovirt_enforcer.service.recording import News, Recorder
 from ovirt_placement.inventory import NoSnapshot
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.violations import find_violations
-from ovirt_placement.store.enforcer.causes import Cause
 from ovirt_placement.store.enforcer.history import HistoryStore, RuleAfterwards
-from ovirt_placement.store.enforcer.intents import Intent, Store
+from ovirt_placement.store.enforcer.intents import Cause, Intent, Store
 from ovirt_service.errors import UserError
 from tests.builders import APART, CLUSTER, SOFT_TOGETHER, TOGETHER, group, host, rule, snapshot, vm
 from tests.kit.notices import KeptNotices

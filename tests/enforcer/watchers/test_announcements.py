@@ -16,8 +16,7 @@ from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_enforcer.notifications.notifications import Notifications
 from ovirt_enforcer.watchers.ha_watch import Announced, Announcements, due
 from ovirt_enforcer.watchers.verdict import ReservationState, ReservationVerdict
-from ovirt_placement.store.enforcer.cycles import HaAnnouncementStore
-from ovirt_placement.store.enforcer.leases import LeaseStore
+from ovirt_placement.store.enforcer.leader import HaAnnouncementStore, LeaseStore
 from ovirt_placement.store.sql.access import LeaseLost
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT

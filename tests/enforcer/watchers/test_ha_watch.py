@@ -19,7 +19,7 @@ from ovirt_enforcer.watchers.verdict import ReservationState, judge, verdict_of
 from ovirt_placement.config import DomainSettings, HaSettings
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.failover.check import check
-from ovirt_placement.store.enforcer.cycles import HaAnnouncementStore
+from ovirt_placement.store.enforcer.leader import HaAnnouncementStore
 from ovirt_service.metrics import Instruments
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT

@@ -19,7 +19,7 @@ from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.reading.topology import read_snapshot
 from ovirt_placement.engine.writing.events import add_event
 from ovirt_placement.model import Snapshot
-from ovirt_placement.store.enforcer.memberships import MembershipStore
+from ovirt_placement.store.enforcer.observations import MembershipStore
 from ovirt_simulator.core.commands.groups import Members
 from ovirt_simulator.http.control import Disturbance
 from tests.builders import APART, SOFT_TOGETHER, cluster, group, host, label, snapshot, vm

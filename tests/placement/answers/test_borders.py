@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ovirt_placement.answers.ha.check import ha_check
 from ovirt_placement.answers.status.history import MOST_POINTS, trend
-from ovirt_placement.store.enforcer.samples import Sample
+from ovirt_placement.store.enforcer.observations import Sample
 from ovirt_service.errors import UserError
 from tests.builders import cluster, host, snapshot, vm
 

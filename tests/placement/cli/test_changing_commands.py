@@ -14,15 +14,14 @@ from typing import Any
 
 import pytest
 
-from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
-from ovirt_placement.store.enforcer.leases import LeaseStore
-from ovirt_placement.store.enforcer.memberships import (
+from ovirt_placement.store.enforcer.leader import LeaseStore
+from ovirt_placement.store.enforcer.observations import (
     LostMembership,
     MembershipChange,
     MembershipKind,
     MembershipStore,
 )
-from ovirt_placement.store.pauses import PauseStore
+from ovirt_placement.store.orders import ApprovalStore, ApprovedMove, PauseStore
 from tests.builders import APART, cluster, group, host, snapshot, vm
 from tests.docs.shown import PARSERS, subcommands
 from tests.placement.cli.changing_stage import Stage

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from ovirt_placement.cli.main import main
-from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
 from ovirt_placement.store.enforcer.intents import IntendedMigration, Store
-from ovirt_placement.store.enforcer.leases import LeaseStore
-from ovirt_placement.store.pauses import PauseStore
+from ovirt_placement.store.enforcer.leader import LeaseStore
+from ovirt_placement.store.orders import ApprovalStore, ApprovedMove, PauseStore
 from tests.builders import cluster, host, snapshot, vm
 from tests.placement.cli.documents import plain
 from tests.plugins.published import Publisher

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
+from ovirt_placement.store.orders import ApprovalStore, ApprovedMove
 from tests.placement.store.conftest import Opening
 
 FIRST = (ApprovedMove(("v1",), ("h1",), "h2"), ApprovedMove(("v2", "v3"), ("h1", "h1"), "h3"))

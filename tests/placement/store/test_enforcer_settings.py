@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from ovirt_placement.store.enforcer.cycles import EnforcerSettingsStore
-from ovirt_placement.store.enforcer.leases import LeaseStore
+from ovirt_placement.store.enforcer.leader import EnforcerSettingsStore, LeaseStore
 from ovirt_placement.store.sql.access import LeaseLost
 from ovirt_placement.store.user_actions import UserActionStore
 from tests.placement.databases import set_clock

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from ovirt_placement.store.pauses import ALL_CLUSTERS, PauseStore
+from ovirt_placement.store.orders import ALL_CLUSTERS, PauseStore
 from ovirt_placement.store.sql import connections
 from ovirt_placement.store.sql.database import Database, StoreAway, StoreUnclear
 from ovirt_service.errors import OutcomeUnknown, UserError

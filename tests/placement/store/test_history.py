@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from ovirt_placement.store.enforcer.causes import Cause
 from ovirt_placement.store.enforcer.history import HistoryStore, RuleAfterwards, StepOutcome
-from ovirt_placement.store.enforcer.intents import Store
+from ovirt_placement.store.enforcer.intents import Cause, Store
 from tests.placement.databases import database
 from tests.placement.store.conftest import Opening
 from tests.stored import prepared

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_placement.store.enforcer.causes import Cause
 from ovirt_placement.store.enforcer.intents import (
+    Cause,
     ImpossibleTransition,
     IntendedMigration,
     Intent,

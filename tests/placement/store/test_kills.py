@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pytest
 import sqlalchemy
 
-from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
+from ovirt_placement.store.orders import ApprovalStore, ApprovedMove
 from tests.placement.cli.conftest import proxy, serving, starting
 from tests.placement.cli.live_engine import PASSWORD, Starting
 from tests.placement.cli.test_changing_commands import ENFORCER, RULE, STATE

@@ -12,8 +12,8 @@ from contextlib import suppress
 import pytest
 
 from ovirt_placement.store.enforcer.intents import Intent, Store
-from ovirt_placement.store.enforcer.leases import LeaseStore
-from ovirt_placement.store.enforcer.memberships import Membership, MembershipChange, MembershipStore, Seen
+from ovirt_placement.store.enforcer.leader import LeaseStore
+from ovirt_placement.store.enforcer.observations import Membership, MembershipChange, MembershipStore, Seen
 from ovirt_placement.store.keys import KeyStore, Run
 from ovirt_placement.store.sql.access import LeaseLost
 from tests.placement.databases import database, set_clock

@@ -13,7 +13,7 @@ from ovirt_placement.model import PlacementKey
 from ovirt_placement.store import backup
 from ovirt_placement.store.enforcer.intents import Store
 from ovirt_placement.store.keys import KeyChange, KeyStore
-from ovirt_placement.store.pauses import PauseStore
+from ovirt_placement.store.orders import PauseStore
 from ovirt_placement.store.sql.database import Database, StoreAway, StoreLost
 from ovirt_placement.store.sql.schema import metadata
 from ovirt_placement.store.user_actions import Act, UserActionKind, UserActionStore

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from ovirt_placement.store.enforcer.intents import IntendedMigration, IntentKind, Store
-from ovirt_placement.store.enforcer.leases import LeaseStore
+from ovirt_placement.store.enforcer.leader import LeaseStore
 from ovirt_placement.store.enforcer.maintenance import (
     HostPhase,
     MaintenanceRequest,

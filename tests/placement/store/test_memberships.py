@@ -7,7 +7,7 @@ import time
 import pytest
 from msgspec.structs import replace
 
-from ovirt_placement.store.enforcer.memberships import (
+from ovirt_placement.store.enforcer.observations import (
     LostMembership,
     Membership,
     MembershipChange,

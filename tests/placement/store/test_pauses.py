@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from ovirt_placement.store.enforcer.intents import IntendedMigration, Store
-from ovirt_placement.store.enforcer.leases import LeaseStore
-from ovirt_placement.store.pauses import ALL_CLUSTERS, Paused, PauseStore
+from ovirt_placement.store.enforcer.leader import LeaseStore
+from ovirt_placement.store.orders import ALL_CLUSTERS, Paused, PauseStore
 from tests.placement.store.conftest import Opening
 
 

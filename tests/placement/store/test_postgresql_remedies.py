@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_placement.store.pauses import PauseStore
+from ovirt_placement.store.orders import PauseStore
 from ovirt_placement.store.sql.database import StoreAway, StoreLater
 from tests.placement.databases import database
 from tests.placement.postgres_server import USER, PostgresServer, own_folder

@@ -6,10 +6,9 @@ from itertools import permutations
 
 import pytest
 
-from ovirt_placement.store.enforcer.causes import Cause
 from ovirt_placement.store.enforcer.history import HistoryStore
-from ovirt_placement.store.enforcer.intents import IntentKind, Store
-from ovirt_placement.store.enforcer.samples import KEPT_SECONDS, Sample, SampleStore
+from ovirt_placement.store.enforcer.intents import Cause, IntentKind, Store
+from ovirt_placement.store.enforcer.observations import KEPT_SECONDS, Sample, SampleStore
 from ovirt_placement.store.sql.access import LeaseLost
 from tests.placement.databases import database
 from tests.placement.store.conftest import Opening

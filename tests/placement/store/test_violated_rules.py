@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ovirt_placement.store.enforcer.cycles import ViolatedRuleStore
+from ovirt_placement.store.enforcer.leader import ViolatedRuleStore
 from ovirt_placement.store.sql.schema import violated_rules
 from tests.placement.databases import database
 from tests.placement.store.conftest import Opening

@@ -35,9 +35,9 @@ from ovirt_placement.config import Config
 from ovirt_placement.model import Cluster, Snapshot, Vm
 from ovirt_placement.model.infrastructure import Return
 from ovirt_placement.model.names import counted
-from ovirt_placement.store.approvals import WaitingPlan
 from ovirt_placement.store.enforcer.history import PlanRecord
 from ovirt_placement.store.enforcer.intents import IntentState
+from ovirt_placement.store.orders import WaitingPlan
 from ovirt_placement.store.user_actions import UserAction, UserActionKind
 from ovirt_placement_web.bounds import Latest
 from ovirt_placement_web.settings import ENGINE_SECONDS

@@ -22,11 +22,10 @@ from ovirt_placement.answers.document import known_state, listed
 from ovirt_placement.answers.status.health import HealthState, nothing_known, of_known
 from ovirt_placement.config import Config
 from ovirt_placement.model import Cluster, Snapshot
-from ovirt_placement.store.approvals import ApprovalStore, WaitingPlan
 from ovirt_placement.store.enforcer.history import HistoryStore, PlanRecord, RecordedMigration
 from ovirt_placement.store.enforcer.intents import IntentState
 from ovirt_placement.store.enforcer.maintenance import MaintenanceRun, MaintenanceStore
-from ovirt_placement.store.pauses import Pause, PauseStore
+from ovirt_placement.store.orders import ApprovalStore, Pause, PauseStore, WaitingPlan
 from ovirt_placement.store.sql import opening
 from ovirt_placement.store.sql.access import StoreAccess
 from ovirt_placement.store.user_actions import UserAction, UserActionKind, UserActionStore

@@ -16,7 +16,7 @@ from ovirt_placement.answers.status.enforcement import EnforcementRecord
 from ovirt_placement.model import Cluster, Host
 from ovirt_placement.model.names import Named, be, counted
 from ovirt_placement.store.enforcer.maintenance import ENDED, HostPhase, MaintenanceRun
-from ovirt_placement.store.pauses import Pause
+from ovirt_placement.store.orders import Pause
 from ovirt_placement.store.user_actions import UserAction
 from ovirt_placement_web.bounds import sentence
 from ovirt_placement_web.site import Site, when

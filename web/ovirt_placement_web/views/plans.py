@@ -14,10 +14,9 @@ from ovirt_enforcer.orders import Misfits, order_looked_at
 from ovirt_placement.answers.document import none_text
 from ovirt_placement.answers.plans.text import Document, TimedStep, timed, waiting_on
 from ovirt_placement.model import Cluster
-from ovirt_placement.store.approvals import ApprovalStore
 from ovirt_placement.store.enforcer.history import PlanRecord
 from ovirt_placement.store.enforcer.intents import IntentState
-from ovirt_placement.store.pauses import ALL_CLUSTERS, PauseStore
+from ovirt_placement.store.orders import ALL_CLUSTERS, ApprovalStore, PauseStore
 from ovirt_placement.store.sql.opening import opened
 from ovirt_placement_web.bounds import Refusal, sentence
 from ovirt_placement_web.site import Site

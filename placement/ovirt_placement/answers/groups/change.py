@@ -13,7 +13,7 @@ from ovirt_placement.answers.question import Columns
 from ovirt_placement.model import AffinityGroup, AffinityLabel, AffinityRule, Host, Snapshot, Vm
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
-from ovirt_placement.store.enforcer.memberships import LostMembership, MembershipKind
+from ovirt_placement.store.enforcer.observations import LostMembership, MembershipKind
 
 # -- The members of an affinity group, by the words that options and files have for them.
 #: Of each member list of the model: its option and its word.

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ovirt_placement.answers.document import Document
 from ovirt_placement.answers.placement import NotWaiting, PriorityClass, not_waited, priority_classes
 from ovirt_placement.config import HaSettings
-from ovirt_placement.forecast.course import UnplacedVm, why_unplaced
+from ovirt_placement.forecast.outages import UnplacedVm, why_unplaced
 from ovirt_placement.lookups.called import WILDCARD, called
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.names import (

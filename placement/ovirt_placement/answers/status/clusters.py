@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ovirt_placement.answers.document import safe_word, upgrade_text
 from ovirt_placement.answers.ha.check import LostVm, lost_vm
 from ovirt_placement.answers.question import Columns
-from ovirt_placement.forecast.course import survived_of
+from ovirt_placement.forecast.outages import survived_of
 from ovirt_placement.lookups.index import once_per_snapshot
 from ovirt_placement.model import Host, Snapshot
 from ovirt_placement.model.names import Named, counted

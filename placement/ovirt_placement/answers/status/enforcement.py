@@ -18,7 +18,7 @@ from ovirt_placement.model.record import Record
 from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:
-    from ovirt_placement.store.enforcer.cycles import LastCycle
+    from ovirt_placement.store.enforcer.leader import LastCycle
     from ovirt_placement.store.sql.access import StoreAccess
 
 
@@ -145,7 +145,7 @@ def not_led(config: Config) -> str | None:
 
     Raises `StoreAway` where the store does not answer.
     """
-    from ovirt_placement.store.enforcer.leases import LeaseStore
+    from ovirt_placement.store.enforcer.leader import LeaseStore
     from ovirt_placement.store.sql.opening import stored
 
     last = stored(LeaseStore, config, LeaseStore.read, None)
@@ -155,12 +155,9 @@ def not_led(config: Config) -> str | None:
 
 
 def _read(config: Config, snapshot: Snapshot, here: EnforcementRecord) -> EnforcementRecord:
-    from ovirt_placement.store.approvals import ApprovalStore, WaitingPlan
-    from ovirt_placement.store.enforcer.causes import REFUSALS, Cause
-    from ovirt_placement.store.enforcer.cycles import CycleStore, EnforcerSettingsStore
-    from ovirt_placement.store.enforcer.intents import Intent, IntentState, Store
-    from ovirt_placement.store.enforcer.leases import LeaseStore
-    from ovirt_placement.store.pauses import PauseStore
+    from ovirt_placement.store.enforcer.intents import REFUSALS, Cause, Intent, IntentState, Store
+    from ovirt_placement.store.enforcer.leader import CycleStore, EnforcerSettingsStore, LeaseStore
+    from ovirt_placement.store.orders import ApprovalStore, PauseStore, WaitingPlan
     from ovirt_placement.store.sql.database import StoreUnmade
     from ovirt_placement.store.sql.opening import opened
 
@@ -209,7 +206,7 @@ def _read(config: Config, snapshot: Snapshot, here: EnforcementRecord) -> Enforc
 
 def _unreadable(config: Config) -> dict[str, Any]:
     """The fields that are known though the store cannot be read, since no room is left even for that."""
-    from ovirt_placement.store.enforcer.leases import last_owner
+    from ovirt_placement.store.enforcer.leader import last_owner
     from ovirt_placement.store.sql.connections import sqlite_path
 
     unwritable, path = _unwritable(config.store.url), sqlite_path(config.store.url)

@@ -11,7 +11,7 @@ from ovirt_placement.answers.document import Document
 from ovirt_placement.answers.question import Columns
 from ovirt_placement.model.names import Named, counted
 from ovirt_placement.model.record import Record
-from ovirt_placement.store.enforcer.samples import HOUR_SECONDS, Sample
+from ovirt_placement.store.enforcer.observations import HOUR_SECONDS, Sample
 
 
 # -- What happened in a span of time, made of the samples of its hours: what histories and trends consist of.

@@ -22,7 +22,7 @@ from ovirt_placement.cli.groups.change import with_groups_of_now
 from ovirt_placement.inventory import Measured
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import Named
-from ovirt_placement.store.enforcer.memberships import MembershipStore
+from ovirt_placement.store.enforcer.observations import MembershipStore
 from ovirt_service.errors import UserError
 
 

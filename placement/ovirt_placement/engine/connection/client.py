@@ -22,8 +22,7 @@ import msgspec
 import ovirtsdk4
 from ovirtsdk4 import http
 
-from ovirt_placement.config import EngineSettings
-from ovirt_placement.config_url import check_url, exposes
+from ovirt_placement.config import EngineSettings, check_url, exposes
 from ovirt_placement.engine.connection.exchanges import OF_ANSWERS, Answer, Limits, Question, Server
 from ovirt_placement.engine.connection.failures import (
     SDK_ERRORS,

@@ -13,8 +13,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import ColumnElement, or_, select
 
-from ovirt_placement.store.enforcer.causes import Cause, sentence
-from ovirt_placement.store.enforcer.intents import OPEN_STATES, IntentState
+from ovirt_placement.store.enforcer.intents import OPEN_STATES, Cause, IntentState, sentence
 from ovirt_placement.store.sql.access import EngineRows, StoreAccess, now
 from ovirt_placement.store.sql.schema import IS_MIGRATION, held_steps, intents, plans
 

@@ -12,9 +12,8 @@ from enum import StrEnum
 import msgspec
 from sqlalchemy import ColumnElement
 
-from ovirt_placement.store.enforcer import samples
-from ovirt_placement.store.enforcer.causes import Cause, sentence
-from ovirt_placement.store.pauses import refuse_if_paused
+from ovirt_placement.store.enforcer.observations import keep_counts
+from ovirt_placement.store.orders import refuse_if_paused
 from ovirt_placement.store.sql.access import (
     EngineRows,
     StoreAccess,
@@ -25,6 +24,40 @@ from ovirt_placement.store.sql.access import (
     settle,
 )
 from ovirt_placement.store.sql.schema import IS_MIGRATION, held_steps, intents, plans, user_actions
+
+
+class Cause(StrEnum):
+    """Why it failed or is unknown, where what comes next depends on it; all others have words alone."""
+
+    #: The request surely never left this machine.
+    NEVER_ASKED = "never_asked"
+    #: The engine refused this target; another may do.
+    TARGET_REFUSED = "target_refused"
+    #: The engine refused to migrate the VM, whatever the target.
+    VM_REFUSED = "vm_refused"
+    #: There was no answer, and neither events nor the VM show anything of it.
+    NO_TRACE = "no_trace"
+    #: A command of the administrator was ended before its time.
+    INTERRUPTED = "interrupted"
+
+
+#: The engine refused: nothing moved.
+REFUSALS = (Cause.TARGET_REFUSED, Cause.VM_REFUSED)
+
+_SENTENCES = {
+    Cause.NEVER_ASKED: "never reached the engine",
+    Cause.TARGET_REFUSED: "refused",
+    Cause.VM_REFUSED: "refused: not now",
+    Cause.NO_TRACE: "no answer, and no trace of it in the engine",
+    Cause.INTERRUPTED: "interrupted",
+}
+
+
+def sentence(cause: Cause | None, error: str | None) -> str | None:
+    """Return cause and words as one sentence; None if there is neither."""
+    parts = (None if cause is None else _SENTENCES[cause], error)
+    return ": ".join(part for part in parts if part) or None
+
 
 #: How long an intent that the engine has not confirmed reserves its target.
 BLOCKING_SECONDS = 30.0
@@ -221,7 +254,7 @@ class Store(StoreAccess):
         """
         with self._transaction() as rows:
             long_ago = rows.now() - older_than_seconds
-            samples.keep_counts(rows, long_ago)
+            keep_counts(rows, long_ago)
             for table in (plans, held_steps, user_actions):
                 rows.remove(table, table.c.updated < long_ago)
             return rows.remove(intents, _in(_ENDED), intents.c.updated < long_ago)

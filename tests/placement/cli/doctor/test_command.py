@@ -16,10 +16,9 @@ from ovirt_placement.answers import proxy as local_proxy
 from ovirt_placement.answers.doctor import machine
 from ovirt_placement.inventory.protocol import ask_moments
 from ovirt_placement.inventory.publication import Moments, now
-from ovirt_placement.store.enforcer.cycles import EnforcerSettingsStore
 from ovirt_placement.store.enforcer.intents import Store
-from ovirt_placement.store.enforcer.leases import LeaseStore
-from ovirt_placement.store.pauses import PauseStore
+from ovirt_placement.store.enforcer.leader import EnforcerSettingsStore, LeaseStore
+from ovirt_placement.store.orders import PauseStore
 from ovirt_simulator.http import documents
 from ovirt_simulator.http.sso import Permit, User
 from tests.builders import cluster, host, snapshot

@@ -1,21 +1,29 @@
-"""Remembers what each hour was like in each cluster, for more than a year: what trends are made of.
+"""Remembers what is observed: each hour of a cluster, for more than a year, and the groups of VMs.
 
 An hour is one row, so that a cluster takes 9,600 of them at most. Plans and migrations are counted where they
-are recorded, and only once they are forgotten there does the sample of their hour keep their number.
+are recorded, and only once they are forgotten there does the sample of their hour keep their number. What a
+VM loses with its cluster the engine forgets without a word: only an earlier record shows it afterwards.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 import msgspec
 from sqlalchemy import ColumnElement, case, or_
 
-from ovirt_placement.store.enforcer.causes import Cause
 from ovirt_placement.store.sql.access import EngineRows, StoreAccess
-from ovirt_placement.store.sql.schema import IS_MIGRATION, intents, plans, samples
+from ovirt_placement.store.sql.schema import (
+    IS_MIGRATION,
+    intents,
+    lost_memberships,
+    memberships,
+    plans,
+    samples,
+)
 
 #: For so long samples are kept.
 KEPT_SECONDS: Final = 400 * 24 * 3600.0
@@ -24,6 +32,8 @@ HOUR_SECONDS: Final = 3600
 #: The cluster and the hour of a sample.
 _Key = tuple[str, int]
 _COUNTS = ("plans", "done", "failed")
+#: `Cause.NEVER_ASKED`, as the database has it.
+_NEVER_ASKED: Final = "never_asked"
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,7 +138,7 @@ def _counts(
 ) -> Mapping[_Key, Counter[str]]:
     """Count the plans and the migrations that meet these conditions, by the hour."""
     counts: defaultdict[_Key, Counter[str]] = defaultdict(Counter)
-    asked = or_(intents.c.cause.is_(None), intents.c.cause != Cause.NEVER_ASKED.value)
+    asked = or_(intents.c.cause.is_(None), intents.c.cause != _NEVER_ASKED)
     columns = (intents.c.cluster, intents.c.updated, intents.c.state)
     has_ended = intents.c.state.in_(("done", "failed"))
     ended = rows.select(intents, *columns).where(migrations, IS_MIGRATION, has_ended, asked)
@@ -148,3 +158,98 @@ def _most(name: str, value: int) -> ColumnElement[Any]:
 def _least(name: str, value: int) -> ColumnElement[Any]:
     column = samples.c[name]
     return case((column < value, column), else_=value)
+
+
+class MembershipKind(StrEnum):
+    """What a VM is a member of."""
+
+    GROUP = "group"
+    LABEL = "label"
+
+
+class Membership(NamedTuple):
+    kind: MembershipKind
+    id: str
+    name: str
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """A VM's memberships, of which there is at least one, and the cluster in which it had them."""
+
+    vm: str
+    cluster: str
+    cluster_name: str
+    member_of: tuple[Membership, ...]
+
+
+class LostMembership(msgspec.Struct, frozen=True):
+    """One membership that a VM had in a cluster which it left; names as they were then."""
+
+    vm: str
+    vm_name: str
+    cluster: str
+    cluster_name: str
+    kind: MembershipKind
+    id: str
+    name: str
+    #: When that was noticed, in seconds since the epoch, by the database's clock.
+    since: float = 0.0
+    #: Whether the engine's log says so.
+    reported: bool = False
+
+
+class MembershipChange(msgspec.Struct, frozen=True):
+    """What one look at the engine found."""
+
+    #: Memberships of VMs that have others now than are remembered.
+    seen: tuple[Seen, ...] = ()
+    #: VMs without any membership now.
+    without: tuple[str, ...] = ()
+    lost: tuple[LostMembership, ...] = ()
+    regained: tuple[LostMembership, ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        return not (self.seen or self.without or self.lost or self.regained)
+
+
+class MembershipStore(StoreAccess):
+    """The memberships of one engine's VMs, in a database."""
+
+    def seen(self) -> dict[str, Seen]:
+        """What was last seen of each VM that is a member of anything."""
+        with self._reading() as rows:
+            return {seen.vm: seen for seen in rows.records(Seen, rows.select(memberships))}
+
+    def lost(self) -> tuple[LostMembership, ...]:
+        """What was lost and not regained or forgotten since, the oldest first."""
+        order = (lost_memberships.c.since, *lost_memberships.primary_key)
+        with self._reading() as rows:
+            return rows.records(LostMembership, rows.select(lost_memberships).order_by(*order))
+
+    def change(self, change: MembershipChange) -> None:
+        """Write down what a look found, all of it or nothing."""
+        if change.empty:
+            return
+        with self._leading() as rows:
+            rows.remove_all(memberships.c.vm, [*change.without, *(seen.vm for seen in change.seen)])
+            rows.add_all(memberships, [msgspec.to_builtins(seen) for seen in change.seen])
+            table = lost_memberships.c
+            for one in (*change.regained, *change.lost):
+                here = (table.vm == one.vm, table.kind == one.kind.value, table.name == one.name)
+                rows.remove(lost_memberships, *here)
+            since = rows.now()
+            rows.add_all(
+                lost_memberships, [{**msgspec.to_builtins(one), "since": since} for one in change.lost]
+            )
+
+    def mark_reported(self, vm: str, since: float) -> None:
+        """Remember that the engine's log says what a VM lost at this moment or before."""
+        with self._leading() as rows:
+            table = lost_memberships
+            rows.change(table, table.c.vm == vm, table.c.since <= since, reported=True)
+
+    def forget_lost(self, vm: str) -> None:
+        """Drop what a VM has lost: a user has dismissed it."""
+        with self._transaction() as rows:
+            rows.remove(lost_memberships, lost_memberships.c.vm == vm)
