@@ -27,8 +27,8 @@ from lxml import etree
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import fault_of
-from ovirt_placement.engine.reading.events import read_events
-from ovirt_placement.engine.reading.topology import read_snapshot
+from ovirt_placement.engine.events import read_events
+from ovirt_placement.engine.topology import read_snapshot
 from ovirt_placement.inventory import publication
 from ovirt_placement.inventory.protocol import Decide, Refresh, Wake, decoded, encoded, question_decoder
 from ovirt_placement.inventory.publication import EMPTY, Moments, Publication, find_changes, now

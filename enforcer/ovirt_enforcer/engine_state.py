@@ -21,7 +21,7 @@ from ovirt_placement import inventory
 from ovirt_placement.answers.plans.plan import kept_text, plans_record
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection, connect
-from ovirt_placement.engine.reading.searches import tagged_ids
+from ovirt_placement.engine.requests import tagged_ids
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import vm_name
 from ovirt_placement.planning.deadline import Deadline

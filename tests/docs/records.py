@@ -24,7 +24,7 @@ from ovirt_placement.answers import question
 from ovirt_placement.answers.plans.maintenance import MaintenancePlans
 from ovirt_placement.answers.plans.plan import Plans
 from ovirt_placement.config import EngineSettings, HaSettings, InventorySettings, StoreSettings
-from ovirt_placement.engine.writing.events import ORIGIN
+from ovirt_placement.engine.events import ORIGIN
 from ovirt_placement.store.enforcer.history import RecordedMigration
 from ovirt_placement.store.orders import Pause, WaitingPlan
 from ovirt_placement_web.settings import WebSettings

@@ -18,8 +18,8 @@ from ovirt_placement.answers.setup.plan import SetupPlan, plan
 from ovirt_placement.answers.setup.previous import UnitChoice, made_like, read_overview, read_seen
 from ovirt_placement.answers.setup.undo import undo
 from ovirt_placement.config import EngineSettings
+from ovirt_placement.engine import policies
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.writing import policies
 from ovirt_placement.model import SchedulingPolicy as Units
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import PolicyUnit, UnitType

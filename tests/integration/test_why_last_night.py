@@ -13,7 +13,7 @@ import pytest
 
 from ovirt_placement.answers import proxy
 from ovirt_placement.cli.main import main
-from ovirt_placement.engine.reading import events
+from ovirt_placement.engine import events
 from ovirt_placement.model import SchedulingPolicy
 from tests.builders import TOGETHER, cluster, group, host, snapshot, vm
 from tests.integration.world import World, running

@@ -30,7 +30,7 @@ from ovirt_placement import inventory
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, connect
 from ovirt_placement.engine.connection.dialogues import PATIENCE_SECONDS
-from ovirt_placement.engine.reading.events import read_events
+from ovirt_placement.engine.events import read_events
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.files import state_file
 from ovirt_simulator.core.engine import Engine

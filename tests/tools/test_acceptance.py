@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import connect
-from ovirt_placement.engine.reading.topology import read_snapshot
+from ovirt_placement.engine.topology import read_snapshot
 from ovirt_placement.model import DataCenter, Snapshot
 from tests.builders import cluster, host, snapshot
 from tests.configuration import PASSWORD

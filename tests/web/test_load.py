@@ -16,7 +16,7 @@ import psutil
 import pytest
 from starlette.requests import Request
 
-from ovirt_placement.engine.reading.rights import Rights
+from ovirt_placement.engine.users import Rights
 from ovirt_placement_web import api
 from ovirt_placement_web.bounds import Bounds, WebMetrics
 from ovirt_placement_web.sessions import Sessions

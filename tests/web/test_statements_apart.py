@@ -16,7 +16,7 @@ import requests
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ovirt_placement.engine.reading.rights import Rights
+from ovirt_placement.engine.users import Rights
 from ovirt_placement_web import sessions
 from ovirt_placement_web.log_in import counted_address, onward
 from ovirt_placement_web.sessions import Sessions

@@ -13,10 +13,9 @@ from ovirtsdk4 import types
 
 from ovirt_placement.answers.setup.requests import usual_units
 from ovirt_placement.engine.connection.failures import EngineFault
-from ovirt_placement.engine.reading.events import read_events
-from ovirt_placement.engine.reading.topology import read_snapshot
-from ovirt_placement.engine.writing.events import add_event
-from ovirt_placement.engine.writing.policies import read_units
+from ovirt_placement.engine.events import add_event, read_events
+from ovirt_placement.engine.policies import read_units
+from ovirt_placement.engine.topology import read_snapshot
 from tools.acceptance.trial import ENFORCER, PLACEMENT, Failed, Skipped, Trial
 
 _VM_BYTES = 256 << 20

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.reading.topology import read_snapshot
+from ovirt_placement.engine.topology import read_snapshot
 
 PLACEMENT, ENFORCER = "ovirt-placement", "ovirt-enforcer"
 _PATIENCE_SECONDS = 180.0

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ovirt_placement.engine.connection.sso import Refused, UserTokens, sendable
-from ovirt_placement.engine.reading.rights import Rights, read_rights
+from ovirt_placement.engine.users import Rights, read_rights
 from ovirt_placement_web.bounds import Bounds, Latest
 
 #: Of more sessions one ends of the user who has most, the one that was idle longest: memory is bounded,

@@ -17,6 +17,8 @@ from ovirt_enforcer.actions.following import OF_VMS, Following
 from ovirt_enforcer.actions.recent_moves import digest
 from ovirt_enforcer.gates.admission import Admitted
 from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_placement.engine import actions
+from ovirt_placement.engine.actions import Conflict, HostState, PermissionDenied, Rejection
 from ovirt_placement.engine.connection.client import (
     EngineAway,
     EngineConnection,
@@ -24,9 +26,6 @@ from ovirt_placement.engine.connection.client import (
     EngineSetupError,
 )
 from ovirt_placement.engine.connection.dialogues import PATIENCE_SECONDS, Dialogue, Dialogues, Outcome
-from ovirt_placement.engine.writing import hosts, migration
-from ovirt_placement.engine.writing.hosts import HostState
-from ovirt_placement.engine.writing.migration import Conflict, PermissionDenied, Rejection
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import host_name
 from ovirt_placement.planning.plan import Step
@@ -37,11 +36,11 @@ from ovirt_placement.store.sql.database import StoreAway
 from ovirt_service.log import Said
 
 _HOST_REQUESTS: Final[dict[IntentKind, Callable[..., None]]] = {
-    IntentKind.DEACTIVATE_HOST: hosts.deactivate,
-    IntentKind.UPGRADE_HOST: hosts.upgrade,
-    IntentKind.ACTIVATE_HOST: hosts.activate,
-    IntentKind.STOP_VM: hosts.shut_down_vm,
-    IntentKind.START_VM: hosts.start_vm,
+    IntentKind.DEACTIVATE_HOST: actions.deactivate,
+    IntentKind.UPGRADE_HOST: actions.upgrade,
+    IntentKind.ACTIVATE_HOST: actions.activate,
+    IntentKind.STOP_VM: actions.shut_down_vm,
+    IntentKind.START_VM: actions.start_vm,
 }
 
 _log = logging.getLogger(__name__)
@@ -111,7 +110,7 @@ class Executor:
 
     def read_host(self, host: str) -> HostState | None:
         """Read a host now. Raises what `EngineConnection.get` raises."""
-        return hosts.read_host(self.connection, host)
+        return actions.read_host(self.connection, host)
 
     def begin(self, task: Task) -> tuple[Intent, ...]:
         """Ask the engine for what was admitted; return its intents as they are afterwards.
@@ -181,7 +180,7 @@ class Executor:
         if isinstance(what, Step):
             chosen = self._chosen(what)
             given = (self.connection, what.vms[0], chosen, correlation_id)
-            return partial(migration.migrate, *given, closure=what.closure)
+            return partial(actions.migrate, *given, closure=what.closure)
         subject = what.vm if what.kind in OF_VMS else what.host
         more: dict[str, Any] = {"reboot": task.reboot} if what.kind is IntentKind.UPGRADE_HOST else {}
         return partial(_HOST_REQUESTS[what.kind], self.connection, subject, correlation_id, **more)

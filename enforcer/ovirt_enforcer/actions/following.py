@@ -11,12 +11,10 @@ from typing import Final
 
 from ovirt_enforcer.gates.gate import title
 from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_placement.engine import actions, events, requests
+from ovirt_placement.engine.actions import HostState, Progress, VmState, Watch
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.dialogues import Dialogue
-from ovirt_placement.engine.reading import events, searches
-from ovirt_placement.engine.writing import hosts, migration
-from ovirt_placement.engine.writing.hosts import HostState
-from ovirt_placement.engine.writing.migration import Progress, VmState, Watch
 from ovirt_placement.model import NO_STATE, Snapshot
 from ovirt_placement.model.names import host_name, vm_name
 from ovirt_placement.store.enforcer.intents import (
@@ -234,7 +232,7 @@ class Following:
         if intent.kind in OF_VMS:
             vm = yield self._read(intent)
             return vm_progress(intent.kind, vm), "gone"
-        host = yield partial(hosts.read_host, self.connection, intent.target)
+        host = yield partial(actions.read_host, self.connection, intent.target)
         return host_progress(intent.kind, host), host.status if host else "gone"
 
     def _reconsider(self, intent: Intent, place: tuple[str | None, str]) -> Dialogue[Intent | None]:
@@ -243,7 +241,7 @@ class Following:
         return None
 
     def _read(self, intent: Intent) -> Callable[[], VmState | None]:
-        return partial(migration.read_vm, self.connection, intent.vm)
+        return partial(actions.read_vm, self.connection, intent.vm)
 
     def _confirmed(self, intent: Intent) -> Dialogue[bool]:
         """Whether the engine's events show that it began what we do not know to be accepted."""
@@ -269,7 +267,7 @@ class Following:
             return None
         if not refused and waited < self.settings.migration_timeout_seconds:
             # It may begin any moment.
-            asked = yield partial(searches.is_working, self.connection, intent.request_id)
+            asked = yield partial(requests.is_working, self.connection, intent.request_id)
             if asked:
                 noted.blanks = 0
                 return None

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from ovirt_enforcer.gates.people import rule_key
+from ovirt_placement.engine.actions import finish_upgrade, read_upgrade, show_progress, start_upgrade
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection
-from ovirt_placement.engine.writing.hosts import finish_upgrade, read_upgrade, show_progress, start_upgrade
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.infrastructure import Return
 from ovirt_placement.model.names import vm_name

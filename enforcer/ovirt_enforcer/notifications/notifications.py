@@ -30,7 +30,7 @@ from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, connect
 from ovirt_placement.engine.connection.exchanges import Trust, ask_once
 from ovirt_placement.engine.connection.failures import Unanswered
-from ovirt_placement.engine.writing.events import add_event
+from ovirt_placement.engine.events import add_event
 from ovirt_service.addresses import redacted, shown
 from ovirt_service.errors import UserError
 

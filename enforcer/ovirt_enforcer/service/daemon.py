@@ -25,7 +25,7 @@ from ovirt_enforcer.service.metrics import EnforcerMetrics, Health
 from ovirt_enforcer.service.reading import Parts, Reading
 from ovirt_enforcer.service.triggers import OwnMigrations
 from ovirt_placement.engine.connection.client import EngineAway
-from ovirt_placement.engine.reading.events import EngineEvent
+from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.enforcer.intents import Intent
 from ovirt_placement.store.sql.access import LeaseLost

@@ -34,8 +34,7 @@ from ovirt_enforcer.watchers.verdict import ReservationVerdict
 from ovirt_placement.answers.configured import configured_names
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, EngineFault, connect
-from ovirt_placement.engine.reading.events import find_start_events
-from ovirt_placement.engine.writing.events import add_event
+from ovirt_placement.engine.events import add_event, find_start_events
 from ovirt_service import metrics as metrics_page
 from ovirt_service.daemon import Notifier, Progress, Stop
 from ovirt_service.errors import UserError

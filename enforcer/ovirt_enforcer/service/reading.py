@@ -29,7 +29,7 @@ from ovirt_placement.answers.plans.text import NoPlan, plan_of
 from ovirt_placement.config import Config, HaSettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.dialogues import PATIENCE_SECONDS
-from ovirt_placement.engine.reading.searches import tagged_ids
+from ovirt_placement.engine.requests import tagged_ids
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.maintenance.data import Leaving, leaving
 from ovirt_placement.planning.maintenance.verification import HOMEWARD

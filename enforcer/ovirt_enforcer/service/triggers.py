@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from ovirt_placement import inventory
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.reading.events import (
+from ovirt_placement.engine.events import (
     MIGRATION_CODES,
     VM_STARTED,
     EngineEvent,

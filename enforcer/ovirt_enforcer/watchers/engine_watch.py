@@ -18,7 +18,7 @@ from ovirt_enforcer.notifications.notifications import Notifications
 from ovirt_placement.answers.configured import ConfiguredName, unmatched_names
 from ovirt_placement.answers.groups.change import loss, loss_sentence, losses
 from ovirt_placement.answers.placement import why
-from ovirt_placement.engine.writing.events import custom_id
+from ovirt_placement.engine.events import custom_id
 from ovirt_placement.lookups.called import UnmatchedName
 from ovirt_placement.model import Cluster, Host, Snapshot, Vm
 from ovirt_placement.store.enforcer.observations import (
@@ -168,7 +168,7 @@ class MembershipRecorder:
     """Follows memberships through whole readings of the engine."""
 
     store: MembershipStore
-    #: `engine.writing.events.add_event` on a connection.
+    #: `engine.events.add_event` on a connection.
     add_event: Callable[..., bool]
     clock: Callable[[], float]
     longest_pause: float

@@ -10,7 +10,7 @@ from functools import partial
 
 from ovirt_enforcer.log import RetryState
 from ovirt_placement.answers.keys.key import code_sentence
-from ovirt_placement.engine.reading.events import EngineEvent
+from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.inventory.stored import with_keys
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.infrastructure import RESTING_STATUSES, RUNNING_STATUSES

@@ -38,7 +38,7 @@ def read_engine(config: Config, rules: Iterable[PlacementRule], patience_seconds
         return found
     # The SDK takes long to load: not for `--help`.
     from ovirt_placement.engine.connection.client import connect
-    from ovirt_placement.engine.reading.topology import read_snapshot
+    from ovirt_placement.engine.topology import read_snapshot
 
     with connect(config.engine) as connection:
         if found is None:

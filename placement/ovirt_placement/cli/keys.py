@@ -37,7 +37,7 @@ from ovirt_placement.cli.asking import (
     show_file,
 )
 from ovirt_placement.cli.changing import add_writing, connected, login_name, opened, show_change, stops
-from ovirt_placement.engine.reading.owners import ALL_DETAILS
+from ovirt_placement.engine.vms import ALL_DETAILS
 from ovirt_placement.inventory import Measured
 from ovirt_placement.inventory.stored import with_keys
 from ovirt_placement.model import PlacementKey, Snapshot

@@ -50,11 +50,10 @@ from ovirt_placement.cli.changing import (
     stops,
     stored,
 )
+from ovirt_placement.engine import policies
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import EngineAway, EngineSetupError
-from ovirt_placement.engine.reading.policies import Policy
-from ovirt_placement.engine.writing import policies
-from ovirt_placement.engine.writing.policies import PolicyRequest, PolicyUser
+from ovirt_placement.engine.policies import Policy, PolicyRequest, PolicyUser
 from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.store.keys import DefaultKeyChange, DefaultKeys, DefaultKeyStore
 from ovirt_placement.store.user_actions import UserActionKind

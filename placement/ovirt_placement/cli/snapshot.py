@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _from_engine(args: argparse.Namespace) -> Snapshot:
     # The SDK takes long to load: not for `--help`.
-    from ovirt_placement.engine.reading.topology import read_snapshot
+    from ovirt_placement.engine.topology import read_snapshot
 
     with connected(args) as connection:
         snapshot = read_snapshot(connection, statistics=args.statistics, devices=args.devices)

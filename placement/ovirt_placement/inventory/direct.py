@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from ovirt_placement.config import Config, EngineSettings
-from ovirt_placement.engine.reading.consistency import consistent
+from ovirt_placement.engine.consistency import consistent
 from ovirt_placement.inventory.decision import Base, NoSnapshot
 from ovirt_placement.inventory.on_demand import (
     NO_DEMANDS,
@@ -31,8 +31,8 @@ from ovirt_service.process import BackgroundThread
 
 if TYPE_CHECKING:
     from ovirt_placement.engine.connection.client import EngineConnection
-    from ovirt_placement.engine.reading.doubts import Doubts
-    from ovirt_placement.engine.reading.policies import PolicyReader
+    from ovirt_placement.engine.consistency import Doubts
+    from ovirt_placement.engine.policies import PolicyReader
 
 #: How many processes of a user may read the engine at the same time.
 READERS = 2
@@ -131,7 +131,7 @@ class DirectReader:
 
     def _read_all(self, demands: Demands, measured: Measured) -> Snapshot:
         # The SDK takes long to load and is not needed where a service runs.
-        from ovirt_placement.engine.reading.topology import detailed
+        from ovirt_placement.engine.topology import detailed
 
         connection = self._connected()
         found = self._read_topology(connection)
@@ -146,9 +146,9 @@ class DirectReader:
 
     def _read_topology(self, connection: EngineConnection) -> Snapshot:
         """Read it, and once more where it suddenly lacks most of what was there."""
-        from ovirt_placement.engine.reading.doubts import Doubts, kinds_of
-        from ovirt_placement.engine.reading.policies import PolicyReader
-        from ovirt_placement.engine.reading.topology import read_snapshot
+        from ovirt_placement.engine.consistency import Doubts, kinds_of
+        from ovirt_placement.engine.policies import PolicyReader
+        from ovirt_placement.engine.topology import read_snapshot
 
         self._policies = self._policies or PolicyReader()
         self._doubts = self._doubts or Doubts()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from ovirt_placement.engine.reading.owners import NO_DETAILS, Detail
+from ovirt_placement.engine.vms import NO_DETAILS, Detail
 from ovirt_placement.inventory.protocol import Measured
 from ovirt_placement.model import Cluster, Disk, Host, Network, Nic, PlacementRule, Snapshot, Vm, VnicProfile
 from ovirt_placement.model.infrastructure import HostStatistics, VmStatistics
@@ -101,7 +101,7 @@ class Details:
 def read_details(connection: EngineConnection, wanted: Detail) -> Details:
     """Read what is wanted of all VMs; raises what `EngineConnection.get` raises."""
     # The SDK takes long to load and is not needed where somebody publishes.
-    from ovirt_placement.engine.reading.topology import detailed_vms, read_networks
+    from ovirt_placement.engine.topology import detailed_vms, read_networks
 
     vms = {vm.id: VmDetails.of_vm(vm) for vm in detailed_vms(connection, wanted)}
     return Details(wanted, vms, read_networks(connection) if Detail.NICS in wanted else ((), ()))
@@ -214,7 +214,7 @@ NO_DEMANDS = Demands()
 def read_searches(connection: EngineConnection, wanted: Wanted) -> tuple[MemberSearch, ...]:
     """Have the engine answer them; raises what `EngineConnection.get` raises, but for its refusals."""
     # The SDK takes long to load and is not needed where somebody publishes.
-    from ovirt_placement.engine.reading.searches import search_members
+    from ovirt_placement.engine.requests import search_members
 
     return tuple(search_members(connection, of, text) for of, text in sorted(wanted))
 
@@ -336,7 +336,7 @@ def _is_known_in(rule: Rule, cluster: Cluster) -> bool:
 def read_statistics(connection: EngineConnection, wanted: Needed) -> Statistics:
     """Measure what is wanted; raises what `EngineConnection.get` raises."""
     # The SDK takes long to load and is not needed where somebody publishes.
-    from ovirt_placement.engine.reading.topology import measured_hosts, measured_vms
+    from ovirt_placement.engine.topology import measured_hosts, measured_vms
 
     hosts = measured_hosts(connection, tags=wanted.tags) if wanted.hosts else ()
     vms = measured_vms(connection) if wanted.vms else ()

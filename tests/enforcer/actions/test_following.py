@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from ovirt_enforcer.actions.following import Following
 from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_placement.engine.actions import VmState
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.writing.migration import VmState
 from ovirt_placement.store.enforcer.intents import Cause, Intent, IntentState, Store
 from ovirt_placement.store.enforcer.leader import ViolatedRuleStore
 from ovirt_placement.store.orders import ALL_CLUSTERS, ApprovalStore, PauseStore

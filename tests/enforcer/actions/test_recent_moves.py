@@ -15,7 +15,7 @@ from ovirt_enforcer.actions.following import Origins
 from ovirt_enforcer.actions.recent_moves import Backoff, digest
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.config import Config
-from ovirt_placement.engine.writing.migration import Conflict, PermissionDenied, Refused, Vetoed
+from ovirt_placement.engine.actions import Conflict, PermissionDenied, Refused, Vetoed
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.enforcer.intents import Cause, Intent, IntentState
 from ovirt_simulator.scheduler.external import ExternalUnits

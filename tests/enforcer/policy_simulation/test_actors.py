@@ -9,7 +9,7 @@ import pytest
 from ovirt_enforcer.policy_actors import Actor, SimulatedCluster, balance_unit, best_host
 from ovirt_enforcer.policy_simulation import simulate
 from ovirt_placement.engine.connection.client import connect
-from ovirt_placement.engine.reading.topology import read_snapshot
+from ovirt_placement.engine.topology import read_snapshot
 from ovirt_placement.model import SchedulingPolicy
 from ovirt_placement.rules.engine_enforcement import gains
 from ovirt_simulator.core.engine import Engine

@@ -13,7 +13,7 @@ import msgspec
 
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.engine.connection.client import connect
-from ovirt_placement.engine.reading.topology import read_snapshot
+from ovirt_placement.engine.topology import read_snapshot
 from ovirt_placement.model import Snapshot
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.rejections import NotFound, Rejected

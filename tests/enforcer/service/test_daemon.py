@@ -17,7 +17,7 @@ from ovirt_enforcer.planners import PlanQuestion, plan_of
 from ovirt_enforcer.service.daemon import Daemon, Watcher
 from ovirt_placement.answers.plans.plan import plan_record
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.reading.topology import read_snapshot
+from ovirt_placement.engine.topology import read_snapshot
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.planner import make_plan

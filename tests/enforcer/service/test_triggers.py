@@ -16,7 +16,7 @@ from ovirt_enforcer.service import triggers
 from ovirt_enforcer.service.daemon import Pace
 from ovirt_enforcer.service.triggers import Changed, Changes, StateReading
 from ovirt_placement.engine.connection.client import connect
-from ovirt_placement.engine.reading.events import EngineEvent
+from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.inventory.client import DEFAULT_DEADLINE_SECONDS
 from ovirt_placement.model import Snapshot
 from ovirt_simulator.core.engine import Engine

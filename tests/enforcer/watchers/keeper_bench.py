@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ovirt_enforcer.watchers.key_recorder import KeyRecorder
-from ovirt_placement.engine.reading.events import EngineEvent
+from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.model import PlacementKey, StickyCopy, Vm
 from ovirt_placement.store.keys import KeyStore
 from tests import builders

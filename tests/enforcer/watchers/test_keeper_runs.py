@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from ovirt_placement.engine.reading.events import EngineEvent
+from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.infrastructure import VM_STATUSES
 from ovirt_placement.store.keys import KeyChange, Run

@@ -16,8 +16,8 @@ from ovirt_enforcer.service.daemon import Daemon
 from ovirt_enforcer.watchers.engine_watch import MembershipRecorder
 from ovirt_placement.answers.groups.change import losses
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.reading.topology import read_snapshot
-from ovirt_placement.engine.writing.events import add_event
+from ovirt_placement.engine.events import add_event
+from ovirt_placement.engine.topology import read_snapshot
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.enforcer.observations import MembershipStore
 from ovirt_simulator.core.commands.groups import Members

@@ -11,8 +11,8 @@ from ovirt_placement.answers.setup.plan import plan
 from ovirt_placement.answers.setup.previous import UnitChoice, read_overview, read_seen
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.reading.policies import Policy
-from ovirt_placement.engine.reading.topology import read_snapshot
+from ovirt_placement.engine.policies import Policy
+from ovirt_placement.engine.topology import read_snapshot
 from tests.builders import APART, TOGETHER, cluster, group, host, snapshot, vm
 from tests.placement.cli.live_engine import PASSWORD, LiveEngine, Starting
 from tests.placement.cli.state_asking import StateAsking

@@ -1,4 +1,4 @@
-"""Reader and actions against a simulated engine: what a state file says comes back through the REST API."""
+"""Readings of a simulated engine: what a state file says comes back through the REST API."""
 
 from __future__ import annotations
 
@@ -10,13 +10,9 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.reading.events import DONE, STARTED, find_migration_events
-from ovirt_placement.engine.reading.topology import read_snapshot
-from ovirt_placement.engine.writing import migration
-from ovirt_placement.engine.writing.migration import Progress
+from ovirt_placement.engine.topology import measured_hosts, measured_vms, read_snapshot
 from ovirt_placement.model import AffinityRule, Disk, Network, Nic, SchedulingPolicy, Snapshot, VnicProfile
 from ovirt_placement.model.files import state_file
-from ovirt_simulator.core.engine import Engine
 from tests import builders
 from tests.placement.engine.simulated import simulated
 from tests.placement.model.test_state_file import AROUND, VECTORS
@@ -132,55 +128,17 @@ def test_what_a_scheduling_policy_enables_comes_back() -> None:
     assert two.policy["vm_affinity_weight"] == 1
 
 
-@pytest.fixture
-def pair() -> Iterator[tuple[Engine, EngineConnection]]:
-    """Two hosts, and a VM on the first."""
-    state = builders.snapshot(builders.host("h1"), builders.host("h2"), builders.vm("v", "h1"))
-    with simulated(state) as (engine, _, connection):
-        yield engine, connection
+@pytest.fixture(params=[0, 1, 99, 100, 101, 203])
+def connection(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[EngineConnection]:
+    """An engine with this many VMs, and pages of a hundred."""
+    monkeypatch.setattr("ovirt_placement.engine.topology.MEASURED", 100)
+    vms = (builders.vm(f"vm{number:04}", "h") for number in range(request.param))
+    state = builders.snapshot(builders.host("h", free_mb=1 << 29, memory_mb=1 << 30), *vms)
+    with simulated(state) as (_, _, connection):
+        yield connection
 
 
-def followed(engine: Engine, connection: EngineConnection) -> list[Progress]:
-    """Watch the migration from `h1` to `h2`, second by simulated second, until it ends."""
-    watch = migration.Watch("h1", "h2", accepted_at=0.0)
-    seen = []
-    for second in range(1, 600):
-        engine.advance(1.0)
-        watch = watch.step(migration.read_vm(connection, "v"), float(second))
-        seen.append(watch.progress)
-        if watch.ended:
-            return seen
-    raise AssertionError("the migration never ended")
-
-
-def test_a_migration_is_accepted_watched_to_its_end_and_found_again(
-    pair: tuple[Engine, EngineConnection],
-) -> None:
-    engine, connection = pair
-    migration.migrate(connection, "v", "h2", "repair-1")
-    progress = followed(engine, connection)
-    assert (progress[0], progress[-1]) == (Progress.UNDER_WAY, Progress.ARRIVED)
-    events = find_migration_events(connection, correlation_id="repair-1")
-    assert [event.code in STARTED for event in events] == [True, False]
-    assert events[-1].code in DONE
-    assert {event.vm for event in events} == {"v"}
-    assert find_migration_events(connection, correlation_id="repair-2") == ()
-    assert read_snapshot(connection).vms[0].host == "h2"
-
-
-def test_a_second_migration_of_a_moving_vm_conflicts(pair: tuple[Engine, EngineConnection]) -> None:
-    _, connection = pair
-    migration.migrate(connection, "v", "h2", "repair-1")
-    with pytest.raises(migration.Conflict):
-        migration.migrate(connection, "v", "h2", "repair-2")
-
-
-@pytest.mark.parametrize(
-    ("vm", "host", "kind"),
-    [("v", "h1", migration.Refused), ("v", "h9", migration.Gone), ("w", "h2", migration.Gone)],
-)
-def test_what_cannot_be_is_refused_by_type(
-    pair: tuple[Engine, EngineConnection], vm: str, host: str, kind: type[migration.Rejection]
-) -> None:
-    with pytest.raises(kind):
-        migration.migrate(pair[1], vm, host, "repair-1")
+def test_all_are_measured_whatever_their_number(connection: EngineConnection) -> None:
+    at_once = read_snapshot(connection, statistics=True)
+    assert tuple(measured_vms(connection)) == at_once.vms
+    assert tuple(measured_hosts(connection)) == at_once.hosts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ovirt_placement.engine.reading.events import EngineEvent
+from ovirt_placement.engine.events import EngineEvent
 
 
 def event(number: int, code: int = 30, **fields: Any) -> EngineEvent:

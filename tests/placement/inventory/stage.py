@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection, connect
-from ovirt_placement.engine.reading.topology import read_snapshot
+from ovirt_placement.engine.topology import read_snapshot
 from ovirt_placement.inventory.on_demand import NOTHING, Needs
 from ovirt_placement.inventory.service.follower import Follower
 from ovirt_placement.inventory.service.larger_readings import ReconciliationScope, read

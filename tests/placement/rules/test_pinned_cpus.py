@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ovirt_placement.engine.parsing import hosts as hosts_parsing
-from ovirt_placement.engine.parsing import vms as vms_parsing
+from ovirt_placement.engine.clusters import parse_hosts
+from ovirt_placement.engine.vms import parse_vms
 from ovirt_placement.model import Host, Pending, Snapshot, Vm
 from ovirt_placement.rules.built_in.filters import (
     FLAGS_NOT_READ,
@@ -207,7 +207,7 @@ def test_a_vm_that_takes_a_whole_host_comes_to_none_with_cpus_given_away() -> No
 
 
 def test_policy_topology_and_passthrough_are_read() -> None:
-    (found,) = vms_parsing.read(
+    (found,) = parse_vms(
         b"<vms><vm id='a'><name>a</name><cluster id='c'/><status>down</status><memory>1073741824</memory>"
         b"<cpu><mode>host_passthrough</mode><topology><cores>3</cores><sockets>2</sockets>"
         b"<threads>2</threads></topology></cpu><cpu_pinning_policy>isolate_threads</cpu_pinning_policy>"
@@ -216,7 +216,7 @@ def test_policy_topology_and_passthrough_are_read() -> None:
     one = found.vm
     assert (one.vcpus, one.cpu_sockets, one.threads_per_core) == (12, 2, 2)
     assert (one.cpu_pinning, one.host_passthrough) == ("isolate_threads", True)
-    (read,) = hosts_parsing.read(
+    (read,) = parse_hosts(
         b"<hosts><host id='h'><name>h</name><cluster id='c'/><status>up</status><cpu><topology>"
         b"<cores>8</cores><sockets>2</sockets><threads>2</threads></topology></cpu></host></hosts>"
     )

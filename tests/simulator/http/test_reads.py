@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from ovirtsdk4 import Connection, NotFoundError, types
 
-from ovirt_placement.engine.reading.topology import read_snapshot
+from ovirt_placement.engine.topology import read_snapshot
 from ovirt_simulator.http.server import Server
 from tests.placement.engine_server import connected
 from tests.simulator.http.plain import request
@@ -36,7 +36,7 @@ def test_the_root_says_which_engine_this_is(sdk: Connection) -> None:
     "kind", ["clusters", "hosts", "vms", "affinity_groups", "affinity_labels", "networks", "vnic_profiles"]
 )
 def test_what_placement_reads_is_what_the_engine_was_given(server: Server, kind: str) -> None:
-    """Its reader is checked by a real engine's answers: tests/placement/engine/reading/test_topology.py."""
+    """Its reader is checked by a real engine's answers: tests/placement/engine/test_topology.py."""
     with connected(server.api_url) as connection:
         read = read_snapshot(connection, devices=True)
     found = {one.id: given(one) for one in getattr(read, kind)}

@@ -39,7 +39,7 @@ from ovirt_placement.answers.violations import violations
 from ovirt_placement.answers.what_if import WhatIfDocument, what_if
 from ovirt_placement.config import Config, reread
 from ovirt_placement.engine.connection.client import connect
-from ovirt_placement.engine.reading.events import LatestEvents, find_refusals
+from ovirt_placement.engine.events import LatestEvents, find_refusals
 from ovirt_placement.forecast.outages import course
 from ovirt_placement.model import Cluster, Host, Snapshot, Vm
 from ovirt_placement.model.record import Record

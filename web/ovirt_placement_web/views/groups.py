@@ -16,10 +16,10 @@ from ovirt_placement.answers.groups.check import judge
 from ovirt_placement.answers.groups.listing import groups_list
 from ovirt_placement.answers.preview import changed_groups
 from ovirt_placement.answers.violations import violations
+from ovirt_placement.engine.affinity_groups import remove_group, save_group
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection
 from ovirt_placement.engine.connection.sso import VARIABLE
-from ovirt_placement.engine.reading.topology import read_groups
-from ovirt_placement.engine.writing.affinity_groups import remove_group, save_group
+from ovirt_placement.engine.topology import read_groups
 from ovirt_placement.model import AffinityGroup, AffinityRule, Cluster, Snapshot
 from ovirt_placement.model.files.group_file import stored_priority, stored_text
 from ovirt_placement.store.sql.opening import opened

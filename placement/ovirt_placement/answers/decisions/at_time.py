@@ -20,7 +20,7 @@ from ovirt_placement.answers.decisions.decision import (
 from ovirt_placement.answers.document import Document, listed
 from ovirt_placement.answers.proxy import FILTERS, WEIGHTS, LoggedDecision, about, begins
 from ovirt_placement.answers.question import Table
-from ovirt_placement.engine.reading.events import START_FAILED, EngineEvent, LatestEvents
+from ovirt_placement.engine.events import START_FAILED, EngineEvent, LatestEvents
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record

@@ -28,7 +28,7 @@ from ovirt_placement.rules.listed import NO_UNITS
 from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:
-    from ovirt_placement.engine.reading.events import LatestEvents
+    from ovirt_placement.engine.events import LatestEvents
 
 _WEEK_SECONDS = 7 * 86400.0
 _UNIT_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -43,7 +43,7 @@ def _events(state: ConfiguredState) -> tuple[LatestEvents, str | None]:
     """What the engine says of refusals, or why it is not known."""
     # The SDK takes long to load: not for `--help`.
     from ovirt_placement.engine.connection.client import connect
-    from ovirt_placement.engine.reading.events import LatestEvents, find_refusals
+    from ovirt_placement.engine.events import LatestEvents, find_refusals
 
     if not state.live:
         return LatestEvents((), None), "a state file has none"

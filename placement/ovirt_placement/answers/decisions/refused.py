@@ -21,7 +21,7 @@ from ovirt_placement.answers.decisions.at_time import (
 from ovirt_placement.answers.decisions.decision import HostInDecision, Way, past, remedies, time_text
 from ovirt_placement.answers.document import Document, listed
 from ovirt_placement.answers.proxy import FILTERS, LoggedDecision, decisions
-from ovirt_placement.engine.reading.events import START_FAILED, EngineEvent, LatestEvents
+from ovirt_placement.engine.events import START_FAILED, EngineEvent, LatestEvents
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.names import Named, named_vm
 from ovirt_placement.model.record import Record

@@ -10,11 +10,11 @@ from ovirt_placement.answers.doctor import FoundProblem, problem
 from ovirt_placement.answers.document import utc_text
 from ovirt_placement.answers.proxy import NoDiscovery, discover
 from ovirt_placement.answers.setup.requests import usual_units
+from ovirt_placement.engine import users as parsing
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.parsing import users as parsing
-from ovirt_placement.engine.parsing.policies import PolicyUnit
-from ovirt_placement.engine.parsing.users import Permission, Root
-from ovirt_placement.engine.reading.events import EngineEvent, EventCode
+from ovirt_placement.engine.events import EngineEvent, EventCode
+from ovirt_placement.engine.policies import PolicyUnit
+from ovirt_placement.engine.users import Permission, Root
 from ovirt_placement.model import Cluster
 from ovirt_service.addresses import redacted, shown
 from ovirt_service.errors import UserError
@@ -108,7 +108,7 @@ _SKEW_SECONDS = 10.0
 def read_root(connection: EngineConnection) -> tuple[Root, float]:
     """The engine's root, and by how many seconds its clock is ahead; one that reports no time has ours."""
     began = time.time()
-    root = parsing.root(connection.get(""))
+    root = parsing.parse_root(connection.get(""))
     here = (began + time.time()) / 2
     return root, datetime.fromisoformat(root.time).timestamp() - here if root.time else 0.0
 

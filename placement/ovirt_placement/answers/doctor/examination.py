@@ -15,14 +15,13 @@ from ovirt_placement.answers.proxy import configuration_of, discovery_answered_a
 from ovirt_placement.answers.question import Parameter, Reads, Route, question
 from ovirt_placement.answers.status.enforcement import EnforcementRecord, enforcement
 from ovirt_placement.config import Config
+from ovirt_placement.engine import events as engine_events
+from ovirt_placement.engine import policies as engine_policies
+from ovirt_placement.engine import topology
 from ovirt_placement.engine.connection.client import EngineConnection, connect
-from ovirt_placement.engine.parsing.policies import PolicyUnit
-from ovirt_placement.engine.parsing.users import Root
-from ovirt_placement.engine.reading import events as engine_events
-from ovirt_placement.engine.reading import topology
-from ovirt_placement.engine.reading.events import EngineEvent
-from ovirt_placement.engine.writing import policies as engine_policies
-from ovirt_placement.engine.writing.events import add_event, custom_id
+from ovirt_placement.engine.events import EngineEvent, add_event, custom_id
+from ovirt_placement.engine.policies import PolicyUnit
+from ovirt_placement.engine.users import Root
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_service import identity
 from ovirt_service.errors import UserError

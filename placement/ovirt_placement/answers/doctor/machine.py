@@ -23,8 +23,8 @@ from ovirt_placement.config import Config
 from ovirt_placement.config_file import DEFAULT_PATH
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.log_ins import refusal
-from ovirt_placement.engine.reading.searches import tagged_ids
-from ovirt_placement.engine.reading.topology import read_hosts
+from ovirt_placement.engine.requests import tagged_ids
+from ovirt_placement.engine.topology import read_hosts
 from ovirt_placement.inventory import protocol
 from ovirt_placement.inventory.asking import NoAnswer, NoService, NotAllowed
 from ovirt_placement.inventory.publication import Moments, age, now

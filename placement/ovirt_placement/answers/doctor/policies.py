@@ -20,11 +20,10 @@ from ovirt_placement.answers.setup.requests import (
     unit_name,
 )
 from ovirt_placement.answers.status.enforcement import EnforcementRecord
+from ovirt_placement.engine.clusters import option_values
 from ovirt_placement.engine.connection.client import EngineConnection, EngineFault
-from ovirt_placement.engine.parsing.clusters import option_values
-from ovirt_placement.engine.parsing.policies import Entry, PolicyUnit
-from ovirt_placement.engine.reading.topology import read_snapshot
-from ovirt_placement.engine.writing.policies import PolicyContent, PolicyUser
+from ovirt_placement.engine.policies import Entry, PolicyContent, PolicyUnit, PolicyUser
+from ovirt_placement.engine.topology import read_snapshot
 from ovirt_placement.inventory.on_demand import read_searches, searches_of
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.names import counted

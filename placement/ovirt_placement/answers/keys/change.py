@@ -21,7 +21,7 @@ from ovirt_placement.answers.keys.key import (
     written_weight,
 )
 from ovirt_placement.config import Config
-from ovirt_placement.engine.reading.consistency import consistent
+from ovirt_placement.engine.consistency import consistent
 from ovirt_placement.inventory.on_demand import referred
 from ovirt_placement.model import Cluster, Host, PlacementKey, Snapshot
 from ovirt_placement.model.names import Place, clusters_of, find_resource
@@ -43,7 +43,7 @@ from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:
     from ovirt_placement.engine.connection.client import EngineConnection
-    from ovirt_placement.engine.reading.owners import Detail
+    from ovirt_placement.engine.vms import Detail
 
 
 # -- What placement keys can be set on, fresh enough for a person who sets some.
@@ -77,7 +77,7 @@ def read_engine(config: Config, levels: Iterable[str] = SETTABLE) -> Snapshot:
     """All that keys on these levels can be set on, read from the engine at this moment."""
     # The SDK takes long to load: not for `--help`.
     from ovirt_placement.engine.connection.client import connect
-    from ovirt_placement.engine.reading.topology import read_infrastructure, read_snapshot
+    from ovirt_placement.engine.topology import read_infrastructure, read_snapshot
 
     levels = tuple(levels)
     details = referred(levels)
@@ -89,7 +89,7 @@ def read_engine(config: Config, levels: Iterable[str] = SETTABLE) -> Snapshot:
 
 
 def with_details(connection: EngineConnection, snapshot: Snapshot, details: Detail) -> Snapshot:
-    from ovirt_placement.engine.reading.topology import detailed
+    from ovirt_placement.engine.topology import detailed
 
     return consistent(detailed(connection, snapshot, details))
 

@@ -14,7 +14,7 @@ from ovirt_placement.answers.document import ChangeDocument
 from ovirt_placement.answers.setup.plan import SetupPlan
 from ovirt_placement.answers.setup.previous import Overview
 from ovirt_placement.answers.setup.requests import MANDATORY, unit_name
-from ovirt_placement.engine.writing.policies import PolicyContent, PolicyUser
+from ovirt_placement.engine.policies import PolicyContent, PolicyUser
 from ovirt_placement.model import PlacementKey
 from ovirt_placement.model.names import Named, counted
 from ovirt_placement.model.placement_keys import CLUSTER

@@ -43,9 +43,15 @@ from ovirt_placement.answers.setup.requests import (
     weight_twins,
     with_properties,
 )
-from ovirt_placement.engine.parsing.policies import Entry
-from ovirt_placement.engine.reading.policies import Policy, policy_of
-from ovirt_placement.engine.writing.policies import NEW, PolicyContent, PolicyRequest, PolicyUser
+from ovirt_placement.engine.policies import (
+    NEW,
+    Entry,
+    Policy,
+    PolicyContent,
+    PolicyRequest,
+    PolicyUser,
+    policy_of,
+)
 from ovirt_placement.rules.catalogue import UNITS
 from ovirt_placement.rules.elements.rule import Rule, UnitKind
 from ovirt_service.decoding import nearest

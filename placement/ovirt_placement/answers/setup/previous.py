@@ -10,10 +10,9 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from ovirt_placement.answers.setup.requests import Admission, Units, assign, attached, with_properties
+from ovirt_placement.engine import policies
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.parsing.policies import PolicyHead
-from ovirt_placement.engine.writing import policies
-from ovirt_placement.engine.writing.policies import NEW, PolicyContent, PolicyRequest, PolicyUser
+from ovirt_placement.engine.policies import NEW, PolicyContent, PolicyHead, PolicyRequest, PolicyUser
 from ovirt_placement.model.names import counted
 from ovirt_service.errors import UserError
 

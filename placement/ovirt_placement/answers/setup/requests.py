@@ -9,9 +9,14 @@ from enum import StrEnum
 from lxml.builder import E  # type: ignore[import-not-found]  # the stubs lack it
 from lxml.etree import tostring
 
-from ovirt_placement.engine.parsing.policies import Entry, PolicyUnit
-from ovirt_placement.engine.reading.policies import ENTRIES
-from ovirt_placement.engine.writing.policies import PolicyContent, PolicyRequest, PolicyUser
+from ovirt_placement.engine.policies import (
+    ENTRIES,
+    Entry,
+    PolicyContent,
+    PolicyRequest,
+    PolicyUnit,
+    PolicyUser,
+)
 from ovirt_placement.rules.catalogue import UNITS
 from ovirt_placement.rules.elements.rule import Rule, UnitKind
 from ovirt_placement.rules.failover import admission

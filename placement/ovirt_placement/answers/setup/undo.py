@@ -35,8 +35,7 @@ from ovirt_placement.answers.setup.requests import (
     weight_twins,
     with_properties,
 )
-from ovirt_placement.engine.parsing.policies import Entry
-from ovirt_placement.engine.writing.policies import PolicyContent, PolicyUser
+from ovirt_placement.engine.policies import Entry, PolicyContent, PolicyUser
 from ovirt_placement.rules.elements.rule import UnitKind
 
 #: The engine's balance that does nothing. A policy without any stops the load balancing of all clusters.

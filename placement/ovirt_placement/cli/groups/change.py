@@ -25,10 +25,7 @@ from ovirt_placement.answers.groups.check import GroupJudgement, judge
 from ovirt_placement.answers.groups.listing import described_group
 from ovirt_placement.cli.asking import PATIENCE_SECONDS
 from ovirt_placement.cli.changing import connected, recorded, show_change, stops
-from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.reading.consistency import consistent
-from ovirt_placement.engine.reading.topology import read_descriptions, read_groups, read_snapshot
-from ovirt_placement.engine.writing.affinity_groups import (
+from ovirt_placement.engine.affinity_groups import (
     EDITABLE,
     Members,
     add_member,
@@ -36,6 +33,9 @@ from ovirt_placement.engine.writing.affinity_groups import (
     remove_member,
     save_group,
 )
+from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.consistency import consistent
+from ovirt_placement.engine.topology import read_descriptions, read_groups, read_snapshot
 from ovirt_placement.model import AffinityGroup, AffinityRule, Snapshot
 from ovirt_placement.model.files.group_file import stored_priority, stored_text
 from ovirt_placement.store.user_actions import UserActionKind

@@ -19,7 +19,7 @@ from ovirt_placement.cli.groups.change import (
     intended,
 )
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.reading.topology import read_descriptions, read_snapshot
+from ovirt_placement.engine.topology import read_descriptions, read_snapshot
 from ovirt_placement.model import AffinityGroup, AffinityRule, Snapshot
 from ovirt_placement.model.files import group_file
 from ovirt_placement.model.files.group_file import GroupEntry, GroupFile, Polarity

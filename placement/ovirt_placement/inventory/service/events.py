@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ovirt_placement.engine.reading.events import (
+from ovirt_placement.engine.events import (
     CANCELLED,
     DONE,
     FAILED,
@@ -19,7 +19,7 @@ from ovirt_placement.engine.reading.events import (
     EngineEvent,
     EventCode,
 )
-from ovirt_placement.engine.reading.owners import NO_DETAILS, Detail
+from ovirt_placement.engine.vms import NO_DETAILS, Detail
 from ovirt_placement.inventory.service.rereads import Effect, Subject, SubjectKind
 from ovirt_placement.model import Host, Vm
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from types import MappingProxyType
 
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.reading.events import EngineEvent, read_events
-from ovirt_placement.engine.reading.owners import Detail
+from ovirt_placement.engine.events import EngineEvent, read_events
+from ovirt_placement.engine.vms import Detail
 from ovirt_placement.inventory.on_demand import NO_DEMANDS, NO_STATISTICS, Needed, Needs
 from ovirt_placement.inventory.publication import Moments
 from ovirt_placement.inventory.service.events import (

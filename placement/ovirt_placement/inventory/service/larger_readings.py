@@ -9,10 +9,10 @@ from functools import partial
 
 from ovirt_placement.config import InventorySettings
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.reading.doubts import RULES, Doubts, Kinds, kinds_of
-from ovirt_placement.engine.reading.policies import PolicyReader
-from ovirt_placement.engine.reading.requests import whole_answers
-from ovirt_placement.engine.reading.topology import read_as_reported, read_hosts
+from ovirt_placement.engine.consistency import RULES, Doubts, Kinds, kinds_of
+from ovirt_placement.engine.policies import PolicyReader
+from ovirt_placement.engine.requests import whole_answers
+from ovirt_placement.engine.topology import read_as_reported, read_hosts
 from ovirt_placement.inventory.on_demand import Needs, read_details, read_searches, read_statistics
 from ovirt_placement.inventory.service.view import Reading
 

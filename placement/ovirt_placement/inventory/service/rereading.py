@@ -15,10 +15,9 @@ from typing import Any, NamedTuple, TypeVar
 
 from ovirt_placement.engine.connection.client import EngineConnection, EngineFault, at_most
 from ovirt_placement.engine.connection.dialogues import Dialogue, Dialogues
-from ovirt_placement.engine.reading.owners import Detail
-from ovirt_placement.engine.reading.policies import PolicyReader
-from ovirt_placement.engine.reading.requests import whole_answers
-from ovirt_placement.engine.reading.topology import (
+from ovirt_placement.engine.policies import PolicyReader
+from ovirt_placement.engine.requests import whole_answers
+from ovirt_placement.engine.topology import (
     LONGEST_SEARCH,
     find_vms,
     read_labels,
@@ -27,6 +26,7 @@ from ovirt_placement.engine.reading.topology import (
     reread_hosts,
     reread_vms,
 )
+from ovirt_placement.engine.vms import Detail
 from ovirt_placement.inventory.on_demand import Span
 from ovirt_placement.inventory.service.rereads import (
     BRIEFLY,

@@ -8,9 +8,9 @@ from typing import Generic, TypeVar
 
 from msgspec.structs import replace
 
-from ovirt_placement.engine.parsing.clusters import with_failover_hosts
-from ovirt_placement.engine.reading.consistency import consistent
-from ovirt_placement.engine.reading.events import EngineEvent
+from ovirt_placement.engine.clusters import with_failover_hosts
+from ovirt_placement.engine.consistency import consistent
+from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.inventory.on_demand import (
     NEVER,
     NO_DEMANDS,

@@ -6,7 +6,7 @@ import pytest
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.reading.topology import read_snapshot
+from ovirt_placement.engine.topology import read_snapshot
 from ovirt_simulator.http.control import Disturbance, Drop
 from tests.builders import cluster, snapshot
 from tests.placement.cli.live_engine import PASSWORD, LiveEngine, Starting

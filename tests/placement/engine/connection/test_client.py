@@ -1,9 +1,10 @@
-"""The connection: what goes wrong on the way to an engine is sorted into who can do something about it."""
+"""The connection: what goes wrong is sorted into who can do something about it; threads ask side by side."""
 
 from __future__ import annotations
 
 import os
 import ssl
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import requests
 import trustme
 
 from ovirt_placement.config import EngineSettings
+from ovirt_placement.engine.affinity_groups import save_group
 from ovirt_placement.engine.connection.client import (
     EngineAway,
     EngineConnection,
@@ -22,11 +24,14 @@ from ovirt_placement.engine.connection.client import (
 from ovirt_placement.engine.connection.failures import Cause, of_requests
 from ovirt_placement.engine.connection.log_ins import read_password
 from ovirt_service.errors import UserError
-from tests.placement.engine_server import API, PASSWORD, EngineServer, serving
+from ovirt_simulator.http.control import Disturbance
+from tests.builders import cluster, group, snapshot
+from tests.placement.engine.simulated import simulated
+from tests.placement.engine_server import API, PASSWORD, EngineServer, connected, serving
 from tests.placement.sockets import silent_port
 
 
-def connected(password: str = PASSWORD, **settings: Any) -> EngineConnection:
+def prepared(password: str = PASSWORD, **settings: Any) -> EngineConnection:
     return EngineConnection(
         EngineSettings(**{"username": "admin@internal", **settings}), {"OVIRT_PASSWORD": password}
     )
@@ -59,7 +64,7 @@ def test_another_authority_is_a_wrong_set_up(tls_engine: EngineServer, tmp_path:
     trustme.CA().cert_pem.write_to_path(other)
     for ca_file in (other, None):
         with (
-            connected(url=tls_engine.url, ca_file=ca_file) as connection,
+            prepared(url=tls_engine.url, ca_file=ca_file) as connection,
             pytest.raises(EngineSetupError, match=r"not trusted.*set ca_file.*ca-certificate"),
         ):
             connection.get("/vms")
@@ -68,14 +73,14 @@ def test_another_authority_is_a_wrong_set_up(tls_engine: EngineServer, tmp_path:
 def test_another_name_is_a_wrong_set_up(tls_engine: EngineServer, authority: tuple[trustme.CA, Path]) -> None:
     url = tls_engine.url.replace("localhost", "127.0.0.1")
     with (
-        connected(url=url, ca_file=authority[1]) as connection,
+        prepared(url=url, ca_file=authority[1]) as connection,
         pytest.raises(EngineSetupError, match=r"for another name than 127\.0\.0\.1"),
     ):
         connection.get("/vms")
 
 
 def test_insecure_trusts_any_server(tls_engine: EngineServer) -> None:
-    with connected(url=tls_engine.url, insecure=True) as connection:
+    with prepared(url=tls_engine.url, insecure=True) as connection:
         assert connection.get("/hosts")
 
 
@@ -83,17 +88,17 @@ def test_an_authority_that_is_none_is_a_wrong_set_up(tls_engine: EngineServer, t
     junk = tmp_path / "junk.pem"
     junk.write_text("junk")
     with (
-        connected(url=tls_engine.url, ca_file=junk) as connection,
+        prepared(url=tls_engine.url, ca_file=junk) as connection,
         pytest.raises(EngineSetupError, match="holds no CA certificate"),
     ):
         connection.get("/vms")
     with pytest.raises(UserError, match=r"ca_file: .*absent\.pem: cannot be read"):
-        connected(url=tls_engine.url, ca_file=tmp_path / "absent.pem")
+        prepared(url=tls_engine.url, ca_file=tmp_path / "absent.pem")
 
 
 def test_an_unknown_name_is_a_wrong_set_up() -> None:
     with (
-        connected(url=f"https://no-such-engine.invalid{API}") as connection,
+        prepared(url=f"https://no-such-engine.invalid{API}") as connection,
         pytest.raises(EngineSetupError, match=r'no host is named "no-such-engine\.invalid"'),
     ):
         connection.get("/vms")
@@ -101,7 +106,7 @@ def test_an_unknown_name_is_a_wrong_set_up() -> None:
 
 def test_tls_to_a_server_without_it_is_a_wrong_set_up(engine: EngineServer) -> None:
     with (
-        connected(url=engine.url.replace("http:", "https:"), insecure=True) as connection,
+        prepared(url=engine.url.replace("http:", "https:"), insecure=True) as connection,
         pytest.raises(EngineSetupError, match="correct url"),
     ):
         connection.get("/vms")
@@ -117,7 +122,7 @@ def test_a_late_answer_is_reported_in_the_same_words_by_the_connection_itself() 
 def test_a_connection_lives_on_after_the_engine_was_away() -> None:
     status = [503]
     server = EngineServer(answer=lambda path: (status[0], b"<html>") if status[0] != 200 else None)
-    with serving(server), connected(url=server.url) as connection:
+    with serving(server), prepared(url=server.url) as connection:
         with pytest.raises(EngineAway):
             connection.get("/vms")
         status[0] = 200
@@ -129,7 +134,7 @@ def test_what_the_engine_refuses_keeps_its_reason() -> None:
     server = EngineServer(answer=lambda path: (409, fault))
     with (
         serving(server),
-        connected(url=server.url) as connection,
+        prepared(url=server.url) as connection,
         pytest.raises(EngineFault, match=r"/vms: the engine answers 409: One\.; Two\.") as refused,
     ):
         connection.get("/vms")
@@ -147,7 +152,7 @@ def test_what_the_engine_refuses_keeps_its_reason() -> None:
 )
 def test_what_is_not_set_is_named(settings: dict[str, Any], complaint: str) -> None:
     with pytest.raises(UserError, match=complaint):
-        connected(**settings)
+        prepared(**settings)
 
 
 def test_the_password_is_the_files_own_line(tmp_path: Path) -> None:
@@ -193,3 +198,67 @@ def test_a_password_file_that_is_absent_empty_or_binary_is_refused(tmp_path: Pat
         file.chmod(0o600)
         with pytest.raises(UserError, match=complaint):
             read_password(settings, {})
+
+
+class Slow:
+    """An engine that answers for /hosts only when a test lets it."""
+
+    def __init__(self) -> None:
+        self.asked, self.released = threading.Event(), threading.Event()
+        self.server = EngineServer(answer=self._answer)
+
+    def _answer(self, path: str) -> None:
+        if path == "/hosts":
+            self.asked.set()
+            self.released.wait(60)
+
+
+@pytest.fixture
+def slow() -> Iterator[Slow]:
+    made = Slow()
+    with serving(made.server):
+        yield made
+        made.released.set()
+
+
+def test_who_waits_for_a_slow_answer_holds_up_nobody(slow: Slow) -> None:
+    answers: list[bytes] = []
+    with connected(slow.server) as connection:
+        waiting = threading.Thread(target=lambda: answers.append(connection.get("/hosts")))
+        waiting.start()
+        assert slow.asked.wait(30)
+        assert connection.get("/vms")
+        assert not answers
+        slow.released.set()
+        waiting.join(30)
+        assert len(answers) == 1
+        for _ in range(5):
+            connection.get("/vms")
+        assert slow.server.logins < 5  # two asked at once, and seven requests were made
+
+
+def test_neither_a_refusal_nor_a_loss_costs_a_session(slow: Slow) -> None:
+    with connected(slow.server) as connection:
+        connection.get("/vms")
+        with pytest.raises(EngineFault):
+            connection.get("/nothing")
+        connection.get("/vms")
+        assert slow.server.logins == 1
+        with pytest.raises(EngineAway), connection.session():
+            raise EngineAway("it broke", request_sent=True)
+        connection.get("/vms")
+        assert slow.server.logins == 1
+
+
+def test_a_change_whose_answer_is_lost_is_not_sent_again_behind_our_back() -> None:
+    """Over a connection that served requests before, curl itself would send it a second time."""
+    with simulated(snapshot(cluster("c"))) as (engine, server, connection):
+        connection.get("/clusters")
+        server.disturbances.add(Disturbance(method="POST", path="/affinitygroups", drop="answer", times=2))
+        with pytest.raises(EngineAway) as away:
+            save_group(connection, None, group("g", cluster="c"))
+        assert away.value.request_sent
+        assert len(server.disturbances.waiting) == 1  # the second was not used up
+        assert server.disturbances.waiting[0].times == 1
+        assert [found.name for found in engine.queries.state.groups_of("c")] == ["g"]
+        connection.get("/clusters")

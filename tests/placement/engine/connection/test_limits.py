@@ -10,10 +10,10 @@ from collections.abc import Iterator
 import pytest
 
 from ovirt_placement.config import EngineSettings
+from ovirt_placement.engine import xml
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, EngineSetupError
 from ovirt_placement.engine.connection.exchanges import Limits
-from ovirt_placement.engine.parsing import xml
-from ovirt_placement.engine.reading.topology import read_snapshot
+from ovirt_placement.engine.topology import read_snapshot
 from tests.placement.engine_server import PASSWORD, EngineServer, serving
 
 #: These assertions depend on real time.

@@ -17,12 +17,16 @@ import trustme
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, EngineSetupError
-from ovirt_placement.engine.writing.events import add_event
+from ovirt_placement.engine.connection.sso import NoRole, Refused, UserTokens
+from ovirt_placement.engine.events import add_event
+from ovirt_placement.engine.users import read_rights
+from ovirt_service.errors import UserError
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import Certificate, Server, serve
 from tests.builders import cluster, snapshot
+from tests.placement.engine_server import EngineServer, serving
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LOG_IN = "/sso/oauth/token"
@@ -239,3 +243,61 @@ def test_of_an_unchecked_certificate_our_own_warning_is_all_that_is_said(authori
             check=True,
         )
     assert asked.stderr == ""
+
+
+USER, PASSWORD = "admin@internal", "password"
+
+
+@pytest.fixture
+def tokens(server: Server) -> UserTokens:
+    return UserTokens(EngineSettings(url=server.api_url))
+
+
+def test_a_token_needs_neither_user_nor_password_and_is_left_to_its_owner(
+    server: Server, tokens: UserTokens
+) -> None:
+    token = tokens.log_in(USER, PASSWORD)
+    with EngineConnection(EngineSettings(url=server.api_url), {"OVIRT_TOKEN": token}) as connection:
+        assert b"<clusters>" in connection.get("/clusters")
+    assert tokens.is_valid(token), "closing the connection must not end the caller's session"
+
+
+def test_a_token_goes_before_the_password_that_is_configured(server: Server, tokens: UserTokens) -> None:
+    settings = EngineSettings(url=server.api_url, username=USER)
+    token = tokens.log_in(USER, PASSWORD)
+    with EngineConnection(settings, {"OVIRT_TOKEN": token, "OVIRT_PASSWORD": "wrong"}) as connection:
+        assert b"<clusters>" in connection.get("/clusters")
+
+
+def test_a_token_that_is_over_is_reported_and_no_password_is_tried(
+    server: Server, tokens: UserTokens
+) -> None:
+    token = tokens.log_in(USER, PASSWORD)
+    tokens.log_out(token)
+    settings = EngineSettings(url=server.api_url, username=USER)
+    with (
+        EngineConnection(settings, {"OVIRT_TOKEN": token, "OVIRT_PASSWORD": PASSWORD}) as connection,
+        pytest.raises(EngineSetupError, match="refuses the token of OVIRT_TOKEN"),
+    ):
+        connection.get("/clusters")
+
+
+def test_what_is_no_token_is_refused_and_not_repeated() -> None:
+    settings = EngineSettings(url="http://127.0.0.1:1/ovirt-engine/api")
+    with pytest.raises(UserError) as refused:
+        EngineConnection(settings, {"OVIRT_TOKEN": "two words"})
+    assert "OVIRT_TOKEN" in str(refused.value)
+    assert "two words" not in str(refused.value)
+
+
+_NO_ROLE = b"<html><body>The user a@b with profile [b] is not authorized to perform login</body></html>"
+_VOID = b"<html><body>invalid_grant: The provided authorization grant has expired.</body></html>"
+
+
+@pytest.mark.parametrize(("body", "no_role"), [(_NO_ROLE, True), (_VOID, False)])
+def test_a_user_without_a_role(body: bytes, no_role: bool) -> None:
+    server = EngineServer(answer=lambda asked: (401, body))
+    server.tokens.add("token")
+    with serving(server), pytest.raises(Refused) as refused:
+        read_rights(UserTokens(EngineSettings(url=server.url)), "token")
+    assert isinstance(refused.value, NoRole) == no_role

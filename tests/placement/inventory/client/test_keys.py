@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_placement.config import StoreSettings
-from ovirt_placement.engine.reading.owners import Detail
+from ovirt_placement.engine.vms import Detail
 from ovirt_placement.inventory.on_demand import Demands
 from ovirt_placement.inventory.publication import now
 from ovirt_placement.inventory.stored import KeyWatch, StoreReader, as_recorded, demands_of, with_keys

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_placement.engine.reading.events import EngineEvent
+from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.inventory.service.events import Crashes
 from ovirt_placement.rules.elements.verdict import Request
 from ovirt_placement.rules.failover.admission import filter_hosts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ovirt_placement.engine.reading.owners import NO_DETAILS, Detail
+from ovirt_placement.engine.vms import NO_DETAILS, Detail
 from ovirt_placement.inventory.service.events import reported_by, vms_named
 from ovirt_placement.inventory.service.rereads import Subject, SubjectKind
 from tests.placement.inventory.events import event

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_placement.engine.reading.events import EngineEvent
+from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.inventory.service.follower import LATEST_SECONDS, Feed, FeedInterrupted
 from tests.placement.inventory.events import event
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from ovirt_placement.engine.reading.owners import Detail
+from ovirt_placement.engine.vms import Detail
 from ovirt_placement.inventory.on_demand import Demands
 from ovirt_placement.model import Disk, Nic
 from ovirt_placement.rules.placement_keys.hierarchy import resources

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_placement.engine.reading.consistency import consistent
-from ovirt_placement.engine.reading.events import read_events
-from ovirt_placement.engine.reading.topology import reread_vms
+from ovirt_placement.engine.consistency import consistent
+from ovirt_placement.engine.events import read_events
+from ovirt_placement.engine.topology import reread_vms
 from ovirt_placement.inventory.service.rereads import SOON_SECONDS, Rereads, Subject, SubjectKind
 from ovirt_service.daemon import Garbage
 from ovirt_simulator.generate import Sizes, generate

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_placement.engine.reading.owners import ALL_DETAILS, Detail
+from ovirt_placement.engine.vms import ALL_DETAILS, Detail
 from ovirt_placement.inventory.on_demand import Demands, Details, Needs, VmDetails
 from ovirt_placement.inventory.service.larger_readings import ReconciliationScope, read
 from ovirt_placement.inventory.service.view import Reading

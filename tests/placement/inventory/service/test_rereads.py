@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_placement.engine.reading.events import EngineEvent
+from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.inventory.service.events import reported_by
 from ovirt_placement.inventory.service.follower import LATEST_SECONDS, Feed
 from ovirt_placement.inventory.service.rereads import (

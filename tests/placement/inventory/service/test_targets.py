@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ovirt_placement.engine.reading.events import EngineEvent
+from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.inventory.service.events import MigrationTargets, destination
 from tests import builders as build
 from tests.placement.inventory.events import event

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from ovirt_placement.engine.connection.client import EngineConnection, EngineSetupError
-from ovirt_placement.engine.reading.policies import PolicyReader
-from ovirt_placement.engine.reading.topology import read_snapshot
+from ovirt_placement.engine.policies import PolicyReader
+from ovirt_placement.engine.topology import read_snapshot
 from ovirt_placement.model import SchedulingPolicy
 from ovirt_placement.model.files import state_file
 from ovirt_service.errors import UserError

@@ -1,4 +1,4 @@
-"""Clusters, and what is of them: data centers, networks, affinity groups and labels, and what is kept for HA.
+"""Clusters and their hosts, and what is of clusters: data centers, networks, affinity groups and labels.
 
 The engine has no field for how many failed hosts to survive, and which hosts are kept for that: an
 administrator says both as properties of the scheduling policy of the cluster, where the engine checks their
@@ -7,12 +7,14 @@ form; the unit HaReservationWeight announces them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from ovirt_placement.engine.parsing import xml
+from ovirt_placement.engine import xml
+from ovirt_placement.engine.vms import read_data, tags
 from ovirt_placement.model import (
     AffinityGroup,
     AffinityLabel,
@@ -24,11 +26,21 @@ from ovirt_placement.model import (
     Snapshot,
     VnicProfile,
 )
+from ovirt_placement.model.infrastructure import HOST_STATUSES, HostStatistics
 
-_GROUP_FIELDS = ("name", "priority", "vms_rule", "hosts_rule", "vms", "hosts", "vm_labels", "host_labels")
+_GROUP_FIELDS = (
+    "name",
+    "priority",
+    "vms_rule",
+    "hosts_rule",
+    "vms",
+    "hosts",
+    "vm_labels",
+    "host_labels",
+)
 
 
-def groups_of(element: xml.Element | None, cluster_id: str) -> Iterator[AffinityGroup]:
+def _groups_of(element: xml.Element | None, cluster_id: str) -> Iterator[AffinityGroup]:
     """Read the groups of one cluster."""
     for entry in () if element is None else element.iterchildren("affinity_group"):
         fields = xml.children(entry, *_GROUP_FIELDS)
@@ -72,7 +84,7 @@ def _rule(element: xml.Element | None) -> AffinityRule:
     )
 
 
-_FIELDS = (
+_CLUSTER_FIELDS = (
     "name", "ha_reservation", "data_center", "version", "threads_as_cores", "upgrade_in_progress",
     "upgrade_correlation_id", "memory_policy", "scheduling_policy", "custom_scheduling_policy_properties",
     "affinity_groups",
@@ -87,15 +99,15 @@ class Clusters:
     policies: dict[str, str]
 
 
-def read(content: bytes) -> Clusters:
+def parse_clusters(content: bytes) -> Clusters:
     """Read `/clusters?follow=affinity_groups`; a cluster without groups may lack the list."""
     clusters: list[Cluster] = []
     groups: list[AffinityGroup] = []
     policies = {}
     for element in xml.elements(content, "cluster"):
-        fields = xml.children(element, *_FIELDS)
+        fields = xml.children(element, *_CLUSTER_FIELDS)
         clusters.append(_cluster(element, fields))
-        groups.extend(groups_of(fields.get("affinity_groups"), xml.identity(element)))
+        groups.extend(_groups_of(fields.get("affinity_groups"), xml.identity(element)))
         if policy := xml.reference(fields.get("scheduling_policy")):
             policies[xml.identity(element)] = policy
     return Clusters(tuple(clusters), tuple(groups), policies)
@@ -193,3 +205,83 @@ def with_failover_hosts(snapshot: Snapshot) -> Snapshot:
         return host if host.failover == failover else replace(host, failover=failover)
 
     return replace(snapshot, hosts=tuple(marked(host) for host in snapshot.hosts))
+
+
+_HOST_FIELDS = (
+    "name", "cluster", "status", "memory", "max_scheduling_memory", "cpu", "tags", "statistics", "spm",
+)  # fmt: skip
+
+_NO_SPM = "none"
+
+
+def parse_hosts(content: bytes) -> tuple[Host, ...]:
+    """Read `/hosts`; with `follow=statistics` also how busy they are, with `follow=tags` their tags."""
+    return tuple(_host(element) for element in xml.elements(content, "host"))
+
+
+def _host(element: xml.Element) -> Host:
+    fields = xml.children(element, *_HOST_FIELDS)
+    sockets, cores, threads = _processors(fields.get("cpu"))
+    status = xml.text(fields.get("status"))
+    measured = _statistics(fields["statistics"]) if "statistics" in fields else HostStatistics()
+    return Host(
+        id=xml.identity(element),
+        name=xml.text(fields.get("name")),
+        cluster=xml.reference(fields.get("cluster")) or "",
+        # The engine leaves out a status that its API has no word for.
+        status=status if status in HOST_STATUSES else "unassigned",
+        memory_mb=xml.mebibytes(fields.get("memory")),
+        free_mb=xml.mebibytes(fields.get("max_scheduling_memory")),
+        cpu_percent=measured.cpu_percent,
+        cores=cores,
+        threads=threads,
+        sockets=sockets,
+        memory_free_mb=measured.memory_free_mb,
+        swap_free_mb=measured.swap_free_mb,
+        free_huge_pages=measured.free_huge_pages,
+        load_average_5m=measured.load_average_5m,
+        spm=xml.text(xml.children(fields.get("spm"), "status").get("status"), _NO_SPM) != _NO_SPM,
+        tags=tags(fields.get("tags")),
+        measured=measured.measured,
+    )
+
+
+def _processors(cpu: xml.Element | None) -> tuple[int, int, int | None]:
+    """Count sockets, cores and threads of the whole host; before its first contact there is no topology."""
+    topology = xml.children(cpu, "topology").get("topology")
+    if topology is None:
+        return 1, 0, None
+    fields = xml.children(topology, "sockets", "cores", "threads")
+    cores = fields.get("sockets"), fields.get("cores")
+    sockets = max(1, xml.number(fields.get("sockets"), 1))
+    return sockets, xml.product(*cores), xml.product(*cores, fields.get("threads"))
+
+
+_HUGE_PAGES = re.compile(r"hugepages\.(\d{1,9})\.free")
+
+
+def _statistics(element: xml.Element) -> HostStatistics:
+    """Take user and system time as what is used, as the engine does.
+
+    A host that has reported nothing shows 0 everywhere, which no running host does. The load average is what
+    the host's own system counts, of all its CPUs together, although the engine calls its unit percent.
+    """
+    data = read_data(element)
+    user, system = data.get("cpu.current.user", 0.0), data.get("cpu.current.system", 0.0)
+    known = user or system or data.get("cpu.current.idle", 0.0)
+    free = data.get("memory.free", 0.0)
+    load, swap = data.get("cpu.load.avg.5m"), data.get("swap.free")
+    return HostStatistics(
+        cpu_percent=min(100.0, user + system) if known else None,
+        memory_free_mb=int(free) // (1024 * 1024) if known or free else None,
+        load_average_5m=load if known or load else None,
+        swap_free_mb=int(swap) // (1024 * 1024) if swap is not None and known else None,
+        free_huge_pages=_free_huge_pages(data),
+        measured=True,
+    )
+
+
+def _free_huge_pages(data: dict[str, float]) -> dict[int, int]:
+    """How many are free, by their size in KiB: `hugepages.2048.free`."""
+    shown = ((_HUGE_PAGES.fullmatch(name), count) for name, count in data.items())
+    return {int(found[1]): int(count) for found, count in shown if found is not None and count}

@@ -1,4 +1,7 @@
-"""Migrates a VM and watches it to its end; what the engine may answer becomes a type."""
+"""Actions on VMs, hosts and clusters: migrations, which are watched to their end, maintenance, upgrades.
+
+What the engine may answer becomes a type.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,15 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
+from typing import Any, Final
 
 from ovirtsdk4 import types
 
+from ovirt_placement.engine import xml
 from ovirt_placement.engine.connection.client import EngineConnection, checked
 from ovirt_placement.engine.connection.failures import EngineFault
-from ovirt_placement.engine.parsing import xml
-from ovirt_placement.engine.reading.requests import get_entity, read_fields
+from ovirt_placement.engine.requests import get_entity, read_fields
 
 #: What the engine keeps of a correlation id; anything else it would cut away, and we never find it again.
 _CORRELATION_ID = re.compile(r"[0-9A-Za-z_-]{1,36}")
@@ -69,12 +74,15 @@ def migrate(
     if not _CORRELATION_ID.fullmatch(correlation_id):
         raise ValueError(f"the engine would not keep the correlation id {correlation_id!r}")
     try:
-        with checked(check), connection.session(f"/vms/{vm_id}/migrate") as sdk:
-            sdk.system_service().vms_service().vm_service(vm_id).migrate(
-                host=types.Host(id=host_id) if host_id is not None else None,
-                migrate_vms_in_affinity_closure=closure or None,
-                query={"correlation_id": correlation_id},
-            )
+        _send_action(
+            connection,
+            f"vms/{vm_id}",
+            "migrate",
+            correlation_id,
+            check,
+            host=types.Host(id=host_id) if host_id is not None else None,
+            migrate_vms_in_affinity_closure=closure or None,
+        )
     except EngineFault as fault:
         raise _rejection(fault, connection, vm_id, host_id) from None
 
@@ -155,3 +163,124 @@ class Watch:
         if self.migrating_seen or now - self.accepted_at >= self.patience_seconds:
             return replace(self, progress=Progress.RETURNED)
         return self
+
+
+#: What stands in the engine's log besides a deactivation.
+_REASON: Final = "maintenance by ovirt-enforcer"
+
+
+@dataclass(frozen=True, slots=True)
+class HostState:
+    """What the engine shows of a host."""
+
+    status: str
+    update_available: bool
+
+
+def read_host(connection: EngineConnection, host_id: str) -> HostState | None:
+    """Read a host; None if the engine has no such host. Raises what `EngineConnection.get` raises."""
+    fields = read_fields(connection, "/hosts", host_id, "status", "update_available")
+    if fields is None:
+        return None
+    status = xml.text(fields.get("status"), "unassigned")
+    return HostState(status, xml.flag(fields.get("update_available")))
+
+
+def _act(
+    collection: str,
+    action: str,
+    connection: EngineConnection,
+    identity: str,
+    correlation_id: str,
+    check: Callable[[], None],
+    **arguments: Any,
+) -> None:
+    """Ask the engine for an action on one of its hosts or VMs.
+
+    `check` is called right before the request is sent; what it raises prevents that. Raises a `Rejection`, or
+    what `EngineConnection.get` raises.
+    """
+    try:
+        _send_action(connection, f"{collection}/{identity}", action, correlation_id, check, **arguments)
+    except EngineFault as fault:
+        kinds = {409: Conflict, 403: PermissionDenied, 400: Refused, 404: Refused}
+        kind = kinds.get(fault.code)
+        raise (fault if kind is None else kind(fault.fault.messages)) from None
+
+
+def _send_action(
+    connection: EngineConnection,
+    path: str,
+    action: str,
+    correlation_id: str,
+    check: Callable[[], None] = lambda: None,
+    **arguments: Any,
+) -> None:
+    """Send it by the SDK's service for what is at this path. Raises what `EngineConnection.get` raises."""
+    with checked(check), connection.session(f"/{path}/{action}") as sdk:
+        service = sdk.system_service().service(path)
+        getattr(service, action)(query={"correlation_id": correlation_id}, **arguments)
+
+
+# Each takes the connection, the id, the correlation id and the check.
+
+#: Takes a host into maintenance; the engine migrates away what still runs there.
+deactivate = partial(_act, "hosts", "deactivate", reason=_REASON)
+#: Installs the updates that the engine has found; a host in maintenance stays there.
+upgrade = partial(_act, "hosts", "upgrade", reboot=True)
+#: Brings a host up.
+activate = partial(_act, "hosts", "activate")
+#: Has the guest of a VM shut down.
+shut_down_vm = partial(_act, "vms", "shutdown")
+#: Starts a VM where the engine sees fit.
+start_vm = partial(_act, "vms", "start")
+
+
+# That a cluster is being upgraded, and how far, the engine shows to people; it does nothing else with it. It
+# keeps the correlation id of who began it. A second beginning is refused while one is under way.
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradeState:
+    """What the engine shows of a cluster's upgrade."""
+
+    running: bool
+    #: The correlation id of who began the last one.
+    correlation_id: str
+    #: Whether the engine keeps that id at all, as it does since it has a percentage.
+    attributed: bool
+
+
+def read_upgrade(connection: EngineConnection, cluster_id: str) -> UpgradeState:
+    """Read how a cluster's upgrade stands; none is under way in one that is gone.
+
+    As all that follow it raises what `EngineConnection.get` raises.
+    """
+    names = ("upgrade_in_progress", "upgrade_correlation_id", "upgrade_percent_complete")
+    fields = read_fields(connection, "/clusters", cluster_id, *names) or {}
+    return UpgradeState(
+        xml.flag(fields.get("upgrade_in_progress")),
+        xml.text(fields.get("upgrade_correlation_id"), ""),
+        "upgrade_percent_complete" in fields,
+    )
+
+
+def start_upgrade(connection: EngineConnection, cluster_id: str, correlation_id: str) -> None:
+    """Show that an upgrade has begun; the engine refuses that while another is under way."""
+    action = types.ClusterUpgradeAction.START
+    _send_action(connection, f"clusters/{cluster_id}", "upgrade", correlation_id, upgrade_action=action)
+
+
+def show_progress(connection: EngineConnection, cluster_id: str, correlation_id: str, percent: int) -> None:
+    """Show how far it is; the engine refuses that if another began it."""
+    progress = {
+        "upgrade_action": types.ClusterUpgradeAction.UPDATE_PROGRESS,
+        "upgrade_percent_complete": percent,
+    }
+    _send_action(connection, f"clusters/{cluster_id}", "upgrade", correlation_id, **progress)
+
+
+def finish_upgrade(connection: EngineConnection, cluster_id: str, correlation_id: str) -> None:
+    """Show that it is over, also one that another began."""
+    action = types.ClusterUpgradeAction.FINISH
+    _send_action(connection, f"clusters/{cluster_id}", "upgrade", correlation_id, upgrade_action=action)

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ovirt_placement.engine.parsing.users import USER_ROLE, USER_VM_MANAGER, Grant
-from ovirt_placement.engine.reading.owners import ALL_DETAILS, Detail, owner
-from ovirt_placement.engine.reading.topology import detailed_vms, read_snapshot, reread_vms
+from ovirt_placement.engine.topology import detailed_vms, read_snapshot, reread_vms
+from ovirt_placement.engine.vms import ALL_DETAILS, USER_ROLE, USER_VM_MANAGER, Detail, Grant, owner
 from ovirt_placement.model import Disk, Nic, Snapshot
 from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import Server

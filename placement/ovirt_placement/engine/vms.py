@@ -1,16 +1,25 @@
-"""VMs: what they need, where they are, who may move them; and what `follow` puts inside of them."""
+"""VMs: what they need, where they are, who may move them; what `follow` puts inside of them; whose they are.
+
+The engine knows no owner of a VM: it is found by tags and permissions, which cost look-ups of their own.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from datetime import datetime
-from typing import NamedTuple
+from enum import Flag, auto
+from typing import TYPE_CHECKING, NamedTuple
 
-from ovirt_placement.engine.parsing import xml
-from ovirt_placement.engine.parsing.users import Grant, grants
+from msgspec.structs import replace
+
+from ovirt_placement.engine import xml
 from ovirt_placement.model import Disk, Nic, Vm
 from ovirt_placement.model.infrastructure import VM_STATUSES, VmStatistics
 from ovirt_placement.rules.elements.cpus import EXCLUSIVE
 from ovirt_service.errors import UserError
+
+if TYPE_CHECKING:
+    from ovirt_placement.engine.connection.client import EngineConnection
 
 #: MiB of one monitor; and of the guest's own share where its system does not multiply that.
 _BASE_MB = 16
@@ -54,6 +63,20 @@ _FIELDS = (
 _ARCHITECTURE = "x86_64"
 _HOSTED_ENGINE = {"hosted_engine", "managed_hosted_engine"}
 
+#: The engine's predefined roles (its 00500_insert_roles.sql) that make a person the user of a VM.
+USER_ROLE = "00000000-0000-0000-0001-000000000001"
+USER_VM_MANAGER = "def00006-0000-0000-0000-def000000006"
+
+
+class Grant(NamedTuple):
+    """A permission that makes a person the user of a VM, as the VM shows it: it may be an inherited one."""
+
+    id: str
+    #: The id of the role, one of the two above.
+    role: str
+    #: The id of the user or group.
+    holder: str
+
 
 class FoundVm(NamedTuple):
     """A VM without its owner, and the permissions that may name one."""
@@ -66,7 +89,7 @@ class FoundVm(NamedTuple):
         return self.vm.id
 
 
-def read(content: bytes) -> tuple[FoundVm, ...]:
+def parse_vms(content: bytes) -> tuple[FoundVm, ...]:
     """Read `/vms`; with `follow=statistics,tags,nics,disk_attachments.disk,permissions` also those.
 
     Raises `UserError` if the engine hides from this user where VMs run.
@@ -88,7 +111,7 @@ def _found(element: xml.Element) -> FoundVm:
     processors = _processors(fields.get("cpu"))
     pinning = xml.text(fields.get("cpu_pinning_policy"), "none")
     guaranteed_mb, max_memory_mb = _memory_policy(fields.get("memory_policy"), memory_mb)
-    measured = of_vm(fields["statistics"]) if "statistics" in fields and host else VmStatistics()
+    measured = _statistics(fields["statistics"]) if "statistics" in fields and host else VmStatistics()
     protection = xml.children(fields.get("high_availability"), "enabled", "priority")
     vm = Vm(
         id=xml.identity(element),
@@ -122,10 +145,10 @@ def _found(element: xml.Element) -> FoundVm:
         instance_type=xml.reference(fields.get("instance_type")),
         quota=xml.reference(fields.get("quota")),
         cpu_profile=xml.reference(fields.get("cpu_profile")),
-        disks=disks(fields.get("disk_attachments")),
-        nics=nics(fields.get("nics")),
+        disks=_disks(fields.get("disk_attachments")),
+        nics=_nics(fields.get("nics")),
     )
-    return FoundVm(vm, grants(fields.get("permissions")))
+    return FoundVm(vm, _grants(fields.get("permissions")))
 
 
 def _memory_policy(element: xml.Element | None, memory_mb: int) -> tuple[int, int]:
@@ -176,7 +199,7 @@ def tags(element: xml.Element | None) -> tuple[str, ...]:
     return tuple(xml.text(xml.children(entry, "name").get("name")) for entry in entries)
 
 
-def disks(element: xml.Element | None) -> tuple[Disk, ...]:
+def _disks(element: xml.Element | None) -> tuple[Disk, ...]:
     """Read disk attachments; the profile is there where the disk itself was followed."""
     found = []
     for entry in () if element is None else element.iterchildren("disk_attachment"):
@@ -192,7 +215,7 @@ def disks(element: xml.Element | None) -> tuple[Disk, ...]:
     return tuple(found)
 
 
-def nics(element: xml.Element | None) -> tuple[Nic, ...]:
+def _nics(element: xml.Element | None) -> tuple[Nic, ...]:
     found = []
     for entry in () if element is None else element.iterchildren("nic"):
         fields = xml.children(entry, "name", "vnic_profile")
@@ -206,7 +229,7 @@ def nics(element: xml.Element | None) -> tuple[Nic, ...]:
     return tuple(found)
 
 
-def of_vm(element: xml.Element) -> VmStatistics:
+def _statistics(element: xml.Element) -> VmStatistics:
     """Take what a running VM uses; one that is down shows 0, so ask only for those that are on a host."""
     data = read_data(element)
     installed = data.get("memory.installed", 0.0)
@@ -214,6 +237,18 @@ def of_vm(element: xml.Element) -> VmStatistics:
         usage_mem_percent=_percent(100 * data.get("memory.used", 0.0) / installed) if installed else None,
         usage_cpu_percent=_percent(data["cpu.current.total"]) if "cpu.current.total" in data else None,
     )
+
+
+def _grants(element: xml.Element | None) -> tuple[Grant, ...]:
+    """Read those permissions of a VM that make a person its user; absent, there are none."""
+    found = []
+    for entry in () if element is None else element.iterchildren("permission"):
+        fields = xml.children(entry, "role", "user", "group")
+        role = xml.reference(fields.get("role")) or ""
+        holder = xml.reference(fields.get("user", fields.get("group")))
+        if role in {USER_ROLE, USER_VM_MANAGER} and holder is not None:
+            found.append(Grant(xml.identity(entry), role, holder))
+    return tuple(found)
 
 
 def _percent(value: float) -> float:
@@ -231,3 +266,68 @@ def read_data(element: xml.Element) -> dict[str, float]:
         if datum is not None and datum.text:
             found[xml.text(fields.get("name"))] = xml.decimal(datum)
     return found
+
+
+#: What stands after it in the name of a VM's tag is the owner, with or without permissions.
+OWNER_TAG = "pk-customer-"
+_NOTHING: frozenset[str] = frozenset()
+
+
+class Detail(Flag):
+    """What to read of VMs besides themselves."""
+
+    DISKS = auto()
+    NICS = auto()
+    OWNER = auto()  # and the tags, which may name one
+
+
+NO_DETAILS = Detail(0)
+ALL_DETAILS = ~NO_DETAILS
+
+_FOLLOWED = {
+    Detail.DISKS: ("disk_attachments.disk",),
+    Detail.NICS: ("nics",),
+    Detail.OWNER: ("tags", "permissions"),
+}
+
+
+def followed(details: Detail) -> tuple[str, ...]:
+    """Name what the engine must follow from VMs for these."""
+    return tuple(name for detail, names in _FOLLOWED.items() if detail in details for name in names)
+
+
+def owner(tags: Iterable[str], grants: Collection[Grant]) -> str | None:
+    """Say to whom a VM with these tags and permissions of its own belongs; None if that is not one.
+
+    A tag names the owner. Else it is the holder of UserVmManager, and without one, of UserRole.
+    """
+    named = {tag.removeprefix(OWNER_TAG) for tag in tags if tag.startswith(OWNER_TAG)}
+    managers, mere_users = (
+        {grant.holder for grant in grants if grant.role == role} for role in (USER_VM_MANAGER, USER_ROLE)
+    )
+    claims = named or managers or mere_users
+    return claims.pop() if len(claims) == 1 else None
+
+
+def with_owners(
+    connection: EngineConnection, found: Iterable[FoundVm], inherited: frozenset[str] = _NOTHING
+) -> tuple[Vm, ...]:
+    """Return VMs with their owners; `inherited` are ids of permissions that were known before as inherited.
+
+    Costs one request if there is a permission to judge. Raises what `EngineConnection.get` raises.
+    """
+    found = tuple(found)
+    if any(one.grants for one in found):
+        inherited |= inherited_permissions(connection)
+    return tuple(
+        replace(vm, owner=owner(vm.tags, [grant for grant in grants if grant.id not in inherited]))
+        if vm.tags or grants
+        else vm
+        for vm, grants in found
+    )
+
+
+def inherited_permissions(connection: EngineConnection) -> frozenset[str]:
+    """Read the ids of all permissions that VMs inherit; raises what `EngineConnection.get` raises."""
+    clusters = xml.root(connection.get("/clusters", follow="permissions"))
+    return frozenset(map(xml.identity, clusters.iter("permission")))

@@ -1,4 +1,4 @@
-"""Whatever answers a log-in, it ends in time, holds nothing, and users read what they can do about it."""
+"""Whatever answers or stands between, a request ends in time, holds nothing, and users read what to do."""
 
 from __future__ import annotations
 
@@ -18,9 +18,12 @@ from hypothesis import strategies as st
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, EngineSetupError
+from ovirt_placement.engine.connection.exchanges import Trust, ask_once
+from ovirt_placement.engine.connection.failures import Unanswered
 from ovirt_service.errors import UserError
 from tests.examples import examples
 from tests.placement.engine_server import API
+from tests.placement.sockets import refusing_port
 
 LOCKED = "Cannot authenticate user 'admin@internal': The account is locked. Try again in 59 minutes."
 
@@ -183,3 +186,74 @@ def test_an_answer_that_trickles_in_is_interrupted_in_time(beginning: bytes) -> 
 def test_junk_is_an_error_that_is_sorted(junk: bytes) -> None:
     with answered(lambda: iter([junk])) as (_, connection), pytest.raises(UserError):
         connection.get("/vms")
+
+
+SECONDS = 20
+VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+
+
+def passes(proxy: Answering, url: str) -> bool:
+    before = count(proxy)
+    with suppress(Unanswered):
+        ask_once(url, {"a": "b"}, {}, trust=Trust(None, insecure=False), seconds=SECONDS)
+    return count(proxy) > before
+
+
+def count(proxy: Answering) -> int:
+    """The requests, but for log-ins of other tests, which had its port before."""
+    return sum(b"/ovirt-engine/" not in request for request in proxy.requests)
+
+
+@pytest.fixture(scope="module")
+def proxy() -> Iterator[Answering]:
+    """One that refuses what it is asked for."""
+    made = Answering(lambda: iter([response(b"", "502 Bad Gateway")]))
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    with refusing_port() as held:
+        yield held
+
+
+@contextmanager
+def environment(**variables: str) -> Iterator[None]:
+    """Only these variables say something of proxies."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in VARIABLES:
+            patch.delenv(name, raising=False)
+            patch.delenv(name.upper(), raising=False)
+        for name, value in variables.items():
+            patch.setenv(name, value)
+        yield
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize("written", ["{}", "http://user:secret@{}/"])
+def test_a_variable_counts_for_its_scheme_and_not_for_what_is_left_out(
+    proxy: Answering, port: int, scheme: str, written: str
+) -> None:
+    url, address = f"{scheme}://127.0.0.1:{port}/", written.format(f"127.0.0.1:{proxy.port}")
+    with environment(**{f"{scheme}_proxy": address}):
+        assert passes(proxy, url)
+    with environment(**{f"{scheme}_proxy": address}, no_proxy="localhost, 127.0.0.0/8"):
+        assert not passes(proxy, url)
+    with environment(**{{"http": "https_proxy", "https": "http_proxy"}[scheme]: address}):
+        assert not passes(proxy, url)
+
+
+def test_a_proxy_that_is_away_is_no_request(port: int) -> None:
+    for proxy in (f"http://127.0.0.1:{port}", "http://no-such-proxy.invalid:3128"):
+        with environment(https_proxy=proxy), pytest.raises(Unanswered, match="HTTP proxy") as unanswered:
+            ask_once("https://engine.invalid/", {}, {}, trust=Trust(None, insecure=False), seconds=SECONDS)
+        assert unanswered.value.cause.name == "UNSENT"
+
+
+@pytest.mark.parametrize(
+    "junk", ["http://127.0.0.1:junk", "http://", "nothing://127.0.0.1:1", "http://[::1", "::::"]
+)
+def test_a_proxy_that_is_none_is_an_error_that_is_sorted(junk: str) -> None:
+    with environment(https_proxy=junk), pytest.raises(Unanswered):
+        ask_once("https://engine.invalid/", {}, {}, trust=Trust(None, insecure=False), seconds=SECONDS)

@@ -11,26 +11,27 @@ from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
+from ovirt_placement.engine import clusters, xml
+from ovirt_placement.engine.clusters import with_failover_hosts
 from ovirt_placement.engine.connection.client import EngineConnection, EngineFault, EngineSetupError
-from ovirt_placement.engine.parsing import clusters, hosts, vms, xml
-from ovirt_placement.engine.parsing.clusters import with_failover_hosts
-from ovirt_placement.engine.parsing.vms import FoundVm
-from ovirt_placement.engine.reading.consistency import consistent
-from ovirt_placement.engine.reading.owners import (
-    ALL_DETAILS,
-    NO_DETAILS,
-    Detail,
-    followed,
-    inherited_permissions,
-    with_owners,
-)
-from ovirt_placement.engine.reading.policies import PolicyReader, with_policies
-from ovirt_placement.engine.reading.requests import (
+from ovirt_placement.engine.consistency import consistent
+from ovirt_placement.engine.policies import PolicyReader, with_policies
+from ovirt_placement.engine.requests import (
     MEASURED,
     get_collection,
     get_entity,
     paged_vms,
     whole_answers,
+)
+from ovirt_placement.engine.vms import (
+    ALL_DETAILS,
+    NO_DETAILS,
+    Detail,
+    FoundVm,
+    followed,
+    inherited_permissions,
+    parse_vms,
+    with_owners,
 )
 from ovirt_placement.model import (
     AffinityGroup,
@@ -88,7 +89,7 @@ def read_as_reported(
     Of devices there are but the tags of hosts.
     """
     with whole_answers(connection):
-        found = clusters.read(_answer_of_an_engine(connection, follow="affinity_groups"))
+        found = clusters.parse_clusters(_answer_of_an_engine(connection, follow="affinity_groups"))
         return Snapshot(
             clusters=with_policies(connection, found, policies),
             affinity_groups=found.groups,
@@ -108,7 +109,7 @@ def read_infrastructure(connection: EngineConnection) -> Snapshot:
         return consistent(
             Snapshot(
                 clusters=with_policies(
-                    connection, clusters.read(_answer_of_an_engine(connection)), PolicyReader()
+                    connection, clusters.parse_clusters(_answer_of_an_engine(connection)), PolicyReader()
                 ),
                 hosts=read_hosts(connection),
                 data_centers=_data_centers(connection),
@@ -122,7 +123,7 @@ def read_infrastructure(connection: EngineConnection) -> Snapshot:
 def read_groups(connection: EngineConnection) -> tuple[tuple[AffinityGroup, ...], tuple[AffinityLabel, ...]]:
     """Read all affinity groups and labels; raises what `EngineConnection.get` raises."""
     with whole_answers(connection):
-        found = clusters.read(_answer_of_an_engine(connection, follow="affinity_groups"))
+        found = clusters.parse_clusters(_answer_of_an_engine(connection, follow="affinity_groups"))
         return found.groups, read_labels(connection)
 
 
@@ -131,7 +132,7 @@ def read_hosts(
 ) -> tuple[Host, ...]:
     """Read all hosts."""
     follow = (_STATISTICS if statistics else ()) + (_HOST_DEVICES if devices else ())
-    return hosts.read(get_collection(connection, "/hosts", *follow))
+    return clusters.parse_hosts(get_collection(connection, "/hosts", *follow))
 
 
 def read_labels(connection: EngineConnection) -> tuple[AffinityLabel, ...]:
@@ -142,7 +143,7 @@ def read_labels(connection: EngineConnection) -> tuple[AffinityLabel, ...]:
 def read_vms(connection: EngineConnection, *, statistics: bool = False) -> tuple[Vm, ...]:
     """Read all VMs."""
     content = get_collection(connection, "/vms", *(_STATISTICS if statistics else ()))
-    return tuple(found.vm for found in vms.read(content))
+    return tuple(found.vm for found in parse_vms(content))
 
 
 def measured_hosts(connection: EngineConnection, *, tags: bool = False) -> tuple[Host, ...]:
@@ -230,7 +231,7 @@ def reread_vms(
     connection: EngineConnection, ids: Sequence[str], details: Detail = NO_DETAILS
 ) -> dict[str, Vm]:
     """Read these VMs, with these details, by id; those that are gone are not among them."""
-    found = _reread(connection, "/vms", ids, vms.read, _following(details))
+    found = _reread(connection, "/vms", ids, parse_vms, _following(details))
     with whole_answers(connection):
         return {vm.id: vm for vm in with_owners(connection, found.values())}
 
@@ -238,13 +239,13 @@ def reread_vms(
 def find_vms(connection: EngineConnection, ids: Sequence[str], details: Detail = NO_DETAILS) -> dict[str, Vm]:
     """Look for VMs that may never have been, by one search; as `reread_vms`, but believes it at once."""
     with whole_answers(connection):
-        found = vms.read(connection.get("/vms", search=_any_of(ids), **_following(details)))
+        found = parse_vms(connection.get("/vms", search=_any_of(ids), **_following(details)))
         return {vm.id: vm for vm in with_owners(connection, found) if vm.id in ids}
 
 
 def reread_hosts(connection: EngineConnection, ids: Sequence[str]) -> dict[str, Host]:
     """Read these hosts, by id; those that are gone are not among them."""
-    return _reread(connection, "/hosts", ids, hosts.read, {})
+    return _reread(connection, "/hosts", ids, clusters.parse_hosts, {})
 
 
 def reread_cluster(
@@ -255,7 +256,7 @@ def reread_cluster(
         content = get_entity(connection, "/clusters", cluster_id, follow="affinity_groups")
         if content is None:
             return None
-        found = clusters.read(content)
+        found = clusters.parse_clusters(content)
         (cluster,) = with_policies(connection, found, policies)
         return cluster, found.groups
 

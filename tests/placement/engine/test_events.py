@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ovirt_placement.engine.reading.events import (
+from ovirt_placement.engine.events import (
     EngineEvent,
     LatestEvents,
     find_migration_events,

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 from lxml import etree
 
-from ovirt_placement.engine.parsing import clusters, hosts, vms
-from ovirt_placement.engine.parsing.clusters import failures
-from ovirt_placement.engine.parsing.users import USER_ROLE, USER_VM_MANAGER, Grant
-from ovirt_placement.engine.parsing.vms import video_mb
-from ovirt_placement.engine.reading.topology import read_snapshot
+from ovirt_placement.engine import clusters, vms
+from ovirt_placement.engine.clusters import failures
+from ovirt_placement.engine.topology import read_snapshot
+from ovirt_placement.engine.vms import USER_ROLE, USER_VM_MANAGER, Grant, video_mb
 from ovirt_placement.model import AffinityGroup, AffinityLabel, AffinityRule, Disk, Nic
 from tests.builders import cluster, host, snapshot
 from tests.placement.engine.simulated import simulated
@@ -29,7 +28,7 @@ GROUP = """
 
 def test_a_group_is_read_with_its_members() -> None:
     content = f'<clusters><cluster id="c"><affinity_groups>{GROUP}</affinity_groups></cluster></clusters>'
-    assert clusters.read(content.encode()).groups[0] == AffinityGroup(
+    assert clusters.parse_clusters(content.encode()).groups[0] == AffinityGroup(
         id="g",
         name="g",
         cluster="c",
@@ -77,7 +76,7 @@ def test_a_host_is_as_busy_as_its_statistics_say(
     values: dict[str, str], percent: float | None, free_mb: int | None
 ) -> None:
     content = f'<hosts><host id="h"><statistics>{statistics(**values)}</statistics></host></hosts>'
-    host = hosts.read(content.encode())[0]
+    host = clusters.parse_hosts(content.encode())[0]
     assert (host.cpu_percent, host.memory_free_mb) == (percent, free_mb)
 
 
@@ -97,7 +96,7 @@ def test_a_load_average_is_no_percentage_and_0_where_nothing_is_known(
 ) -> None:
     """The engine multiplies what the host's system counts by 100, and divides it when it shows it."""
     content = f'<hosts><host id="h"><statistics>{statistics(**values)}</statistics></host></hosts>'
-    assert hosts.read(content.encode())[0].load_average_5m == average
+    assert clusters.parse_hosts(content.encode())[0].load_average_5m == average
 
 
 def vm(inner: str) -> bytes:
@@ -107,9 +106,9 @@ def vm(inner: str) -> bytes:
 
 def test_a_vm_uses_what_its_statistics_say_unless_it_is_down() -> None:
     used = statistics(memory_installed="1000", memory_used="250", cpu_current_total="7.5")
-    running = vms.read(vm(f'<host id="h"/><status>up</status><statistics>{used}</statistics>'))[0].vm
+    running = vms.parse_vms(vm(f'<host id="h"/><status>up</status><statistics>{used}</statistics>'))[0].vm
     assert (running.usage_mem_percent, running.usage_cpu_percent) == (25.0, 7.5)
-    down = vms.read(vm(f"<status>down</status><statistics>{used}</statistics>"))[0].vm
+    down = vms.parse_vms(vm(f"<status>down</status><statistics>{used}</statistics>"))[0].vm
     assert (down.usage_mem_percent, down.usage_cpu_percent) == (None, None)
 
 
@@ -118,7 +117,7 @@ def test_text_among_the_statistics_is_no_number() -> None:
         "<statistic><name>disks.usage</name><values><value><detail>[]</detail></value></values></statistic>"
         "<statistic><name>cpu.usage.history</name><values/></statistic>"
     )
-    read = vms.read(vm(f'<host id="h"/><statistics>{usage}</statistics>'))[0].vm
+    read = vms.parse_vms(vm(f'<host id="h"/><statistics>{usage}</statistics>'))[0].vm
     assert (read.usage_mem_percent, read.usage_cpu_percent) == (None, None)
 
 
@@ -129,7 +128,7 @@ def test_only_what_anyone_may_migrate_is_migratable(affinity: str, migratable: b
     content = (
         f'<vms><vm id="v"><placement_policy><affinity>{affinity}</affinity></placement_policy></vm></vms>'
     )
-    assert vms.read(content.encode())[0].vm.migratable is migratable
+    assert vms.parse_vms(content.encode())[0].vm.migratable is migratable
 
 
 @pytest.mark.parametrize(
@@ -137,21 +136,24 @@ def test_only_what_anyone_may_migrate_is_migratable(affinity: str, migratable: b
     [("hosted_engine", True), ("managed_hosted_engine", True), ("ovirt", False), ("rhev", False)],
 )
 def test_the_engines_own_vm_is_known_by_its_origin(origin: str, hosted: bool) -> None:
-    assert vms.read(vm(f"<origin>{origin}</origin>"))[0].vm.hosted_engine is hosted
+    assert vms.parse_vms(vm(f"<origin>{origin}</origin>"))[0].vm.hosted_engine is hosted
 
 
 def test_a_status_without_a_word_is_unassigned() -> None:
-    assert vms.read(vm(""))[0].vm.status == "unassigned"
-    assert hosts.read(b'<hosts><host id="h"><status>flying</status></host></hosts>')[0].status == "unassigned"
+    assert vms.parse_vms(vm(""))[0].vm.status == "unassigned"
+    assert (
+        clusters.parse_hosts(b'<hosts><host id="h"><status>flying</status></host></hosts>')[0].status
+        == "unassigned"
+    )
 
 
 def test_a_host_before_its_first_contact_has_no_processors() -> None:
-    host = hosts.read(b'<hosts><host id="h"><memory>0</memory><cpu/></host></hosts>')[0]
+    host = clusters.parse_hosts(b'<hosts><host id="h"><memory>0</memory><cpu/></host></hosts>')[0]
     assert (host.memory_mb, host.free_mb, host.cores, host.threads) == (0, 0, 0, None)
 
 
 def test_what_was_followed_stands_in_the_vm() -> None:
-    read = vms.read(
+    read = vms.parse_vms(
         vm("""
         <custom_properties><custom_property><name>k</name><value>v</value><regexp>.*</regexp></custom_property>
         </custom_properties><instance_type id="small"/><tags><tag id="t"><name>gold</name></tag></tags>
@@ -181,7 +183,7 @@ def test_what_was_followed_stands_in_the_vm() -> None:
     ],
 )
 def test_all_memory_is_guaranteed_where_the_engine_does_not_say(policy: str, guaranteed: int) -> None:
-    (found,) = vms.read(vm(f"<memory>4294967296</memory>{policy}"))
+    (found,) = vms.parse_vms(vm(f"<memory>4294967296</memory>{policy}"))
     assert (found.vm.memory_mb, found.vm.guaranteed_mb) == (4096, guaranteed)
 
 
@@ -235,7 +237,7 @@ VM = """<vms><vm id="v"><name>v</name><cluster id="c"/><status>down</status><mem
 
 @pytest.mark.parametrize(("architecture", "most"), [("x86_64", None), ("ppc64le", 16384)])
 def test_what_the_overhead_hangs_on_is_read(architecture: str, most: int | None) -> None:
-    (found,) = vms.read(VM.format(architecture=architecture).encode())
+    (found,) = vms.parse_vms(VM.format(architecture=architecture).encode())
     vm = found.vm
     assert (vm.vcpus, vm.threads_per_core, vm.io_threads, vm.video_mb) == (12, 2, 2, 16)
     assert (vm.architecture, vm.max_memory_mb, vm.guaranteed_mb) == (architecture, most, 1024)
@@ -245,12 +247,12 @@ def test_swap_huge_pages_and_who_manages_storage_are_read_of_hosts() -> None:
     entry = "<statistic><name>{}</name><values><value><datum>{}</datum></value></values></statistic>"
     data = {"cpu.current.idle": 90, "swap.free": 3 << 20, "hugepages.2048.free": 7, "hugepages.2048.total": 9}
     statistics = "".join(entry.format(name, value) for name, value in data.items())
-    (found,) = hosts.read(
+    (found,) = clusters.parse_hosts(
         f'<hosts><host id="h"><spm><status>contending</status></spm><statistics>{statistics}</statistics>'
         "</host></hosts>".encode()
     )
     assert (found.swap_free_mb, found.free_huge_pages, found.spm) == (3, {2048: 7}, True)
-    (idle,) = hosts.read(b'<hosts><host id="h"><spm><status>none</status></spm></host></hosts>')
+    (idle,) = clusters.parse_hosts(b'<hosts><host id="h"><spm><status>none</status></spm></host></hosts>')
     assert (idle.swap_free_mb, idle.free_huge_pages, idle.spm) == (None, {}, False)
 
 

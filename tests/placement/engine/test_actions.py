@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_placement.engine.connection.client import EngineAway
-from ovirt_placement.engine.writing import migration
-from ovirt_placement.engine.writing.migration import Progress, VmState
+from ovirt_placement.engine import actions
+from ovirt_placement.engine.actions import Progress, VmState
+from ovirt_placement.engine.connection.client import EngineAway, EngineConnection
+from ovirt_placement.engine.events import DONE, STARTED, find_migration_events
+from ovirt_placement.engine.topology import read_snapshot
 from ovirt_service.errors import UserError
+from ovirt_simulator.core.engine import Engine
+from tests import builders
+from tests.placement.engine.simulated import simulated
 from tests.placement.engine_server import API, Answer, answering, connected
 from tests.placement.sockets import refusing_port, silent_port
 
@@ -40,40 +47,40 @@ FILTERED = (
 @pytest.mark.parametrize(
     ("status", "detail", "missing", "kind", "messages"),
     [
-        (400, "[]", "", migration.Vetoed, 1),
-        (409, "[Cannot migrate VM. VM v is being migrated.]", "", migration.Conflict, 1),
-        (409, FILTERED, "", migration.Conflict, 2),
+        (400, "[]", "", actions.Vetoed, 1),
+        (409, "[Cannot migrate VM. VM v is being migrated.]", "", actions.Conflict, 1),
+        (409, FILTERED, "", actions.Conflict, 2),
         (400, "[There are no hosts to use. Check that the cluster contains at least one host in Up state.]",
-         "", migration.Refused, 1),
-        (400, "[Cannot migrate VM. VM is not found.]", "/vms/v", migration.Gone, 1),
-        (400, "[Cannot migrate VM. Invalid Host Id.]", "/hosts/h", migration.Gone, 1),
-        (403, "[User is not authorized to perform this action.]", "", migration.PermissionDenied, 1),
+         "", actions.Refused, 1),
+        (400, "[Cannot migrate VM. VM is not found.]", "/vms/v", actions.Gone, 1),
+        (400, "[Cannot migrate VM. Invalid Host Id.]", "/hosts/h", actions.Gone, 1),
+        (403, "[User is not authorized to perform this action.]", "", actions.PermissionDenied, 1),
     ],
 )  # fmt: skip
 def test_a_rejection_has_a_type_and_the_engines_sentences(
-    status: int, detail: str, missing: str, kind: type[migration.Rejection], messages: int
+    status: int, detail: str, missing: str, kind: type[actions.Rejection], messages: int
 ) -> None:
     with (
         answering(engine_that_answers(status, refused(detail), missing)) as (_, engine),
         pytest.raises(kind) as rejection,
     ):
-        migration.migrate(engine, "v", "h", "correlation")
+        actions.migrate(engine, "v", "h", "correlation")
     assert len(rejection.value.messages) == messages
 
 
 def test_an_accepted_migration_carries_its_correlation_id() -> None:
     accepted = b'<action><status>complete</status><vm id="v"/></action>'
     with answering(engine_that_answers(200, accepted)) as (server, engine):
-        migration.migrate(engine, "v", "h", "repair-1", closure=True)
+        actions.migrate(engine, "v", "h", "repair-1", closure=True)
     assert server.requests == ["/vms/v/migrate?correlation_id=repair-1"]
 
 
 def test_an_action_that_failed_with_200_is_a_rejection() -> None:
     with (
         answering(engine_that_answers(200, refused("[Cannot migrate VM.]"))) as (_, engine),
-        pytest.raises(migration.Rejection, match="Cannot migrate VM"),
+        pytest.raises(actions.Rejection, match="Cannot migrate VM"),
     ):
-        migration.migrate(engine, "v", "h", "correlation")
+        actions.migrate(engine, "v", "h", "correlation")
 
 
 @pytest.mark.parametrize("name", ["", "with space", "a" * 37, "ä"])
@@ -82,7 +89,7 @@ def test_a_correlation_id_that_the_engine_would_change_is_a_bug_of_ours(name: st
         answering(engine_that_answers(200, b"<action/>")) as (server, engine),
         pytest.raises(ValueError, match="correlation id"),
     ):
-        migration.migrate(engine, "v", "h", name)
+        actions.migrate(engine, "v", "h", name)
     assert server.requests == []
 
 
@@ -93,14 +100,14 @@ def test_an_engine_away_says_whether_it_may_have_been_asked() -> None:
         connected(f"http://127.0.0.1:{port}{API}") as engine,
         pytest.raises(EngineAway) as away,
     ):
-        migration.migrate(engine, "v", "h", "correlation")
+        actions.migrate(engine, "v", "h", "correlation")
     assert not away.value.request_sent
     with (
         silent_port() as port,
         connected(f"http://127.0.0.1:{port}{API}", timeout_seconds=1) as engine,
         pytest.raises(EngineAway) as away,
     ):
-        migration.migrate(engine, "v", "h", "correlation")
+        actions.migrate(engine, "v", "h", "correlation")
     assert away.value.request_sent
 
 
@@ -109,7 +116,7 @@ def test_an_answer_of_the_web_server_alone_leaves_the_outcome_open() -> None:
         answering(engine_that_answers(503, b"<html>busy</html>")) as (_, engine),
         pytest.raises(EngineAway) as away,
     ):
-        migration.migrate(engine, "v", "h", "correlation")
+        actions.migrate(engine, "v", "h", "correlation")
     assert away.value.request_sent
 
 
@@ -123,7 +130,7 @@ def test_an_answer_of_the_web_server_alone_leaves_the_outcome_open() -> None:
 )
 def test_a_vm_is_read_where_it_is(body: bytes, state: VmState) -> None:
     with answering(lambda path: (200, body)) as (_, engine):
-        assert migration.read_vm(engine, "v") == state
+        assert actions.read_vm(engine, "v") == state
 
 
 @pytest.mark.parametrize(
@@ -131,7 +138,7 @@ def test_a_vm_is_read_where_it_is(body: bytes, state: VmState) -> None:
 )
 def test_what_is_no_answer_about_a_vm_says_not_that_it_is_gone(page: tuple[int, bytes]) -> None:
     with answering(lambda path: page) as (_, engine), pytest.raises(UserError):
-        migration.read_vm(engine, "v")
+        actions.read_vm(engine, "v")
 
 
 ON_SOURCE, MIGRATING, HANDED_OVER = VmState("up", "a"), VmState("migrating", "a"), VmState("migrating", "b")
@@ -151,7 +158,7 @@ ON_SOURCE, MIGRATING, HANDED_OVER = VmState("up", "a"), VmState("migrating", "a"
     ],
 )
 def test_a_watch_ends_where_the_vm_does(looks: list[VmState | None], progress: Progress) -> None:
-    watch = migration.Watch("a", "b", accepted_at=100.0)
+    watch = actions.Watch("a", "b", accepted_at=100.0)
     for second, look in enumerate(looks):
         assert not watch.ended
         watch = watch.step(look, 100.0 + second)
@@ -160,7 +167,7 @@ def test_a_watch_ends_where_the_vm_does(looks: list[VmState | None], progress: P
 
 
 def test_a_migration_that_never_showed_is_over_after_a_while() -> None:
-    watch = migration.Watch("a", "b", accepted_at=100.0)
+    watch = actions.Watch("a", "b", accepted_at=100.0)
     assert watch.step(ON_SOURCE, 104.9).progress is Progress.UNDER_WAY
     assert watch.step(ON_SOURCE, 105.0).progress is Progress.RETURNED
 
@@ -175,10 +182,64 @@ def test_a_migration_that_never_showed_is_over_after_a_while() -> None:
     )
 )
 def test_a_migrating_vm_never_ends_a_watch(looks: list[tuple[float, VmState | None]]) -> None:
-    watch = migration.Watch("a", "b", accepted_at=0.0)
+    watch = actions.Watch("a", "b", accepted_at=0.0)
     for now, look in looks:
         after = watch.step(look, now)
         assert not (look is not None and look.status == "migrating" and after.ended)
         if after.ended:
             return
         watch = after
+
+
+@pytest.fixture
+def pair() -> Iterator[tuple[Engine, EngineConnection]]:
+    """Two hosts, and a VM on the first."""
+    state = builders.snapshot(builders.host("h1"), builders.host("h2"), builders.vm("v", "h1"))
+    with simulated(state) as (engine, _, connection):
+        yield engine, connection
+
+
+def followed(engine: Engine, connection: EngineConnection) -> list[Progress]:
+    """Watch the migration from `h1` to `h2`, second by simulated second, until it ends."""
+    watch = actions.Watch("h1", "h2", accepted_at=0.0)
+    seen = []
+    for second in range(1, 600):
+        engine.advance(1.0)
+        watch = watch.step(actions.read_vm(connection, "v"), float(second))
+        seen.append(watch.progress)
+        if watch.ended:
+            return seen
+    raise AssertionError("the migration never ended")
+
+
+def test_a_migration_is_accepted_watched_to_its_end_and_found_again(
+    pair: tuple[Engine, EngineConnection],
+) -> None:
+    engine, connection = pair
+    actions.migrate(connection, "v", "h2", "repair-1")
+    progress = followed(engine, connection)
+    assert (progress[0], progress[-1]) == (Progress.UNDER_WAY, Progress.ARRIVED)
+    events = find_migration_events(connection, correlation_id="repair-1")
+    assert [event.code in STARTED for event in events] == [True, False]
+    assert events[-1].code in DONE
+    assert {event.vm for event in events} == {"v"}
+    assert find_migration_events(connection, correlation_id="repair-2") == ()
+    assert read_snapshot(connection).vms[0].host == "h2"
+
+
+def test_a_second_migration_of_a_moving_vm_conflicts(pair: tuple[Engine, EngineConnection]) -> None:
+    _, connection = pair
+    actions.migrate(connection, "v", "h2", "repair-1")
+    with pytest.raises(actions.Conflict):
+        actions.migrate(connection, "v", "h2", "repair-2")
+
+
+@pytest.mark.parametrize(
+    ("vm", "host", "kind"),
+    [("v", "h1", actions.Refused), ("v", "h9", actions.Gone), ("w", "h2", actions.Gone)],
+)
+def test_what_cannot_be_is_refused_by_type(
+    pair: tuple[Engine, EngineConnection], vm: str, host: str, kind: type[actions.Rejection]
+) -> None:
+    with pytest.raises(kind):
+        actions.migrate(pair[1], vm, host, "repair-1")

@@ -1,0 +1,312 @@
+"""Scheduling policies: which units they enable, and how much the weights among them count; how they change.
+
+Reading one takes few requests, but for things that change once a month.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from ovirt_placement.engine import xml
+from ovirt_placement.engine.clusters import Clusters, parse_clusters
+from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.connection.failures import EngineFault, EngineSetupError
+from ovirt_placement.engine.requests import get_collection, get_entity
+from ovirt_placement.model import Cluster, SchedulingPolicy
+
+#: How long a policy is believed; an administrator who changed one waits no longer than this.
+BELIEVED_SECONDS = 60.0
+
+#: What the state file calls the engine's own weight units; others keep the engine's name.
+_WEIGHTS = {
+    "VmAffinityGroups": "vm_affinity_weight",
+    "VmToHostsAffinityGroups": "vm_to_host_weight",
+    "OptimalForHaReservation": "ha_weight",
+    "OptimalForCpuEvenDistribution": "even_cpu_weight",
+    "OptimalForMemoryEvenDistribution": "even_memory_weight",
+    "PreferredHosts": "preferred_hosts_weight",
+}
+
+
+#: What the engine calls the entries of each collection of a policy.
+ENTRIES = {"filters": "filter", "weights": "weight", "balances": "balance"}
+
+#: The engine's balance that does nothing, as some versions call it.
+_NO_BALANCE = "None"
+_UNIT = "scheduling_policy_unit"
+
+
+@dataclass(frozen=True)
+class PolicyUnit:
+    """A policy unit; an external one is disabled while no proxy offers it."""
+
+    name: str
+    internal: bool
+    enabled: bool
+    #: filter, weight or load_balancing.
+    type: str = ""
+    #: The regular expression of each of its properties, by name.
+    properties: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PolicyHead:
+    """A scheduling policy without its units."""
+
+    id: str
+    name: str
+    description: str
+    #: The engine's own ones cannot be changed.
+    locked: bool
+    properties: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A unit in a policy; a filter has a position (-1 first, 1 last, 0 anywhere), a weight a factor."""
+
+    unit: str
+    number: int
+
+
+def read_units(connection: EngineConnection) -> dict[str, PolicyUnit]:
+    """Read all policy units, by id. Raises what `EngineConnection.get` raises, as all here do."""
+    content = get_collection(connection, "/schedulingpolicyunits")
+    found = {}
+    for element in xml.elements(content, _UNIT):
+        fields = xml.children(element, "name", "internal", "enabled", "type", "properties")
+        found[xml.identity(element)] = PolicyUnit(
+            name=xml.text(fields.get("name")),
+            internal=xml.flag(fields.get("internal")),
+            enabled=xml.flag(fields.get("enabled")),
+            type=xml.text(fields.get("type")),
+            properties=xml.properties(fields.get("properties")),
+        )
+    return found
+
+
+def read_heads(connection: EngineConnection) -> tuple[PolicyHead, ...]:
+    """Read all policies, without their units."""
+    content = connection.get("/schedulingpolicies")
+    return tuple(_head(element) for element in xml.elements(content, "scheduling_policy"))
+
+
+def _head(element: xml.Element) -> PolicyHead:
+    fields = xml.children(element, "name", "description", "locked", "properties")
+    return PolicyHead(
+        id=xml.identity(element),
+        name=xml.text(fields.get("name")),
+        description=xml.text(fields.get("description")),
+        locked=xml.flag(fields.get("locked")),
+        properties=xml.properties(fields.get("properties")),
+    )
+
+
+def _entries(content: bytes, name: str) -> tuple[Entry, ...]:
+    """Read the `filter`, `weight` or `balance` entries of a policy; a spoilt policy has a unit twice."""
+    found = []
+    for element in xml.elements(content, name):
+        fields = xml.children(element, "position", "factor", _UNIT)
+        number = xml.number(fields.get("position"), 0) if name == "filter" else 1
+        found.append(Entry(_unit(element, fields), xml.number(fields.get("factor"), number)))
+    return tuple(found)
+
+
+def _unit(element: xml.Element, fields: xml.Children) -> str:
+    """An entry of a policy has the id of its unit."""
+    return xml.reference(fields.get(_UNIT)) or xml.identity(element)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What one scheduling policy enables."""
+
+    #: Factors of the engine's own weight units, by the state file's names.
+    factors: dict[str, int] = field(default_factory=dict)
+    #: The external units; None if the engine does not report it.
+    external: SchedulingPolicy | None = None
+
+
+class PolicyReader:
+    """Reads policies when they are asked for, and remembers them for a while; for any thread.
+
+    Threads that ask at the same time wait for one another: mostly they ask for the same policy.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._believed_until = 0.0
+        self._units: Mapping[str, PolicyUnit] = {}
+        self._policies: dict[str, Policy] = {}
+
+    def forget(self) -> None:
+        """Read everything again the next time: a policy was changed."""
+        self._believed_until = 0.0
+
+    def read(self, connection: EngineConnection, policy_ids: set[str]) -> Mapping[str, Policy]:
+        """Return these policies by id; raises what `EngineConnection.get` raises."""
+        with self._lock:
+            if time.monotonic() >= self._believed_until:
+                self._policies, self._units = {}, {}
+                self._believed_until = time.monotonic() + BELIEVED_SECONDS
+            for policy_id in policy_ids - self._policies.keys():
+                self._units = self._units or read_units(connection)
+                self._policies[policy_id] = _read_policy(connection, policy_id, self._units)
+            return {policy_id: self._policies[policy_id] for policy_id in policy_ids}
+
+
+def with_policies(
+    connection: EngineConnection, found: Clusters, policies: PolicyReader
+) -> tuple[Cluster, ...]:
+    """Return the clusters with what their scheduling policies enable."""
+    known = policies.read(connection, set(found.policies.values()))
+    unknown = Policy()
+    return tuple(
+        replace(cluster, policy=policy.factors, scheduling_policy=policy.external)
+        for cluster in found.clusters
+        for policy in (known.get(found.policies.get(cluster.id, ""), unknown),)
+    )
+
+
+def _balance(unit: PolicyUnit | None) -> str | None:
+    """The name of a balance, the engine's own as well; None for its unit that does nothing."""
+    return None if unit is None or not unit.enabled or unit.name == _NO_BALANCE else unit.name
+
+
+def _read_policy(connection: EngineConnection, policy_id: str, units: Mapping[str, PolicyUnit]) -> Policy:
+    filters, weights, balances = read_entries(connection, policy_id)
+    held = filters or weights or balances or get_entity(connection, "/schedulingpolicies", policy_id)
+    if not units or not held:  # none of this id, unlike one that is empty
+        return Policy()
+    factors = {entry.unit: entry.number for entry in weights}
+    return policy_of(
+        units, [entry.unit for entry in filters], factors, next((entry.unit for entry in balances), None)
+    )
+
+
+def read_entries(connection: EngineConnection, policy_id: str) -> tuple[tuple[Entry, ...], ...]:
+    """Read the filters, weights and balances of a policy: its weights cannot be followed."""
+    paths = (f"/schedulingpolicies/{policy_id}/{collection}" for collection in ENTRIES)
+    return tuple(read_collection(connection, path) for path in paths)
+
+
+def read_collection(connection: EngineConnection, path: str) -> tuple[Entry, ...]:
+    """Read one of them; raises what `EngineConnection.get` raises."""
+    return _entries(get_collection(connection, path), ENTRIES[path.rpartition("/")[2]])
+
+
+def policy_of(
+    units: Mapping[str, PolicyUnit], filters: Iterable[str], weights: Mapping[str, int], balance: str | None
+) -> Policy:
+    """Name what a policy enables that holds these units, by id, with these factors."""
+    ids = (*filters, *weights, *((balance,) if balance else ()))
+    held = {each: units[each] for each in ids if each in units}
+    outside = {each: unit.name for each, unit in held.items() if unit.enabled and not unit.internal}
+    named = {each: _WEIGHTS.get(held[each].name, held[each].name) for each in weights if each in held}
+    inside = {each: unit.name for each, unit in held.items() if unit.internal}
+    return Policy(
+        factors={name: weights[each] for each, name in named.items() if each in inside},
+        external=SchedulingPolicy(
+            filters=tuple(outside[each] for each in filters if each in outside),
+            unit_ids={name: each for each, name in named.items()},
+            engine_filters=tuple(sorted(inside[each] for each in filters if each in inside)),
+            weights={outside[each]: factor for each, factor in weights.items() if each in outside},
+            balance=_balance(units.get(balance or "")),
+            disabled=tuple(unit.name for unit in held.values() if not unit.internal and not unit.enabled),
+        ),
+    )
+
+
+#: Stands in a request, as an id, for that of a policy which is still to be made.
+NEW = "NEW"
+
+
+@dataclass(frozen=True)
+class PolicyContent:
+    """A policy with its units; a unit that stands twice is the engine's mistake, and is shown so."""
+
+    head: PolicyHead
+    filters: tuple[Entry, ...]
+    weights: tuple[Entry, ...]
+    balances: tuple[Entry, ...]
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """Ids of all its units."""
+        return tuple(entry.unit for entry in (*self.filters, *self.weights, *self.balances))
+
+
+@dataclass(frozen=True)
+class PolicyUser:
+    """A cluster with the policy it is assigned, and its own values of the policy's properties."""
+
+    id: str
+    name: str
+    policy: str | None
+    properties: dict[str, str]
+
+
+@dataclass(frozen=True)
+class PolicyRequest:
+    """One change of the engine, and what it is for."""
+
+    what: str
+    method: str
+    path: str
+    body: bytes = b""
+    #: The id of the unit that it attaches to a policy: the engine must never be asked twice for that.
+    unit: str | None = None
+
+
+def read_content(connection: EngineConnection, head: PolicyHead) -> PolicyContent:
+    """Read the units of a policy."""
+    return PolicyContent(head, *read_entries(connection, head.id))
+
+
+def read_users(connection: EngineConnection) -> tuple[PolicyUser, ...]:
+    """Read the clusters."""
+    found = parse_clusters(connection.get("/clusters"))
+    return tuple(
+        PolicyUser(each.id, each.name, found.policies.get(each.id), each.scheduling_properties)
+        for each in found.clusters
+    )
+
+
+def send(connection: EngineConnection, request: PolicyRequest, policy_id: str | None) -> str | None:
+    """Send a request unless its unit is attached already; return the id of the policy that it concerns.
+
+    The engine keeps a unit that it was given twice, and refuses every later change of the policy until it
+    restarts. So the policy is read again just before.
+    """
+    path = request.path.replace(f"/{NEW}", f"/{policy_id}")
+    body = request.body.replace(f'id="{NEW}"'.encode(), f'id="{policy_id}"'.encode())
+    if request.unit is not None and request.unit in {
+        entry.unit for entry in read_collection(connection, path)
+    }:
+        return policy_id
+    try:
+        answer = connection.send(request.method, path, body)
+    except EngineFault as fault:
+        if fault.code == 403:
+            raise _permission_missing(connection, path) from None
+        raise
+    if request.method == "POST" and path == "/schedulingpolicies":
+        return xml.identity(xml.root(answer))
+    return policy_id
+
+
+def _permission_missing(connection: EngineConnection, path: str) -> EngineSetupError:
+    permit = (
+        "edit_cluster_configuration on the cluster"
+        if path.startswith("/clusters/")
+        else "edit_storage_pool_configuration on the system"
+    )
+    return EngineSetupError(
+        f"{connection.settings.username} may not change {path}: it needs the permit {permit};"
+        " SuperUser has it"
+    )

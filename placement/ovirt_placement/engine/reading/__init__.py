@@ -1,1 +1,0 @@
-"""What is read of an engine, one file a kind of question."""

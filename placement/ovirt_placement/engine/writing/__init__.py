@@ -1,1 +1,0 @@
-"""What is changed in an engine, one file a kind of change."""

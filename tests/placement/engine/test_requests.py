@@ -1,0 +1,269 @@
+"""What is read by itself or searched for: what is gone, what is not there yet, and what no answer shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+import pytest
+
+from ovirt_placement.engine.connection.client import (
+    EngineAway,
+    EngineConnection,
+    EngineFault,
+    EngineSetupError,
+)
+from ovirt_placement.engine.events import read_events
+from ovirt_placement.engine.policies import PolicyReader
+from ovirt_placement.engine.requests import UNPARSED, is_working, search_members, tagged_ids
+from ovirt_placement.engine.topology import (
+    read_as_reported,
+    read_snapshot,
+    reread_cluster,
+    reread_hosts,
+    reread_vms,
+)
+from ovirt_service.errors import UserError
+from ovirt_simulator.generate import Sizes, generate
+from ovirt_simulator.http.control import Disturbance
+from ovirt_simulator.http.server import Server
+from tests.builders import cluster, host, snapshot, vm
+from tests.placement.engine.simulated import simulated
+from tests.placement.engine_server import answering, connected
+
+PAGE = b"<html><head><title>404 - Not Found</title></head></html>"
+COLLECTIONS = ["/clusters", "/hosts", "/vms", "/affinitylabels", "/datacenters"]
+FAULT = b"<fault><detail>Not found</detail><reason>Operation Failed</reason></fault>"
+
+
+@contextmanager
+def recorded_but(answers: dict[str, tuple[int, bytes]]) -> Iterator[EngineConnection]:
+    """The recorded engine, but for these paths."""
+    with answering(lambda path: answers.get(urlsplit(path).path)) as (_, connection):
+        yield connection
+
+
+@pytest.mark.parametrize("path", COLLECTIONS)
+@pytest.mark.parametrize("answer", [(404, PAGE), (404, b""), (200, b"<html/>"), (200, b"<fault/>")])
+def test_a_collection_is_not_empty_because_it_cannot_be_read(path: str, answer: tuple[int, bytes]) -> None:
+    with recorded_but({path: answer}) as connection, pytest.raises(UserError):
+        read_snapshot(connection)
+
+
+def test_a_page_of_a_web_server_is_reported_as_that() -> None:
+    with (
+        recorded_but({"/affinitylabels": (404, PAGE)}) as connection,
+        pytest.raises(EngineAway, match="/affinitylabels: a web server answers 404 in place of the engine"),
+    ):
+        read_snapshot(connection)
+
+
+def test_a_collection_that_the_engine_says_it_has_not_is_empty() -> None:
+    with recorded_but({"/affinitylabels": (404, FAULT)}) as connection:
+        assert read_snapshot(connection).affinity_labels == ()
+
+
+@pytest.mark.parametrize("page", [(404, PAGE), (404, b"")])
+def test_an_engine_without_events_says_so_itself(page: tuple[int, bytes]) -> None:
+    with recorded_but({"/events": (404, FAULT)}) as connection:
+        assert read_events(connection, at_most=10) == ()
+    with recorded_but({"/events": page}) as connection, pytest.raises(UserError):
+        read_events(connection, at_most=10)
+
+
+def test_what_is_gone_is_neither_there_by_its_id_nor_listed() -> None:
+    gone = {"/vms/v": (404, b""), "/hosts/h": (404, b""), "/clusters/c": (404, b"")}
+    with recorded_but(gone) as connection:
+        assert reread_vms(connection, ["v"]) == {}
+        assert reread_hosts(connection, ["h"]) == {}
+        assert reread_cluster(connection, "c", PolicyReader()) is None
+
+
+def test_what_a_web_server_does_not_have_may_be_there() -> None:
+    pages = {"/vms/v": (404, PAGE), "/hosts/h": (404, PAGE), "/clusters/c": (404, PAGE)}
+    with recorded_but(pages) as connection:
+        with pytest.raises(EngineAway):
+            reread_vms(connection, ["v"])
+        with pytest.raises(EngineAway):
+            reread_hosts(connection, ["h"])
+        with pytest.raises(EngineAway):
+            reread_cluster(connection, "c", PolicyReader())
+
+
+def test_what_its_collection_lists_is_there() -> None:
+    with recorded_but({}) as connection:
+        known = read_snapshot(connection)
+    vm, host = known.vms[0].id, known.hosts[0].id
+    with recorded_but({f"/vms/{vm}": (404, b""), f"/hosts/{host}": (404, b"")}) as connection:
+        assert reread_vms(connection, [vm])[vm].name == known.vms[0].name
+        assert reread_hosts(connection, [host])[host].name == known.hosts[0].name
+
+
+LARGE = generate(Sizes(clusters=2, hosts=60, vms=120, groups=6), 1)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 12, 80, 101])
+def test_what_is_read_again_is_as_in_a_whole_reading(count: int) -> None:
+    with simulated(LARGE) as (_, _, connection):
+        whole = read_as_reported(connection, policies=PolicyReader())
+        vms = {vm.id: vm for vm in whole.vms[:count]}
+        hosts = {host.id: host for host in whole.hosts[:count]}
+        assert reread_vms(connection, [*vms, "00000000-0000-0000-0000-000000000000"]) == vms
+        assert reread_hosts(connection, list(hosts)) == hosts
+
+
+def test_a_search_that_is_not_understood_is_not_taken_for_an_answer() -> None:
+    vm = b'<vm id="%s"><name>n</name><placement_policy/><cluster id="c"/></vm>'
+
+    def answer(path: str) -> tuple[int, bytes]:
+        return (200, b"<vms/>") if "search" in path else (200, vm % path.rpartition("/")[2].encode())
+
+    ids = [f"id{number}" for number in range(20)]
+    with answering(answer) as (_, connection):
+        assert list(reread_vms(connection, ids)) == ids
+
+
+def test_a_cluster_comes_with_its_groups_and_policy() -> None:
+    with simulated(LARGE) as (_, _, connection):
+        whole = read_snapshot(connection)
+        for cluster in whole.clusters:
+            groups = tuple(group for group in whole.affinity_groups if group.cluster == cluster.id)
+            assert reread_cluster(connection, cluster.id, PolicyReader()) == (cluster, groups)
+        assert reread_cluster(connection, "00000000-0000-0000-0000-000000000000", PolicyReader()) is None
+
+
+def test_several_are_asked_for_in_one_request_and_one_by_itself() -> None:
+    with simulated(LARGE) as (_, server, connection):
+        ids = [vm.id for vm in read_snapshot(connection).vms]
+        server.disturbances.add(Disturbance(path=f"/vms/{ids[0]}", status=500, times=None))
+        assert ids[0] in reread_vms(connection, ids[:30])
+        server.disturbances.add(Disturbance(path="search", status=500, times=None))
+        assert len(reread_vms(connection, ids[1:2])) == 1
+        server.disturbances.clear()
+        server.disturbances.add(Disturbance(path="/vms/", status=500, times=None))
+        assert len(reread_vms(connection, ids[1:3])) == 2
+
+
+def test_malformed_xml_is_no_engines() -> None:
+    with (
+        answering(lambda path: (200, b"<vm><")) as (_, connection),
+        pytest.raises(EngineSetupError, match="malformed XML"),
+    ):
+        reread_vms(connection, ["v"])
+
+
+STATE = snapshot(
+    cluster("c1", name="blue"),
+    cluster("c2", name="red"),
+    *(host(name, cluster="c1") for name in ("h1", "h2", "x1")),
+    *(vm(name, "h1", cluster="c1", tags=("db",)) for name in ("db2", "db1")),
+    vm("web1", cluster="c2"),
+)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with simulated(STATE) as (_, running, _):
+        yield running
+
+
+@pytest.fixture
+def connection(server: Server) -> Iterator[EngineConnection]:
+    with connected(server.api_url) as made:
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("name=db*", ("db1", "db2")),
+        ("tag=db and name!=db1", ("db2",)),
+        ("name=web1 or host.name=h1 and cluster=blue", ("db1", "db2", "web1")),
+        ("DB", ("db1", "db2")),
+        # Found are none, which is an answer nevertheless.
+        ("name=nobody", ()),
+        ("tag=nothing", ()),
+        ("host.name=h2 and status=up", ()),
+        ("nmae=db1", ()),  # free text
+    ],
+)
+def test_vms_are_found(connection: EngineConnection, text: str, found: tuple[str, ...]) -> None:
+    answer = search_members(connection, "vms", text)
+    assert (answer.found, answer.problem) == (found, "")
+
+
+def test_hosts_are_found(connection: EngineConnection) -> None:
+    assert search_members(connection, "hosts", "name=h*").found == ("h1", "h2")
+    assert search_members(connection, "hosts", "vm.name=nobody").found == ()
+
+
+@pytest.mark.parametrize("text", ["name=", "name=db* and", "name~db", "name='db1'", "status=upp", 'name="db'])
+def test_what_is_no_search_is_not_taken_for_one_that_finds_nobody(
+    connection: EngineConnection, text: str
+) -> None:
+    assert connection.get("/vms", search=text).count(b"<vm ") == 0
+    answer = search_members(connection, "vms", text)
+    assert (answer.found, answer.problem) == (None, UNPARSED)
+
+
+def test_what_the_engine_refuses_is_a_problem_of_the_search(
+    connection: EngineConnection, server: Server
+) -> None:
+    server.disturbances.add(Disturbance(path="search=", status=500))
+    answer = search_members(connection, "vms", "name=db*")
+    assert answer.found is None
+    assert "500" in answer.problem
+    server.disturbances.add(Disturbance(path="search=", status=503))
+    with pytest.raises(EngineAway):
+        search_members(connection, "vms", "name=db*")
+
+
+def test_an_engine_without_vms_has_nobody_to_find() -> None:
+    with simulated(snapshot(host("h1"))) as (_, _, connection):
+        assert search_members(connection, "vms", "name=db*").found == ()
+
+
+TAG = "ovirt-enforcer-exclude"
+TAGGED = snapshot(
+    host("h1", tags=(TAG,)),
+    vm("a", "h1", tags=(TAG, "other")),
+    vm("b", "h1", tags=("other",)),
+    vm("c", tags=(TAG,)),
+    vm("d", "h1"),
+)
+
+
+@pytest.mark.parametrize(
+    ("tag", "found"),
+    [
+        (TAG, {"a", "c", "h1"}),
+        ("other", {"a", "b"}),
+        ("ovirt-*", {"a", "c", "h1"}),
+        ("ovirt-enforcer", set()),
+        ("none", set()),
+    ],
+)
+def test_what_bears_it_is_found_by_their_tag(tag: str, found: set[str]) -> None:
+    with simulated(TAGGED) as (_, _, connection):
+        assert tagged_ids(connection, tag) == found
+
+
+def working(status: int, content: str) -> tuple[bool, list[str]]:
+    """What is answered, and the requests that it took."""
+    with answering(lambda path: (status, content.encode())) as (server, connection):
+        return is_working(connection, "one"), server.requests
+
+
+@pytest.mark.parametrize(("status", "works"), [("started", True), ("finished", False), ("failed", False)])
+def test_a_job_that_has_not_ended_is_worked_on(status: str, works: bool) -> None:
+    found = working(200, f"<jobs><job id='j'><status>{status}</status></job></jobs>")
+    assert found == (works, ["/jobs?search=correlation_id%3Done"])
+    assert working(200, "<jobs/>")[0] is False
+
+
+def test_of_a_user_who_may_not_search_jobs_nothing_is_known() -> None:
+    fault = "<fault><detail>not you</detail><reason>Operation Failed</reason></fault>"
+    assert working(403, fault)[0] is False
+    with pytest.raises(EngineFault):
+        working(409, fault)
