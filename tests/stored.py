@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
+
+import sqlalchemy
 
 from ovirt_placement.model import PlacementKey
 from ovirt_placement.store.enforcer.intents import IntendedMigration, Intent, Store
 from ovirt_placement.store.keys import KeyChange, KeyStore
+
+
+@contextmanager
+def listening(**listeners: Callable[..., None]) -> Iterator[None]:
+    """Have SQLAlchemy call these at its events of these names, of any database."""
+    for name, listener in listeners.items():
+        sqlalchemy.event.listen(sqlalchemy.Engine, name, listener)
+    try:
+        yield
+    finally:
+        for name, listener in listeners.items():
+            sqlalchemy.event.remove(sqlalchemy.Engine, name, listener)
 
 
 def put_keys(store: KeyStore, keys: Iterable[PlacementKey], *, set_by: str = "ann") -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.clients.ansible_modules import impatient, run
-from tests.enforcer.simulator_process import simulator
+from tests.enforcer.launching import simulator
 from tests.simulator.http.world import WORLD
 
 pytestmark = pytest.mark.nightly

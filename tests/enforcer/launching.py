@@ -10,19 +10,25 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import psutil
 import sqlalchemy
 from sqlalchemy.engine.default import DefaultDialect
 
 import ovirt_enforcer.cli.main
+import ovirt_simulator.cli
 from ovirt_enforcer.service import process
 from ovirt_placement.engine.connection.client import Session
 from ovirt_placement.engine.connection.sso import SingleSignOn
+from ovirt_placement.model import Snapshot
+from ovirt_placement.model.files import state_file
 from tests.enforcer.planners_here import PlannersHere
+from tests.processes import Forked
 from tests.scenarios.stage import START, simulated_time
 
 _WRITES = ("INSERT", "UPDATE", "DELETE", "CREATE")
@@ -90,27 +96,28 @@ def _since_start(set_back: Path) -> float:
 
 
 def watch_requests(points: Points) -> None:
-    ask, log_in, log_out = Session.ask, SingleSignOn.log_in, SingleSignOn.log_out
+    def name(_: Session, method: str, path: str, *_more: Any) -> str:
+        return f"{method} {path}"
 
-    def watched_ask(self: Session, method: str, path: str, *given: Any) -> Any:
-        points.reach(f"before {method} {path}")
-        answer = ask(self, method, path, *given)
-        points.reach(f"after {method} {path}")
+    reach = points.reach
+    Session.ask = watched(Session.ask, reach, name)  # type: ignore[method-assign]
+    log_in, log_out = SingleSignOn.log_in, SingleSignOn.log_out
+    SingleSignOn.log_in = watched(log_in, reach, lambda *_: "log-in")  # type: ignore[method-assign]
+    SingleSignOn.log_out = watched(log_out, reach, lambda *_: "log-out")  # type: ignore[method-assign]
+
+
+def watched(
+    call: Callable[..., Any], reach: Callable[[str], object], name: Callable[..., str]
+) -> Callable[..., Any]:
+    """The same call, with a point before it and one after it."""
+
+    def with_points(*given: Any) -> Any:
+        reach(f"before {name(*given)}")
+        answer = call(*given)
+        reach(f"after {name(*given)}")
         return answer
 
-    def watched_log_in(self: SingleSignOn) -> str:
-        points.reach("before log-in")
-        token = log_in(self)
-        points.reach("after log-in")
-        return token
-
-    def watched_log_out(self: SingleSignOn, token: str) -> None:
-        points.reach("before log-out")
-        log_out(self, token)
-        points.reach("after log-out")
-
-    Session.ask = watched_ask  # type: ignore[method-assign]
-    SingleSignOn.log_in, SingleSignOn.log_out = watched_log_in, watched_log_out  # type: ignore[method-assign]
+    return with_points
 
 
 def watch_store(points: Points) -> None:
@@ -141,3 +148,63 @@ def watch_store(points: Points) -> None:
     sqlalchemy.event.listen(sqlalchemy.Engine, "after_cursor_execute", after)
     # SQLAlchemy has no event for what follows a commit.
     DefaultDialect.do_commit = commit  # type: ignore[method-assign]
+
+
+class EnforcerProcess(Forked):
+    def __init__(
+        self, folder: Path, name: str, configuration: Path, at: At, set_back: Path | None = None
+    ) -> None:
+        self._points = folder / f"{name}.points"
+        main = partial(run_enforcer, self._points, at, set_back)
+        super().__init__(main, ["run", "--config", str(configuration)], folder / f"{name}.log", os.environ)
+
+    @property
+    def said(self) -> str:
+        return self._log.read_text() if self._log.exists() else ""
+
+    @property
+    def passed(self) -> list[str]:
+        """The points that it has come by."""
+        return self._points.read_text().splitlines() if self._points.exists() else []
+
+    @property
+    def killed(self) -> bool:
+        return self.poll() == -signal.SIGKILL
+
+    @property
+    def stopped(self) -> bool:
+        with suppress(psutil.NoSuchProcess):
+            return psutil.Process(self.pid).status() == psutil.STATUS_STOPPED
+        return False
+
+    @property
+    def halted(self) -> bool:
+        return self.killed or self.stopped
+
+    def stop(self) -> None:
+        self.send_signal(signal.SIGSTOP)
+
+    def wake(self) -> None:
+        self.send_signal(signal.SIGCONT)
+
+    def kill(self) -> None:
+        super().kill()
+        self.wait()
+        self.stdout.close()
+
+
+#: Simulated seconds a second; a migration then takes some 140 ms.
+_TIME_SCALE = 25
+
+
+@contextmanager
+def simulator(folder: Path, state: Snapshot, *, time_scale: float = _TIME_SCALE) -> Iterator[str]:
+    """The address of its API."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "state.json"
+    file.write_bytes(state_file.dumps(state))
+    words = ["run", "--state", str(file), "--listen", "127.0.0.1:0", "--time-scale", str(time_scale)]
+    with Forked(ovirt_simulator.cli.main, words, folder / "simulator.log", os.environ) as process:
+        ready = next(line for line in process.stdout if "listening on" in line)
+        yield f"{ready.split()[-1]}/ovirt-engine/api"
+        process.end()

@@ -14,7 +14,7 @@ from ovirt_placement.model import PlacementKey
 from ovirt_placement.store.keys import KeyStore
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore
 from tests.builders import APART, CLUSTER, SOFT_TOGETHER, TOGETHER, cluster, group, host, rule, snapshot, vm
-from tests.enforcer.simulator_process import simulator
+from tests.enforcer.launching import simulator
 from tests.plugins.proxy_process import PLUGINS
 from tests.plugins.published import WITHOUT_PAST
 from tests.stored import put_keys

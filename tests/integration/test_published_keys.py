@@ -22,7 +22,7 @@ from ovirt_placement.store.keys import KeyStore, Run
 from tests.builders import CLUSTER as THE_CLUSTER
 from tests.builders import host, snapshot, vm
 from tests.configuration import write_configuration
-from tests.enforcer.simulator_process import simulator
+from tests.enforcer.launching import simulator
 from tests.placement.inventory.running import ended, running
 from tests.plugins.proxy_process import PLUGINS, running_proxy
 from tests.stored import put_keys

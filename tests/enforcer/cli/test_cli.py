@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import closing, redirect_stderr, redirect_stdout
 from importlib.metadata import version
 from io import StringIO
 from pathlib import Path
@@ -18,14 +18,16 @@ import msgspec
 import pytest
 
 from ovirt_enforcer.cli.main import main
+from ovirt_placement.cli.main import main as placement
 from ovirt_placement.model.files import state_file
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import Server, serve
-from tests.builders import APART, TOGETHER, group, host, snapshot, vm
+from tests.builders import APART, TOGETHER, cluster, group, host, snapshot, vm
 from tests.configuration import write_configuration
 from tests.placement.cli.documents import defined
 from tests.processes import completed
 from tests.scenarios.stage import START
+from tests.simulator.core import engines
 
 COMMAND = str(Path(sys.executable).with_name("ovirt-enforcer"))
 ENVIRONMENT = {name: value for name, value in os.environ.items() if "OVIRT" not in name}
@@ -212,3 +214,50 @@ def test_a_plan_of_one_cluster_alone(state: Path) -> None:
     (plan,) = defined(printed, "Plans")["clusters"]
     assert plan["cluster"]["name"] == "cluster1"
     assert 'no cluster "blue"' in run("plan", "--state", state, "--cluster", "blue").stderr
+
+
+_PLACEMENT = (
+    *("violations", "why a", "why no-such-vm", "where a", "conflicts", "ha-check", "status", "doctor"),
+    *("snapshot", "what-if --down h1", "groups list", "groups lost", "groups remove no-such-group"),
+    *("groups add more --cluster blue --vm a --vm b --vms-rule negative", "groups remove apart"),
+    *("rules list", "rules check", "keys list", "keys explain a", "keys check"),
+    *("setup --dry-run", "setup --undo --policy none"),
+)
+_ENFORCER = (
+    *("plan", "plan --strategy greedy", "simulate-policy", "maintenance plan h1", "why-not a", "make-room a"),
+    *("history", "pause", "resume", "approve --list"),
+)
+COMMANDS = [*((placement, line) for line in _PLACEMENT), *((main, line) for line in _ENFORCER)]
+
+
+@pytest.fixture
+def blue() -> Iterator[Server]:
+    state = (
+        cluster(name="blue", ha_reservation=True),
+        host("h1"),
+        host("h2"),
+        vm("a", "h1"),
+        vm("b", "h1"),
+        group("apart", APART, "a b"),
+    )
+    with closing(serve(engines.engine(*state))) as running:
+        yield running
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("user", ["admin", "reader", "user"])
+def test_no_command_leaves_a_session(
+    blue: Server, tmp_path: Path, user: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = write_configuration(tmp_path, blue.api_url, user=f"{user}@internal")
+    assert placement(["store", "init", "--config", str(config)]) == 0
+    left, asked = {}, 0
+    for command, line in COMMANDS:
+        command([*line.split(), "--config", str(config)])
+        if number := blue.tokens.revoke_all():
+            left[line] = number
+        complaint = capsys.readouterr().err
+        assert "Traceback" not in complaint, line
+        asked += "unrecognized arguments" not in complaint
+    assert left == {}
+    assert asked == len(COMMANDS)

@@ -11,8 +11,7 @@ from werkzeug import Response
 
 from ovirt_simulator.core.settings import MigrationFault
 from tests.builders import CLUSTER
-from tests.enforcer.faults.clusters import LATE
-from tests.enforcer.faults.stage import MIGRATE, Stage
+from tests.enforcer.faults.stage import LATE, MIGRATE, Stage
 from tests.enforcer.faults.wire import (
     Ask,
     Distorted,

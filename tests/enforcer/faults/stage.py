@@ -1,8 +1,9 @@
-"""One case: a violated cluster, an engine, an enforcer, and a fault; until all is repaired and quiet."""
+"""One case: a violated cluster that is drawn, an engine, an enforcer, a fault; until all is quiet again."""
 
 from __future__ import annotations
 
 import os
+import random
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -17,12 +18,12 @@ from ovirt_placement.model import Snapshot
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import Server, serve
+from tests.builders import APART, TOGETHER, cluster, group, host, label, snapshot, vm
 from tests.configuration import write_configuration
-from tests.enforcer.enforcer_process import EnforcerProcess
 from tests.enforcer.faults.wire import PATIENCE_SECONDS, Wire, with_act
-from tests.enforcer.launching import NEVER
+from tests.enforcer.launching import NEVER, EnforcerProcess
+from tests.enforcer.safety.oracles import faults_of, records, settled
 from tests.enforcer.safety.recorder import Recorder
-from tests.enforcer.safety.records import faults_of, records, settled
 from tests.processes import Forked
 from tests.proxy.running import eventually
 from tests.repeating import repeating
@@ -55,6 +56,40 @@ _QUIET_READINGS = 3
 #: Each reading of everything begins with it, and nothing else asks for it.
 _READING = "/clusters"
 MIGRATE = "/vms/[^/]+/migrate"
+
+
+_HOSTS = ("h1", "h2", "h3")
+#: A group that is made later: c2 is to part from the confined VM besides it, which cannot go.
+LATE = {"name": "late", "vms_rule": APART, "vms": ["b1", "b2", "c2"]}
+
+
+def drawn(seed: int) -> Snapshot:
+    """The same for the same seed: two violated rules at the least, so that two migrations are needed.
+
+    Every second cluster is so old that its labels are hard rules.
+    """
+    chance = random.Random(seed)
+    old = seed % 2 == 1
+    (one, other), (here, there), allowed = (chance.sample(_HOSTS, 2) for _ in range(3))
+    confined = (
+        label("confined", "b1 b2", f"{here} {there}", implicit=True)
+        if old
+        else group("confined", vms="b1 b2", hosts_rule=TOGETHER, hosts=f"{here} {there}")
+    )
+    return snapshot(
+        cluster(compatibility="4.3" if old else "4.7"),
+        *(host(name) for name in _HOSTS),
+        # Two VMs of which one cannot be migrated, and that shall be together.
+        *(vm("a1", one), vm("a2", other, migratable=False), group("a", TOGETHER, "a1 a2")),
+        # Two VMs that shall be apart, on two hosts only; besides a pair that is apart and must stay so. The
+        # larger one of that pair is the last that anybody would choose to move.
+        *(vm("b1", here), vm("b2", here), group("b", APART, "b1 b2")),
+        *(vm("c1", here), vm("c2", there, needs_mb=4096), group("c", APART, "c1 c2")),
+        confined,
+        # A VM that may run on two hosts only; on one of them, or not.
+        vm("d1", chance.choice(_HOSTS)),
+        group("d", vms="d1", hosts_rule=TOGETHER, hosts=" ".join(allowed)),
+    )
 
 
 class Stage:

@@ -8,9 +8,8 @@ from random import Random
 
 import pytest
 
-from tests.enforcer.faults.clusters import drawn
 from tests.enforcer.faults.faults import FAULTS, stopped_before_a_log_in
-from tests.enforcer.faults.stage import stage
+from tests.enforcer.faults.stage import drawn, stage
 from tests.examples import seeds
 from tests.proxy.running import eventually
 

@@ -17,9 +17,7 @@ from ovirt_placement.store.enforcer.intents import Cause, Store
 from ovirt_placement.store.keys import KeyStore, Run
 from tests.builders import TOGETHER, group, host, snapshot, vm
 from tests.configuration import PASSWORD, write_configuration
-from tests.enforcer.enforcer_process import EnforcerProcess
-from tests.enforcer.launching import ANY, At
-from tests.enforcer.simulator_process import simulator
+from tests.enforcer.launching import ANY, At, EnforcerProcess, simulator
 from tests.placement.databases import database
 from tests.proxy.running import eventually
 from tests.stored import put_keys

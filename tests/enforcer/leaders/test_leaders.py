@@ -22,9 +22,7 @@ from ovirt_placement.store.enforcer.leader import LeaseStore
 from ovirt_placement.store.keys import KeyStore
 from tests.builders import TOGETHER, group, host, snapshot, vm
 from tests.configuration import PASSWORD, write_configuration
-from tests.enforcer.enforcer_process import EnforcerProcess
-from tests.enforcer.launching import At
-from tests.enforcer.simulator_process import simulator
+from tests.enforcer.launching import At, EnforcerProcess, simulator
 from tests.examples import some
 from tests.placement.databases import postgresql
 from tests.proxy.running import eventually

@@ -19,10 +19,8 @@ from ovirt_placement.store.enforcer.maintenance import (
 )
 from tests.builders import CLUSTER, host, snapshot, vm
 from tests.configuration import PASSWORD, write_configuration
-from tests.enforcer.enforcer_process import EnforcerProcess
-from tests.enforcer.launching import NEVER, At
+from tests.enforcer.launching import NEVER, At, EnforcerProcess, simulator
 from tests.enforcer.leaders.test_leaders import LEADS, OVER, SETTINGS, WATCHES, store_of
-from tests.enforcer.simulator_process import simulator
 from tests.proxy.running import eventually
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.enforcer.enforcer_process import EnforcerProcess
+from tests.enforcer.launching import EnforcerProcess
 from tests.enforcer.leaders.test_leaders import HOLDS, LEADS, WATCHES, World, world
 from tests.placement.postgres_server import PostgresServer, own_folder, running, url_of
 from tests.proxy.running import eventually

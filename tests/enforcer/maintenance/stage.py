@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
-import sqlalchemy
 from msgspec.structs import replace
 
 from ovirt_enforcer.notifications.delivery import Notice
@@ -21,13 +21,22 @@ from ovirt_placement.engine.connection.client import Session, connect
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.enforcer.intents import Intent, Store
-from ovirt_placement.store.enforcer.maintenance import MaintenanceRequest, MaintenanceRun, MaintenanceStore
+from ovirt_placement.store.enforcer.maintenance import (
+    HostPhase,
+    HostProgress,
+    MaintenanceRequest,
+    MaintenanceRun,
+    MaintenanceStore,
+    RunState,
+)
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import Server, serve
 from tests.builders import CLUSTER
+from tests.enforcer.launching import watched
 from tests.kit.notices import KeptNotices
 from tests.scenarios.stage import START, configured, daemon_of, simulated_time
+from tests.stored import listening
 
 SETTINGS: dict[str, Any] = {
     "mode": "enforce",
@@ -62,6 +71,11 @@ class Killer:
             self.dead |= len(self.passed) == self.fatal
         if self.dead:
             raise Killed(what)
+
+    def reach_request(self, what: str) -> None:
+        """One that only reads is no point."""
+        if " GET " not in what:
+            self.reach(what)
 
 
 class Stage:
@@ -178,12 +192,6 @@ def stage(folder: Path, state: Snapshot, settings: dict[str, Any] | None = None)
 @contextmanager
 def _watched(killer: Killer) -> Iterator[None]:
     """Pass the killer's points: commits of the store's writes, and requests that change something."""
-    with _watched_store(killer), _watched_requests(killer):
-        yield
-
-
-@contextmanager
-def _watched_store(killer: Killer) -> Iterator[None]:
     main = threading.current_thread()
     #: What the transaction that is open has written.
     written: list[str] = []
@@ -202,30 +210,33 @@ def _watched_store(killer: Killer) -> Iterator[None]:
         if threading.current_thread() is main:
             written.clear()
 
-    listeners = {"before_cursor_execute": before, "commit": commit, "rollback": rollback}
-    for name, listener in listeners.items():
-        sqlalchemy.event.listen(sqlalchemy.Engine, name, listener)
-    try:
+    def request(_: Session, method: str, path: str, *_more: Any) -> str:
+        return f"{method} {path}"
+
+    with (
+        listening(before_cursor_execute=before, commit=commit, rollback=rollback),
+        patch.object(Session, "ask", watched(Session.ask, killer.reach_request, request)),
+    ):
         yield
-    finally:
-        for name, listener in listeners.items():
-            sqlalchemy.event.remove(sqlalchemy.Engine, name, listener)
 
 
-@contextmanager
-def _watched_requests(killer: Killer) -> Iterator[None]:
-    ask = Session.ask
+def host_of_run(phase: HostPhase, seconds: float = 1.0, **fields: Any) -> HostProgress:
+    return HostProgress(**{"host": "h1", "name": "h1", "position": 0, **fields}, phase=phase, seconds=seconds)
 
-    def watched_ask(self: Session, method: str, path: str, *given: Any) -> Any:
-        if method != "GET":
-            killer.reach(f"before {method} {path}")
-        answer = ask(self, method, path, *given)
-        if method != "GET":
-            killer.reach(f"after {method} {path}")
-        return answer
 
-    Session.ask = watched_ask  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        Session.ask = ask  # type: ignore[method-assign]
+def run_of(*hosts: HostProgress, **fields: Any) -> MaintenanceRun:
+    """A run of these hosts that is under way."""
+    defaults: dict[str, Any] = {
+        "id": "r",
+        "cluster": CLUSTER,
+        "cluster_name": CLUSTER,
+        "state": RunState.RUNNING,
+        "request": MaintenanceRequest(),
+        "requested_by": "ada",
+        "created": 0.0,
+        "updated": 0.0,
+        "age_seconds": 9.0,
+        "message": "",
+        "violated": (),
+    }
+    return MaintenanceRun(hosts=hosts, **{**defaults, **fields})

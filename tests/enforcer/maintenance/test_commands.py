@@ -25,7 +25,7 @@ from ovirt_placement.store.enforcer.intents import Store
 from ovirt_placement.store.enforcer.maintenance import HostPhase, MaintenanceRequest, Work
 from ovirt_placement.store.sql.access import LeaseLost
 from ovirt_service.errors import UserError
-from tests.enforcer.maintenance.runs import host_of_run, run_of
+from tests.enforcer.maintenance.stage import host_of_run, run_of
 from tests.proxy.running import eventually
 
 #: More than a busy machine needs to start a process.

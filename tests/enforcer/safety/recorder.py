@@ -17,8 +17,15 @@ from ovirt_simulator.core.commands.migrations import Migration
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import Host, Job, Vm
 from ovirt_simulator.core.rejections import Rejected
-from tests.enforcer.safety.limits import CLOCK_GRAIN_SECONDS, Begun, passed
-from tests.enforcer.safety.rules import HardRule, Places, fewest_migrations, hard_rules
+from tests.enforcer.safety.oracles import (
+    CLOCK_GRAIN_SECONDS,
+    Begun,
+    HardRule,
+    Places,
+    fewest_migrations,
+    hard_rules,
+    passed,
+)
 
 #: A lock of the VM is over soon; any other refusal is a matter of the target.
 _CONFLICT_PAUSE_SECONDS = 10.0

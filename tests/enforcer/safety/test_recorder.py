@@ -14,9 +14,8 @@ from ovirt_simulator.core.entities import Caller
 from ovirt_simulator.core.rejections import Rejected
 from ovirt_simulator.core.settings import PROMPT
 from tests.builders import APART, TOGETHER, group, host, snapshot, vm
-from tests.enforcer.safety.limits import Begun
+from tests.enforcer.safety.oracles import Begun, faults_of, settled
 from tests.enforcer.safety.recorder import Recorder
-from tests.enforcer.safety.records import faults_of, settled
 from tests.scenarios.stage import START
 
 #: One migration repairs it: of a1, to h2.

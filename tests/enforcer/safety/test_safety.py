@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
+from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_placement.engine.connection.client import connect
+from ovirt_placement.model import Snapshot
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.settings import PROMPT
+from ovirt_simulator.http.server import serve
 from tests.enforcer.safety.cases import Case, drawn
-from tests.enforcer.safety.ends import fewest_violated, of_cluster, violated
+from tests.enforcer.safety.oracles import Begun, fewest_violated, of_cluster, passed, violated
+from tests.enforcer.safety.recorder import Recorder
 from tests.enforcer.safety.world import play
 from tests.examples import seeds
+from tests.placement.planning.ordering.repair import MOVES, repair
+from tests.scenarios.stage import START, configured, daemon_of, simulated_time
 
 #: Clusters that one engine has, and in the quick suite.
 _AT_ONCE, _FEW = 20, 5
@@ -50,3 +63,79 @@ def test_the_same_for_many_clusters(seed: int, tmp_path: Path) -> None:
 def test_the_same_for_larger_clusters(seed: int, tmp_path: Path) -> None:
     cases = [drawn(10_000 + number, vms=7) for number in range(seed * 25, (seed + 1) * 25)]
     assert judged(cases, tmp_path, 10_000 + seed) == []
+
+
+SETTINGS = EnforcerSettings(
+    interval_seconds=700.0, cluster_migrations_per_cycle=1, cluster_migrations_per_hour=2
+)
+
+
+def begun(vm: str, at: float) -> Begun:
+    return Begun(vm=vm, source="h1", target="h2", request=vm, at=at, tick=0, reading=0)
+
+
+@pytest.mark.parametrize(("now", "faults"), [(723.0, 1), (723.9, 1), (723.9999963, 0), (724.0, 0)], ids=str)
+def test_a_cycle_is_over_when_the_clock_of_the_store_says_so(now: float, faults: int) -> None:
+    assert len(passed(SETTINGS, {}, [begun("a", 24.0)], [begun("b", now)], now)) == faults
+
+
+#: What counts here is what hosts can do: two migrations at once.
+_WIDE = {
+    "mode": "enforce",
+    "host_migrations_in": 2,
+    "host_migrations_out": 2,
+    "cluster_migrations_at_once": 1000,
+    "migrations_at_once": 1000,
+    "cluster_migrations_per_cycle": 1000,
+    "cluster_migrations_per_hour": 1000,
+    "poll_seconds": 2.0,
+}
+_MOST_SECONDS = 6000.0
+
+
+def carried_out(state: Snapshot, folder: Path) -> Recorder:
+    """Let the daemon repair a cluster until nothing is under way or due for a while."""
+    engine = Engine.from_snapshot(
+        state, clock=START, settings=replace(PROMPT, migration_mib_per_second=128.0)
+    )
+    recorder = Recorder(engine, msgspec.convert(_WIDE, EnforcerSettings))
+    now = 0.0
+
+    def read() -> Snapshot:
+        """What the engine knows, without the time that a real reading of all this takes."""
+        known = engine.snapshot()
+        return replace(known, vms=tuple(replace(vm, migrating_to=None) for vm in known.vms))
+
+    with closing(serve(engine)) as server:
+        config = configured(folder, server.api_url, _WIDE)
+        with (
+            connect(config.engine) as connection,
+            simulated_time(lambda: now),
+            daemon_of(config, connection, lambda: now, read) as daemon,
+        ):
+            while now < _MOST_SECONDS:
+                pause = max(0.1, daemon.cycle())
+                if pause > 5.0 and not recorder.under_way and now > 0.0:
+                    break
+                engine.advance(pause)
+                now += pause
+    return recorder
+
+
+@pytest.mark.nightly
+def test_a_repair_of_238_migrations_takes_little_longer_than_its_busiest_host(tmp_path: Path) -> None:
+    state, _ = repair(1, hosts=260, vms=600)
+    hosts = (replace(one, memory_mb=2 * one.free_mb or one.memory_mb) for one in state.hosts)
+    recorder = carried_out(replace(state, hosts=tuple(hosts)), tmp_path)
+    ours = recorder.ours
+    seconds = defaultdict[tuple[str, str], float](float)
+    for one in ours:
+        for end in (("out", one.source), ("in", one.target)):
+            seconds[end] += one.ended - one.at
+    least, last = max(seconds.values()) / 2, max(one.ended for one in ours)
+    print(f"\n{len(ours)} migrations in {last:.0f} s; the busiest host needs {least:.0f} s, two at once")
+    print(f"one after another: {sum(seconds.values()) / 2:.0f} s")
+    assert recorder.faults == []
+    assert all(one.arrived for one in ours)
+    assert len(ours) == MOVES
+    assert last <= 1.3 * least

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sqlalchemy
 
 from ovirt_enforcer.service.cycles import Cycles
 from ovirt_enforcer.service.leader import Leader
@@ -30,6 +29,7 @@ from tests.clock import Clock
 from tests.enforcer.actions.bench import bench
 from tests.pages import page_named_in, samples
 from tests.scenarios.stage import simulated_time
+from tests.stored import listening
 
 
 def ask(url: str) -> tuple[int, dict[str, Any]]:
@@ -122,15 +122,12 @@ def test_what_stays_the_same_is_written_four_times_an_hour(tmp_path: Path, sampl
         nonlocal written
         written += statement.startswith("INSERT INTO samples")
 
-    sqlalchemy.event.listen(sqlalchemy.Engine, "before_cursor_execute", count)
-    try:
+    with listening(before_cursor_execute=count):
         sampler = Sampler(store, sampling_clock, lambda: 1)
         while sampling_clock.now < 2 * HOUR:
             sampler.looked_at(CLUSTER, "blue", ())
             sampler.judged([verdict(ReservationState.SAFE, 1, 0)])
             sampling_clock.now += 10.0
-    finally:
-        sqlalchemy.event.remove(sqlalchemy.Engine, "before_cursor_execute", count)
     assert written == 2 * 2 * 4
     store.close()
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
@@ -18,13 +20,19 @@ from ovirt_enforcer.service.triggers import Changed, Changes, StateReading
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.inventory.client import DEFAULT_DEADLINE_SECONDS
-from ovirt_placement.model import Snapshot
+from ovirt_placement.model import AffinityRule, Snapshot
+from ovirt_placement.store.orders import ALL_CLUSTERS, PauseStore
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.control import Disturbance
-from ovirt_simulator.http.server import serve
+from ovirt_simulator.http.server import Server, serve
 from tests.builders import APART, cluster, group, host, snapshot, vm
 from tests.clock import Clock
+from tests.configuration import write_configuration
+from tests.enforcer.actions.bench import bench
+from tests.enforcer.service.test_process import running
+from tests.placement.inventory.running import running as inventory_running
+from tests.proxy.running import eventually
 from tests.scenarios.stage import START, configured
 
 STATE = snapshot(
@@ -109,8 +117,9 @@ PATIENCE_SECONDS = 30.0
 
 
 @pytest.fixture
-def engine() -> Engine:
-    return Engine.from_snapshot(snapshot(host("h1"), vm("a")), clock=START, settings=PROMPT)
+def engine(request: pytest.FixtureRequest) -> Engine:
+    parts = getattr(request, "param", (host("h1"), vm("a")))
+    return Engine.from_snapshot(snapshot(*parts), clock=START, settings=PROMPT)
 
 
 @pytest.fixture
@@ -180,3 +189,59 @@ def test_two_readings_are_a_second_apart_and_five_times_what_one_takes(
         assert pace.earliest == pytest.approx(ended + max(1.0, 5 * takes))
         clock.now += waits
         assert pace.earliest == pytest.approx(max(clock.now, ended + 1.0, ended + 5 * takes))
+
+
+#: It hears of nothing by looking again: until then a test has long ended.
+PATIENT = '[enforcer]\nmode = "enforce"\nstrategy = "greedy"\ninterval_seconds = 3600\npoll_seconds = 0.1\n'
+#: How long a new rule waits for the first migration at the most, on a machine that is busy with tests.
+PROMPT_SECONDS = 5.0
+PAIR = host("h1"), host("h2"), vm("a", "h1"), vm("b", "h1")
+
+
+def part(engine: Engine) -> None:
+    """Make a group that parts the two."""
+    rule = AffinityRule(enabled=True, positive=False, enforcing=True)
+    engine.affinity_groups.add("cluster1", name="apart", vms_rule=rule, vms=["a", "b"])
+
+
+def migrating(engine: Engine) -> bool:
+    return any(one.status == "migrating" for one in engine.snapshot().vms)
+
+
+@pytest.mark.parametrize("engine", [PAIR], indirect=True)
+@pytest.mark.system
+@pytest.mark.timing
+@pytest.mark.parametrize("published", [False, True], ids=["the engine's events", "the inventory service"])
+def test_two_vms_that_a_new_group_parts_are_parted_at_once(
+    engine: Engine, server: Server, tmp_path: Path, published: bool
+) -> None:
+    """Each way alone: the enforcer that reads what is published asks for no events within the test."""
+    how = f"{PATIENT}events_seconds = {3600 if published else 0.5}\n"
+    file = write_configuration(tmp_path, server.api_url, more=how)
+    with inventory_running(file) if published else nullcontext(), running(file) as daemon:
+        eventually(lambda: "every rule is satisfied" in daemon.log)
+        part(engine)
+        began = time.monotonic()
+        eventually(lambda: migrating(engine))
+        took = time.monotonic() - began
+        engine.advance(60)
+        eventually(lambda: "done" in daemon.log)
+        daemon.end()
+    assert {one.host for one in engine.snapshot().vms} == {"h1", "h2"}
+    assert took < PROMPT_SECONDS
+
+
+def test_the_end_of_a_pause_is_heard_long_before_the_next_look(tmp_path: Path) -> None:
+    settings = {"mode": "enforce", "interval_seconds": 3600}
+    with (
+        bench(tmp_path, snapshot(*PAIR, group("apart", APART, "a b")), settings) as made,
+        made.enforcing() as daemon,
+    ):
+        pauses = PauseStore(made.config.store.url, engine="default", patience_seconds=5)
+        pauses.pause(ALL_CLUSTERS, cluster_name="", reason="", set_by="somebody", seconds=None)
+        made.run(daemon, 60.0)
+        assert made.intents() == []
+        pauses.resume(ALL_CLUSTERS, set_by="somebody")
+        pauses.close()
+        made.run(daemon, 120.0)
+        assert [intent.vm for intent in made.intents()] == ["a"]

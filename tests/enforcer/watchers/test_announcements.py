@@ -22,8 +22,7 @@ from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve
 from tests.configuration import write_configuration
-from tests.enforcer.enforcer_process import EnforcerProcess
-from tests.enforcer.launching import At
+from tests.enforcer.launching import At, EnforcerProcess
 from tests.enforcer.watchers.test_ha_watch import STATE
 from tests.enforcer.watchers.test_ha_watch import reported as events_of
 from tests.examples import some

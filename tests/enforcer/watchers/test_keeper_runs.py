@@ -1,19 +1,25 @@
-"""What counts as the beginning and the end of a run, and where it began, whatever the keeper missed of it."""
+"""What begins and ends a run, whatever the keeper missed of it; and when all that a VM had is forgotten."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
+from ovirt_enforcer.watchers.key_recorder import MISSING_SECONDS, READINGS
 from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.infrastructure import VM_STATUSES
 from ovirt_placement.store.keys import KeyChange, Run
 from ovirt_service.errors import UserError
-from tests.enforcer.watchers.keeper_bench import SAN1, SAN2, SET, Bench, opened_bench, vm
+from tests import builders
+from tests.builders import snapshot
+from tests.enforcer.watchers.keeper_bench import KEYS, SAN1, SAN2, SET, Bench, key, opened_bench, vm
+from tests.placement.databases import database
+from tests.stored import put_keys
 
 #: On no host: the run is over.
 ENDS = {"down", "suspended", "image_locked"}
@@ -178,3 +184,79 @@ def test_where_no_host_has_sticky_keys_nobody_is_asked(bench: Bench) -> None:
     bench.store.change(lambda placement: KeyChange(remove=placement), set_by="ann")
     bench.sees(vm("h1"))
     assert (bench.readings, bench.copies) == (0, ())
+
+
+OTHER = builders.vm("other")
+
+
+@pytest.fixture
+def known(bench: Bench) -> Bench:
+    """It remembers the VM."""
+    bench.store.begin_runs([Run("v", 100.0, (), (SAN1,))])
+    return bench
+
+
+def let_pass(seconds: float, folder: Path) -> None:
+    """Let time pass by the store's clock."""
+    with database(f"sqlite:///{folder}/store.db") as connection:
+        connection.exec_driver_sql(f"UPDATE missing_vms SET since = since - {seconds}")
+
+
+def test_a_vm_that_was_missing_for_long_enough_is_forgotten(
+    known: Bench, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    set_on_it = key("GEN", 1, 50, level="server", resource="v")
+    put_keys(known.store, [set_on_it])
+    for _ in range(READINGS):
+        known.sees(OTHER)
+    let_pass(MISSING_SECONDS - 60, tmp_path)
+    known.sees(OTHER)
+    assert known.store.remembered_vms() == {"v"}
+    let_pass(61, tmp_path)
+    known.sees(OTHER)
+    assert known.store.remembered_vms() == set()
+    assert known.store.mark_missing([]) == {}
+    assert set(known.store.records().keys) == {*KEYS, set_on_it}  # what people set is theirs to remove
+    assert caplog.text.count("forgot VMs that the engine has had no more for a week: v") == 1
+
+
+def test_a_vm_that_comes_back_is_counted_again(known: Bench, tmp_path: Path) -> None:
+    known.sees(OTHER)
+    let_pass(MISSING_SECONDS, tmp_path)
+    known.sees(vm())
+    for _ in range(READINGS + 1):
+        known.sees(OTHER)
+    assert known.copies == (SAN1,)
+
+
+def test_an_engine_that_shows_no_vm_at_all_says_nothing(known: Bench, tmp_path: Path) -> None:
+    known.sees(OTHER)
+    let_pass(MISSING_SECONDS, tmp_path)
+    for _ in range(READINGS + 1):
+        known.sees()
+    assert known.copies == (SAN1,)
+
+
+def test_several_readings_of_one_process_must_agree(known: Bench, tmp_path: Path) -> None:
+    for _ in range(READINGS + 1):
+        known.restart()
+        known.sees(OTHER)
+        let_pass(MISSING_SECONDS, tmp_path)
+    assert known.copies == (SAN1,)
+
+
+def test_only_whole_readings_count(known: Bench, tmp_path: Path) -> None:
+    known.sees(OTHER)
+    let_pass(MISSING_SECONDS, tmp_path)
+    for _ in range(READINGS + 1):
+        known.keeper.observe_latest(lambda: snapshot(OTHER))
+    assert known.copies == (SAN1,)
+
+
+def test_looking_on_does_not_disturb_who_follows_the_revision(known: Bench) -> None:
+    known.sees(OTHER)
+    revision = known.store.revision()
+    for _ in range(READINGS):
+        known.sees(OTHER)
+    assert known.store.revision() == revision
