@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -19,11 +20,12 @@ from ovirt_service import process
 from ovirt_service.arguments import Parser, add_version
 from ovirt_service.daemon import Stop
 from ovirt_service.errors import UserError
-from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.events import Action
 from ovirt_simulator.core.settings import USUAL
 from ovirt_simulator.generate import Sizes, generate
 from ovirt_simulator.http import THREADS
+
+if TYPE_CHECKING:  # drawing a cluster needs none
+    from ovirt_simulator.core.engine import Engine
 
 COMMAND = "ovirt-simulator"
 
@@ -67,6 +69,8 @@ def _run(args: argparse.Namespace) -> None:
 
 
 def _engine(args: argparse.Namespace) -> Engine:
+    from ovirt_simulator.core.engine import Engine
+
     if args.proxy is not None and not args.proxy.startswith("http://"):
         raise UserError(
             f"--proxy {args.proxy}: the engine's client takes a URL such as http://localhost:18781/"
@@ -86,7 +90,7 @@ def _engine(args: argparse.Namespace) -> Engine:
     )
 
 
-def _in_background(action: Action) -> None:
+def _in_background(action: Callable[[], object]) -> None:
     """Run what waits for the external scheduler outside the clock; nobody waits for its end."""
     threading.Thread(target=action, name="background", daemon=True).start()
 

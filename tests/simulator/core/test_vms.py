@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import Caller
-from tests.builders import host, pending, vm
+from tests.builders import Part, host, pending, vm
 from tests.simulator.core import engines
 
 
@@ -140,3 +141,125 @@ def test_a_crashed_vm_restarts_if_it_is_highly_available() -> None:
     assert engines.where(engine, "ha") == ("up", "h1")
     assert engines.where(engine, "other") == ("down", None)
     assert engines.codes(engine) == [119, 9602, 119, 506, 506]
+
+
+# -- What ends a VM: what the engine lets through, what it skips, and what it refuses.
+
+
+@pytest.mark.parametrize(
+    ("command", "reported"),
+    [
+        ("stop", "VM v is already Down, Stop VM was skipped. User: admin@internal-authz."),
+        ("shutdown", "VM v is already Down, Shutdown VM was skipped. User: admin@internal-authz."),
+    ],
+)
+def test_ending_what_is_down_succeeds_and_does_nothing(command: str, reported: str) -> None:
+    engine = engines.engine(host("h"), vm("v"))
+    job = getattr(engine.vms, command)("v")
+    (event,) = engine.queries.events()
+    assert (event.code, event.severity, event.description) == (254, "normal", reported)
+    done = engines.job(engine, job.id)
+    assert (done.status, engines.where(engine, "v")) == ("finished", ("down", None))
+
+
+@pytest.mark.parametrize("command", ["stop", "shutdown"])
+def test_ending_what_is_suspended_forgets_its_memory(command: str) -> None:
+    engine = engines.engine(host("h"), vm("v", status="suspended"))
+    getattr(engine.vms, command)("v")
+    assert engines.where(engine, "v") == ("down", None)
+    assert engines.codes(engine) == [111]
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        ("saving_state", "VM is in saving/restoring state"),
+        ("restoring_state", "VM is in saving/restoring state"),
+        ("image_locked", "VM is not running"),
+        ("unknown", "VM is not running"),
+    ],
+)
+def test_ending_is_refused_in_other_statuses(status: str, words: str) -> None:
+    engine = engines.engine(host("h"), vm("v", "h", status=status))
+    for command in (engine.vms.stop, engine.vms.shutdown):
+        refusal = engines.refused(command, "v")
+        assert refusal.http_status == 409
+        assert words in refusal.detail
+    assert not [job for job in engine.queries.jobs() if job.description.startswith(("Pow", "Shut"))]
+
+
+# -- Highly available VMs of a crashed host restart by their priorities (the engine's HaAutoStartVmsRunner).
+
+
+#: Until the crash is seen and fenced.
+FENCED = 35
+
+
+def crashed(*parts: Part, after: float = FENCED) -> Engine:
+    engine = engines.engine(*parts)
+    engine.hosts.fail("h1")
+    engine.advance(after)
+    return engine
+
+
+def begun(engine: Engine) -> list[str]:
+    """The VMs that the engine began to restart, in this order; it reports each again when it is up."""
+    found = [event.vm.id for event in reversed(engine.queries.events()) if event.code == 506 and event.vm]
+    return list(dict.fromkeys(found))
+
+
+def test_a_lower_priority_waits_until_all_of_a_higher_one_are_up() -> None:
+    priorities = {"a": 1, "b": 50, "c": 100, "d": 50}
+    parts = [vm(name, "h1", ha=True, ha_priority=priority) for name, priority in priorities.items()]
+    engine = crashed(host("h1"), host("h2"), *parts)
+    engine.advance(1)
+    assert begun(engine) == ["c"]
+    engine.advance(3)
+    assert begun(engine) == ["c"]
+    assert engines.where(engine, "c") == ("powering_up", "h2")
+    engine.advance(3)
+    assert begun(engine) == ["c", "b", "d"]
+    assert engines.where(engine, "a") == ("down", None)
+    engine.advance(10)
+    assert begun(engine) == ["c", "b", "d", "a"]
+
+
+def test_nobody_waits_forever_for_one_that_no_host_takes() -> None:
+    large = vm("large", "h1", ha=True, ha_priority=100, memory_mb=20_000)
+    engine = crashed(host("h1"), host("h2", free_mb=4_000), large, vm("small", "h1", ha=True))
+    engine.advance(595)
+    assert begun(engine) == []
+    engine.advance(15)
+    assert begun(engine) == ["small"]
+    assert engines.where(engine, "large") == ("down", None)
+
+
+def test_the_priority_is_that_of_the_moment() -> None:
+    engine = crashed(
+        host("h1"), vm("a", "h1", ha=True, ha_priority=100), vm("b", "h1", ha=True, ha_priority=1), after=60
+    )
+    engine.vms.edit("b", ha_priority=100)
+    engine.vms.edit("a", ha_priority=1)
+    engine.hosts.recover("h1")
+    engine.advance(60)
+    assert begun(engine) == ["b", "a"]
+
+
+def test_who_starts_one_that_waits_takes_it_from_the_list() -> None:
+    engine = crashed(host("h1"), vm("a", "h1", ha=True, ha_priority=100), vm("b", "h1", ha=True))
+    engine.hosts.recover("h1")
+    engine.vms.edit("a", ha=False)
+    engine.advance(60)
+    assert begun(engine) == ["b"]
+    assert engines.where(engine, "a") == ("down", None)
+
+
+def test_priorities_are_between_0_and_100() -> None:
+    engine = engines.engine(host("h1"), vm("a"))
+    refusal = engines.refused(engine.vms.edit, "a", ha_priority=101)
+    assert (refusal.http_status, refusal.detail) == (
+        400,
+        "[Cannot edit VM. Illegal priority value: it must be between 0 and 100.]",
+    )
+    engine.vms.edit("a", ha_priority=0)
+    assert engines.vm(engine, "a").ha_priority == 0

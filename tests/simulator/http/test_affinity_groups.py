@@ -1,9 +1,9 @@
-"""Affinity groups are added, changed and removed, and refused, as the engine's commands do it."""
+"""Affinity groups and labels are added, changed and removed, and refused, as the engine's commands do it."""
 
 from __future__ import annotations
 
 import pytest
-from ovirtsdk4 import Connection, types
+from ovirtsdk4 import Connection, Error, NotFoundError, types
 from ovirtsdk4.services import AffinityGroupsService
 
 from ovirt_simulator.core.engine import Engine
@@ -141,3 +141,24 @@ def test_adding_answers_201_and_removing_an_action(server: Server) -> None:
     assert added.status == 201
     removed = request(f"{server.api_url}/{PATH}/{added.xml.get('id')}", "DELETE")
     assert (removed.status, removed.xml.tag, removed.xml.findtext("status")) == (200, "action", "complete")
+
+
+def test_a_labels_life(sdk: Connection) -> None:
+    labels = sdk.system_service().affinity_labels_service()
+    label = labels.add(types.AffinityLabel(name="gpu"))
+    service = labels.label_service(label.id)
+    assert service.vms_service().add(types.Vm(id="web1")).id == "web1"
+    assert service.hosts_service().add(types.Host(id="host1")).id == "host1"
+    assert [vm.id for vm in sdk.follow_link(service.get().vms)] == ["web1"]
+    assert service.vms_service().vm_service("web1").get().id == "web1"
+
+    with pytest.raises(Error) as caught:
+        service.remove()
+    assert caught.value.code == 409
+    service.vms_service().vm_service("web1").remove()
+    service.hosts_service().host_service("host1").remove()
+    with pytest.raises(NotFoundError):
+        service.vms_service().vm_service("web1").remove()
+    assert service.update(types.AffinityLabel(name="fpga")).name == "fpga"
+    service.remove()
+    assert {each.name for each in labels.list()} == {"backend", "empty"}

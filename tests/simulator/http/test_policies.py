@@ -54,10 +54,3 @@ def test_attaching_answers_200_and_adding_201(server: Server) -> None:
     body = f'<filter><position>0</position><scheduling_policy_unit id="{MEMORY}"/></filter>'
     attached = request(f"{server.api_url}/schedulingpolicies/{added.xml.get('id')}/filters", "POST", body)
     assert (attached.status, attached.xml.tag) == (200, "filter")
-
-
-def test_a_cluster_is_changed(sdk: Connection) -> None:
-    service = sdk.system_service().clusters_service().cluster_service("cluster2")
-    changed = service.update(types.Cluster(ha_reservation=True, description="now reserved"))
-    assert (changed.ha_reservation, changed.description) == (True, "now reserved")
-    assert service.get().ha_reservation is True
