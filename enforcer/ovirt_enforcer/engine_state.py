@@ -24,9 +24,8 @@ from ovirt_placement.engine.connection.client import EngineConnection, connect
 from ovirt_placement.engine.requests import tagged_ids
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import vm_name
-from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.plan import Plan
-from ovirt_placement.planning.undoing import Moved, plan_back
+from ovirt_placement.planning.plan import Deadline, Plan
+from ovirt_placement.planning.requests import Moved, plan_back
 from ovirt_placement.store.enforcer.history import PlanRecord
 from ovirt_placement.store.enforcer.intents import IntentState
 from ovirt_placement.store.sql.database import StoreAway

@@ -16,10 +16,9 @@ from ovirt_placement.answers.plans.text import plan_of
 from ovirt_placement.answers.status.enforcement import NOT_RUNNING, not_led
 from ovirt_placement.config import Config
 from ovirt_placement.model import Host, Snapshot
-from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.maintenance.data import MaintenanceOptions
 from ovirt_placement.planning.maintenance.planner import plan_maintenance
-from ovirt_placement.planning.plan import Plan
+from ovirt_placement.planning.maintenance.site import MaintenanceOptions
+from ovirt_placement.planning.plan import Deadline, Plan
 from ovirt_placement.planning.verification import misfit
 from ovirt_placement.rules.failover.outcomes import Domain
 from ovirt_placement.rules.violations import find_violations

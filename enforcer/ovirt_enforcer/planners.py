@@ -17,13 +17,11 @@ from ovirt_enforcer.plans import Asked, Holding, repair_plan, strategy_name
 from ovirt_enforcer.policy_simulation import simulate, simulation_text
 from ovirt_enforcer.processes import GRACE_SECONDS, Call, in_process, with_snapshot
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.assignment import catalogue
-from ovirt_placement.planning.assignment.catalogue import StrategyName
-from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.maintenance.verification import plan_home
-from ovirt_placement.planning.plan import Plan
+from ovirt_placement.planning import strategies
+from ovirt_placement.planning.plan import Deadline, Plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions
-from ovirt_placement.planning.undoing import Moved
+from ovirt_placement.planning.requests import Moved, plan_home
+from ovirt_placement.planning.strategies import StrategyName
 
 #: At the least this many plans are made at once; they share the CPUs, and more wait.
 _LEAST_AT_ONCE: Final = 4
@@ -59,7 +57,7 @@ def plan_of(
 ) -> Plan:
     """Make a plan here and now; trying out what it leads to takes `simulation_seconds` at most."""
     deadline = Deadline.after(question.deadline)
-    strategy = catalogue.strategy(question.strategy, question.seed)
+    strategy = strategies.strategy(question.strategy, question.seed)
     rest = deadline if question.home is None else deadline.within(_REPAIRING_SHARE)
     plan = repair_plan(snapshot, question.cluster, question.holding, question.options, strategy, rest)
     if question.home is not None and not plan.steps:
@@ -124,7 +122,7 @@ def planned_in_process(found: Asked, cluster: str, seconds: float, staying: Mapp
 
     Raises `UserError`.
     """
-    strategy = catalogue.DEFAULT if found.settings is None else strategy_name(found.settings)
+    strategy = strategies.DEFAULT if found.settings is None else strategy_name(found.settings)
     holding = dataclasses.replace(found.holding, frozen={**found.holding.frozen, **staying})
     question = PlanQuestion(cluster, holding, found.options, strategy, seconds)
     return in_process(_planned, found.snapshot, question, seconds=seconds)

@@ -19,16 +19,15 @@ from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.infrastructure import Return
 from ovirt_placement.model.names import Named, counted, host_name, named_host, named_vm, vm_name
 from ovirt_placement.model.record import Record
-from ovirt_placement.planning.assignment import catalogue
-from ovirt_placement.planning.assignment.catalogue import StrategyName
-from ovirt_placement.planning.assignment.choice import Strategy
-from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.maintenance.data import MaintenanceOptions
+from ovirt_placement.planning import strategies
 from ovirt_placement.planning.maintenance.planner import plan_maintenance
-from ovirt_placement.planning.make_room import make_room
-from ovirt_placement.planning.plan import Obstacle, ObstacleKind, Plan, Remaining
+from ovirt_placement.planning.maintenance.site import MaintenanceOptions
+from ovirt_placement.planning.plan import Deadline, Obstacle, ObstacleKind, Plan, Remaining
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
+from ovirt_placement.planning.problem.ends import Strategy
+from ovirt_placement.planning.requests import make_room
+from ovirt_placement.planning.strategies import StrategyName
 from ovirt_placement.rules.elements.verdict import sentence
 from ovirt_placement.rules.failover.outcomes import Domain
 from ovirt_service.errors import UserError
@@ -70,7 +69,7 @@ def failure_domains(settings: HaSettings, snapshot: Snapshot) -> tuple[Domain, .
 
 def strategy_name(settings: EnforcerSettings) -> StrategyName:
     """The strategy that plans are made by."""
-    return catalogue.DEFAULT if settings.strategy is None else StrategyName(settings.strategy)
+    return strategies.DEFAULT if settings.strategy is None else StrategyName(settings.strategy)
 
 
 def planning_seconds(settings: EnforcerSettings) -> float:

@@ -12,10 +12,10 @@ from ovirt_placement.answers.plans.plan import reason
 from ovirt_placement.model import Cluster, Snapshot, Vm
 from ovirt_placement.model.names import Named, host_name, named_groups, named_host, named_vm
 from ovirt_placement.model.record import Record
-from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
-from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.plan import Deadline
 from ovirt_placement.planning.planner import Frozen, make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
+from ovirt_placement.planning.strategies import StrategyName, strategy
 from ovirt_placement.rules.built_in.weights import ENGINES_WEIGHTS
 from ovirt_placement.rules.catalogue import RULES, filters_in_force
 from ovirt_placement.rules.elements.constraints import Constraint

@@ -22,7 +22,7 @@ from typing import Any, Final, Generic, TypeVar
 import msgspec
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.plan import Deadline
 from ovirt_service.errors import UserError
 
 #: Policy units decide on the same machine within milliseconds: background work gives way.

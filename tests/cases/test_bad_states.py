@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from ovirt_placement.answers.conflicts import conflicts
 from ovirt_placement.model import RuleDomain, Snapshot
-from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
-from ovirt_placement.planning.legality import legal
 from ovirt_placement.planning.plan import ObstacleKind, Step
 from ovirt_placement.planning.planner import make_plan
+from ovirt_placement.planning.problem.build_problem import legal
+from ovirt_placement.planning.strategies import StrategyName, strategy
 from tests.builders import APART, CLUSTER, TOGETHER, cluster, group, host, needed_mb, rule, snapshot, vm
 from tests.cases.asking import Ask
 from tests.placement.planning.clocks import of_processor

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ovirt_placement.model.infrastructure import HOST_STATUSES
-from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
 from ovirt_placement.planning.planner import make_plan
+from ovirt_placement.planning.strategies import StrategyName, strategy
 from tests.builders import APART, CLUSTER, group, host, snapshot, vm
 from tests.cases.asking import Ask
 

@@ -22,8 +22,8 @@ from ovirt_placement.model import Host, PlacementKey, PlacementRule, SchedulingP
 from ovirt_placement.model.placement_rules import MemberSearch
 from ovirt_placement.model.snapshot import Part
 from ovirt_placement.planning.maintenance.planner import plan_maintenance
-from ovirt_placement.planning.make_room import make_room
 from ovirt_placement.planning.planner import make_plan
+from ovirt_placement.planning.requests import make_room
 from ovirt_placement.rules.built_in.filters import CPU_OVERLOADED_FILTER, MEMORY_FILTER
 from ovirt_placement.rules.elements.rule import Rule
 from ovirt_placement.rules.elements.verdict import NOT_KNOWN_YET, Request

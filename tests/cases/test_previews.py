@@ -11,7 +11,7 @@ from ovirt_placement.answers.what_if import WhatIfDocument, lines, measures
 from ovirt_placement.forecast.changes import find_barred
 from ovirt_placement.model import AffinityGroup, SchedulingPolicy, Snapshot
 from ovirt_placement.model.files import state_file
-from ovirt_placement.planning.deadline import NEVER, Deadline
+from ovirt_placement.planning.plan import NEVER, Deadline
 from ovirt_placement.planning.problem.build_problem import Repair
 from ovirt_placement.rules.elements.memory import Believed, believed
 from ovirt_simulator.scheduler import filters

@@ -9,10 +9,9 @@ from ovirt_enforcer.plans import Holding, repair_plan
 from ovirt_placement.answers.plans.plan import plan_record
 from ovirt_placement.answers.plans.text import text
 from ovirt_placement.model import PlacementKey, SchedulingPolicy
-from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
-from ovirt_placement.planning.deadline import NEVER
-from ovirt_placement.planning.plan import Plan
+from ovirt_placement.planning.plan import NEVER, Plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions
+from ovirt_placement.planning.strategies import StrategyName, strategy
 from tests.builders import APART, CLUSTER, cluster, group, host, snapshot, vm
 
 _HOSTS = ("h1", "h2", "h3")

@@ -106,7 +106,7 @@ def test_a_plan_is_the_same_where_pandas_is_loaded() -> None:
 def test_others_may_use_series_with_the_solver_that_was_loaded_for_a_plan() -> None:
     done = fresh("""
 import sys
-from ovirt_placement.planning.solver.cp_sat import cp_model
+from ovirt_placement.planning.solver.forms import cp_model
 assert "pandas" not in sys.modules
 import pandas
 from ortools.sat.python import cp_model as theirs

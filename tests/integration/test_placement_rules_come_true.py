@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot, Vm
-from ovirt_placement.planning.legality import legal
-from ovirt_placement.planning.make_room import make_room
 from ovirt_placement.planning.plan import Step
+from ovirt_placement.planning.problem.build_problem import legal
+from ovirt_placement.planning.requests import make_room
 from ovirt_placement.rules.placement_rules.in_force import KINDS
 from ovirt_placement.rules.scheduling import order
 from tests.examples import examples

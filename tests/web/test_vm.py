@@ -15,7 +15,7 @@ import pytest
 from ovirt_enforcer.cli.main import main as enforcer
 from ovirt_enforcer.plans import room_for
 from ovirt_placement.cli.main import main as placement
-from ovirt_placement.planning.deadline import NEVER
+from ovirt_placement.planning.plan import NEVER
 from ovirt_placement.store.enforcer.history import HistoryStore
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore
 from tests.builders import APART, cluster, group, host, rule, snapshot, vm

@@ -13,12 +13,12 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from ovirt_placement.model import PlacementRule, Snapshot
-from ovirt_placement.planning.assignment import catalogue
-from ovirt_placement.planning.assignment.catalogue import StrategyName
-from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning import strategies
 from ovirt_placement.planning.ha_repair import failing
+from ovirt_placement.planning.plan import Deadline
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
+from ovirt_placement.planning.strategies import StrategyName
 from ovirt_placement.rules.elements.assignment import Budget
 from ovirt_placement.rules.failover.check import CheckQuestion
 from ovirt_placement.rules.failover.failures import judge_failures
@@ -182,10 +182,10 @@ def _rows(snapshot: Snapshot) -> Iterator[dict[str, str]]:
     (cluster,) = snapshot.clusters
     violated = sum(not goal.satisfied for goal in pose(snapshot, cluster.id, options=OPTIONS).goals)
     for name in StrategyName:
-        if name is StrategyName.OPTIMAL and not catalogue.OPTIMAL_IS_THERE:
+        if name is StrategyName.OPTIMAL and not strategies.OPTIMAL_IS_THERE:
             continue
         began, worked = time.monotonic(), time.process_time()
-        deadline, strategy = Deadline.after(DEADLINE_SECONDS[name]), catalogue.strategy(name)
+        deadline, strategy = Deadline.after(DEADLINE_SECONDS[name]), strategies.strategy(name)
         plan = make_plan(snapshot, cluster.id, options=OPTIONS, strategy=strategy, deadline=deadline)
         yield {
             "hosts": str(len(snapshot.hosts)),

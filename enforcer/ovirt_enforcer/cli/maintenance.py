@@ -31,7 +31,7 @@ from ovirt_placement.cli.arguments import add_change, add_command, add_config, a
 from ovirt_placement.cli.asking import PATIENCE_SECONDS, add_parameter, show_json
 from ovirt_placement.cli.changing import login_name, opened, show_change, stored
 from ovirt_placement.model import Host, Snapshot
-from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.plan import Deadline
 from ovirt_placement.store.enforcer.maintenance import (
     MaintenanceRequest,
     MaintenanceRun,

@@ -16,10 +16,10 @@ from ovirt_placement.answers.plans.text import text as plan_text
 from ovirt_placement.answers.question import SOME_CLUSTERS, THE_VM, Parameter, Reads, question
 from ovirt_placement.model import Cluster, Snapshot, Vm
 from ovirt_placement.model.names import counted
-from ovirt_placement.planning.assignment import catalogue
-from ovirt_placement.planning.assignment.catalogue import StrategyName
-from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning import strategies
+from ovirt_placement.planning.plan import Deadline
 from ovirt_placement.planning.problem.build_problem import Repair
+from ovirt_placement.planning.strategies import StrategyName
 from ovirt_placement.rules.doubts import doubt
 from ovirt_service.errors import UserError
 
@@ -81,13 +81,13 @@ def plan(
 ) -> Plans:
     """The migrations that repair each of these clusters. Raises `UserError` for a seed that nothing takes."""
     if found.settings is None or strategy:
-        name = strategy or catalogue.DEFAULT
+        name = strategy or strategies.DEFAULT
         seconds = deadline or _SECONDS[name]
     else:
         name, seconds = strategy_name(found.settings), deadline or planning_seconds(found.settings)
     if seed is not None and name is not StrategyName.RANDOM:
         raise UserError(f"--seed goes with the strategy random; {name} draws nothing")
-    drawn = catalogue.strategy(name, seed)
+    drawn = strategies.strategy(name, seed)
     until = time.monotonic() + seconds  # neither reading an engine nor loading a solver is planning
     ids = sorted(cluster.id for cluster in clusters)
     plans = [

@@ -19,8 +19,8 @@ from ovirt_enforcer.gates.gate import (
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.answers.document import upgrade_text
 from ovirt_placement.model.names import host_name, vm_name
-from ovirt_placement.planning.legality import legal
 from ovirt_placement.planning.plan import Step
+from ovirt_placement.planning.problem.build_problem import legal
 from ovirt_placement.store.enforcer.intents import IntentKind
 
 

@@ -14,7 +14,7 @@ from ovirt_placement.engine.connection.client import EngineAway, EngineConnectio
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.infrastructure import Return
 from ovirt_placement.model.names import vm_name
-from ovirt_placement.planning.undoing import Moved
+from ovirt_placement.planning.requests import Moved
 from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.enforcer.intents import Intent, IntentState
 from ovirt_placement.store.enforcer.maintenance import (

@@ -23,9 +23,9 @@ from ovirt_placement.answers.plans.text import dropped_text, plan_lines, step_te
 from ovirt_placement.engine.connection.dialogues import Outcome
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import counted, group_name, vm_name
-from ovirt_placement.planning.maintenance.data import Leaving
-from ovirt_placement.planning.maintenance.verification import HOMEWARD
+from ovirt_placement.planning.maintenance.site import Leaving
 from ovirt_placement.planning.plan import Plan
+from ovirt_placement.planning.requests import HOMEWARD
 from ovirt_placement.planning.verification import misfit
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.elements.world import World

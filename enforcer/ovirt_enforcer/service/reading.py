@@ -31,9 +31,9 @@ from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.dialogues import PATIENCE_SECONDS
 from ovirt_placement.engine.requests import tagged_ids
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.maintenance.data import Leaving, leaving
-from ovirt_placement.planning.maintenance.verification import HOMEWARD
+from ovirt_placement.planning.maintenance.site import Leaving, leaving
 from ovirt_placement.planning.plan import Plan
+from ovirt_placement.planning.requests import HOMEWARD
 from ovirt_placement.store.enforcer.history import PlanRecord
 from ovirt_placement.store.enforcer.intents import Cause, Intent, IntentState
 

@@ -33,7 +33,7 @@ from ovirt_placement.model.names import (
     with_names,
 )
 from ovirt_placement.model.record import Record
-from ovirt_placement.planning.assignment.catalogue import OPTIMAL_IS_THERE
+from ovirt_placement.planning.strategies import OPTIMAL_IS_THERE
 from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.affinity.conflicts import ConflictType, find_conflicts
 from ovirt_placement.rules.affinity.feasibility import Feasibility, judge_groups
@@ -124,7 +124,7 @@ def _judged(snapshot: Snapshot, cluster: str) -> RulesJudged:
 
 def _with_all(snapshot: Snapshot, cluster: str, alone: Feasibility, mixed: _Parts) -> RulesJudged:
     # Only here, so that all else works without OR-Tools.
-    from ovirt_placement.planning.explain.contradictions import judge
+    from ovirt_placement.planning.solver.contradictions import judge
 
     judged = judge(snapshot, cluster, mixed)
     found = tuple(

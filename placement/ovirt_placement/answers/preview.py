@@ -26,7 +26,7 @@ from ovirt_placement.forecast.changes import (
 from ovirt_placement.forecast.outages import Evacuation, Start, course, evacuate
 from ovirt_placement.model import AffinityGroup, Host, PlacementKey, Snapshot
 from ovirt_placement.model.names import clusters_of
-from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.plan import Deadline
 from ovirt_placement.planning.problem.build_problem import Repair
 from ovirt_placement.rules.catalogue import filters_in_force
 from ovirt_placement.rules.elements.placement import LEAVABLE

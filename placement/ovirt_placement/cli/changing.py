@@ -179,7 +179,7 @@ def stops(args: argparse.Namespace, intended: Callable[[], tuple[Snapshot, Chang
         preview,
     )
     from ovirt_placement.answers.what_if import lines
-    from ovirt_placement.planning.deadline import Deadline
+    from ovirt_placement.planning.plan import Deadline
 
     state, change = intended()
     deadline = Deadline.after(PLANNING_SECONDS)

@@ -14,8 +14,7 @@ from ovirt_placement.forecast.outages import ForeseenFailures, end_of, repeated_
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.infrastructure import RESTING_STATUSES
 from ovirt_placement.model.record import Record
-from ovirt_placement.planning.deadline import NEVER, Deadline
-from ovirt_placement.planning.plan import Plan
+from ovirt_placement.planning.plan import NEVER, Deadline, Plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.elements.constraints import Constraint

@@ -15,9 +15,8 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.record import Record
-from ovirt_placement.planning.deadline import NEVER, Deadline
-from ovirt_placement.planning.maintenance.data import Leaving, leaving
-from ovirt_placement.planning.plan import Obstacle, ObstacleKind, Plan
+from ovirt_placement.planning.maintenance.site import Leaving, leaving
+from ovirt_placement.planning.plan import NEVER, Deadline, Obstacle, ObstacleKind, Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from ovirt_placement.planning.verification import apply

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import reduce
 from itertools import islice
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.ordering.schedule import ScheduleLimits, schedule
-from ovirt_placement.planning.plan import LostReservation, Plan, Reservation
-from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
-from ovirt_placement.planning.problem.placement import ProblemPlacement, placement_after
-from ovirt_placement.planning.problem.problem import Goal, Move, Problem
-from ovirt_placement.planning.problem.score import crowded
-from ovirt_placement.planning.problem.search import (
+from ovirt_placement.planning.plan import Deadline, LostReservation, Plan, Reservation
+from ovirt_placement.planning.problem.bound import (
     BestFirst,
     Places,
     closures,
@@ -26,56 +19,15 @@ from ovirt_placement.planning.problem.search import (
     places_after,
     put_at,
 )
+from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
+from ovirt_placement.planning.problem.ends import crowded
+from ovirt_placement.planning.problem.placement import ProblemPlacement, placement_after
+from ovirt_placement.planning.problem.problem import Goal, Move, Problem
+from ovirt_placement.planning.reservation import Failing, failing
+from ovirt_placement.planning.schedule import ScheduleLimits, schedule
 from ovirt_placement.planning.verification import Certified, apply, certify, moves_of, refusal
 from ovirt_placement.rules.elements.world import World
-from ovirt_placement.rules.failover.check import DEFAULT_BUDGET
-from ovirt_placement.rules.failover.failures import judge_failures
-from ovirt_placement.rules.failover.outcomes import Domain, Loss, Proven, whole_domains
-from ovirt_placement.rules.failover.starts import Starts
-
-#: Single failure domains are judged, as by the watch.
-_DOMAINS_AT_ONCE: Final = 1
-
-
-@dataclass(frozen=True)
-class Failing:
-    """All failures that a cluster is to survive, judged in one state."""
-
-    proven: tuple[Proven, ...]
-
-    @cached_property
-    def losses(self) -> tuple[Loss, ...]:
-        return tuple(loss for one in self.proven for loss in one.losses)
-
-    @property
-    def unknown(self) -> bool:
-        """Whether some failures are not judged, for lack of steps."""
-        return any(one.unjudged or one.unknown for one in self.proven)
-
-    @cached_property
-    def unplaced(self) -> int:
-        """VMs without a home, over all failures that are lost."""
-        return sum(len(loss.unplaced) for loss in self.losses)
-
-    def no_worse_than(self, other: Failing) -> bool:
-        """Whether nothing is lost that was not, and nothing is known less well."""
-        return self.sets <= other.sets and self.unplaced <= other.unplaced and not self.unknown
-
-    @cached_property
-    def sets(self) -> frozenset[tuple[tuple[str, ...], tuple[str, ...]]]:
-        """The hosts, with their domains, that are lost together."""
-        return frozenset((loss.hosts, loss.domains) for loss in self.losses)
-
-
-def failing(snapshot: Snapshot, cluster: str, domains: Sequence[Domain]) -> Failing:
-    """Judge every set of as many hosts as the cluster is set to, and every domain by itself."""
-    measure = Starts(snapshot, cluster)
-    failures = snapshot.cluster_by_id[cluster].ha_failures
-    proven = [judge_failures(snapshot, measure, failures, DEFAULT_BUDGET)]
-    if units := whole_domains(domains, measure.hosts):
-        proven.append(judge_failures(snapshot, measure, _DOMAINS_AT_ONCE, DEFAULT_BUDGET, units=units))
-    return Failing(tuple(proven))
-
+from ovirt_placement.rules.failover.outcomes import Domain, Loss
 
 #: A cluster with no more of these is searched as a whole.
 _FEW_VMS: Final = 12

@@ -9,22 +9,27 @@ from functools import cached_property
 from typing import NamedTuple
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.assignment import catalogue
-from ovirt_placement.planning.assignment.choice import Strategy, StrategyChoice
+from ovirt_placement.planning import strategies
+from ovirt_placement.planning.assignment.local_search import improved
 from ovirt_placement.planning.assignment.spread import spread
-from ovirt_placement.planning.deadline import NEVER, NO_TIME, Deadline
 from ovirt_placement.planning.ha_repair import Asked, restored
-from ovirt_placement.planning.ordering.schedule import ScheduleLimits, schedule
-from ovirt_placement.planning.ordering.sequence import sequence
-from ovirt_placement.planning.plan import LostReservation, Plan, RefusedStep, Step
+from ovirt_placement.planning.plan import NEVER, NO_TIME, Deadline, LostReservation, Plan, RefusedStep, Step
+from ovirt_placement.planning.problem.bound import least_migrations
 from ovirt_placement.planning.problem.build_problem import DEFAULT_OPTIONS, NOTHING_REFUSED, PlanOptions, pose
-from ovirt_placement.planning.problem.candidate_hosts import meeting_first
+from ovirt_placement.planning.problem.ends import (
+    Strategy,
+    StrategyChoice,
+    Value,
+    crowded,
+    meeting_first,
+    value,
+    value_of,
+)
 from ovirt_placement.planning.problem.placement import after, placement_after
 from ovirt_placement.planning.problem.problem import Move, Problem
-from ovirt_placement.planning.problem.score import Value, crowded, value, value_of
 from ovirt_placement.planning.reservation import Harm, avoidable_harm, harm, safe_part
-from ovirt_placement.planning.solver.bound import least_migrations
-from ovirt_placement.planning.solver.local_search import improved
+from ovirt_placement.planning.schedule import ScheduleLimits, schedule
+from ovirt_placement.planning.sequence import sequence
 from ovirt_placement.planning.unrepaired import End, LeftOut, remains
 from ovirt_placement.planning.verification import Certified, certify, moves_of, refusal
 from ovirt_placement.rules.doubts import held
@@ -296,7 +301,7 @@ def make_plan(
     Without a deadline the work is bounded, not the time. Why rules are not repaired takes time to find out;
     it is left out if not `explained`.
     """
-    strategy = strategy or catalogue.strategy()
+    strategy = strategy or strategies.strategy()
     frozen = held(snapshot, cluster) or frozen
     asking = _Asking(snapshot, cluster, frozen, frozenset(refused), options, strategy, explained)
     if not options.reserve:

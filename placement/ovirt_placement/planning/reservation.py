@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
+from typing import Final
 
 from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Step
 from ovirt_placement.planning.verification import apply
-from ovirt_placement.rules.failover.check import by_engine
+from ovirt_placement.rules.failover.check import DEFAULT_BUDGET, by_engine
+from ovirt_placement.rules.failover.failures import judge_failures
+from ovirt_placement.rules.failover.outcomes import Domain, Loss, Proven, whole_domains
+from ovirt_placement.rules.failover.starts import Starts
 
 #: Steps of the check; what it leaves open counts as survived.
 _BUDGET = 200_000
@@ -48,7 +53,7 @@ def avoidable_harm(snapshot: Snapshot, steps: Sequence[Step], end: Snapshot, clu
     """
     repaired = {group for step in steps for group in step.repairs}
     found = harm(snapshot, end, cluster)
-    return found and harm(_without(snapshot, repaired), _without(end, repaired), cluster)
+    return found and harm(without_rules(snapshot, repaired), without_rules(end, repaired), cluster)
 
 
 def safe_part(snapshot: Snapshot, steps: Sequence[Step], cluster: str) -> tuple[tuple[Step, ...], Snapshot]:
@@ -61,8 +66,8 @@ def safe_part(snapshot: Snapshot, steps: Sequence[Step], cluster: str) -> tuple[
     return (), snapshot
 
 
-def _without(snapshot: Snapshot, rules: Collection[str]) -> Snapshot:
-    """A label that is a rule by itself still brings its members into groups."""
+def without_rules(snapshot: Snapshot, rules: Collection[str]) -> Snapshot:
+    """The state without some rules; a label that is one by itself still brings its members into groups."""
     labels = (replace(one, implicit=False) if one.id in rules else one for one in snapshot.affinity_labels)
     return replace(
         snapshot,
@@ -85,3 +90,73 @@ def _unplaced(snapshot: Snapshot, cluster: str) -> _Unplaced:
     failures = snapshot.cluster_by_id[cluster].ha_failures
     found = by_engine(snapshot, cluster, failures, _BUDGET)
     return {loss.hosts: loss.unplaced for loss in found.losses}
+
+
+#: Single failure domains are judged, as by the watch.
+_DOMAINS_AT_ONCE: Final = 1
+
+
+@dataclass(frozen=True)
+class Failing:
+    """All failures that a cluster is to survive, judged in one state."""
+
+    proven: tuple[Proven, ...]
+
+    @cached_property
+    def losses(self) -> tuple[Loss, ...]:
+        return tuple(loss for one in self.proven for loss in one.losses)
+
+    @property
+    def unknown(self) -> bool:
+        """Whether some failures are not judged, for lack of steps."""
+        return any(one.unjudged or one.unknown for one in self.proven)
+
+    @cached_property
+    def unplaced(self) -> int:
+        """VMs without a home, over all failures that are lost."""
+        return sum(len(loss.unplaced) for loss in self.losses)
+
+    def no_worse_than(self, other: Failing) -> bool:
+        """Whether nothing is lost that was not, and nothing is known less well."""
+        return self.sets <= other.sets and self.unplaced <= other.unplaced and not self.unknown
+
+    @cached_property
+    def sets(self) -> frozenset[tuple[tuple[str, ...], tuple[str, ...]]]:
+        """The hosts, with their domains, that are lost together."""
+        return frozenset((loss.hosts, loss.domains) for loss in self.losses)
+
+
+def failing(snapshot: Snapshot, cluster: str, domains: Sequence[Domain]) -> Failing:
+    """Judge every set of as many hosts as the cluster is set to, and every domain by itself."""
+    measure = Starts(snapshot, cluster)
+    failures = snapshot.cluster_by_id[cluster].ha_failures
+    proven = [judge_failures(snapshot, measure, failures, DEFAULT_BUDGET)]
+    if units := whole_domains(domains, measure.hosts):
+        proven.append(judge_failures(snapshot, measure, _DOMAINS_AT_ONCE, DEFAULT_BUDGET, units=units))
+    return Failing(tuple(proven))
+
+
+class Reserve:
+    """What a cluster is set to survive; nothing is asked where it reserves nothing."""
+
+    def __init__(self, snapshot: Snapshot, cluster: str, domains: Sequence[Domain]) -> None:
+        self._cluster = cluster
+        self._domains = domains
+        reserves = snapshot.cluster_by_id[cluster].ha_reservation
+        protects = any(vm.ha and vm.cluster == cluster and vm.host for vm in snapshot.vms)
+        self.start = self._failing(snapshot) if reserves and protects else None
+
+    def worse(self, state: Snapshot) -> Failing | None:
+        """What is lost in a state, if it is more than at the beginning: failures, or VMs in sum over all.
+
+        What is not known for lack of steps counts as lost, unless it was so at the beginning.
+        """
+        if self.start is None:
+            return None
+        found = self._failing(state)
+        if len(found.sets) <= len(self.start.sets) and found.unplaced <= self.start.unplaced:
+            return found if found.unknown and not self.start.unknown else None
+        return found
+
+    def _failing(self, state: Snapshot) -> Failing:
+        return failing(state, self._cluster, self._domains)

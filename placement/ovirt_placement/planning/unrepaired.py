@@ -8,19 +8,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ovirt_placement.model import Host, Snapshot
-from ovirt_placement.planning.assignment.catalogue import OPTIMAL_IS_THERE
-from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.legality import vetoes
-from ovirt_placement.planning.plan import Obstacle, ObstacleKind, Remaining
+from ovirt_placement.planning.plan import Deadline, Obstacle, ObstacleKind, Remaining
+from ovirt_placement.planning.problem.build_problem import vetoes
 from ovirt_placement.planning.problem.problem import Goal, Problem
 from ovirt_placement.planning.reservation import Harm
+from ovirt_placement.planning.strategies import OPTIMAL_IS_THERE
 from ovirt_placement.rules.elements.memory import required_mb
 from ovirt_placement.rules.elements.placement import SnapshotPlacement, why_immovable
 from ovirt_placement.rules.elements.verdict import Reason, ReasonKind
 from ovirt_placement.rules.listed import ENGINES_OWN
 
 if TYPE_CHECKING:
-    from ovirt_placement.planning.explain.core import Element
+    from ovirt_placement.planning.solver.core import Element
 
 NOT_UP: Final = ReasonKind("host_not_up", "the host is {status}", veto=True)
 
@@ -133,7 +132,7 @@ def _obstacles(end: End, goal: Goal, deadline: Deadline) -> Iterator[Obstacle]:
         blocking = ()
     elif OPTIMAL_IS_THERE and not deadline.over:
         # Only here, so that all else works without OR-Tools.
-        from ovirt_placement.planning.explain.core import core
+        from ovirt_placement.planning.solver.core import core
 
         blocking = core(end.problem, goal, deadline)
     if blocking is not None:

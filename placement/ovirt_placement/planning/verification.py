@@ -11,10 +11,18 @@ from msgspec.structs import replace
 
 from ovirt_placement.lookups.index import share
 from ovirt_placement.model import Host, Snapshot, Vm
-from ovirt_placement.planning.deadline import NEVER, Deadline
-from ovirt_placement.planning.legality import filters_of, legal, vetoes
-from ovirt_placement.planning.ordering.dependencies import waits
-from ovirt_placement.planning.plan import Obstacle, ObstacleKind, Plan, RefusedStep, Step, StepPurpose
+from ovirt_placement.planning.dependencies import waits
+from ovirt_placement.planning.plan import (
+    NEVER,
+    Deadline,
+    Obstacle,
+    ObstacleKind,
+    Plan,
+    RefusedStep,
+    Step,
+    StepPurpose,
+)
+from ovirt_placement.planning.problem.build_problem import filters_of, legal, vetoes
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.rules.elements.rule import Scope

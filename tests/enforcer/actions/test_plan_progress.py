@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 from ovirt_enforcer.actions.plan_progress import UnderWay, fitting_steps
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.assignment import catalogue
-from ovirt_placement.planning.assignment.catalogue import StrategyName
+from ovirt_placement.planning import strategies
 from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
+from ovirt_placement.planning.strategies import StrategyName
 from ovirt_placement.store.enforcer.intents import IntentState
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.enforcer.gates.judging import intent
@@ -27,7 +27,7 @@ ALL = PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}))
 
 
 def plan_for(state: Snapshot) -> Plan:
-    return make_plan(state, CLUSTER, options=ALL, strategy=catalogue.strategy(StrategyName.GREEDY))
+    return make_plan(state, CLUSTER, options=ALL, strategy=strategies.strategy(StrategyName.GREEDY))
 
 
 def planned(seed: int, vms: int, groups: int) -> tuple[Snapshot, Plan]:

@@ -15,10 +15,10 @@ from ovirt_enforcer.plans import Holding
 from ovirt_enforcer.processes import Call, CallFailed
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.files import state_file
-from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions
+from ovirt_placement.planning.strategies import StrategyName, strategy
 from tests.builders import APART, CLUSTER, cluster, group, host, snapshot, vm
 from tests.scenarios.stage import play
 

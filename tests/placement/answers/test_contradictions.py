@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.answers.conflicts import judge_rules, sentence
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.explain import contradictions
+from ovirt_placement.planning.solver import contradictions
 from tests.builders import APART, CLUSTER, group, host, pending, rule, snapshot, vm
 
 STATE = snapshot(

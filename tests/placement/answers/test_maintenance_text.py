@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ovirt_placement.answers.plans.maintenance import maintenance_record, maintenance_text
-from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.maintenance.data import MaintenanceOptions
 from ovirt_placement.planning.maintenance.planner import plan_maintenance
+from ovirt_placement.planning.maintenance.site import MaintenanceOptions
+from ovirt_placement.planning.plan import Deadline
 from tests.builders import host, snapshot, vm
 
 STATE = snapshot(host("alpha"), host("beta"), vm("Db", "alpha"))

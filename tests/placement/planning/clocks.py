@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.plan import Deadline
 from tests.speed import seconds_here
 
 

@@ -8,12 +8,11 @@ from itertools import count
 import pytest
 
 from ovirt_placement.model import AffinityRule, Snapshot
-from ovirt_placement.planning.assignment import catalogue
-from ovirt_placement.planning.assignment.catalogue import StrategyName
-from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.plan import Plan
+from ovirt_placement.planning import strategies
+from ovirt_placement.planning.plan import Deadline, Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
+from ovirt_placement.planning.strategies import StrategyName
 from tests.builders import APART, CLUSTER, SOFT_APART, TOGETHER, group, host, snapshot, vm
 
 PARTLY = PlanOptions(repair=frozenset(Repair))
@@ -35,7 +34,7 @@ def crowds(*counts: int, rule: AffinityRule = APART) -> Snapshot:
 
 
 def planned(state: Snapshot, strategy: StrategyName, options: PlanOptions = PARTLY) -> Plan:
-    return make_plan(state, CLUSTER, options=options, strategy=catalogue.strategy(strategy))
+    return make_plan(state, CLUSTER, options=options, strategy=strategies.strategy(strategy))
 
 
 def ends(state: Snapshot, plan: Plan) -> list[int]:
@@ -94,7 +93,7 @@ def test_that_a_thousand_vms_cannot_be_spread_is_seen_at_once(strategy: Strategy
     state = crowds(*[250] * 4, *[0] * (hosts - 4))
     looks = count(1)
     clock = Deadline(lambda: LOOKS - next(looks))
-    plan = make_plan(state, CLUSTER, strategy=catalogue.strategy(strategy), explained=False, deadline=clock)
+    plan = make_plan(state, CLUSTER, strategy=strategies.strategy(strategy), explained=False, deadline=clock)
     assert next(looks) < LOOKS
     assert plan.proven
     assert plan.steps == ()

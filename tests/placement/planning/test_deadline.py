@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from ovirt_placement.planning.deadline import NEVER, Deadline
+from ovirt_placement.planning.plan import NEVER, Deadline
 from tests.placement.planning.clocks import Clock
 
 

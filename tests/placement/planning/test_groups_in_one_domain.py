@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ovirt_placement.model import RuleDomain
-from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
 from ovirt_placement.planning.planner import make_plan
+from ovirt_placement.planning.strategies import StrategyName, strategy
 from ovirt_placement.rules.elements.verdict import Request
 from ovirt_placement.rules.placement_rules.units import filter_hosts
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, rule, snapshot, vm

@@ -18,8 +18,7 @@ from ovirt_placement.answers.plans.text import plan_of
 from ovirt_placement.answers.plans.text import text as text_of
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning import ha_repair, reservation
-from ovirt_placement.planning.deadline import NEVER, Deadline
-from ovirt_placement.planning.plan import Plan
+from ovirt_placement.planning.plan import NEVER, Deadline, Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
 from ovirt_placement.rules.failover.outcomes import Domain, Loss, Proven
@@ -319,9 +318,9 @@ _LOST = st.dictionaries(st.sampled_from([("h1",), ("h2",), ("h1", "h2")]), st.in
 def test_a_state_on_the_way_is_no_worse_by_failures_by_vms_and_by_what_is_known(
     before: dict[tuple[str, ...], int], after: dict[tuple[str, ...], int], doubt: bool
 ) -> None:
-    def judged(lost: dict[tuple[str, ...], int], unjudged: int) -> ha_repair.Failing:
+    def judged(lost: dict[tuple[str, ...], int], unjudged: int) -> reservation.Failing:
         losses = tuple(Loss(hosts, tuple("abc"[:count])) for hosts, count in lost.items())
-        return ha_repair.Failing(
+        return reservation.Failing(
             (Proven(safe=None, losses=losses, unknown=(), survived=0, unjudged=unjudged, survivals=()),)
         )
 
@@ -339,7 +338,7 @@ def test_what_a_label_costs_that_is_a_rule_and_brings_members_into_a_group() -> 
     )  # fmt: skip
     plan = make_plan(state, CLUSTER)
     assert [(step.vms, step.target) for step in plan.steps] == [(("a",), "h2")]
-    kept = reservation._without(state, {"l"})
+    kept = reservation.without_rules(state, {"l"})
     assert kept.group_vms == state.group_vms
     assert not any(one.implicit for one in kept.affinity_labels)
 
@@ -352,7 +351,7 @@ def test_a_search_that_time_has_ended_proves_nothing() -> None:
         vm("c", "h3", needs_mb=3 * GIB), vm("d", "h2", needs_mb=GIB),
     )  # fmt: skip
     problem = pose(state, CLUSTER, options=RESTORE)
-    start = ha_repair.failing(state, CLUSTER, ())
+    start = reservation.failing(state, CLUSTER, ())
     best = ha_repair.Search(state, problem, (), roomy=False).run(start, NEVER)
     assert (best.proven, best.end.unplaced) == (True, 0)
     for questions in range(40):

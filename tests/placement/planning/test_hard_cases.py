@@ -9,13 +9,11 @@ import pytest
 
 from ovirt_placement.answers.plans.plan import obstacle_text
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.assignment import catalogue
-from ovirt_placement.planning.assignment.catalogue import StrategyName
-from ovirt_placement.planning.deadline import NEVER, Deadline
-from ovirt_placement.planning.legality import legal
-from ovirt_placement.planning.plan import Obstacle, ObstacleKind, Plan
+from ovirt_placement.planning import strategies
+from ovirt_placement.planning.plan import NEVER, Deadline, Obstacle, ObstacleKind, Plan
 from ovirt_placement.planning.planner import make_plan
-from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
+from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, legal, pose
+from ovirt_placement.planning.strategies import StrategyName
 from ovirt_placement.planning.unrepaired import End, remains
 from ovirt_placement.planning.verification import apply
 from tests.builders import (
@@ -193,7 +191,7 @@ def test_what_is_left_out_for_the_ha_reservation_is_said(strategy: StrategyName)
         vm("b", "h2", needs_mb=5120, migratable=False),
         group("g", APART, "a b"),
     )
-    plan = make_plan(state, CLUSTER, strategy=catalogue.strategy(strategy))
+    plan = make_plan(state, CLUSTER, strategy=strategies.strategy(strategy))
     assert not plan.steps
     (left,) = plan.remaining
     found = left.obstacles[0]

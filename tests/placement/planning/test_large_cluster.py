@@ -9,10 +9,10 @@ from itertools import count
 import pytest
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
-from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.legality import legal
+from ovirt_placement.planning.plan import Deadline
 from ovirt_placement.planning.planner import make_plan
+from ovirt_placement.planning.problem.build_problem import legal
+from ovirt_placement.planning.strategies import StrategyName, strategy
 from ovirt_placement.planning.verification import apply
 from ovirt_placement.rules.violations import find_violations
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm

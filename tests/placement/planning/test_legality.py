@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from ovirt_placement.answers.plans.plan import plan_record
 from ovirt_placement.model import Cluster, PlacementKey, SchedulingPolicy, Snapshot
 from ovirt_placement.planning import verification as following
-from ovirt_placement.planning.legality import legal
-from ovirt_placement.planning.make_room import make_room
 from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.planning.planner import make_plan
+from ovirt_placement.planning.problem.build_problem import legal
+from ovirt_placement.planning.requests import make_room
 from ovirt_placement.planning.verification import apply
 from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.elements.rule import Rule, UnitKind

@@ -8,8 +8,8 @@ import time
 import pytest
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.make_room import RoomPlan, make_room
 from ovirt_placement.planning.plan import Step
+from ovirt_placement.planning.requests import RoomPlan, make_room
 from tests.builders import APART, TOGETHER, group, host, needed_mb, snapshot, vm
 from tests.placement.planning.ordering.drawn import drawn
 from tests.placement.planning.ordering.oracle import Cluster, Request, Where
@@ -121,7 +121,7 @@ def legal_at_once(cluster: Cluster, plan: tuple[Step, ...], chance: random.Rando
 @pytest.mark.parametrize("seed", range(12))
 def test_no_fewer_migrations_would_do(seed: int, few_hosts: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a cluster is searched in parts, as large ones are, what is proven is so, and little is missed."""
-    monkeypatch.setattr("ovirt_placement.planning.make_room._FEW_HOSTS", few_hosts)
+    monkeypatch.setattr("ovirt_placement.planning.requests._FEW_HOSTS", few_hosts)
     chance = random.Random(seed)
     missed = 0
     for _ in range(15):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.make_room import make_room
+from ovirt_placement.planning.requests import make_room
 from ovirt_placement.rules.placement_rules.in_force import KINDS
 from tests.builders import host, rule, snapshot, vm
 from tests.placement.planning.test_placement_rules import FEW, HOSTS, VMS, At, fits, legal, migrations, placed

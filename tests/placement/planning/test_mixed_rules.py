@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ovirt_placement.model import Host, PlacementRule, Snapshot, Vm
-from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
-from ovirt_placement.planning.deadline import NEVER
-from ovirt_placement.planning.plan import Plan
+from ovirt_placement.planning.plan import NEVER, Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
+from ovirt_placement.planning.strategies import StrategyName, strategy
 from tests.builders import (
     APART,
     CLUSTER,

@@ -7,11 +7,11 @@ import random
 import pytest
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.assignment import catalogue
-from ovirt_placement.planning.assignment.catalogue import StrategyName
-from ovirt_placement.planning.deadline import NEVER
+from ovirt_placement.planning import strategies
+from ovirt_placement.planning.plan import NEVER
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
+from ovirt_placement.planning.strategies import StrategyName
 from tests.builders import APART, CLUSTER, SOFT_APART, SOFT_TOGETHER, TOGETHER, group, host, snapshot, vm
 from tests.placement.planning.brute_force import BruteForce
 from tests.placement.planning.ordering.drawn import reachable_end
@@ -61,7 +61,7 @@ def test_two_parts_that_each_stand_whole_become_one_by_one_request() -> None:
         group("two", TOGETHER, "a b link"), group("three", TOGETHER, "c d e link"),
     )  # fmt: skip
     for strategy in (StrategyName.OPTIMAL, StrategyName.GREEDY):
-        plan = make_plan(state, CLUSTER, strategy=catalogue.strategy(strategy))
+        plan = make_plan(state, CLUSTER, strategy=strategies.strategy(strategy))
         assert [(step.vms, step.target) for step in plan.steps] == [(("a", "b"), "h2")]
         assert plan.remaining == ()
 
@@ -81,7 +81,7 @@ def test_greedy_plans_are_legal_and_claim_nothing_that_is_not_so() -> None:
     missed = 0
     for seed in range(100):
         state = drawn(seed)
-        strategy = catalogue.strategy(StrategyName.GREEDY)
+        strategy = strategies.strategy(StrategyName.GREEDY)
         plan = make_plan(state, CLUSTER, options=ALL, explained=False, strategy=strategy)
         reached, best = end_of(state, plan), BruteForce(state).best()
         assert not plan.proven or reached == best

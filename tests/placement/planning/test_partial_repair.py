@@ -8,11 +8,10 @@ import pytest
 
 from ovirt_placement.answers.plans.plan import obstacle_text
 from ovirt_placement.model import RuleDomain, Snapshot
-from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
-from ovirt_placement.planning.deadline import NEVER
-from ovirt_placement.planning.plan import Plan
+from ovirt_placement.planning.plan import NEVER, Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
+from ovirt_placement.planning.strategies import StrategyName, strategy
 from ovirt_placement.planning.verification import apply
 from tests.builders import CLUSTER, SOFT_TOGETHER, Part, group, host, rule, snapshot, vm
 

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ovirt_placement.model import RuleDomain, Snapshot
-from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
-from ovirt_placement.planning.deadline import NEVER
+from ovirt_placement.planning.plan import NEVER
 from ovirt_placement.planning.planner import make_plan
+from ovirt_placement.planning.strategies import StrategyName, strategy
 from ovirt_placement.rules.placement_rules.in_force import KINDS
 from tests.builders import CLUSTER, host, needed_mb, rule, snapshot, vm
 from tests.examples import examples

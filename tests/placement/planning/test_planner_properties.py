@@ -11,14 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.assignment.catalogue import Random
-from ovirt_placement.planning.assignment.choice import Shortest, Strategy
 from ovirt_placement.planning.assignment.greedy import Greedy
-from ovirt_placement.planning.assignment.optimal.strategy import Optimal
-from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.plan import Plan
+from ovirt_placement.planning.plan import Deadline, Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
+from ovirt_placement.planning.problem.ends import Shortest, Strategy
+from ovirt_placement.planning.solver.strategy import Optimal
+from ovirt_placement.planning.strategies import Random
 from ovirt_placement.planning.verification import apply, misfit
 from tests.builders import CLUSTER, SOFT_TOGETHER, group, host, snapshot, vm
 from tests.examples import examples

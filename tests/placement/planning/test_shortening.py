@@ -8,10 +8,10 @@ from typing import NamedTuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ovirt_placement.planning.deadline import NEVER
+from ovirt_placement.planning.assignment.local_search import shortened
+from ovirt_placement.planning.plan import NEVER
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
 from ovirt_placement.planning.problem.problem import Move
-from ovirt_placement.planning.solver.local_search import shortened
 from tests.builders import CLUSTER, SOFT_TOGETHER, Part, group, host, snapshot, vm
 from tests.examples import examples
 from tests.placement.planning.ordering.oracle import Cluster, Request

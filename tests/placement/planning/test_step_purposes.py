@@ -5,7 +5,7 @@ from __future__ import annotations
 from ovirt_placement.answers.plans.plan import reason
 from ovirt_placement.planning.problem.build_problem import pose
 from ovirt_placement.planning.problem.problem import Move
-from ovirt_placement.planning.undoing import Moved, plan_back
+from ovirt_placement.planning.requests import Moved, plan_back
 from ovirt_placement.planning.verification import certify
 from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
 

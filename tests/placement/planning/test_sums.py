@@ -9,12 +9,11 @@ from itertools import combinations
 import pytest
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
-from ovirt_placement.planning.deadline import NEVER
-from ovirt_placement.planning.plan import ObstacleKind
+from ovirt_placement.planning.plan import NEVER, ObstacleKind
 from ovirt_placement.planning.planner import make_plan
+from ovirt_placement.planning.problem.bound import bound, leavers
 from ovirt_placement.planning.problem.build_problem import pose
-from ovirt_placement.planning.solver.bound import bound, leavers
+from ovirt_placement.planning.strategies import StrategyName, strategy
 from ovirt_placement.planning.verification import apply
 from tests.builders import CLUSTER, Part, host, rule, snapshot, vm
 from tests.placement.planning.test_tight_ceilings import fewest

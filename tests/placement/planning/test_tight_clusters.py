@@ -5,15 +5,14 @@ from __future__ import annotations
 import pytest
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.assignment import catalogue
-from ovirt_placement.planning.assignment.catalogue import StrategyName
-from ovirt_placement.planning.deadline import NEVER, Deadline
-from ovirt_placement.planning.plan import Plan
+from ovirt_placement.planning import strategies
+from ovirt_placement.planning.assignment.local_search import improved
+from ovirt_placement.planning.plan import NEVER, Deadline, Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import pose
+from ovirt_placement.planning.problem.ends import value
 from ovirt_placement.planning.problem.problem import Move
-from ovirt_placement.planning.problem.score import value
-from ovirt_placement.planning.solver.local_search import improved
+from ovirt_placement.planning.strategies import StrategyName
 from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.placement.planning.ordering.oracle import Cluster, Request
 from tests.placement.planning.tight_clusters import scrambled, tangled
@@ -21,7 +20,7 @@ from tests.placement.planning.tight_clusters import scrambled, tangled
 
 def planned(state: Snapshot) -> Plan:
     """Without a deadline, so that the load of a machine changes nothing."""
-    return make_plan(state, CLUSTER, strategy=catalogue.strategy(StrategyName.GREEDY), explained=False)
+    return make_plan(state, CLUSTER, strategy=strategies.strategy(StrategyName.GREEDY), explained=False)
 
 
 def left(state: Snapshot, plan: Plan) -> int:

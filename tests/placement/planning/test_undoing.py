@@ -5,7 +5,7 @@ from __future__ import annotations
 from ovirt_placement.answers.plans.plan import kept_text
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Step
-from ovirt_placement.planning.undoing import Moved, Undoing, plan_back
+from ovirt_placement.planning.requests import Moved, Undoing, plan_back
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ovirt_placement.planning.deadline import NO_TIME
+from ovirt_placement.planning.plan import NO_TIME
 from ovirt_placement.planning.problem.build_problem import pose
 from ovirt_placement.planning.problem.problem import Move
 from ovirt_placement.planning.verification import certify

@@ -12,7 +12,7 @@ from ovirt_placement.forecast.outages import Evacuation, Staying
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import NamedCluster, NamedHost, NamedVm, counted, names_of, with_names
 from ovirt_placement.model.record import Record
-from ovirt_placement.planning.maintenance.data import MaintenancePlan, Relaxation, Round
+from ovirt_placement.planning.maintenance.site import MaintenancePlan, Relaxation, Round
 from ovirt_placement.planning.plan import ObstacleKind, Step
 
 

@@ -20,11 +20,11 @@ from ovirt_placement.answers.plans.plan import (
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import NamedGroup, counted, names_of
 from ovirt_placement.model.record import Record
-from ovirt_placement.planning.maintenance.data import Leaving
-from ovirt_placement.planning.maintenance.verification import HOMEWARD
-from ovirt_placement.planning.ordering.schedule import ScheduleLimits, schedule
+from ovirt_placement.planning.maintenance.site import Leaving
 from ovirt_placement.planning.plan import Plan, Remaining, Step
-from ovirt_placement.planning.undoing import STRATEGY as UNDO
+from ovirt_placement.planning.requests import HOMEWARD
+from ovirt_placement.planning.requests import STRATEGY as UNDO
+from ovirt_placement.planning.schedule import ScheduleLimits, schedule
 from ovirt_placement.planning.verification import apply, misfit
 from ovirt_service.errors import UserError
 

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from heapq import nsmallest
 
+from ovirt_placement.planning.problem.ends import fill, headroom_deficit
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Goal, Problem
-from ovirt_placement.planning.problem.score import fill, headroom_deficit
 
 #: What an end costs, as numbers of which the first that differ decide: hard rules lost, MiB that do not fit,
 #: then all of `Score` but its last field.

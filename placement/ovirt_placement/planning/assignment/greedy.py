@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from itertools import chain
 
 from ovirt_placement.planning.assignment.assignment import Assignment, Cost, EmptiestFirst, best_hosts
-from ovirt_placement.planning.assignment.choice import MOST_OTHERS, Shortest, Strategy, StrategyChoice
 from ovirt_placement.planning.assignment.proposals import Proposal, Proposals
 from ovirt_placement.planning.assignment.spread import spread
-from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.ordering.detours import direct_moves
+from ovirt_placement.planning.detours import direct_moves
+from ovirt_placement.planning.plan import Deadline
+from ovirt_placement.planning.problem.bound import bound, fixed
+from ovirt_placement.planning.problem.ends import MOST_OTHERS, Shortest, Strategy, StrategyChoice, score
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Goal, Problem
-from ovirt_placement.planning.problem.score import score
-from ovirt_placement.planning.solver.bound import bound, fixed
 
 
 def detours(assignment: Assignment, mark: int, moves: Mapping[str, str]) -> int:

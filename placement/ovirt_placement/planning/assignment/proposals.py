@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 
 from ovirt_placement.planning.assignment.assignment import Assignment, EmptiestFirst, allowed, best_hosts
-from ovirt_placement.planning.problem.candidate_hosts import company
+from ovirt_placement.planning.problem.ends import company
 from ovirt_placement.planning.problem.problem import Goal
 from ovirt_placement.rules.elements.constraints import Allowed, AtMost, OnePlace, Sum
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from ovirt_placement.planning.assignment.assignment import Assignment, EmptiestFirst, HostPenalties, allowed
-from ovirt_placement.planning.deadline import NEVER, Deadline
+from ovirt_placement.planning.plan import NEVER, Deadline
 from ovirt_placement.planning.problem.problem import Goal, Problem
 
 #: So often every VM is looked at; it ends as soon as none finds a better host.

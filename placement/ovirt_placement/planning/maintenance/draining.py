@@ -10,8 +10,8 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.deadline import NEVER, Deadline
-from ovirt_placement.planning.maintenance.site import Reserve, Site, moved, out
+from ovirt_placement.planning.maintenance.site import Site, moved, out
+from ovirt_placement.planning.plan import NEVER, Deadline
 from ovirt_placement.planning.problem.placement import ReversiblePlacement
 from ovirt_placement.planning.problem.problem import Move
 from ovirt_placement.rules.elements.placement import expected_by_engine
@@ -185,7 +185,6 @@ class Draining:
     """Goes through a maintenance once; `order` says which hosts come first where nothing else does."""
 
     site: Site
-    reserve: Reserve
     order: Sequence[str]
     #: Hosts that the first wave begins with.
     lead: tuple[str, ...]
@@ -329,10 +328,10 @@ class Draining:
         return tuple((vm, host) for vm, host in expected if host is not None)
 
     def _unsafe(self, moves: Sequence[Move], hosts: Sequence[str], stopped: Sequence[str]) -> bool:
-        if self.reserve.start is None:
+        if self.site.reserve.start is None:
             return False
         away = {host for host in self.site.waiting if host not in self._done} | set(hosts)
-        return self.reserve.worse(out(moved(self._state, moves), away, stopped)) is not None
+        return self.site.reserve.worse(out(moved(self._state, moves), away, stopped)) is not None
 
 
 def _after(state: Snapshot, wave: Wave) -> Snapshot:

@@ -9,22 +9,22 @@ from dataclasses import replace
 from itertools import combinations
 from typing import NamedTuple
 
-from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.maintenance.draining import Draining, Outcome, Wave
-from ovirt_placement.planning.maintenance.site import Reserve, Site, moved, out
+from ovirt_placement.planning.maintenance.site import Site, moved, out
+from ovirt_placement.planning.plan import Deadline
+from ovirt_placement.planning.problem.bound import BestFirst, Cost, legal_moves
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Goal, Move
-from ovirt_placement.planning.problem.search import BestFirst, Cost, legal_moves
 
 #: Of VMs on other hosts this many are thought of as stepping aside for those that leave.
 _MOST_EVICTED = 50
 
 
-def rounds_at_least(site: Site, reserve: Reserve) -> int:
+def rounds_at_least(site: Site) -> int:
     """Rounds that any plan has in which all hosts are maintained."""
     if not site.asked:
         return 0
-    at_least = max(1, _ceil(len(site.asked), site.options.at_once), _by_memory(site, reserve))
+    at_least = max(1, _ceil(len(site.asked), site.options.at_once), _by_memory(site))
     for hosts, needed in _places(site):
         at_least = max(at_least, _by_places(site, hosts, needed))
     return at_least
@@ -38,9 +38,9 @@ def migrations_at_least(site: Site, rounds: int) -> int:
     return sum(map(len, movable.values())) + again
 
 
-def _by_memory(site: Site, reserve: Reserve) -> int:
+def _by_memory(site: Site) -> int:
     """Hosts that are out together leave room for all VMs, and for those that a failure takes down."""
-    free = sum(site.problem.free_mb.values()) - _kept_free(site, reserve)
+    free = sum(site.problem.free_mb.values()) - _kept_free(site)
     sizes = []
     for host in site.asked:
         if host in site.problem.free_mb:
@@ -66,9 +66,9 @@ def packs_at_least(sizes: Iterable[int], room: int) -> int:
     return best
 
 
-def _kept_free(site: Site, reserve: Reserve) -> int:
+def _kept_free(site: Site) -> int:
     """Memory that is free wherever all failures are survived: on average over those that fail."""
-    if reserve.start is None or reserve.start.sets or reserve.start.unknown:
+    if site.reserve.start is None or site.reserve.start.sets or site.reserve.start.unknown:
         return 0
     if any(host.free_huge_pages for host in site.opened.hosts):
         return 0
@@ -196,21 +196,20 @@ class _Point(NamedTuple):
 _Way = Move | tuple[str, ...]
 
 
-def exact_outcome(site: Site, reserve: Reserve, known: Outcome, deadline: Deadline) -> Outcome | None:
+def exact_outcome(site: Site, known: Outcome, deadline: Deadline) -> Outcome | None:
     """The best that there is, `proven`; None if that is too much to find out, or the engine moves VMs itself.
 
     `known` is what another search has found.
     """
-    search = _Search(site, reserve, known)
+    search = _Search(site, known)
     return None if search.too_large else search.run(deadline)
 
 
 class _Search:
     """The cheapest way to each point, those first that may end cheapest."""
 
-    def __init__(self, site: Site, reserve: Reserve, known: Outcome) -> None:
+    def __init__(self, site: Site, known: Outcome) -> None:
         self._site = site
-        self._reserve = reserve
         self._known = known
         targets = site.problem.targets
         self._vms = tuple(vm for vm in site.problem.where if vm in site.problem.memory_mb and targets[vm])
@@ -279,7 +278,7 @@ class _Search:
                     yield tuple(sorted(hosts, key=site.rank))
 
     def _survives(self, point: _Point, hosts: Sequence[str]) -> bool:
-        if self._reserve.start is None:
+        if self._site.reserve.start is None:
             return True
         site = self._site
         away = frozenset(hosts) | {host for host in site.waiting if host not in point.done}
@@ -288,7 +287,7 @@ class _Search:
             moves = (Move((vm,), host) for vm, host in zip(self._vms, point.where, strict=True))
             stopped = [vm for host in hosts for vm in site.stopped_on(host)]
             state = out(moved(site.opened, moves), away, stopped)
-            self._safe[key] = self._reserve.worse(state) is None
+            self._safe[key] = self._site.reserve.worse(state) is None
         return self._safe[key]
 
     def _moves(self, point: _Point) -> list[Move]:
@@ -320,26 +319,26 @@ _DRAINING_SHARE = 0.7
 _Beginning = tuple[Sequence[str], tuple[str, ...]]
 
 
-def best_outcome(site: Site, reserve: Reserve, deadline: Deadline) -> Outcome:
+def best_outcome(site: Site, deadline: Deadline) -> Outcome:
     """What leaves the fewest hosts, then has the fewest rounds, then the fewest migrations.
 
     The first that meets all bounds ends it.
     """
-    rounds = rounds_at_least(site, reserve)
-    best = _by_draining(site, reserve, rounds, deadline.within(_DRAINING_SHARE))
+    rounds = rounds_at_least(site)
+    best = _by_draining(site, rounds, deadline.within(_DRAINING_SHARE))
     if meets_bounds(site, best, rounds):
         return replace(best, proven=not site.problem.guessed)
-    return exact_outcome(site, reserve, best, deadline) or best
+    return exact_outcome(site, best, deadline) or best
 
 
-def _by_draining(site: Site, reserve: Reserve, rounds: int, deadline: Deadline) -> Outcome:
+def _by_draining(site: Site, rounds: int, deadline: Deadline) -> Outcome:
     beginnings = _beginnings(site)
-    best = Draining(site, reserve, *next(beginnings), rounds).run()
+    best = Draining(site, *next(beginnings), rounds).run()
     for order, lead in beginnings:
         if deadline.over or meets_bounds(site, best, rounds):
             break
         for target in sorted({rounds, len(best.waves)}):
-            outcome = Draining(site, reserve, order, lead, target, deadline).run()
+            outcome = Draining(site, order, lead, target, deadline).run()
             best = min(best, outcome, key=lambda one: one.merit)
     return best
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace as with_fields
 from functools import reduce
 from typing import NamedTuple
@@ -11,32 +11,37 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.infrastructure import Return
-from ovirt_placement.planning.deadline import NEVER, Deadline
-from ovirt_placement.planning.maintenance.data import (
+from ovirt_placement.planning.maintenance.draining import Outcome, Wave
+from ovirt_placement.planning.maintenance.exact import best_outcome, migrations_at_least, rounds_at_least
+from ovirt_placement.planning.maintenance.site import (
     BlockedHost,
     Leaving,
     MaintenanceOptions,
     MaintenancePlan,
     Relaxation,
     Round,
+    Site,
+    known_hosts,
     leaving,
+    out,
 )
-from ovirt_placement.planning.maintenance.draining import Outcome
-from ovirt_placement.planning.maintenance.exact import best_outcome, migrations_at_least, rounds_at_least
-from ovirt_placement.planning.maintenance.site import Reserve, Site, known_hosts, out
-from ovirt_placement.planning.maintenance.verification import Verified, verified, way_back
-from ovirt_placement.planning.plan import Obstacle, ObstacleKind, Plan
+from ovirt_placement.planning.plan import NEVER, Deadline, Obstacle, ObstacleKind, Plan, Step
 from ovirt_placement.planning.planner import make_plan
-from ovirt_placement.planning.problem.build_problem import PlanOptions
-from ovirt_placement.planning.verification import apply
+from ovirt_placement.planning.problem.build_problem import PlanOptions, pose, vetoes
+from ovirt_placement.planning.problem.problem import Move
+from ovirt_placement.planning.requests import Moved, Undoing, plan_back, safe_way
+from ovirt_placement.planning.reservation import Reserve, without_rules
+from ovirt_placement.planning.schedule import ScheduleLimits, schedule
+from ovirt_placement.planning.verification import Certified, apply, certify, refusal
 from ovirt_placement.rules.doubts import held
 from ovirt_placement.rules.elements.world import World
+from ovirt_placement.rules.violations import find_violations
 
 #: The share of the time that is left for one host.
 _SHARE = 0.3
 
 
-class Further(NamedTuple):
+class _Further(NamedTuple):
     """More rounds, the state after them, and for each host that is left what was tried for it."""
 
     rounds: tuple[Round, ...]
@@ -44,9 +49,7 @@ class Further(NamedTuple):
     tried: tuple[tuple[str, Plan], ...]
 
 
-def further(
-    site: Site, reserve: Reserve, hosts: Sequence[str], state: Snapshot, deadline: Deadline
-) -> Further:
+def _further(site: Site, hosts: Sequence[str], state: Snapshot, deadline: Deadline) -> _Further:
     """Take hosts one at a time until none is left that can be emptied; those without a plan are left out."""
     rounds: list[Round] = []
     left = sorted(hosts, key=site.rank)
@@ -54,17 +57,17 @@ def further(
         tried: list[tuple[str, Plan]] = []
         for host in left:
             if deadline.over:
-                return Further(tuple(rounds), state, tuple(tried))
+                return _Further(tuple(rounds), state, tuple(tried))
             plan = _emptying(site, host, state, deadline.within(_SHARE))
-            after = _taken(site, reserve, host, plan, state)
+            after = _taken(site, host, plan, state)
             if after is not None:
                 state = after
-                rounds.append(_round(site, host, plan))
+                rounds.append(_round(site, Wave((host,), (), site.stopped_on(host), ()), plan.steps))
                 left.remove(host)
                 break
             tried.append((host, plan))
         else:
-            return Further(tuple(rounds), state, tuple(tried))
+            return _Further(tuple(rounds), state, tuple(tried))
 
 
 def _emptying(site: Site, host: str, state: Snapshot, deadline: Deadline) -> Plan:
@@ -81,27 +84,17 @@ def _emptying(site: Site, host: str, state: Snapshot, deadline: Deadline) -> Pla
     )
 
 
-def _taken(site: Site, reserve: Reserve, host: str, plan: Plan, state: Snapshot) -> Snapshot | None:
+def _taken(site: Site, host: str, plan: Plan, state: Snapshot) -> Snapshot | None:
     """The state after a round of one host; None if it is not empty, or too little would be survived."""
     if host in site.by_engine or any(one.family == Leaving.family for one in plan.remaining):
         return None
     state = reduce(apply, plan.steps, state)
-    if reserve.worse(out(state, {host}, site.stopped_on(host))) is not None:
+    if site.reserve.worse(out(state, {host}, site.stopped_on(host))) is not None:
         return None
     return World(state).activated(frozenset({host})).snapshot if site.returns(host) else state
 
 
-def _round(site: Site, host: str, plan: Plan) -> Round:
-    return Round(
-        hosts=(host,),
-        steps=plan.steps,
-        stopped=site.stopped_on(host),
-        migrating_seconds=plan.seconds,
-        maintenance_seconds=site.options.host_seconds,
-    )
-
-
-def shut_hosts(site: Site) -> Mapping[str, BlockedHost]:
+def _shut_hosts(site: Site) -> Mapping[str, BlockedHost]:
     """Hosts that cannot be emptied whatever is moved, with the reason."""
     found = {}
     for host in site.asked:
@@ -113,23 +106,23 @@ def shut_hosts(site: Site) -> Mapping[str, BlockedHost]:
     return found
 
 
-def blocked_host(site: Site, reserve: Reserve, host: str, plan: Plan | None, state: Snapshot) -> BlockedHost:
+def _blocked_host(site: Site, host: str, plan: Plan | None, state: Snapshot) -> BlockedHost:
     """What stands in the way of a host by the plan that was tried for it, if any was, in the last state."""
     if plan is None:
         return BlockedHost(host=host, vms=(), obstacles=(Obstacle(ObstacleKind.NO_ROUND),))
     staying = [one for one in plan.remaining if one.family == Leaving.family]
     obstacles = dict.fromkeys(obstacle for one in staying for obstacle in one.obstacles)
     if not staying:
-        obstacles = dict.fromkeys(_of_reserve(site, reserve, host, plan, state))
+        obstacles = dict.fromkeys(_of_reserve(site, host, plan, state))
     vms = tuple(vm for one in staying for vm in one.vms)
     return BlockedHost(host=host, vms=vms, obstacles=tuple(obstacles))
 
 
-def _of_reserve(site: Site, reserve: Reserve, host: str, plan: Plan, state: Snapshot) -> Iterator[Obstacle]:
+def _of_reserve(site: Site, host: str, plan: Plan, state: Snapshot) -> Iterator[Obstacle]:
     """What fails less well while an empty host is out."""
     state = reduce(apply, plan.steps, state)
-    found = reserve.worse(out(state, {host}, site.stopped_on(host)))
-    if found is None or reserve.start is None or not found.losses:
+    found = site.reserve.worse(out(state, {host}, site.stopped_on(host)))
+    if found is None or site.reserve.start is None or not found.losses:
         yield Obstacle(ObstacleKind.NO_ROUND)
         return
     worst = max(found.losses, key=lambda loss: len(loss.unplaced))
@@ -138,7 +131,7 @@ def _of_reserve(site: Site, reserve: Reserve, host: str, plan: Plan, state: Snap
         hosts=worst.hosts,
         unplaced=worst.unplaced,
         needed=found.unplaced,
-        available=reserve.start.unplaced,
+        available=site.reserve.start.unplaced,
     )
 
 
@@ -147,24 +140,16 @@ _MOST_TRIED = 12
 #: The share of the time that is left for each of them.
 _RELAXING_SHARE = 0.3
 
-Planner = Callable[[Snapshot, MaintenanceOptions, Deadline], MaintenancePlan]
 
-
-def relaxations(
-    snapshot: Snapshot,
-    options: MaintenanceOptions,
-    plan: MaintenancePlan,
-    planner: Planner,
-    deadline: Deadline,
-) -> Iterator[Relaxation]:
+def _relaxations(site: Site, plan: MaintenancePlan, deadline: Deadline) -> Iterator[Relaxation]:
     """Of obstacles that a user may relax, what each frees; as far as there is time to plan."""
-    quick = with_fields(options, explained=False, back=Return.NONE)
+    quick = with_fields(site.options, explained=False, back=Return.NONE)
     known = frozenset(plan.hosts)
     for obstacle in list(_relaxable(plan))[:_MOST_TRIED]:
         if deadline.over:
             return
-        state, asked = _without(snapshot, quick, obstacle)
-        found = planner(state, asked, deadline.within(_RELAXING_SHARE))
+        state, asked = _without(site.snapshot, quick, obstacle)
+        found = plan_maintenance(state, site.asked, asked, deadline.within(_RELAXING_SHARE))
         yield Relaxation(obstacle=obstacle, hosts=tuple(host for host in found.hosts if host not in known))
 
 
@@ -199,15 +184,7 @@ def _without(
         frozen = {vm: why for vm, why in options.frozen.items() if vm not in vms}
         return snapshot, with_fields(options, frozen=frozen, stopped=options.stopped | vms)
     if obstacle.kind is ObstacleKind.RULE:
-        groups = frozenset(obstacle.groups)
-        return replace(
-            snapshot,
-            affinity_groups=tuple(one for one in snapshot.affinity_groups if one.id not in groups),
-            affinity_labels=tuple(
-                replace(one, implicit=False) if one.id in groups else one for one in snapshot.affinity_labels
-            ),
-            placement_rules=tuple(one for one in snapshot.placement_rules if one.id not in groups),
-        ), options
+        return without_rules(snapshot, obstacle.groups), options
     clusters = tuple(replace(one, ha_reservation=False) for one in snapshot.clusters)
     return replace(snapshot, clusters=clusters), options
 
@@ -237,19 +214,25 @@ def plan_maintenance(
     """
     cluster = snapshot.host_by_id[next(iter(hosts))].cluster
     options = with_fields(options, frozen=held(snapshot, cluster) or options.frozen)
-    whole = Site(snapshot, cluster, known_hosts(snapshot, cluster, hosts), options, options.refused)
-    shut = shut_hosts(whole)
+    whole = Site(
+        snapshot,
+        cluster,
+        known_hosts(snapshot, cluster, hosts),
+        options,
+        options.refused,
+        Reserve(snapshot, cluster, options.domains),
+    )
+    shut = _shut_hosts(whole)
     site = with_fields(whole, asked=tuple(host for host in whole.asked if host not in shut))
-    reserve = Reserve(snapshot, cluster, options.domains)
-    site, outcome, found = _planned(site, reserve, deadline.within(_ROUNDS_SHARE))
+    site, outcome, found = _planned(site, deadline.within(_ROUNDS_SHARE))
     left = [host for host in site.asked if all(host not in one.hosts for one in found.rounds)]
-    more = further(site, reserve, left, found.end, deadline)
+    more = _further(site, left, found.end, deadline)
     rounds = (*found.rounds, *more.rounds)
     migrations = sum(len(step.vms) for one in rounds for step in one.steps)
     # What rules refused on the way may only just have been refused: with it left out, nothing is proven.
     proven = outcome.proven and not found.refused and site.refused == options.refused and not more.rounds
     tried = dict(more.tried)
-    back = way_back(site, reserve, more.end, deadline.within(_BACK_SHARE))
+    back = _way_back(site, more.end, deadline.within(_BACK_SHARE))
     plan = MaintenancePlan(
         cluster=cluster,
         at_once=options.at_once,
@@ -257,36 +240,116 @@ def plan_maintenance(
         blocked=(
             *shut.values(),
             *(
-                blocked_host(site, reserve, host, tried.get(host), more.end)
+                _blocked_host(site, host, tried.get(host), more.end)
                 for host in left
                 if all(host not in one.hosts for one in more.rounds)
             ),
         ),
-        back=back.steps,
-        back_seconds=back.seconds,
-        kept=back.kept,
-        rounds_at_least=len(rounds) if proven else min(rounds_at_least(site, reserve), len(rounds)),
+        back=back.plan.steps,
+        back_seconds=back.plan.seconds,
+        kept=tuple(back.kept.items()),
+        rounds_at_least=len(rounds) if proven else min(rounds_at_least(site), len(rounds)),
         migrations_at_least=migrations if proven else min(migrations_at_least(site, len(rounds)), migrations),
         proven=proven,
     )
     if not options.explained or not plan.blocked:
         return plan
-
-    def _again(state: Snapshot, asked: MaintenanceOptions, until: Deadline) -> MaintenancePlan:
-        return plan_maintenance(state, hosts, asked, until)
-
-    return replace(plan, relaxations=tuple(relaxations(snapshot, options, plan, _again, deadline)))
+    return replace(plan, relaxations=tuple(_relaxations(whole, plan, deadline)))
 
 
-def _planned(site: Site, reserve: Reserve, deadline: Deadline) -> tuple[Site, Outcome, Verified]:
+def _planned(site: Site, deadline: Deadline) -> tuple[Site, Outcome, Verified]:
     """Outcomes until all rules let one pass; what they refuse is left out by the next.
 
     Once time is over, the rounds before what they refuse are the plan.
     """
     for _ in range(_MOST_REFUSALS):
-        outcome = best_outcome(site, reserve, deadline)
+        outcome = best_outcome(site, deadline)
         found = verified(site, outcome.waves)
         if found.refused <= site.refused or deadline.over:
             break
         site = with_fields(site, refused=site.refused | found.refused)
     return site, outcome, found
+
+
+class Verified(NamedTuple):
+    """Rounds that all rules let pass, the state after them, and what was refused in the next one."""
+
+    rounds: tuple[Round, ...]
+    end: Snapshot
+    refused: frozenset[tuple[str, str]]
+
+
+def verified(site: Site, waves: Sequence[Wave]) -> Verified:
+    """The rounds of an outcome, as far as rules, capacity and the state of VMs and hosts let them be."""
+    state = site.snapshot
+    rounds: list[Round] = []
+    for wave in waves:
+        certified = _certified(site, state, wave.moves, wave.hosts)
+        if certified.refused is not None:
+            found = refusal(certified.end, site.cluster, certified.refused)
+            return Verified(tuple(rounds), state, frozenset(found))
+        after = _moved_by_engine(site, certified.end, wave)
+        if isinstance(after, tuple):
+            return Verified(tuple(rounds), state, frozenset({after}))
+        back = frozenset(host for host in wave.hosts if site.returns(host))
+        state = World(after).activated(back).snapshot
+        rounds.append(_round(site, wave, certified.steps))
+    return Verified(tuple(rounds), state, frozenset())
+
+
+def _certified(site: Site, state: Snapshot, moves: Sequence[Move], emptied: Sequence[str]) -> Certified:
+    """Moves as steps that go on at once as far as they may, each held against all rules."""
+    options = PlanOptions(closed=site.never, constraints=tuple(leaving(state, emptied)))
+    problem = pose(state, site.cluster, site.options.frozen, site.refused, options)
+    return certify(state, problem, moves)
+
+
+def _moved_by_engine(site: Site, state: Snapshot, wave: Wave) -> Snapshot | tuple[str, str]:
+    """The state once the engine has moved its own VM; or the VM and the host, if a filter refuses it."""
+    for vm, host in wave.by_engine:
+        if next(vetoes(state, site.cluster, (vm,), host), None) is not None:
+            return vm, host
+        state = World(state).moved((vm,), host).snapshot
+    return state
+
+
+def _round(site: Site, wave: Wave, steps: tuple[Step, ...]) -> Round:
+    return Round(
+        hosts=wave.hosts,
+        steps=steps,
+        stopped=wave.stopped,
+        by_engine=wave.by_engine,
+        migrating_seconds=schedule(steps, ScheduleLimits()).makespan,
+        maintenance_seconds=site.options.host_seconds,
+    )
+
+
+def _way_back(site: Site, end: Snapshot, deadline: Deadline) -> Undoing:
+    """As the options ask: none, those of rules that were satisfied and are not any more, or all."""
+    match site.options.back:
+        case Return.NONE:
+            moved: tuple[Moved, ...] = ()
+        case Return.RULED:
+            wanted = _ruled(site, end)
+            moved = tuple(one for one in _moved(site, end) if one.vm in wanted)
+        case Return.ALL:
+            moved = tuple(_moved(site, end))
+    found = plan_back(end, site.cluster, moved, site.options.frozen, deadline)
+    return safe_way(found, end, moved, lambda home: site.reserve.worse(home) is not None)
+
+
+def _moved(site: Site, end: Snapshot) -> Iterator[Moved]:
+    """VMs that are elsewhere than at the start; only the engine moves the hosted engine."""
+    for vm in site.snapshot.vms:
+        now = end.vm_by_id[vm.id].host
+        if vm.cluster == site.cluster and vm.host and now and now != vm.host and not vm.hosted_engine:
+            yield Moved(vm.id, vm.host, now)
+
+
+def _ruled(site: Site, end: Snapshot) -> frozenset[str]:
+    """VMs of rules that are violated at the end and were not at the start: soft ones, as no other may be."""
+    before = {(one.constraint.family, one.groups) for one in find_violations(site.snapshot, site.cluster)}
+    fresh = (
+        one for one in find_violations(end, site.cluster) if (one.constraint.family, one.groups) not in before
+    )
+    return frozenset(vm for one in fresh for vm in one.constraint.vms)

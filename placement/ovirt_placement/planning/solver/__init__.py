@@ -1,1 +1,1 @@
-"""Forms, bounds and nearby solutions of a problem; they know no rule."""
+"""What needs OR-Tools: the best end by constraint programming, with a proof where time lasts; and why not."""

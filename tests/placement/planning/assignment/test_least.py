@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given, settings
 
 from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.problem.bound import bound, least_migrations
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
+from ovirt_placement.planning.problem.ends import Value, value_of
 from ovirt_placement.planning.problem.problem import Problem
-from ovirt_placement.planning.problem.score import Value, value_of
-from ovirt_placement.planning.solver.bound import bound, least_migrations
 from tests.builders import APART, CLUSTER, SOFT_APART, TOGETHER, group, host, snapshot, vm
 from tests.examples import examples
 from tests.placement.planning.brute_force import BruteForce, Violations

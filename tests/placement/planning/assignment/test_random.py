@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from ovirt_placement.answers.plans.plan import plan_record
 from ovirt_placement.answers.plans.text import plan_of, text
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.assignment.catalogue import Random, StrategyName, strategy
-from ovirt_placement.planning.assignment.choice import StrategyChoice
-from ovirt_placement.planning.deadline import NEVER, Deadline
+from ovirt_placement.planning.plan import NEVER, Deadline
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
+from ovirt_placement.planning.problem.ends import StrategyChoice
+from ovirt_placement.planning.strategies import Random, StrategyName, strategy
 from ovirt_placement.planning.verification import misfit
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.examples import examples

@@ -13,7 +13,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.assignment.assignment import Assignment
 from ovirt_placement.planning.assignment.greedy import Greedy
 from ovirt_placement.planning.assignment.spread import spread
-from ovirt_placement.planning.deadline import NEVER
+from ovirt_placement.planning.plan import NEVER
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
 from ovirt_placement.planning.problem.problem import Problem
 from ovirt_simulator.generate import Sizes, generate

@@ -17,7 +17,7 @@ from ovirt_placement.model import (
     SchedulingPolicy,
     Snapshot,
 )
-from ovirt_placement.planning.explain.contradictions import Contradiction, Judgement, Question, Work, judge
+from ovirt_placement.planning.solver.contradictions import Contradiction, Judgement, Question, Work, judge
 from ovirt_placement.rules.affinity.groups import tied_parts
 from ovirt_placement.rules.placement_rules.in_force import KINDS
 from ovirt_placement.rules.violations import asks

@@ -8,11 +8,10 @@ from itertools import product
 import pytest
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.deadline import NEVER
-from ovirt_placement.planning.explain.core import Element, core
-from ovirt_placement.planning.plan import ObstacleKind
+from ovirt_placement.planning.plan import NEVER, ObstacleKind
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
 from ovirt_placement.planning.problem.problem import Goal, Problem
+from ovirt_placement.planning.solver.core import Element, core
 from ovirt_placement.rules.affinity.constraints import OnHosts, Together
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.placement.planning.assignment.clusters import drawn

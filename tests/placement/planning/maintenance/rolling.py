@@ -12,7 +12,7 @@ from itertools import combinations, count
 from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.maintenance.data import MaintenancePlan
+from ovirt_placement.planning.maintenance.site import MaintenancePlan
 from tests.placement.planning.brute_force import Assignment, BruteForce
 
 Point = tuple[Assignment, frozenset[str]]

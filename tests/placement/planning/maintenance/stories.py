@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ovirt_placement.model import Host, Snapshot, Vm
-from ovirt_placement.planning.maintenance.data import MaintenanceOptions, MaintenancePlan
+from ovirt_placement.planning.maintenance.site import MaintenanceOptions, MaintenancePlan
 from tests.builders import APART, DISABLED, TOGETHER, Part, cluster, group, host, needed_mb, snapshot, vm
 from tests.placement.planning.brute_force import BruteForce
 

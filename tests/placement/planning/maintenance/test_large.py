@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from ovirt_placement.planning.maintenance.data import MaintenanceOptions
 from ovirt_placement.planning.maintenance.draining import Draining
 from ovirt_placement.planning.maintenance.exact import migrations_at_least, rounds_at_least
-from ovirt_placement.planning.maintenance.site import Reserve, Site
-from ovirt_placement.planning.maintenance.verification import verified
+from ovirt_placement.planning.maintenance.planner import verified
+from ovirt_placement.planning.maintenance.site import MaintenanceOptions, Site
+from ovirt_placement.planning.reservation import Reserve
 from ovirt_simulator.generate import Sizes, generate
 
 #: What a plan may have beyond its bounds.
@@ -21,10 +21,16 @@ def test_a_hundred_hosts_are_near_the_bounds(at_once: int) -> None:
     state = generate(Sizes(hosts=100, vms=2000, groups=200, broken=0.0), seed=1)
     (cluster,) = state.clusters
     asked = tuple(host.id for host in state.hosts)
-    site = Site(state, cluster.id, asked, MaintenanceOptions(at_once=at_once), frozenset())
-    reserve = Reserve(state, cluster.id, ())
-    rounds = rounds_at_least(site, reserve)
-    outcome = Draining(site, reserve, asked, (), rounds).run()
+    site = Site(
+        state,
+        cluster.id,
+        asked,
+        MaintenanceOptions(at_once=at_once),
+        frozenset(),
+        Reserve(state, cluster.id, ()),
+    )
+    rounds = rounds_at_least(site)
+    outcome = Draining(site, asked, (), rounds).run()
     assert outcome.blocked == ()
     assert len(outcome.waves) <= MORE * rounds
     assert outcome.migrations <= MORE * migrations_at_least(site, rounds)

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.maintenance.data import MaintenanceOptions
 from ovirt_placement.planning.maintenance.planner import plan_maintenance
+from ovirt_placement.planning.maintenance.site import MaintenanceOptions
 from tests.builders import APART, DISABLED, SOFT_APART, TOGETHER, Part, group, host, snapshot, vm
 from tests.examples import examples
 from tests.placement.planning.maintenance.rolling import Rolling

@@ -6,11 +6,10 @@ from typing import Any
 
 from ovirt_placement.model import Host
 from ovirt_placement.model.infrastructure import Return
-from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.legality import legal
-from ovirt_placement.planning.maintenance.data import MaintenanceOptions
 from ovirt_placement.planning.maintenance.planner import plan_maintenance
-from ovirt_placement.planning.plan import ObstacleKind
+from ovirt_placement.planning.maintenance.site import MaintenanceOptions
+from ovirt_placement.planning.plan import Deadline, ObstacleKind
+from ovirt_placement.planning.problem.build_problem import legal
 from ovirt_placement.planning.verification import apply
 from tests.builders import APART, SOFT_TOGETHER, TOGETHER, Part, cluster, group, host, snapshot, vm
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from ovirt_placement.planning.maintenance.data import MaintenancePlan
 from ovirt_placement.planning.maintenance.planner import plan_maintenance
+from ovirt_placement.planning.maintenance.site import MaintenancePlan
 from tests.placement.planning.maintenance.stories import STORIES, Checker, Story, story
 
 #: How many of them need as few rounds as the bound says, at least.

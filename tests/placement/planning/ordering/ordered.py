@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.ordering.dependencies import waits
-from ovirt_placement.planning.ordering.sequence import sequence
+from ovirt_placement.planning.dependencies import waits
+from ovirt_placement.planning.plan import Deadline
 from ovirt_placement.planning.problem.problem import Move, Problem
+from ovirt_placement.planning.sequence import sequence
 
 
 class OrderedMove(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ovirt_placement.model import AffinityGroup, Host, Snapshot, Vm
-from ovirt_placement.planning.deadline import NEVER, Deadline
+from ovirt_placement.planning.plan import NEVER, Deadline
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
 from tests.builders import APART, CLUSTER, SOFT_APART, TOGETHER, group, host, snapshot, vm
 from tests.placement.planning.ordering.ordered import Order, order

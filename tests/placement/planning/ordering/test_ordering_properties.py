@@ -11,9 +11,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ovirt_placement.planning.deadline import NEVER
-from ovirt_placement.planning.ordering.sequence import tied
+from ovirt_placement.planning.plan import NEVER
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
+from ovirt_placement.planning.sequence import tied
 from tests.builders import CLUSTER, host, snapshot, vm
 from tests.placement.planning.ordering.drawn import drawn, of_size, reachable_end, walked_end
 from tests.placement.planning.ordering.oracle import Cluster, Request

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_placement.planning.deadline import NEVER
-from ovirt_placement.planning.ordering.schedule import Schedule, ScheduleLimits, ready, schedule
-from ovirt_placement.planning.plan import Step
+from ovirt_placement.planning.plan import NEVER, Step
 from ovirt_placement.planning.problem.build_problem import pose
+from ovirt_placement.planning.schedule import Schedule, ScheduleLimits, ready, schedule
 from ovirt_placement.planning.verification import Pace
 from tests.builders import CLUSTER
 from tests.placement.planning.ordering.ordered import order

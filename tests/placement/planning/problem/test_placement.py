@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
+from ovirt_placement.planning.problem.ends import score
 from ovirt_placement.planning.problem.placement import ProblemPlacement
-from ovirt_placement.planning.problem.score import score
 from tests.builders import APART, CLUSTER, group, host, needed_mb, snapshot, vm
 from tests.examples import examples
 from tests.placement.planning.assignment.clusters import drawn

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ovirt_placement.model import AffinityRule, Snapshot
-from ovirt_placement.planning.legality import filters_of, request_for
-from ovirt_placement.planning.problem.build_problem import pose
+from ovirt_placement.planning.problem.build_problem import filters_of, pose, request_for
 from tests.builders import CLUSTER, cluster, group, host, label, snapshot, vm
 from tests.examples import examples
 

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from ovirt_placement.answers.placement import why
 from ovirt_placement.model import Cluster, SchedulingPolicy, Snapshot
-from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
 from ovirt_placement.planning.planner import make_plan
+from ovirt_placement.planning.strategies import StrategyName, strategy
 from ovirt_placement.rules.affinity.filters import UNIT_MISSING, missing_units
 from ovirt_placement.rules.affinity.groups import (
     UnifiedGroup,

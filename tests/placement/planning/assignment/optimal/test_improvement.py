@@ -9,13 +9,13 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.assignment.optimal import strategy as improvement
-from ovirt_placement.planning.assignment.optimal.construction import Construction
-from ovirt_placement.planning.assignment.optimal.strategy import Improvement
-from ovirt_placement.planning.deadline import NEVER, Deadline
+from ovirt_placement.planning.plan import NEVER, Deadline
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
-from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts
+from ovirt_placement.planning.problem.ends import CandidateHosts
 from ovirt_placement.planning.problem.problem import Problem
+from ovirt_placement.planning.solver import strategy as improvement
+from ovirt_placement.planning.solver.construction import Construction
+from ovirt_placement.planning.solver.strategy import Improvement
 from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.examples import examples
 from tests.placement.planning.assignment.clusters import drawn

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from itertools import chain, repeat
 
-from ovirt_placement.planning.assignment.optimal.model import Model, ModelScope
-from ovirt_placement.planning.assignment.optimal.stages import solve
-from ovirt_placement.planning.deadline import NEVER, Deadline
+from ovirt_placement.planning.plan import NEVER, Deadline
 from ovirt_placement.planning.problem.build_problem import pose
-from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts
+from ovirt_placement.planning.problem.ends import CandidateHosts
 from ovirt_placement.planning.problem.placement import ProblemPlacement
+from ovirt_placement.planning.solver.model import Model, ModelScope
+from ovirt_placement.planning.solver.stages import solve
 from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
 
 

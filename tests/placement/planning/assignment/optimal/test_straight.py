@@ -7,13 +7,13 @@ from collections.abc import Mapping
 import pytest
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.assignment.optimal.straight import straight_end
-from ovirt_placement.planning.deadline import NEVER
-from ovirt_placement.planning.ordering.detours import direct_moves
+from ovirt_placement.planning.detours import direct_moves
+from ovirt_placement.planning.plan import NEVER
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import pose
-from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts
+from ovirt_placement.planning.problem.ends import CandidateHosts
 from ovirt_placement.planning.problem.placement import ProblemPlacement
+from ovirt_placement.planning.solver.straight import straight_end
 from tests.builders import APART, CLUSTER, group, host, snapshot, vm
 from tests.placement.planning.tight_clusters import scrambled
 

@@ -1,25 +1,184 @@
-"""The fewest migrations after which a VM that does not run could start."""
+"""What is asked of a planner besides repair: the way back from a plan, and room for a VM to start."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import islice
+from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.deadline import NEVER, Deadline
-from ovirt_placement.planning.legality import filters_of, request_for, vetoes
-from ovirt_placement.planning.plan import Plan
-from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
+from ovirt_placement.planning.plan import (
+    NEVER,
+    Deadline,
+    Obstacle,
+    ObstacleKind,
+    Plan,
+    Remaining,
+    Step,
+    StepPurpose,
+)
+from ovirt_placement.planning.problem.bound import BestFirst, Places, closures, places_after, put_at
+from ovirt_placement.planning.problem.build_problem import PlanOptions, filters_of, pose, request_for, vetoes
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move, Problem
-from ovirt_placement.planning.problem.search import BestFirst, Places, closures, places_after, put_at
-from ovirt_placement.planning.verification import certify
+from ovirt_placement.planning.reservation import harm
+from ovirt_placement.planning.schedule import ScheduleLimits, schedule
+from ovirt_placement.planning.sequence import sequence
+from ovirt_placement.planning.unrepaired import End, remains
+from ovirt_placement.planning.verification import apply, certify, refusal
 from ovirt_placement.rules.catalogue import constraints
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.elements.constraints import AtMost, Constraint, Same
 from ovirt_placement.rules.elements.memory import required_mb
+from ovirt_placement.rules.elements.placement import why_immovable
 from ovirt_placement.rules.elements.verdict import NOT_KNOWN_YET, Reason
+from ovirt_placement.rules.violations import Violation, find_violations
+
+#: The word for it where a plan names its strategy.
+STRATEGY = "undo"
+
+
+class Moved(NamedTuple):
+    """A VM that a plan moved: the host where it began, and the one where the plan left it."""
+
+    vm: str
+    source: str
+    target: str
+
+
+class Undoing(NamedTuple):
+    """The way back, and why VMs do not go it, by id."""
+
+    plan: Plan
+    kept: Mapping[str, Obstacle]
+
+
+def plan_back(
+    snapshot: Snapshot,
+    cluster: str,
+    moved: tuple[Moved, ...],
+    frozen: Mapping[str, str],
+    deadline: Deadline = NEVER,
+) -> Undoing:
+    """The moves that bring VMs back to where they were, each of which the rules let pass.
+
+    No hard rule is violated at the end that holds now: the VMs that would violate it stay. VMs in `frozen`
+    do, too, with that as the reason, and those that were moved since.
+    """
+    kept = {one.vm: why for one in moved if (why := _why_kept(snapshot, cluster, one, frozen)) is not None}
+    away = (one for one in moved if one.vm not in kept and snapshot.vm_by_id[one.vm].host != one.source)
+    homes = {one.vm: one.source for one in away}
+    while violated := _newly_violated(snapshot, cluster, homes):
+        for vm in [vm for vm in homes if vm in violated]:
+            kept[vm] = violated[vm]
+            del homes[vm]
+    refused: frozenset[tuple[str, str]] = frozenset()
+    while True:
+        problem = pose(snapshot, cluster, frozen, refused)
+        found = sequence(problem, homes, deadline)
+        certified = certify(snapshot, problem, found.moves)
+        if certified.refused is None:
+            break
+        found_refused = refusal(certified.end, cluster, certified.refused)
+        if found_refused.keys() <= refused:
+            break
+        refused |= found_refused.keys()
+        for (vm, host), one in found_refused.items():
+            if homes.get(vm) == host:
+                reasons = tuple(reason for _, reason in one.vetoes)
+                kept[vm] = Obstacle(ObstacleKind.REFUSED, (vm,), (host,), reasons=reasons)
+                del homes[vm]
+    after = {vm.id: vm.host for vm in certified.end.vms}
+    lost = {vm: Obstacle(ObstacleKind.NO_SEQUENCE) for vm, host in homes.items() if after[vm] != host}
+    proven = found.proven and not lost
+    asks_no_repair = pose(certified.end, cluster, frozen, refused, PlanOptions(repair=frozenset()))
+    plan = Plan(
+        cluster=cluster,
+        strategy=STRATEGY,
+        steps=tuple(_homeward(step, homes) for step in certified.steps),
+        remaining=remains(End(certified.end, asks_no_repair, frozen, proven), deadline),
+        proven=proven,
+        at_least=len(homes) - len(lost),
+    )
+    return Undoing(plan, {**kept, **lost})
+
+
+def _homeward(step: Step, homes: Mapping[str, str]) -> Step:
+    back = any(homes.get(vm) == step.target for vm in step.vms)
+    return replace(step, purpose=StepPurpose.BACK) if back else step
+
+
+def _why_kept(snapshot: Snapshot, cluster: str, moved: Moved, frozen: Mapping[str, str]) -> Obstacle | None:
+    """Why a VM cannot go back, whatever the others do."""
+    vm, home = snapshot.vm_by_id.get(moved.vm), snapshot.host_by_id.get(moved.source)
+    if vm is None or vm.host is None or vm.cluster != cluster:
+        return Obstacle(ObstacleKind.NOT_HERE, (moved.vm,))
+    if vm.host == moved.source:
+        return None
+    if vm.host != moved.target:
+        return Obstacle(ObstacleKind.ELSEWHERE, (vm.id,), (moved.target, vm.host))
+    if home is None or not home.up:
+        return Obstacle(ObstacleKind.HOME_DOWN, (vm.id,), (moved.source,))
+    if moved.vm in frozen:
+        return Obstacle(ObstacleKind.STAYS, (vm.id,), words=frozen[moved.vm])
+    why = why_immovable(snapshot, vm)
+    return None if why is None else Obstacle(ObstacleKind.STAYS, (vm.id,), reasons=(why,))
+
+
+def _newly_violated(snapshot: Snapshot, cluster: str, homes: Mapping[str, str]) -> dict[str, Obstacle]:
+    """VMs whose way back would violate a hard rule that is satisfied now, with that as the reason."""
+    end = replace(
+        snapshot,
+        vms=tuple(replace(vm, host=homes[vm.id]) if vm.id in homes else vm for vm in snapshot.vms),
+    )
+    now = {_identity(violation) for violation in find_violations(snapshot, cluster) if violation.hard}
+    return {
+        vm: Obstacle(ObstacleKind.VIOLATES, (vm,), groups=violation.groups)
+        for violation in find_violations(end, cluster)
+        if violation.hard and _identity(violation) not in now
+        for vm in violation.constraint.vms
+    }
+
+
+def _identity(violation: Violation) -> tuple[str, tuple[str, ...]]:
+    return violation.constraint.family, violation.groups
+
+
+#: Stands in place of a family for VMs that are to go back, which no rule asks for.
+HOMEWARD = "home"
+_ASKS = "back on its host"
+
+
+def plan_home(
+    snapshot: Snapshot,
+    cluster: str,
+    moved: tuple[Moved, ...],
+    frozen: Mapping[str, str],
+    deadline: Deadline,
+) -> Plan:
+    """The way back as it is now: a plan, in which `remaining` has the VMs that stay, with the reason."""
+    found = plan_back(snapshot, cluster, moved, frozen, deadline)
+    plan, kept = safe_way(found, snapshot, moved, lambda home: harm(snapshot, home, cluster) is not None)
+    staying = (
+        Remaining(groups=(), family=HOMEWARD, asks=_ASKS, hard=False, vms=(vm,), obstacles=(why,))
+        for vm, why in kept.items()
+    )
+    return replace(plan, remaining=(*plan.remaining, *staying))
+
+
+def safe_way(
+    found: Undoing, state: Snapshot, moved: Sequence[Moved], worse: Callable[[Snapshot], bool]
+) -> Undoing:
+    """The way back, with how long it takes; no VM goes it if less would be survived then."""
+    plan, kept = found
+    if plan.steps and worse(reduce(apply, plan.steps, state)):
+        lost = Obstacle(ObstacleKind.NO_WAY_BACK)
+        plan, kept = replace(plan, steps=()), {one.vm: kept.get(one.vm, lost) for one in moved}
+    return Undoing(replace(plan, seconds=schedule(plan.steps, ScheduleLimits()).makespan), kept)
 
 
 class StartOptions:
@@ -148,28 +307,18 @@ def make_room(
         plan = Plan(cluster=cluster, strategy=_NAME, proven=False)
         return RoomPlan(vm, None, plan, tuple((one.id, late) for one in hosts))
     problem = pose(snapshot, cluster, frozen, options=PlanOptions(repair=frozenset()))
-    search = _Search(snapshot, problem, vm)
+    search = _RoomSearch(snapshot, problem, vm)
     moves, host, proven = search.run(deadline)
-    certified = certify(snapshot, problem, moves)
-    if host is None or certified.refused is not None:
-        plan = Plan(cluster=cluster, strategy=_NAME, proven=proven and not problem.guessed)
-        return RoomPlan(vm, None, plan, tuple(_refusals(snapshot, problem, vm)))
-    plan = Plan(
-        cluster=cluster,
-        strategy=_NAME,
-        steps=certified.steps,
-        proven=proven and not problem.guessed,
-        at_least=search.at_least,
-    )
-    return RoomPlan(vm, host, plan)
+    plan = Plan(cluster=cluster, strategy=_NAME, proven=proven and not problem.guessed)
+    if host is None:
+        asked = ((one, vetoes(snapshot, cluster, (vm,), one)) for one in problem.hosts)
+        refusals = tuple((one, tuple(reason for _, reason in found)) for one, found in asked)
+        return RoomPlan(vm, None, plan, refusals)
+    steps = certify(snapshot, problem, moves).steps
+    return RoomPlan(vm, host, replace(plan, steps=steps, at_least=search.at_least))
 
 
-def _refusals(snapshot: Snapshot, problem: Problem, vm: str) -> Iterator[tuple[str, tuple[Reason, ...]]]:
-    for host in problem.hosts:
-        yield host, tuple(reason for _, reason in vetoes(snapshot, problem.cluster, (vm,), host))
-
-
-class _Search:
+class _RoomSearch:
     """Best-first: the migrations made, and those that the nearest host needs at least."""
 
     def __init__(self, snapshot: Snapshot, problem: Problem, vm: str) -> None:
@@ -213,12 +362,8 @@ class _Search:
         certified = certify(self._snapshot, self._problem, moves)
         if certified.refused is not None:
             return None
-        allowed = (
-            host
-            for host in hosts
-            if next(vetoes(certified.end, self._problem.cluster, (self._vm,), host), None) is None
-        )
-        return next(allowed, None)
+        end, cluster = certified.end, self._problem.cluster
+        return next((host for host in hosts if not any(vetoes(end, cluster, (self._vm,), host))), None)
 
     # -- what may help
 

@@ -1,14 +1,19 @@
-"""Where VMs may end at all: by their targets, and by what the engine lets no sequence of migrations do.
+"""Where VMs may end, how good such an end is, and what a strategy answers: the end that it chooses.
 
-Split positive groups that are to end where none of them is gather elsewhere first, and go on.
+By their targets, and by what the engine lets no sequence of migrations do. Split positive groups that are to
+end where none of them is gather elsewhere first, and go on.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
 
-from ovirt_placement.planning.problem.problem import Goal, Problem
+from ovirt_placement.planning.plan import Deadline
+from ovirt_placement.planning.problem.placement import ProblemPlacement, brought, placement_after
+from ovirt_placement.planning.problem.problem import Goal, Move, Problem
 from ovirt_placement.rules.elements.constraints import AtMost
 
 
@@ -202,3 +207,154 @@ def meeting_first(problem: Problem, where: Mapping[str, str]) -> Mapping[str, st
         for host in meeting_hosts(problem, candidates, goal)[:1]:
             met |= dict.fromkeys(goal.vms, host)
     return {vm: host for vm, host in met.items() if host != problem.where[vm]}
+
+
+class Score(NamedTuple):
+    """Less is better, from the first field to the last.
+
+    Headroom stands before soft rules: it is given up for hard rules alone, and no more of it than must be.
+    """
+
+    #: Violated hard rules that count.
+    hard: int
+    #: By how much what was placed cuts into the headroom of its targets: MiB, and percent of a core.
+    headroom_deficit_mb: int
+    headroom_deficit_cpu: int
+    #: Violated soft rules that count, by level, the highest priority first.
+    soft: tuple[int, ...]
+    #: How much of the hard rules that remain violated is violated, where less of that is better: of what is
+    #: limited in sum, in what is counted; else in VMs, and of affinity groups in pairs that share a host.
+    excess: int
+    #: VMs that end elsewhere.
+    migrations: int
+    #: MiB of these.
+    memory_mb: int
+    #: The fullest target: the share of its memory or CPU that is taken, whichever is more, in thousandths.
+    fullest: int
+
+
+def score(placement: ProblemPlacement) -> Score:
+    """Of a placement that is the end of a plan; VMs that went and came back count nothing."""
+    problem, moved = placement.problem, placement.moved
+    memory_in, cpu_in = brought(problem, moved)
+    targets = dict.fromkeys(moved.values())
+    hard, *soft = placement.violations()
+    return Score(
+        hard=hard,
+        headroom_deficit_mb=sum(
+            headroom_deficit(memory_in[host], problem.spare_mb[host]) for host in targets
+        ),
+        headroom_deficit_cpu=sum(
+            headroom_deficit(cpu_in[host], problem.spare_cpu.get(host, cpu_in[host])) for host in targets
+        ),
+        soft=tuple(soft),
+        excess=placement.excess,
+        migrations=len(moved),
+        memory_mb=sum(problem.memory_mb[vm] for vm in moved),
+        fullest=max((fill(problem, host, memory_in[host], cpu_in[host]) for host in targets), default=0),
+    )
+
+
+def crowded(placement: ProblemPlacement) -> tuple[str, ...]:
+    """Targets of which what was placed takes some headroom, in the order of the hosts."""
+    problem = placement.problem
+    memory_in, cpu_in = brought(problem, placement.moved)
+    targets = set(placement.moved.values())
+    return tuple(
+        host
+        for host in problem.hosts
+        if host in targets
+        and (
+            headroom_deficit(memory_in[host], problem.spare_mb[host])
+            or headroom_deficit(cpu_in[host], problem.spare_cpu.get(host, cpu_in[host]))
+        )
+    )
+
+
+def headroom_deficit(taken_in: float, spare: float) -> int:
+    """What the plan takes of a host's headroom; what was gone before it is not its doing."""
+    return max(0, round(taken_in - max(0.0, spare)))
+
+
+def fill(problem: Problem, host: str, memory_in: int, cpu_in: float) -> int:
+    """The share of a host that is taken once a plan has put so much there, in thousandths.
+
+    One that is kept for failover counts as full before.
+    """
+    memory = 1.0 - (problem.free_mb[host] - memory_in) / max(1, problem.size_mb[host])
+    used = problem.used_cpu.get(host)
+    cpu = 0.0 if used is None else (used + cpu_in) / max(1.0, problem.size_cpu[host])
+    return round(1000 * max(memory, cpu)) + 1000 * (host in problem.failover)
+
+
+#: Hard, crowding, soft by level, excess, migrations; of a sequence, a VM that is migrated twice counts twice.
+Value = tuple[int, ...]
+
+
+def value(problem: Problem, moves: Sequence[Move]) -> Value:
+    """Of moves from the start."""
+    end = placement_after(problem, moves)
+    return (*value_of(score(end))[:-1], sum(len(move.vms) for move in moves))
+
+
+def value_of(one: Score) -> Value:
+    """Of an end to which every VM goes straight."""
+    return (
+        one.hard,
+        one.headroom_deficit_mb + one.headroom_deficit_cpu,
+        *one.soft,
+        one.excess,
+        one.migrations,
+    )
+
+
+#: Ends besides the best that are worth the time it takes to find ways to them.
+MOST_OTHERS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyChoice:
+    """An end that satisfies every hard rule that is satisfied at the start and fits on every host."""
+
+    #: VMs that end elsewhere than they start, with their hosts.
+    where: Mapping[str, str]
+    score: Score
+    #: No end is better than this, as far as is proven; equal to `score` where this one is the best. It says
+    #: nothing of the way there.
+    bound: Score
+    #: Ends that were found before it and are hardly worse, the best first: the way to one may be shorter.
+    #: Not more than `MOST_OTHERS`.
+    others: tuple[Mapping[str, str], ...] = ()
+    #: Makes another end better, as far as the strategy knows how, given its VMs that are elsewhere than at
+    #: the start; what it has tried is not tried again. None where the strategy knows nothing more.
+    further: Callable[[Mapping[str, str], Deadline], Mapping[str, str]] | None = None
+
+    def bounded(self, migrations: int) -> StrategyChoice:
+        """The same, where no end has fewer migrations than this many."""
+        return replace(self, bound=self.bound._replace(migrations=migrations))
+
+
+#: The fewest legal moves to the best that any reach, where a problem is so small that all can be tried; else
+#: None. The numbers are what no end is better than, but for migrations.
+Shortest = Callable[[Problem, Sequence[int], Deadline], tuple[Move, ...] | None]
+
+
+class Strategy(Protocol):
+    """One way to choose."""
+
+    #: As the configuration names it.
+    name: str
+    #: Whether a plan goes on where its first choice has led, until nothing is repaired any more.
+    goes_on: bool
+    #: What its dice were cast with; None where it draws nothing.
+    seed: int | None
+    #: One that plans first, if any does: no plan is worse than the one that it makes alone.
+    simple: Strategy | None
+    #: None where it does not know how.
+    shortest: Shortest | None
+
+    def choose(
+        self, problem: Problem, deadline: Deadline, known: StrategyChoice | None = None
+    ) -> StrategyChoice:
+        """The best end found before the deadline; at worst the start itself. `known` is a simpler choice."""
+        ...

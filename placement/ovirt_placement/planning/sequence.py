@@ -7,11 +7,11 @@ from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.ordering.detours import around, direct_moves, find_detours, whole
+from ovirt_placement.planning.detours import around, direct_moves, find_detours, whole
+from ovirt_placement.planning.plan import Deadline
+from ovirt_placement.planning.problem.ends import score
 from ovirt_placement.planning.problem.placement import ProblemPlacement, are_legal, placement_after
 from ovirt_placement.planning.problem.problem import Move, Problem
-from ovirt_placement.planning.problem.score import score
 from ovirt_placement.rules.elements.assignment import Budget
 
 

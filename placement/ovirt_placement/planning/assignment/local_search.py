@@ -7,8 +7,10 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import count
 
-from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.ordering.detours import direct_moves
+from ovirt_placement.planning.detours import direct_moves
+from ovirt_placement.planning.plan import Deadline
+from ovirt_placement.planning.problem.bound import fixed
+from ovirt_placement.planning.problem.ends import Value, score, value, value_of
 from ovirt_placement.planning.problem.placement import (
     ProblemPlacement,
     ReversiblePlacement,
@@ -16,8 +18,6 @@ from ovirt_placement.planning.problem.placement import (
     placement_after,
 )
 from ovirt_placement.planning.problem.problem import Goal, Move, Problem
-from ovirt_placement.planning.problem.score import Value, score, value, value_of
-from ovirt_placement.planning.solver.bound import fixed
 from ovirt_placement.rules.elements.constraints import AtMost
 
 

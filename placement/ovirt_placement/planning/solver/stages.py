@@ -8,14 +8,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import add
 
-from ovirt_placement.planning.assignment.optimal.model import Model, ModelScope
-from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts, detour, detouring
+from ovirt_placement.planning.plan import Deadline
+from ovirt_placement.planning.problem.ends import CandidateHosts, detour, detouring, score
 from ovirt_placement.planning.problem.placement import ProblemPlacement, brought
 from ovirt_placement.planning.problem.problem import Goal, Problem
-from ovirt_placement.planning.problem.score import score
-from ovirt_placement.planning.solver.cp_sat import cp_model
-from ovirt_placement.planning.solver.forms import Term
+from ovirt_placement.planning.solver.forms import Term, cp_model
+from ovirt_placement.planning.solver.model import Model, ModelScope
 
 #: CPU is counted in hundredths of a percent of a core.
 _HUNDREDTHS = 100

@@ -9,12 +9,11 @@ from enum import StrEnum
 from importlib.util import find_spec
 
 from ovirt_placement.planning.assignment.assignment import Assignment, EmptiestFirst
-from ovirt_placement.planning.assignment.choice import Shortest, Strategy, StrategyChoice
 from ovirt_placement.planning.assignment.greedy import Greedy
-from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.plan import Deadline
+from ovirt_placement.planning.problem.bound import bound
+from ovirt_placement.planning.problem.ends import Shortest, Strategy, StrategyChoice, score
 from ovirt_placement.planning.problem.problem import Goal, Problem
-from ovirt_placement.planning.problem.score import score
-from ovirt_placement.planning.solver.bound import bound
 from ovirt_placement.rules.engine_enforcement import buckets
 from ovirt_service.errors import UserError
 
@@ -121,7 +120,7 @@ def strategy(name: StrategyName | None = None, seed: int | None = None) -> Strat
         if not OPTIMAL_IS_THERE:
             raise NoOptimalStrategy
         # Only here, so that all else works without OR-Tools.
-        from ovirt_placement.planning.assignment.optimal.strategy import Optimal
+        from ovirt_placement.planning.solver.strategy import Optimal
 
         return Optimal()
     return Greedy() if name is StrategyName.GREEDY else Random(seed)

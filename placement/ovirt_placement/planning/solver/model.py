@@ -6,12 +6,11 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ovirt_placement.planning.deadline import NEVER, Deadline
-from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts, detour, is_fresh
+from ovirt_placement.planning.plan import NEVER, Deadline
+from ovirt_placement.planning.problem.ends import CandidateHosts, detour, is_fresh
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Goal, Problem
-from ovirt_placement.planning.solver.cp_sat import cp_model
-from ovirt_placement.planning.solver.forms import Term, excess, loads, loads_above, restrict
+from ovirt_placement.planning.solver.forms import Term, cp_model, excess, loads, loads_above, restrict
 from ovirt_placement.rules.elements.constraints import AtLeast, AtMost, Even, OfAll, OnePlace, Sum
 
 

@@ -10,11 +10,11 @@ import random
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.plan import Deadline
+from ovirt_placement.planning.problem.bound import BestFirst, closures
+from ovirt_placement.planning.problem.ends import score
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move
-from ovirt_placement.planning.problem.score import score
-from ovirt_placement.planning.problem.search import BestFirst, closures
 from ovirt_placement.rules.elements.assignment import Budget
 
 

@@ -6,11 +6,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.plan import ObstacleKind
+from ovirt_placement.planning.plan import Deadline, ObstacleKind
 from ovirt_placement.planning.problem.problem import Goal, Problem
-from ovirt_placement.planning.solver.cp_sat import cp_model
-from ovirt_placement.planning.solver.forms import At, Term, ask
+from ovirt_placement.planning.solver.forms import At, Term, ask, cp_model
 from ovirt_placement.rules.elements.constraints import OfAll
 
 #: VMs that are looked at together with those of the goal.

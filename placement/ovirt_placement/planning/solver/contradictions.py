@@ -10,8 +10,7 @@ from math import comb
 from typing import Protocol
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.solver.cp_sat import cp_model
-from ovirt_placement.planning.solver.forms import At, Term
+from ovirt_placement.planning.solver.forms import At, Term, cp_model
 from ovirt_placement.planning.solver.forms import ask as ask_under
 from ovirt_placement.rules.elements.constraints import Allowed, Form, Sum
 from ovirt_placement.rules.violations import Ask

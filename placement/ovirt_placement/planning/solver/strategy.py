@@ -6,20 +6,27 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
-from ovirt_placement.planning.assignment.choice import MOST_OTHERS, Shortest, Strategy, StrategyChoice
 from ovirt_placement.planning.assignment.greedy import Greedy
-from ovirt_placement.planning.assignment.optimal.construction import Construction
-from ovirt_placement.planning.assignment.optimal.model import reduced, roomiest
-from ovirt_placement.planning.assignment.optimal.stages import Value, length_of_value, solve, value_at
-from ovirt_placement.planning.assignment.optimal.straight import straight_end
 from ovirt_placement.planning.assignment.spread import spread
-from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts
+from ovirt_placement.planning.plan import Deadline
+from ovirt_placement.planning.problem.bound import bound, shortest
+from ovirt_placement.planning.problem.ends import (
+    MOST_OTHERS,
+    CandidateHosts,
+    Score,
+    Shortest,
+    Strategy,
+    StrategyChoice,
+    crowded,
+    score,
+    value_of,
+)
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Goal, Problem
-from ovirt_placement.planning.problem.score import Score, crowded, score, value_of
-from ovirt_placement.planning.problem.search import shortest
-from ovirt_placement.planning.solver.bound import bound
+from ovirt_placement.planning.solver.construction import Construction
+from ovirt_placement.planning.solver.model import reduced, roomiest
+from ovirt_placement.planning.solver.stages import Value, length_of_value, solve, value_at
+from ovirt_placement.planning.solver.straight import straight_end
 
 #: Each of these grows with the size of a neighbourhood, from 1:
 #: hosts that are cleared for a VM under host affinity, and hosts that are the emptiest;

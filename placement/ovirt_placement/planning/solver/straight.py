@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from ovirt_placement.planning.assignment.optimal.model import Model, ModelScope, goals_of, reduced, roomiest
-from ovirt_placement.planning.assignment.optimal.stages import Stages, Value, counted
-from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.ordering.detours import direct_moves
-from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts
+from ovirt_placement.planning.detours import direct_moves
+from ovirt_placement.planning.plan import Deadline
+from ovirt_placement.planning.problem.ends import CandidateHosts, score
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Goal, Problem
-from ovirt_placement.planning.problem.score import score
-from ovirt_placement.planning.solver.cp_sat import cp_model
+from ovirt_placement.planning.solver.forms import cp_model
+from ovirt_placement.planning.solver.model import Model, ModelScope, goals_of, reduced, roomiest
+from ovirt_placement.planning.solver.stages import Stages, Value, counted
 from ovirt_placement.rules.elements.constraints import AtMost
 
 #: Larger models than this are not built: places to choose from.
