@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ovirt_enforcer.planners import PlannerProcesses, PlanQuestion, plan_of
-from ovirt_enforcer.processes import Call
+from ovirt_enforcer.planners import Call, PlannerProcesses, PlanQuestion, plan_of
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan
 

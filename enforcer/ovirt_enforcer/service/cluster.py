@@ -15,7 +15,7 @@ from ovirt_enforcer.gates.admission import Admitted, Closed
 from ovirt_enforcer.gates.people import ApprovalGate
 from ovirt_enforcer.gates.state import LegalityGate
 from ovirt_enforcer.log import RetryState
-from ovirt_enforcer.processes import Call
+from ovirt_enforcer.planners import Call
 from ovirt_enforcer.service.reading import LastPlan, Parts, Reading, applied_plan
 from ovirt_enforcer.service.triggers import OwnMigrations
 from ovirt_placement.answers.plans.plan import misfit_text, plan_record, step_record

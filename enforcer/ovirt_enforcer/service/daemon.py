@@ -19,10 +19,9 @@ from ovirt_enforcer.gates.admission import Gates
 from ovirt_enforcer.log import RetryState
 from ovirt_enforcer.service import triggers
 from ovirt_enforcer.service.cluster import ClusterWork
-from ovirt_enforcer.service.cycles import Cycles
 from ovirt_enforcer.service.leader import Leader
 from ovirt_enforcer.service.metrics import EnforcerMetrics, Health
-from ovirt_enforcer.service.reading import Parts, Reading
+from ovirt_enforcer.service.reading import Cycles, Parts, Reading
 from ovirt_enforcer.service.triggers import OwnMigrations
 from ovirt_placement.engine.connection.client import EngineAway
 from ovirt_placement.engine.events import EngineEvent

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from ovirt_enforcer.service.cycles import Cycles
 from ovirt_enforcer.service.leader import Leader
 from ovirt_enforcer.service.metrics import EnforcerMetrics, Health, Sampler
+from ovirt_enforcer.service.reading import Cycles
 from ovirt_enforcer.watchers.verdict import ReservationState, ReservationVerdict
 from ovirt_placement.engine.connection.client import EngineAway
 from ovirt_placement.inventory import NoSnapshot

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_enforcer.planners import PlannerProcesses, PlanQuestion
+from ovirt_enforcer.planners import Call, CallFailed, PlannerProcesses, PlanQuestion
 from ovirt_enforcer.plans import Holding
-from ovirt_enforcer.processes import Call, CallFailed
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.files import state_file
 from ovirt_placement.planning.plan import Plan
@@ -152,7 +151,7 @@ def test_a_plan_whose_process_cannot_be_started_has_failed_and_the_next_one_is_m
         raise OSError(24, "Too many open files")
 
     with monkeypatch.context() as without:
-        without.setattr("ovirt_enforcer.processes._processes.Pipe", none_left)
+        without.setattr("ovirt_enforcer.planners._processes.Pipe", none_left)
         planning = planners.start(STATE, question("small"))
         with pytest.raises(CallFailed, match="Too many open files"):
             planning.result()

@@ -12,7 +12,7 @@ import msgspec
 from ovirt_enforcer.engine_state import read_engine_state, way_back
 from ovirt_enforcer.history import Wanted, remaining, steps, steps_about
 from ovirt_enforcer.orders import domains_of, in_order_of_plan
-from ovirt_enforcer.planners import planned_in_process
+from ovirt_enforcer.planners import in_process, planned_in_process, preload
 from ovirt_enforcer.plans import (
     RoomFound,
     maintenance_options,
@@ -21,7 +21,6 @@ from ovirt_enforcer.plans import (
     planning_seconds,
     room_for,
 )
-from ovirt_enforcer.processes import in_process, preload
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement import inventory
 from ovirt_placement.answers.document import duration_text, fewest_text
