@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ovirt_placement import config
-from ovirt_placement.inventory.accepted import Accepted
+from ovirt_placement.inventory.decision import Accepted
 from ovirt_placement.inventory.publication import Moments, Publication, now
 from ovirt_placement.inventory.service.answering import Readers
 from ovirt_placement.inventory.service.attempts import Attempts

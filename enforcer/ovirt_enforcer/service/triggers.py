@@ -24,7 +24,7 @@ from ovirt_placement.inventory.on_demand import referred
 from ovirt_placement.inventory.publication import age
 from ovirt_placement.inventory.service.events import DOWN, SUBJECTS, WITH_ITS_VMS
 from ovirt_placement.inventory.service.follower import Feed, FeedInterrupted
-from ovirt_placement.inventory.service.rereads import SubjectKind
+from ovirt_placement.inventory.service.schedule import SubjectKind
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.infrastructure import set_up
 

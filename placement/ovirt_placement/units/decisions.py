@@ -1,15 +1,16 @@
-"""Takes the engine's questions to the rules, and the rules' answers back as ids and ranks.
-
-The service decides so for all units of a machine; where none runs, a unit does by its own reading.
-"""
+"""Takes the engine's questions to the rules, and the rules' answers back as ids and ranks."""
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache, partial
+from itertools import islice
 from time import monotonic
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -20,14 +21,157 @@ from ovirt_placement.inventory.decision import Decision, Decisions
 from ovirt_placement.inventory.protocol import Decide, Decided, decoded, encoded
 from ovirt_placement.inventory.publication import now
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.names import group_name, host_name, vm_name
 from ovirt_placement.rules.catalogue import UNITS
 from ovirt_placement.rules.elements.rule import Rule
-from ovirt_placement.rules.elements.verdict import BalanceRequest, Reason, Request, Verdict, sentence
+from ovirt_placement.rules.elements.verdict import BalanceRequest, Reason, Request, Verdict, Weight, sentence
 from ovirt_placement.rules.load import limits_of, overloaded
 from ovirt_placement.rules.scheduling import gives_way
-from ovirt_placement.units.reporting import Report, Reporting, recorded
 from ovirt_service.errors import UserError
-from ovirt_service.log import Few
+from ovirt_service.log import Few, Said
+
+#: Names are recorded of this many VMs and groups at most; the reader of the record knows the others.
+_MOST_NAMES: Final = 64
+
+
+class RecordedReason(NamedTuple):
+    """A reason; `kind` is the number of its kind."""
+
+    kind: int
+    group: str | None
+    vm: str | None
+    host: str | None
+    number: float | None
+    unit: str | None
+    status: str | None
+
+
+class RecordedReasons(msgspec.Struct, frozen=True):
+    """Why one unit dropped hosts in one decision."""
+
+    #: Names and sentences of the kinds of reasons: a later release need not know them.
+    kinds: tuple[tuple[str, str], ...]
+    #: Names of VMs, and groups with the word for what they are, by id: they may be gone when this is read.
+    vms: dict[str, str]
+    groups: dict[str, str]
+    #: By host.
+    hosts: dict[str, tuple[RecordedReason, ...]]
+
+
+def recorded(verdicts: Sequence[Verdict], snapshot: Snapshot) -> str:
+    """The vetoes of the hosts that were refused, as JSON; empty if none was."""
+    kinds: dict[str, int] = {}
+    sentences: dict[str, str] = {}
+    vms: dict[str, None] = {}
+    groups: dict[str, None] = {}
+
+    def one(reason: Reason) -> RecordedReason:
+        kind = reason.kind
+        sentences[kind.name] = kind.sentence
+        if reason.vm is not None:
+            vms[reason.vm] = None
+        if reason.group is not None:
+            groups[reason.group] = None
+        number = kinds.setdefault(kind.name, len(kinds))
+        return RecordedReason(
+            number, reason.group, reason.vm, reason.host, reason.number, reason.unit, reason.status
+        )
+
+    hosts = {
+        verdict.host: tuple(one(reason) for reason in verdict.reasons if reason.kind.veto)
+        for verdict in verdicts
+        if not verdict.accepted
+    }
+    if not hosts:
+        return ""
+    return msgspec.json.encode(
+        RecordedReasons(
+            kinds=tuple(sentences.items()),
+            vms={vm: vm_name(vm, snapshot) for vm in islice(vms, _MOST_NAMES)},
+            groups={group: group_name(group, snapshot) for group in islice(groups, _MOST_NAMES)},
+            hosts=hosts,
+        )
+    ).decode()
+
+
+#: A decision on a state older than this is worth a line in the log.
+_OLD_SECONDS = 2.0
+
+
+@dataclass
+class Report:
+    """The lines of one decision for its caller: level and text."""
+
+    _question: Decide
+    #: Of decisions before: units that decided on an old state; units and parameters that cannot be together.
+    _old: Said
+    _complained: Said
+    lines: list[tuple[int, str]] = field(default_factory=list)
+
+    def age(self, decision: Decision) -> None:
+        """Warn, once until it is over, that the engine was too slow to be asked."""
+        unit = self._question.unit
+        if decision.age_seconds > _OLD_SECONDS:
+            if self._old.is_news(unit):
+                self._warn(
+                    f"the state of the engine is {decision.age_seconds:.1f} s old: it does not answer in time"
+                )
+        elif self._old.is_over(unit):
+            self._warn("the engine answers in time again")
+
+    def notes(self, rule: Rule, snapshot: Snapshot) -> None:
+        """Warn of what does not change the answer but should not stay as it is."""
+        for note in rule.notes(snapshot, self._question.vm):
+            self._warn(f"{self._vm(snapshot)}: {sentence(note, snapshot)}")
+
+    def complaints(self, rule: Rule) -> None:
+        """Warn once of parameters that cannot be together."""
+        parameters = self._question.parameters
+        # Kept as a number: any client that may ask could send any, up to a mebibyte of them.
+        asked = (rule.name, hash(frozenset(parameters.items())))
+        if parameters and self._complained.is_news(asked):
+            for complaint in rule.complaints(parameters):
+                self._warn(complaint)
+
+    def verdicts(self, verdicts: Sequence[Verdict], snapshot: Snapshot) -> None:
+        """Warn of why hosts were accepted that perhaps should not have been.
+
+        At debug level, say of each refused host why.
+        """
+        warned = Counter(
+            reason
+            for verdict in verdicts
+            if verdict.accepted and verdict.reasons
+            for reason in verdict.reasons
+            if reason.kind.warned
+        )
+        hosts: Counter[str] = Counter()
+        for reason, count in warned.items():
+            hosts[sentence(reason, snapshot)] += count
+        for why, count in hosts.items():
+            self._warn(f"{self._vm(snapshot)}: {count} hosts: {why}")
+        if self._question.explains:
+            for verdict in verdicts:
+                if not verdict.accepted:
+                    self._explain(verdict, "refused", snapshot)
+
+    def ranks(self, weights: Iterable[Weight], snapshot: Snapshot) -> None:
+        """At debug level, say of each host how it ranks and why."""
+        if self._question.explains:
+            for weight in weights:
+                self._explain(weight, f"rank {weight.rank}", snapshot)
+
+    def _vm(self, snapshot: Snapshot) -> str:
+        return f"VM {vm_name(self._question.vm, snapshot)}"
+
+    def _warn(self, text: str) -> None:
+        self.lines.append((logging.WARNING, f"{self._question.unit}: {text}"))
+
+    def _explain(self, found: Verdict | Weight, outcome: str, snapshot: Snapshot) -> None:
+        why = "; ".join(sentence(reason, snapshot) for reason in found.reasons)
+        text = f"{self._vm(snapshot)}: host {host_name(found.host, snapshot)} {outcome}: {why}"
+        self.lines.append((logging.DEBUG, f"{self._question.unit}: {text}"))
+
 
 _SECONDS_PER_MINUTE = 60
 
@@ -74,14 +218,14 @@ class Decider:
         self._decisions = decisions
         self._first_seconds = first_seconds
         self._overload = Overload()
-        self._reporting = Reporting()
+        self._old, self._complained = Said(), Said()
         self._failures = Few(_MOST_FAILURES, _FAILURES_SECONDS)
 
     def __call__(self, question: Decide) -> Decided:
         """Answer a question; what went wrong is the answer, too."""
         if question.unit not in UNITS:
             return Decided(failure=f"there is no unit {question.unit!r:.100}")
-        report = Report(self._reporting, question)
+        report = Report(question, self._old, self._complained)
         try:
             return replace(self._answered(question, report), log=report.lines)
         except UserError as error:

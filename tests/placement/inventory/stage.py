@@ -15,7 +15,8 @@ from ovirt_placement.engine.connection.client import EngineConnection, connect
 from ovirt_placement.engine.topology import read_snapshot
 from ovirt_placement.inventory.on_demand import NOTHING, Needs
 from ovirt_placement.inventory.service.follower import Follower
-from ovirt_placement.inventory.service.larger_readings import ReconciliationScope, read
+from ovirt_placement.inventory.service.readings import read
+from ovirt_placement.inventory.service.schedule import ReconciliationScope
 from ovirt_placement.model import Snapshot
 from ovirt_service.errors import UserError
 from ovirt_simulator.core.engine import Engine
@@ -66,7 +67,7 @@ class Stage:
             self.follower.turn()
             if not self.follower.believable:
                 self.read(ReconciliationScope.WHOLE)
-            if self.follower.required_since[ReconciliationScope.DETAILS] > self.details_at:
+            if self.follower.required[ReconciliationScope.DETAILS].since > self.details_at:
                 self.read(ReconciliationScope.DETAILS, self.follower.needs)
                 self.details_at = self.now
             self.follower.follow_up()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ovirt_placement.inventory.accepted import Accepted
+from ovirt_placement.inventory.decision import Accepted
 from ovirt_placement.model import Snapshot
 from tests.builders import cluster, host, snapshot, vm
 

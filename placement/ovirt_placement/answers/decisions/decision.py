@@ -24,7 +24,7 @@ from ovirt_placement.model.names import (
 )
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.filters import NEGATIVE_PEER_HERE
-from ovirt_placement.units.reporting import RecordedReason, RecordedReasons
+from ovirt_placement.units.decisions import RecordedReason, RecordedReasons
 
 
 # -- Why hosts were dropped, from what units wrote into the record.

@@ -20,7 +20,7 @@ from ovirt_placement.engine.events import (
     EventCode,
 )
 from ovirt_placement.engine.vms import NO_DETAILS, Detail
-from ovirt_placement.inventory.service.rereads import Effect, Subject, SubjectKind
+from ovirt_placement.inventory.service.schedule import Effect, Subject, SubjectKind
 from ovirt_placement.model import Host, Vm
 
 #: The engine has started: whatever happened while it was down was not logged. Of its own accord it writes the

@@ -24,9 +24,15 @@ from ovirt_placement.inventory.service.events import (
     reported_start,
     vms_named,
 )
-from ovirt_placement.inventory.service.larger_readings import ReconciliationScope, Required
-from ovirt_placement.inventory.service.rereading import PATIENCE_SECONDS, Rereading
-from ovirt_placement.inventory.service.rereads import Rereads, Subject, SubjectKind, places
+from ovirt_placement.inventory.service.readings import PATIENCE_SECONDS, Rereading
+from ovirt_placement.inventory.service.schedule import (
+    ReconciliationScope,
+    Required,
+    Rereads,
+    Subject,
+    SubjectKind,
+    places,
+)
 from ovirt_placement.inventory.service.view import Reading, View
 from ovirt_placement.model import Snapshot
 
@@ -192,35 +198,26 @@ class Follower:
         self._failing_since: float | None = None
         #: What keys and rules need; may be set between two turns.
         self.demands = NO_DEMANDS
-        #: The larger readings; all must have been read whole for the view to be believed.
-        self._whole, self._statistics = Required(), Required()
-        self._details, self._searches = Required(), Required()
+        #: Since when larger readings must have begun; all must have been read for the view to be believed.
+        self.required = {scope: Required() for scope in ReconciliationScope}
         self._statistics_lacked = NO_STATISTICS
         self._read_at = _NEVER
 
     @property
     def believable(self) -> bool:
         """Whether all was read since the feed of events began."""
-        return self._whole.read_at >= self._whole.since > _NEVER
-
-    @property
-    def required_since(self) -> dict[ReconciliationScope, float]:
-        """Since when each of the larger readings must have begun."""
-        return {
-            ReconciliationScope.WHOLE: self._whole.since,
-            ReconciliationScope.STATISTICS: self._statistics.since,
-            ReconciliationScope.DETAILS: self._details.since,
-            ReconciliationScope.SEARCHES: self._searches.since,
-        }
+        whole = self.required[ReconciliationScope.WHOLE]
+        return whole.read_at >= whole.since > _NEVER
 
     @property
     def moments(self) -> Moments:
+        required, demands = self.required, self._view.demands
         return Moments(
             self._read_at,
-            self._whole.read_at,
-            self._statistics.read_at,
-            details_at=self._details.complete_at if self._view.demands.details else _NEVER,
-            searches_at=self._searches.complete_at if self._view.demands.searches else _NEVER,
+            required[ReconciliationScope.WHOLE].read_at,
+            required[ReconciliationScope.STATISTICS].read_at,
+            details_at=required[ReconciliationScope.DETAILS].complete_at if demands.details else _NEVER,
+            searches_at=required[ReconciliationScope.SEARCHES].complete_at if demands.searches else _NEVER,
         )
 
     @property
@@ -268,13 +265,13 @@ class Follower:
         """Have read what keys, rules and clusters need."""
         before = self._view.demands
         if self.demands.details & ~before.details:
-            self._details.want_more(now)
+            self.required[ReconciliationScope.DETAILS].want_more(now)
         if self.demands.searches - before.searches:
-            self._searches.want_more(now)
+            self.required[ReconciliationScope.SEARCHES].want_more(now)
         self._view.want(self.demands)
         lacking = self._view.statistics_lacking
         if lacking.lacks(self._statistics_lacked):
-            self._statistics.since = now
+            self.required[ReconciliationScope.STATISTICS].since = now
         self._statistics_lacked = lacking
 
     def _news(self, began: float) -> tuple[EngineEvent, ...]:
@@ -291,7 +288,8 @@ class Follower:
 
     def _distrust(self, now: float) -> None:
         """Have everything read again: what happened before this moment may have been missed."""
-        self._whole.since = self._details.since = self._searches.since = now
+        for scope in (ReconciliationScope.WHOLE, ReconciliationScope.DETAILS, ReconciliationScope.SEARCHES):
+            self.required[scope].since = now
         self._rereading.policies.forget()
 
     def _note_event(self, event: EngineEvent, now: float) -> None:
@@ -299,11 +297,11 @@ class Follower:
         if event.code in ENGINE_STARTED:
             self._distrust(now)
         if event.code in TAGS_CHANGED and Detail.OWNER in self._view.demands.details:
-            self._details.since = now
+            self.required[ReconciliationScope.DETAILS].since = now
         if event.code in (*TAGS_CHANGED, *HOST_TAGS_CHANGED) and self._view.statistics_needed.tags:
-            self._statistics.since = now
+            self.required[ReconciliationScope.STATISTICS].since = now
         if event.code in TAGS_CHANGED or any(True for _ in reported_by(event)):
-            self._searches.since = now
+            self.required[ReconciliationScope.SEARCHES].since = now
         before = None if event.vm is None else self._view.vm(event.vm)
         self._view.report(event, now)
         for reported in reported_by(event):
@@ -337,18 +335,15 @@ class Follower:
             reading = self._handed_in.popleft()
             for subject in self._view.absorb(reading, now):
                 self._rereads.ask(subject, now)
-            began, view = reading.began, self._view
-            if reading.statistics is not None:
-                self._statistics.record_reading(began, now, complete=True)
+            demands = self._view.demands
             if reading.details is not None:
-                self._details.record_reading(
-                    began, now, complete=view.demands.details in reading.details.read
-                )
-            if reading.searches is not None:
-                answered = {(one.of, one.text) for one in reading.searches}
-                self._searches.record_reading(began, now, complete=view.demands.searches <= answered)
+                complete = demands.details in reading.details.read
+            elif reading.searches is not None:
+                complete = demands.searches <= {(one.of, one.text) for one in reading.searches}
+            else:
+                complete = True
+            self.required[reading.scope].record_reading(reading.began, now, complete=complete)
             if reading.whole is not None:
-                self._whole.record_reading(began, now, complete=True)
                 for event in self._history:
-                    view.report(event, now)
+                    self._view.report(event, now)
                 self._history = ()

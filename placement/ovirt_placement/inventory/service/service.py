@@ -30,14 +30,10 @@ from ovirt_placement.inventory.service.attempts import (
     in_thread,
 )
 from ovirt_placement.inventory.service.follower import Follower
-from ovirt_placement.inventory.service.larger_readings import (
-    LargerReadings,
-    Reconciliation,
-    ReconciliationPace,
-    ReconciliationScope,
-)
 from ovirt_placement.inventory.service.metrics import InventoryMetrics
 from ovirt_placement.inventory.service.publisher import PublicationState, Publisher
+from ovirt_placement.inventory.service.readings import LargerReadings
+from ovirt_placement.inventory.service.schedule import Reconciliation, ReconciliationPace, ReconciliationScope
 from ovirt_placement.inventory.stored import KeyWatch, demands_of
 from ovirt_service import identity
 from ovirt_service import metrics as metrics_page
@@ -249,7 +245,8 @@ class _Service:
                 state = await self._asking.attempt(self._following, self._follow_once)
                 self._turning_since = _NEVER
             for lane in (self._whole, *self._lanes):
-                if lane.due.require(self._follower.required_since):
+                since = {scope: one.since for scope, one in self._follower.required.items()}
+                if lane.due.require(since):
                     lane.attempts.wanted.set()
             if state is not None:
                 self._publisher.state = state

@@ -25,7 +25,7 @@ from ovirt_placement.inventory.on_demand import (
     needed,
 )
 from ovirt_placement.inventory.service.events import Crashes, MigrationTargets
-from ovirt_placement.inventory.service.rereads import Subject, SubjectKind
+from ovirt_placement.inventory.service.schedule import ReconciliationScope, Subject, SubjectKind
 from ovirt_placement.model import AffinityGroup, AffinityLabel, Cluster, Host, MemberSearch, Snapshot, Vm
 from ovirt_placement.rules.elements.memory import Believed, believed
 
@@ -90,6 +90,11 @@ class Reading:
     statistics: Statistics | None = None
     details: Details | None = None
     searches: tuple[MemberSearch, ...] | None = None
+
+    @property
+    def scope(self) -> ReconciliationScope:
+        """How much it took in: the parts have the names of the scopes."""
+        return next(one for one in ReconciliationScope if getattr(self, one.name.lower()) is not None)
 
 
 class View:

@@ -6,7 +6,7 @@ import pytest
 
 from ovirt_placement.engine.vms import NO_DETAILS, Detail
 from ovirt_placement.inventory.service.events import reported_by, vms_named
-from ovirt_placement.inventory.service.rereads import Subject, SubjectKind
+from ovirt_placement.inventory.service.schedule import Subject, SubjectKind
 from tests.placement.inventory.events import event
 
 _GRANTED = (

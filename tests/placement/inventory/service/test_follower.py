@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from ovirt_placement.inventory.on_demand import NOTHING, Needed, Needs
-from ovirt_placement.inventory.service.larger_readings import ReconciliationScope, read
+from ovirt_placement.inventory.service.readings import read
+from ovirt_placement.inventory.service.schedule import ReconciliationScope
 from ovirt_simulator.core.rejections import Rejected
 from ovirt_simulator.generate import Sizes, generate
 from ovirt_simulator.http.control import Disturbance

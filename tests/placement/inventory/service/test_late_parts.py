@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_placement.inventory.on_demand import NO_STATISTICS, Demands, Needed, Needs
-from ovirt_placement.inventory.service.larger_readings import ReconciliationScope
+from ovirt_placement.inventory.service.schedule import ReconciliationScope
 from ovirt_placement.inventory.service.view import Reading
 from tests.builders import cluster, host, snapshot, vm
 from tests.placement.inventory.stage import Stage, staged
@@ -38,7 +38,7 @@ def test_tags_of_hosts_are_missed_until_they_are_read_and_asked_for_when_a_rule_
     stage.follower.demands = Demands(host_tags=True)  # a rule came that goes by them
     stage.turn()
     assert stage.follower.lacking == TAGS
-    assert stage.follower.required_since[ReconciliationScope.STATISTICS] == stage.now
+    assert stage.follower.required[ReconciliationScope.STATISTICS].since == stage.now
     stage.read(STATISTICS, stage.follower.needs)
     stage.turn()
     assert stage.follower.lacking == NO_STATISTICS
@@ -57,4 +57,4 @@ def test_a_host_that_comes_has_no_tags_before_they_are_read(stage: Stage) -> Non
     stage.turn()
     stage.turn()
     assert stage.follower.lacking == TAGS
-    assert stage.follower.required_since[ReconciliationScope.STATISTICS] > 0
+    assert stage.follower.required[ReconciliationScope.STATISTICS].since > 0

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ovirt_placement import inventory
-from ovirt_placement.inventory.service.larger_readings import BURST_SECONDS, ReconciliationPace
+from ovirt_placement.inventory.service.schedule import BURST_SECONDS, ReconciliationPace
 from tests.placement.engine_server import EngineServer
 from tests.placement.inventory.running import configured, ended, loaded, running
 

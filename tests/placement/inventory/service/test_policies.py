@@ -9,7 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_placement.inventory.on_demand import NOTHING
-from ovirt_placement.inventory.service.larger_readings import LargerReadings, ReconciliationScope
+from ovirt_placement.inventory.service.readings import LargerReadings
+from ovirt_placement.inventory.service.schedule import ReconciliationScope
 from ovirt_simulator.core.entities import UnitType
 from ovirt_simulator.http.control import Disturbance
 from tests.builders import cluster, host, snapshot

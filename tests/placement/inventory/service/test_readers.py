@@ -24,7 +24,7 @@ from ovirt_placement.inventory.on_demand import Needed, Needs
 from ovirt_placement.inventory.protocol import Decide, Decided, Refresh, ask
 from ovirt_placement.inventory.publication import Moments, Publication
 from ovirt_placement.inventory.service.follower import MOST_AT_ONCE, UnknownVms
-from ovirt_placement.inventory.service.larger_readings import Reconciliation, ReconciliationScope
+from ovirt_placement.inventory.service.schedule import Reconciliation, ReconciliationScope
 from ovirt_placement.inventory.service.service import _Lane, _Service
 from tests.builders import snapshot, vm
 from tests.paths import RECORDING

@@ -9,7 +9,8 @@ import pytest
 
 from ovirt_placement.engine.vms import ALL_DETAILS, Detail
 from ovirt_placement.inventory.on_demand import Demands, Details, Needs, VmDetails
-from ovirt_placement.inventory.service.larger_readings import ReconciliationScope, read
+from ovirt_placement.inventory.service.readings import read
+from ovirt_placement.inventory.service.schedule import ReconciliationScope
 from ovirt_placement.inventory.service.view import Reading
 from ovirt_placement.model import Disk, Nic
 from ovirt_placement.rules.placement_keys.hierarchy import resources
@@ -84,11 +85,11 @@ def test_a_larger_reading_that_began_with_fewer_wishes_is_not_enough(stage: Stag
     before = stage.follower.needs
     stage.follower.demands = Demands(Detail.DISKS | Detail.NICS)
     stage.follower.turn()
-    needed = stage.follower.required_since[ReconciliationScope.DETAILS]
+    needed = stage.follower.required[ReconciliationScope.DETAILS].since
     stage.now += 1
     stage.read(ReconciliationScope.DETAILS, before)
     stage.follower.turn()
-    assert stage.follower.required_since[ReconciliationScope.DETAILS] > needed
+    assert stage.follower.required[ReconciliationScope.DETAILS].since > needed
     assert stage.follower.moments.details_at == float("-inf")
     turns(stage)
     assert all(vm.nics and vm.disks for vm in stage.follower.snapshot().vms)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ovirt_placement.config import InventorySettings
 from ovirt_placement.engine.vms import Detail
 from ovirt_placement.inventory.on_demand import NOTHING, Needed, Needs
-from ovirt_placement.inventory.service.larger_readings import Reconciliation, ReconciliationScope
+from ovirt_placement.inventory.service.schedule import Reconciliation, ReconciliationScope
 
 SETTINGS = InventorySettings(
     hosts_interval_seconds=15,

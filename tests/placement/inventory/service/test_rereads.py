@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.inventory.service.events import reported_by
 from ovirt_placement.inventory.service.follower import LATEST_SECONDS, Feed
-from ovirt_placement.inventory.service.rereads import (
+from ovirt_placement.inventory.service.schedule import (
     LATER_SECONDS,
     SOON_SECONDS,
     Rereads,

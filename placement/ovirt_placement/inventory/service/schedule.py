@@ -1,20 +1,113 @@
-"""When the engine is asked again, and what is read whole though events report what changes."""
+"""What to read of the engine, and when: single objects after an event, all of a kind at its interval.
+
+Pure, given what happened, what was read, and the time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import Enum, auto
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, StrEnum, auto
 
 from ovirt_placement.config import InventorySettings
-from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.consistency import RULES, Doubts, Kinds, kinds_of
-from ovirt_placement.engine.policies import PolicyReader
-from ovirt_placement.engine.requests import whole_answers
-from ovirt_placement.engine.topology import read_as_reported, read_hosts
-from ovirt_placement.inventory.on_demand import Needs, read_details, read_searches, read_statistics
-from ovirt_placement.inventory.service.view import Reading
+from ovirt_placement.inventory.on_demand import Needs
+from ovirt_placement.model import Host, Vm
+
+#: An event can be logged before the state that it speaks of is saved, so it is read again after this
+#: time, whatever it showed at first, ...
+SOON_SECONDS = 1.0
+#: ... and after this time, if the effect is not known or has not shown by then.
+LATER_SECONDS = 5.0
+
+
+class SubjectKind(StrEnum):
+    VM = "VM"
+    HOST = "host"
+    MEMORY = "memory"  # of a host: what VMs that come and go leave free
+    CLUSTER = "cluster"  # with its affinity groups
+    LABELS = "labels"  # all of them
+    POLICIES = "policies"  # all scheduling policies
+    NETWORKS = "networks"  # all of them, with their vNIC profiles
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What an event speaks of, as far as it can be read by itself."""
+
+    kind: SubjectKind
+    id: str = ""
+
+
+#: What is read of a subject: None if it is gone. Only VMs and hosts have effects that can be recognised.
+Found = Vm | Host | None
+#: Whether what was read shows what the event reported.
+Effect = Callable[[Found], bool]
+
+ONCE = (0.0,)
+#: For what changes along, as the free memory of the host of a VM.
+BRIEFLY = (0.0, SOON_SECONDS)
+THOROUGHLY = (0.0, SOON_SECONDS, LATER_SECONDS)
+
+
+@dataclass
+class _Plan:
+    #: Moments at which it must be read; a later reading serves as well.
+    moments: list[float] = field(default_factory=list)
+    #: Effects that have not shown yet, each with the moment at which it is given up.
+    awaited: list[tuple[Effect, float]] = field(default_factory=list)
+
+
+class Rereads:
+    """The subjects to read again.
+
+    A state that is saved within `SOON_SECONDS` after its event is always found, and one that takes up to
+    `LATER_SECONDS` unless an older state looked the same.
+    """
+
+    def __init__(self) -> None:
+        self._plans: dict[Subject, _Plan] = {}
+
+    def ask(self, subject: Subject, now: float, after: Sequence[float] = THOROUGHLY) -> None:
+        """Read a subject again after this many seconds each."""
+        plan = self._plans.setdefault(subject, _Plan())
+        plan.moments.extend(now + seconds for seconds in after)
+
+    def ask_for_hosts(self, hosts: Iterable[str | None], now: float) -> None:
+        """Read hosts again whose free memory changes with a VM that comes or goes; None is no host."""
+        for host in hosts:
+            if host is not None:
+                self.ask(Subject(SubjectKind.MEMORY, host), now, BRIEFLY)
+
+    def await_effect(self, subject: Subject, effect: Effect, now: float) -> None:
+        """Read a subject again and again until it shows an effect, and in any case soon."""
+        self.ask(subject, now, BRIEFLY)
+        self._plans[subject].awaited.append((effect, now + LATER_SECONDS))
+
+    def due(self, now: float, ahead: float = 0.0) -> tuple[Subject, ...]:
+        """Name what must be read now, and what must be read again within this many seconds."""
+        return tuple(
+            subject
+            for subject, plan in self._plans.items()
+            if plan.awaited or any(moment <= now + ahead for moment in plan.moments)
+        )
+
+    def read(self, subject: Subject, found: Found, began: float) -> None:
+        """Take note of a reading that began at this moment."""
+        plan = self._plans.get(subject)
+        if plan is None:
+            return
+        plan.moments = [moment for moment in plan.moments if moment > began]
+        plan.awaited = [
+            (effect, until) for effect, until in plan.awaited if until > began and not effect(found)
+        ]
+        if not plan.moments and not plan.awaited:
+            del self._plans[subject]
+
+
+def places(vm: Vm | None) -> set[str | None]:
+    """Where a VM takes up memory, as far as that is known: of these hosts it changes as it moves."""
+    return set() if vm is None else {vm.host, vm.migrating_to}
+
 
 #: Decisions come in bursts: so long after one that asked for something newer, more are expected.
 BURST_SECONDS = 10.0
@@ -172,39 +265,3 @@ def _needed(scope: ReconciliationScope, needs: Needs) -> bool:
         ReconciliationScope.DETAILS: needs.details,
     }
     return bool(asked_for.get(scope, True))
-
-
-class LargerReadings:
-    """Remembers what an engine had, from one reading to the next."""
-
-    def __init__(self) -> None:
-        self._doubts = Doubts()
-
-    def read(
-        self, connection: EngineConnection, scope: ReconciliationScope, needs: Needs, began: float
-    ) -> Reading:
-        """Make one of them; raises what `EngineConnection.get` raises, and `Implausible`."""
-        return self._doubts.confirm(
-            partial(read, connection, scope, needs, began), _kinds, lambda doubt: doubt.kinds <= RULES
-        )
-
-
-def _kinds(found: Reading) -> Kinds:
-    if found.whole is not None:
-        return kinds_of(found.whole)
-    return {} if found.hosts is None else {"hosts": [host.id for host in found.hosts]}
-
-
-def read(connection: EngineConnection, scope: ReconciliationScope, needs: Needs, began: float) -> Reading:
-    """Make one of the larger readings; raises what `EngineConnection.get` raises."""
-    if scope is ReconciliationScope.WHOLE:
-        # Policies that were remembered would undo what the follower has read since.
-        return Reading(began, whole=read_as_reported(connection, policies=PolicyReader()))
-    if scope is ReconciliationScope.HOSTS:
-        with whole_answers(connection):
-            return Reading(began, hosts=read_hosts(connection))
-    if scope is ReconciliationScope.DETAILS:
-        return Reading(began, details=read_details(connection, needs.details))
-    if scope is ReconciliationScope.SEARCHES:
-        return Reading(began, searches=read_searches(connection, needs.searches))
-    return Reading(began, statistics=read_statistics(connection, needs.statistics))

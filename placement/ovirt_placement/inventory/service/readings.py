@@ -1,8 +1,8 @@
-"""Reads single objects of the engine again, side by side: one that takes long holds up no other.
+"""Reads the engine: single objects again, side by side, and all of a kind.
 
-Only the asking happens in threads. What is answered is put into the view by the thread that takes the turns,
-in that turn or, if it came late, in the next; an answer that is older than what is known by then counts for
-nothing, and the object is read again.
+Of single objects, one that takes long holds up no other. Only the asking happens in threads. What is answered
+is put into the view by the thread that takes the turns, in that turn or, if it came late, in the next; an
+answer that is older than what is known by then counts for nothing, and the object is read again.
 """
 
 from __future__ import annotations
@@ -15,11 +15,14 @@ from typing import Any, NamedTuple, TypeVar
 
 from ovirt_placement.engine.connection.client import EngineConnection, EngineFault, at_most
 from ovirt_placement.engine.connection.dialogues import Dialogue, Dialogues
+from ovirt_placement.engine.consistency import RULES, Doubts, Kinds, kinds_of
 from ovirt_placement.engine.policies import PolicyReader
 from ovirt_placement.engine.requests import whole_answers
 from ovirt_placement.engine.topology import (
     LONGEST_SEARCH,
     find_vms,
+    read_as_reported,
+    read_hosts,
     read_labels,
     read_networks,
     reread_cluster,
@@ -27,19 +30,20 @@ from ovirt_placement.engine.topology import (
     reread_vms,
 )
 from ovirt_placement.engine.vms import Detail
-from ovirt_placement.inventory.on_demand import Span
-from ovirt_placement.inventory.service.rereads import (
+from ovirt_placement.inventory.on_demand import Needs, Span, read_details, read_searches, read_statistics
+from ovirt_placement.inventory.service.schedule import (
     BRIEFLY,
     LATER_SECONDS,
     ONCE,
     SOON_SECONDS,
     Found,
+    ReconciliationScope,
     Rereads,
     Subject,
     SubjectKind,
     places,
 )
-from ovirt_placement.inventory.service.view import View
+from ovirt_placement.inventory.service.view import Reading, View
 from ovirt_placement.model import Host, Vm
 from ovirt_service.errors import UserError
 from ovirt_service.log import Said
@@ -306,3 +310,39 @@ def _asked_within(seconds: float, ask: Callable[[], _Answer]) -> _Answer:
 def _whole(connection: EngineConnection, ask: Callable[[], Any]) -> Any:
     with whole_answers(connection):
         return ask()
+
+
+class LargerReadings:
+    """Remembers what an engine had, from one reading to the next."""
+
+    def __init__(self) -> None:
+        self._doubts = Doubts()
+
+    def read(
+        self, connection: EngineConnection, scope: ReconciliationScope, needs: Needs, began: float
+    ) -> Reading:
+        """Make one of them; raises what `EngineConnection.get` raises, and `Implausible`."""
+        return self._doubts.confirm(
+            partial(read, connection, scope, needs, began), _kinds, lambda doubt: doubt.kinds <= RULES
+        )
+
+
+def _kinds(found: Reading) -> Kinds:
+    if found.whole is not None:
+        return kinds_of(found.whole)
+    return {} if found.hosts is None else {"hosts": [host.id for host in found.hosts]}
+
+
+def read(connection: EngineConnection, scope: ReconciliationScope, needs: Needs, began: float) -> Reading:
+    """Make one of the larger readings; raises what `EngineConnection.get` raises."""
+    if scope is ReconciliationScope.WHOLE:
+        # Policies that were remembered would undo what the follower has read since.
+        return Reading(began, whole=read_as_reported(connection, policies=PolicyReader()))
+    if scope is ReconciliationScope.HOSTS:
+        with whole_answers(connection):
+            return Reading(began, hosts=read_hosts(connection))
+    if scope is ReconciliationScope.DETAILS:
+        return Reading(began, details=read_details(connection, needs.details))
+    if scope is ReconciliationScope.SEARCHES:
+        return Reading(began, searches=read_searches(connection, needs.searches))
+    return Reading(began, statistics=read_statistics(connection, needs.statistics))
