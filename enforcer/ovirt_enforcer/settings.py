@@ -13,7 +13,7 @@ import msgspec
 from cronsim import CronSim, CronSimError
 from msgspec import Meta
 
-from ovirt_enforcer.notifications.kinds import NotificationSettings
+from ovirt_enforcer.notices import NotificationSettings
 from ovirt_placement.config import NAMES, ClusterName, GroupName, HostName, VmName
 
 #: Clocks are set back by no more: an earlier start may seem to come after a later one by so much.

@@ -16,7 +16,7 @@ import msgspec
 
 from ovirt_enforcer.cli.history import PlanDecided, UserActionDone
 from ovirt_enforcer.history import WhyNot
-from ovirt_enforcer.notifications.kinds import ABOUT, COMMON_FACTS, NoticeKind, NotificationSettings
+from ovirt_enforcer.notices import ABOUT, COMMON_FACTS, NoticeKind, NotificationSettings
 from ovirt_enforcer.plans import PlansBack, RoomFound
 from ovirt_enforcer.policy_simulation import Simulations
 from ovirt_enforcer.settings import EnforcerSettings

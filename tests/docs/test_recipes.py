@@ -19,9 +19,8 @@ import msgspec
 import pytest
 import yaml
 
-from ovirt_enforcer.notifications.delivery import NotDelivered, Notice
-from ovirt_enforcer.notifications.kinds import ABOUT, NoticeKind, NotificationSettings
-from ovirt_enforcer.notifications.notifications import Webhook, alerts_of
+from ovirt_enforcer.notices import ABOUT, Notice, NoticeKind, NotificationSettings, alerts_of
+from ovirt_enforcer.notifications import NotDelivered, Webhook
 from ovirt_enforcer.service.metrics import EnforcerMetrics, HaMetrics
 from ovirt_placement.cli.main import main
 from ovirt_placement.engine.connection.exchanges import Trust, ask_once

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ovirt_enforcer.notifications.delivery import Notice, Receipt
-from ovirt_enforcer.notifications.kinds import ABOUT, NoticeKind
-from ovirt_enforcer.notifications.notifications import Notifications
+from ovirt_enforcer.notices import ABOUT, Notice, NoticeKind
+from ovirt_enforcer.notifications import Notifications, Receipt
 
 
 class KeptNotices(Notifications):

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 import sqlalchemy
 
-from ovirt_enforcer.notifications.notifications import Notifications
+from ovirt_enforcer.notifications import Notifications
 from ovirt_enforcer.service.daemon import Daemon, Watcher
 from ovirt_enforcer.service.leader import Leader
 from ovirt_enforcer.service.metrics import EnforcerMetrics, Sampler

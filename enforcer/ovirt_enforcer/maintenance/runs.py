@@ -39,8 +39,8 @@ from ovirt_enforcer.maintenance.run_state import (
     not_back,
     way_home,
 )
-from ovirt_enforcer.notifications.kinds import NoticeKind
-from ovirt_enforcer.notifications.notifications import Notifications
+from ovirt_enforcer.notices import NoticeKind
+from ovirt_enforcer.notifications import Notifications
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_enforcer.stores import Stores
 from ovirt_placement.model import Snapshot

@@ -16,7 +16,7 @@ from multiprocessing.connection import wait
 from typing import Final, NoReturn
 
 from ovirt_enforcer.log import AUDIT_LOG
-from ovirt_enforcer.notifications.notifications import notifications_of
+from ovirt_enforcer.notifications import notifications_of
 from ovirt_enforcer.planners import PlannerProcesses, preload
 from ovirt_enforcer.service.daemon import Daemon
 from ovirt_enforcer.service.leader import Leader, boot_clock, own_name

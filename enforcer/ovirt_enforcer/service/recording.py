@@ -12,9 +12,8 @@ from ovirt_enforcer.actions.plan_progress import violated_groups
 from ovirt_enforcer.gates.gate import refused
 from ovirt_enforcer.gates.limits import BreakerGate
 from ovirt_enforcer.log import audit
-from ovirt_enforcer.notifications.delivery import Notice
-from ovirt_enforcer.notifications.kinds import NoticeKind
-from ovirt_enforcer.notifications.notifications import Notifications
+from ovirt_enforcer.notices import Notice, NoticeKind
+from ovirt_enforcer.notifications import Notifications
 from ovirt_enforcer.service.metrics import EnforcerMetrics, Sampler, engine_is_away
 from ovirt_placement.model import NO_STATE, Snapshot
 from ovirt_placement.model.names import counted, group_name, host_name, vm_name

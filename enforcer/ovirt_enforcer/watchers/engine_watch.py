@@ -13,8 +13,8 @@ from typing import Final
 from prometheus_client import Gauge
 
 from ovirt_enforcer.log import RetryState
-from ovirt_enforcer.notifications.kinds import NoticeKind
-from ovirt_enforcer.notifications.notifications import Notifications
+from ovirt_enforcer.notices import NoticeKind
+from ovirt_enforcer.notifications import Notifications
 from ovirt_placement.answers.configured import ConfiguredName, unmatched_names
 from ovirt_placement.answers.groups.change import loss, loss_sentence, losses
 from ovirt_placement.answers.placement import why

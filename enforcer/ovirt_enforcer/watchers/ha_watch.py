@@ -12,9 +12,8 @@ from typing import Final, NamedTuple
 import msgspec
 
 from ovirt_enforcer.log import RetryState, audit
-from ovirt_enforcer.notifications.delivery import Notice, Receipt, draw_number
-from ovirt_enforcer.notifications.kinds import ABOUT, NoticeKind, Severity
-from ovirt_enforcer.notifications.notifications import Notifications
+from ovirt_enforcer.notices import ABOUT, Notice, NoticeKind, Severity, draw_number
+from ovirt_enforcer.notifications import Notifications, Receipt
 from ovirt_enforcer.planners import Call, CallFailed, with_snapshot
 from ovirt_enforcer.watchers.verdict import ReservationState, ReservationVerdict, judge_all, off, unknown
 from ovirt_placement.config import HaSettings

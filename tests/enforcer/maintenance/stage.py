@@ -15,7 +15,7 @@ from unittest.mock import patch
 
 from msgspec.structs import replace
 
-from ovirt_enforcer.notifications.delivery import Notice
+from ovirt_enforcer.notices import Notice
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import Session, connect
 from ovirt_placement.model import Snapshot

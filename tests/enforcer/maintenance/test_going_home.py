@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ovirt_enforcer.notifications.kinds import NoticeKind
+from ovirt_enforcer.notices import NoticeKind
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.infrastructure import Return

@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ovirt_enforcer.maintenance.run_state import UpgradeFlags, way_home
-from ovirt_enforcer.notifications.kinds import NoticeKind
+from ovirt_enforcer.notices import NoticeKind
 from ovirt_enforcer.watchers.engine_watch import DrainWatch
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection

@@ -14,10 +14,9 @@ from typing import Any
 import pytest
 import trustme
 
-from ovirt_enforcer.notifications import notifications
-from ovirt_enforcer.notifications.delivery import Delivery, NotDelivered, Notice, Receipt, Rejected
-from ovirt_enforcer.notifications.kinds import ABOUT, NoticeKind, NotificationSettings, WebhookSettings
-from ovirt_enforcer.notifications.notifications import EngineEvents, Notifications, Webhook
+from ovirt_enforcer import notifications
+from ovirt_enforcer.notices import ABOUT, Notice, NoticeKind, NotificationSettings, WebhookSettings
+from ovirt_enforcer.notifications import Delivery, EngineEvents, NotDelivered, Notifications, Receipt, Webhook
 from ovirt_placement.config import EngineSettings
 from ovirt_service.errors import UserError
 from ovirt_simulator.core.engine import Engine
@@ -98,8 +97,8 @@ def test_every_kind_has_a_form(receiver: Receiver, kind: NoticeKind) -> None:
         (b"HTTP/1.1 429 Slowly\r\nContent-Length: 0\r\n\r\n", NotDelivered),
         (b"", NotDelivered),
         (b"not HTTP at all", NotDelivered),
-        (b"HTTP/1.1 400 No\r\nContent-Length: 9\r\n\r\nbad alert", Rejected),
-        (b"HTTP/1.1 302 Gone\r\nLocation: http://elsewhere.example\r\n\r\n", Rejected),
+        (b"HTTP/1.1 400 No\r\nContent-Length: 9\r\n\r\nbad alert", UserError),
+        (b"HTTP/1.1 302 Gone\r\nLocation: http://elsewhere.example\r\n\r\n", UserError),
     ],
 )
 def test_who_may_take_it_later_is_distinguished_from_who_will_not(
@@ -117,7 +116,7 @@ def test_who_may_take_it_later_is_distinguished_from_who_will_not(
 def test_no_error_repeats_what_is_secret_in_the_address(receiver: Receiver, answer: bytes) -> None:
     receiver.answers = itertools.repeat([answer])
     url = f"http://me:geheim@127.0.0.1:{receiver.port}/hooks/geheim?token=geheim"
-    with pytest.raises((NotDelivered, Rejected), match=rf"http://127\.0\.0\.1:{receiver.port}") as error:
+    with pytest.raises((NotDelivered, UserError), match=rf"http://127\.0\.0\.1:{receiver.port}") as error:
         webhook(url).send(notice(NoticeKind.ENGINE_AWAY))
     assert "geheim" not in str(error.value)
 
@@ -138,7 +137,7 @@ REFUSED = b"HTTP/1.1 400 No\r\nConnection: close\r\n\r\n"
     ("start", "again", "error"),
     [
         (DELIVERED, b"x" * 2**16, None),
-        (REFUSED, b"x" * 2**16, Rejected),
+        (REFUSED, b"x" * 2**16, UserError),
         (b"HTTP/1.1 200 OK\r\n", b"X-Endless: " + b"x" * 1000 + b"\r\n", None),
         (b"", CONTINUE * 100, NotDelivered),
     ],
@@ -161,7 +160,7 @@ def test_an_answer_without_end_is_not_taken_in(
     ("start", "drop", "error"),
     [
         (DELIVERED, b"x", None),
-        (REFUSED, b"x", Rejected),
+        (REFUSED, b"x", UserError),
         (b"HTTP/1.1 200 OK\r\nX-Slow: ", b"x", None),
         (b"", CONTINUE, NotDelivered),
         (b"", b"", NotDelivered),
@@ -228,7 +227,7 @@ class Stuck:
 
     def send(self, notice: Notice) -> None:
         self.go.wait(60)
-        raise Rejected("no")
+        raise UserError("no")
 
 
 def test_a_channel_that_hangs_delays_nobody_and_queues_no_more_than_allowed() -> None:
@@ -312,5 +311,5 @@ def test_what_the_engine_refuses_is_not_tried_again(server: Server, tmp_path: Pa
     settings = EngineSettings(
         url=server.api_url, username="user@internal", password_file=write_password(tmp_path)
     )
-    with pytest.raises(Rejected):
+    with pytest.raises(UserError):
         EngineEvents(settings, NotificationSettings().sentence).send(NOTICE)

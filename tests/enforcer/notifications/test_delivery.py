@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from ovirt_enforcer.notifications.delivery import Delivery, Notice, RateLimit, Receipt
-from ovirt_enforcer.notifications.kinds import ABOUT, LIMITED, NoticeKind, Severity, WebhookSettings
-from ovirt_enforcer.notifications.notifications import Notifications, Webhook
+from ovirt_enforcer.notices import ABOUT, LIMITED, Notice, NoticeKind, Severity, WebhookSettings
+from ovirt_enforcer.notifications import Delivery, Notifications, RateLimit, Receipt, Webhook
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.config import Config
 from ovirt_service.errors import UserError

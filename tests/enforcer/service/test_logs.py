@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ovirt_enforcer.cli.main import main
-from ovirt_enforcer.notifications.kinds import NoticeKind
+from ovirt_enforcer.notices import NoticeKind
 from ovirt_enforcer.settings import (
     EnforcerSettings,
     HaWatchSettings,

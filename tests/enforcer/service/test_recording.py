@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ovirt_enforcer.log import AUDIT_LOG, audit
-from ovirt_enforcer.notifications.kinds import NoticeKind
+from ovirt_enforcer.notices import NoticeKind
 from ovirt_enforcer.service.metrics import EnforcerMetrics
 from ovirt_enforcer.service.recording import News, Recorder
 from ovirt_placement.inventory import NoSnapshot

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_enforcer.notifications.delivery import Delivery
-from ovirt_enforcer.notifications.kinds import NoticeKind
-from ovirt_enforcer.notifications.notifications import Notifications
+from ovirt_enforcer.notices import NoticeKind
+from ovirt_enforcer.notifications import Delivery, Notifications
 from ovirt_enforcer.watchers.ha_watch import Announced, Announcements, due
 from ovirt_enforcer.watchers.verdict import ReservationState, ReservationVerdict
 from ovirt_placement.store.enforcer.leader import HaAnnouncementStore, LeaseStore

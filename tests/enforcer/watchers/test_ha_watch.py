@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ovirt_enforcer.notifications.delivery import Delivery, Rejected
-from ovirt_enforcer.notifications.kinds import NoticeKind
-from ovirt_enforcer.notifications.notifications import Notifications
+from ovirt_enforcer.notices import NoticeKind
+from ovirt_enforcer.notifications import Delivery, Notifications
 from ovirt_enforcer.service.metrics import HaMetrics
 from ovirt_enforcer.watchers.ha_watch import Announcements, HaMonitor
 from ovirt_enforcer.watchers.verdict import ReservationState, judge, verdict_of
@@ -20,6 +19,7 @@ from ovirt_placement.config import DomainSettings, HaSettings
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.failover.check import check
 from ovirt_placement.store.enforcer.leader import HaAnnouncementStore
+from ovirt_service.errors import UserError
 from ovirt_service.metrics import Instruments
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
@@ -143,7 +143,7 @@ def test_what_was_judged_in_another_epoch_is_not_reported(bench: Bench) -> None:
 
 @pytest.mark.system
 def test_what_nobody_took_is_offered_again(bench: Bench) -> None:
-    bench.ears.refusals = [Rejected("not now")]
+    bench.ears.refusals = [UserError("not now")]
     bench.show(UNSAFE)
     eventually(lambda: not bench.ears.refusals)
     for _ in range(3):

@@ -1,12 +1,16 @@
-"""The kinds of notices with their sentences, and the [enforcer.notifications] section: who gets which."""
+"""Notices: their kinds with the sentences, and the [enforcer.notifications] section: who gets which."""
 
 from __future__ import annotations
 
+import secrets
+import time
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from string import Template
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -176,6 +180,71 @@ LIMITED: Final = frozenset(
 )
 #: Of all that is reported.
 COMMON_FACTS: Final = frozenset({"engine"})
+
+_LARGEST_NUMBER: Final = 0x7FFFFFFF
+
+
+def draw_number() -> int:
+    """Draw a number for an event: the engine takes each only once, for ever, so no counter would do.
+
+    By it the engine knows an event that is sent again; that another one has it is hardly possible.
+    """
+    return 1 + secrets.randbelow(_LARGEST_NUMBER)
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something that happened, with the facts that sentences speak of."""
+
+    kind: NoticeKind
+    facts: Mapping[str, str]
+    #: Ids, where the engine has what it is about.
+    cluster: str | None = None
+    vm: str | None = None
+    #: What it reports together, each by itself; none if it reports one thing.
+    carried: tuple[Notice, ...] = ()
+    number: int = field(default_factory=draw_number)
+    #: In seconds since the epoch.
+    at: float = field(default_factory=time.time)
+
+
+#: What is said of an alert that ends as another thing is reported, which has a sentence of its own.
+_OVER: Final = {
+    "HaReservationUnknown": "cluster {cluster}: it is known whether its HA reservation is satisfied"
+}
+#: The severity that an alert of each name has, whether it begins or ends: it is one of its labels.
+_SEVERITIES: Final = {about.begins: about.severity for about in ABOUT.values() if about.begins}
+
+
+def alerts_of(notice: Notice, sentence: str) -> list[dict[str, Any]]:
+    """The alerts of a notice, each of which begins or ends."""
+    about = ABOUT[notice.kind]
+    found = []
+    for name in about.ends:
+        text = _OVER[name].format(**notice.facts) if name in _OVER else sentence
+        found.append(_alert(name, notice, text, notice.at))
+    if about.begins is not None:
+        found.append(_alert(about.begins, notice, sentence, notice.at + about.lasts))
+    return found
+
+
+def _alert(name: str, notice: Notice, sentence: str, ends: float) -> dict[str, Any]:
+    return {
+        "labels": {
+            "alertname": name,
+            "severity": _SEVERITIES[name].value,
+            "engine": notice.facts["engine"],
+            "service": "ovirt-enforcer",
+            **{label: notice.facts[label] for label in ABOUT[notice.kind].labels},
+        },
+        "annotations": {"summary": sentence, "kind": notice.kind.value, **notice.facts},
+        "startsAt": _moment(notice.at),
+        "endsAt": _moment(ends),
+    }
+
+
+def _moment(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
 
 
 _HA: Final = (NoticeKind.HA_ALERT, NoticeKind.HA_ALL_CLEAR, NoticeKind.HA_UNKNOWN)
