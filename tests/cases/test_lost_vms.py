@@ -21,7 +21,7 @@ from ovirt_placement_web.views.endpoints import condition
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.rejections import Rejected
 from tests.builders import CLUSTER, cluster, host, needed_mb, snapshot, vm
-from tests.cases.asking import STATES, Ask
+from tests.cases.conftest import STATES, Ask
 
 #: Of a host in these states its VMs run on.
 _ANSWER = {"up", "preparing_for_maintenance", "non_operational"}

@@ -22,7 +22,7 @@ from ovirt_placement.model.files import state_file
 from ovirt_placement.model.placement_rules import RuleDomain
 from ovirt_placement.rules.placement_rules.members import resolved_rules
 from tests.builders import APART, CLUSTER, cluster, group, host, snapshot, vm
-from tests.cases.asking import STATES
+from tests.cases.conftest import STATES
 from tests.enforcer.gates.judging import gates
 
 STATE = state_file.load(STATES / "names.json")

@@ -27,7 +27,7 @@ from tests.builders import (
     snapshot,
     vm,
 )
-from tests.cases.asking import STATES, Ask
+from tests.cases.conftest import STATES, Ask
 
 
 def test_room_is_made_by_the_one_migration_that_does(ask: Ask) -> None:

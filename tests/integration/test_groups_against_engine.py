@@ -1,10 +1,9 @@
-"""What `ovirt-placement groups` refuses is what the simulated engine refuses, and nothing else."""
+"""Of affinity groups what is refused, conflicts and is violated is what the simulated engine says."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator
-from datetime import UTC, datetime
 from itertools import combinations
 
 import pytest
@@ -14,14 +13,18 @@ from msgspec.structs import replace
 
 from ovirt_placement.answers.groups.check import GroupJudgement, judge
 from ovirt_placement.model import AffinityGroup, Snapshot
+from ovirt_placement.rules.affinity.conflicts import Conflict, ConflictType
+from ovirt_placement.rules.affinity.conflicts import find_conflicts as find_ours
+from ovirt_placement.rules.violations import find_violations
+from ovirt_simulator.core.affinity import Flat
+from ovirt_simulator.core.affinity import find_conflicts as find_engines
 from ovirt_simulator.core.commands.groups import Members
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.rejections import Rejected
-from tests.builders import APART, TOGETHER, group, host, snapshot, vm
+from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.examples import examples
 from tests.placement.rules.strategies import FOREIGN, groups, snapshots
-
-START = datetime(2026, 3, 1, tzinfo=UTC)
+from tests.simulator.core.engines import EVENT_NAMES, START
 
 #: Further VMs of the group: none, one of another cluster, one that may be a member already.
 MORE_VMS = st.sampled_from([(), (), (), (FOREIGN,), ("a",)])
@@ -100,3 +103,78 @@ def refuses(state: Snapshot, group: AffinityGroup, alongside: Collection[str]) -
     kept = tuple(one for one in state.affinity_groups if one.id in alongside)
     engine = Engine.from_snapshot(replace(state, affinity_groups=kept), clock=START)
     return is_refused(engine.affinity_groups.add, group.cluster, group)
+
+
+#: Types of which the engine reports exactly what is one.
+ALIKE = {
+    ConflictType.HARD_POSITIVE_AND_NEGATIVE_HOSTS,
+    ConflictType.POSITIVE_AND_NEGATIVE_HOSTS,
+    ConflictType.HOSTS_AGAINST_TOGETHER,
+    ConflictType.TOGETHER_AGAINST_APART,
+}
+Described = tuple[str, frozenset[str], frozenset[str], frozenset[str], frozenset[str]]
+
+
+def of_engine(state: Snapshot) -> set[Described]:
+    groups = []
+    for one in state.affinity_groups:
+        hosts = frozenset(state.group_hosts[one.id])
+        own = (vm for vm in state.group_vms[one.id] if state.vm_by_id[vm].cluster == one.cluster)
+        groups.append(
+            Flat(
+                name=one.id,
+                vms=frozenset(own),
+                hosts=hosts,
+                vm_polarity=one.vms_rule.positive if one.vms_rule.enabled else None,
+                host_polarity=one.hosts_rule.positive if one.hosts_rule.enabled and hosts else None,
+                hosts_enforcing=one.hosts_rule.enforcing,
+            )
+        )
+    return {
+        (EVENT_NAMES[found.code], found.groups, found.vms, found.hosts, found.negative_vms)
+        for found in find_engines(groups)
+    }
+
+
+def described(found: Conflict) -> Described:
+    return (
+        str(found.type),
+        frozenset(found.groups),
+        frozenset(found.vms),
+        frozenset(found.hosts),
+        frozenset(found.negative_vms),
+    )
+
+
+@given(snapshots(most_groups=4))
+def test_types_that_the_engine_judges_right_are_the_same(state: Snapshot) -> None:
+    alike = {str(one) for one in ALIKE}
+    ours = {described(found) for found in find_ours(state, CLUSTER) if found.type in ALIKE}
+    assert ours == {found for found in of_engine(state) if found[0] in alike}
+
+
+@given(snapshots(most_groups=4))
+def test_vm_without_a_common_host_is_among_those_that_the_engine_warns_of(state: Snapshot) -> None:
+    for found in find_ours(state, CLUSTER):
+        if found.type is ConflictType.NO_COMMON_HOST:
+            (engines,) = (one for one in of_engine(state) if one[0] == str(found.type))
+            assert set(found.vms) <= engines[2]
+            assert set(found.groups) <= engines[1]
+
+
+def comparable(state: Snapshot, one: AffinityGroup) -> bool:
+    """Where we differ on purpose: foreign members do not count, and a rule without hosts is none."""
+    own = all(state.vm_by_id[vm].cluster == one.cluster for vm in state.group_vms[one.id])
+    listing = bool(state.group_hosts[one.id]) or not one.hosts_rule.enabled
+    return own and listing
+
+
+@given(snapshots())
+def test_violations_are_the_groups_that_the_engine_flags(state: Snapshot) -> None:
+    engine = Engine.from_snapshot(state, clock=START)
+    found = {name for violation in find_violations(state, CLUSTER) for name in violation.violated}
+    for one in state.affinity_groups:
+        if comparable(state, one):
+            record = engine.queries.state.groups.get(one.id)
+            assert record is not None
+            assert (one.id in found) == engine.queries.is_broken(record)

@@ -23,9 +23,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
 from tests import builders as build
-from tests.integration.storms.clients import start_all
-from tests.integration.storms.cluster import draw
-from tests.integration.storms.stage import INVENTORY, Stage, with_ours
+from tests.integration.storms import INVENTORY, Stage, draw, start_all, with_ours
 from tests.integration.world import ENGINE, PROXY
 from tests.repeating import repeating
 

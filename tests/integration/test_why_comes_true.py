@@ -1,7 +1,8 @@
 """What `why` accepts is where the engine lets a VM start or go to, and what it refuses is refused.
 
 Generated clusters stand in a simulated engine, which is asked over its REST API by the SDK and asks a real
-proxy; the policy has all filters, the engine's own and ours. The simulator's rules are not ours.
+proxy; the policy has all filters, the engine's own and ours. The simulator's rules are not ours. Of placement
+rules of every kind `why`, units, planner and engine say the same, and so do the rules written a second time.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from types import TracebackType
+from typing import Any
 
 import ovirtsdk4
 import pytest
@@ -18,20 +20,25 @@ from ovirtsdk4 import types
 
 from ovirt_placement.answers.placement import why
 from ovirt_placement.model import SchedulingPolicy, Snapshot, Vm
+from ovirt_placement.planning.plan import Step
+from ovirt_placement.planning.problem.build_problem import legal
+from ovirt_placement.planning.requests import make_room
+from ovirt_placement.rules.placement_rules.in_force import KINDS
 from ovirt_placement.rules.scheduling import order
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve
 from tests.builders import SOFT_TOGETHER, TOGETHER, Part, cluster, group, host, snapshot, vm
 from tests.configuration import PASSWORD
+from tests.examples import examples
 from tests.integration.worlds import FILTERS, whole_policies, worlds
+from tests.placement.rules.placement_rules.oracle import concerns, lets, running
 from tests.placement.rules.strategies import FOREIGN, HOSTS, VMS
 from tests.plugins.published import Publisher
 
 pytestmark = pytest.mark.system
 
 EXAMPLES = settings(
-    max_examples=15,
     deadline=None,
     # To shrink a failure takes minutes of starting engines.
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
@@ -128,35 +135,99 @@ def tied(state: Snapshot, vm_id: str) -> set[str]:
     return found
 
 
-@EXAMPLES
-@given(worlds(whole_policies(), MEMORY))
+def by_hand(state: Snapshot, one: Vm) -> set[str]:
+    """The hosts that all hard placement rules let a VM come to, by the second writing of the rules."""
+    at = running(state)
+    hard = [rule for rule in state.placement_rules if rule.enforcing and concerns(rule, state, one.id)]
+    return {host for host in HOSTS if all(lets(rule, state, at, one.id, host) for rule in hard)}
+
+
+def by_unit(proxy: Any, state: Snapshot, one: Vm) -> set[str]:
+    parameters = dict(state.cluster_by_id[one.cluster].scheduling_properties)
+    return set(proxy.runFilters(["PlacementRuleFilter"], list(HOSTS), one.id, parameters)["result"])
+
+
+def stands_still(state: Snapshot) -> bool:
+    """Whether nothing is on its way: the second writing does not say where such VMs count."""
+    return not state.pending and all(one.status != "migrating" for one in state.vms)
+
+
+#: A kind of placement rule that worlds have, none for any or none of them; and how many worlds.
+MANY = [
+    pytest.param(None, 15, id="any"),
+    *(pytest.param(kind, 2, id=f"{kind}-few") for kind in KINDS),
+    *(pytest.param(kind, examples(40), id=f"{kind}-many", marks=pytest.mark.nightly) for kind in KINDS),
+]
+
+
+@pytest.mark.parametrize(("kind", "many"), MANY)
 def test_a_vm_that_is_down_starts_on_the_hosts_that_why_accepts(
-    publisher: Publisher, url: str, state: Snapshot
+    publisher: Publisher, proxy: Any, url: str, kind: str | None, many: int
 ) -> None:
-    with Attempts(stopped(state, VMS[:3]), url) as engine:
-        publisher.publish(engine.state)
-        for one in [engine.state.vm_by_id[name] for name in VMS[:3]]:
-            reported = accepted(engine.state, one, HOSTS)
-            assert reported == {each for each in HOSTS if accepted(engine.state, one, (each,))}
-            assert reported == {found.host for found in order(engine.state, one).hosts}
-            assert reported == {each for each in HOSTS if engine.starts(one.id, each)}
-            assert engine.starts(one.id) in (reported or {None})
+    closed = compared = 0
+
+    @settings(EXAMPLES, max_examples=many)
+    @given(worlds(whole_policies(), MEMORY, kind))
+    def start(state: Snapshot) -> None:
+        nonlocal closed, compared
+        with Attempts(stopped(state, VMS[:3]), url) as engine:
+            publisher.publish(engine.state)
+            for one in [engine.state.vm_by_id[name] for name in VMS[:3]]:
+                reported, ours = accepted(engine.state, one, HOSTS), by_unit(proxy, engine.state, one)
+                assert reported <= ours
+                if stands_still(engine.state):
+                    assert ours == by_hand(engine.state, one)
+                    compared += 1
+                closed += len(HOSTS) - len(ours)
+                assert reported == {each for each in HOSTS if accepted(engine.state, one, (each,))}
+                assert reported == {found.host for found in order(engine.state, one).hosts}
+                room = make_room(engine.state, one.id)
+                assert (room.plan.steps == () and room.host is not None) is bool(reported)
+                assert reported == {each for each in HOSTS if engine.starts(one.id, each)}
+                assert engine.starts(one.id) in (reported or {None})
+
+    start()
+    assert (closed and compared) or many == 2
 
 
-@EXAMPLES
-@given(worlds(whole_policies(), MEMORY))
+@pytest.mark.parametrize(("kind", "many"), MANY)
 def test_a_vm_that_runs_goes_to_the_hosts_that_why_accepts(
-    publisher: Publisher, url: str, state: Snapshot
+    publisher: Publisher, url: str, kind: str | None, many: int
 ) -> None:
-    with Attempts(freed(state), url) as engine:
-        publisher.publish(engine.state)
-        for one in [engine.state.vm_by_id[name] for name in VMS[:4]]:
-            going = who_goes(engine.state, one)
-            if all(moves_freely(engine.state, each) for each in going):
+    @settings(EXAMPLES, max_examples=many)
+    @given(worlds(whole_policies(), MEMORY, kind))
+    def migrate(state: Snapshot) -> None:
+        with Attempts(freed(state), url) as engine:
+            publisher.publish(engine.state)
+            without_reserve = without(engine.state, "HaAdmissionFilter")
+            for one in [engine.state.vm_by_id[name] for name in VMS[:4]]:
+                going = who_goes(engine.state, one)
+                if not all(moves_freely(engine.state, each) for each in going):
+                    continue
                 for target in HOSTS:
+                    if target == one.host:
+                        continue
                     reported = all(accepted(engine.state, each, (target,)) for each in going)
-                    moved = target != one.host and engine.moves(one.id, target, going)
-                    assert (reported and target != one.host) == moved, (one.id, target)
+                    assert engine.moves(one.id, target, going) is reported, (one.id, target)
+                    if len(going) > 1 or one.host is None or one.hosted_engine:
+                        continue
+                    step = Step(vms=(one.id,), sources=(one.host,), target=target, groups=(), repairs=())
+                    # A plan takes no VM away from its peers, and keeps the reserve for failures.
+                    assert reported or not legal(engine.state, step)
+                    if tied(engine.state, one.id) == {one.id}:
+                        assert legal(without_reserve, step) is reported, (one.id, target)
+
+    migrate()
+
+
+def without(state: Snapshot, unit: str) -> Snapshot:
+    """The same where no policy has this filter."""
+    clusters = []
+    for one in state.clusters:
+        policy = one.scheduling_policy
+        filters = tuple(name for name in policy.filters if name != unit) if policy else ()
+        clusters.append(replace(one, scheduling_policy=policy and replace(policy, filters=filters)))
+    return replace(state, clusters=tuple(clusters))
 
 
 def freed(state: Snapshot) -> Snapshot:

@@ -21,7 +21,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.model.files import state_file
 from ovirt_simulator.generate import Sizes, generate
 from tests.configuration import PASSWORD, write_configuration
-from tests.integration.storms.clients import log_in
+from tests.integration.storms import log_in
 from tests.integration.world import ENGINE, PROXY, OurProcesses
 from tests.kit.hostile import processors
 from tests.kit.hostile.relay import relayed

@@ -1,0 +1,203 @@
+"""Repairs and what holds them back: no more is claimed than is so, and hints lead to what helps."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ovirt_enforcer.settings import EnforcerSettings, Mode
+from ovirt_placement.answers.status.enforcement import EnforcementRecord
+from ovirt_placement.answers.status.health import Health, judge
+from ovirt_placement.model import Snapshot
+from ovirt_placement.model.files import state_file
+from ovirt_placement.model.infrastructure import HOST_STATUSES
+from ovirt_placement.planning.planner import make_plan
+from ovirt_placement.planning.strategies import StrategyName, strategy
+from ovirt_placement.rules.elements.verdict import BalanceMove
+from ovirt_placement.rules.load import choose_move
+from tests.builders import APART, CLUSTER, SOFT_APART, SOFT_TOGETHER, group, host, snapshot, vm
+from tests.cases.conftest import STATES, Ask
+from tests.enforcer.gates.judging import gates
+
+#: All that is violated is repaired by these moves, some VMs at once.
+REPAIRED_BY = {
+    "group-and-any-capacity": {"vm-1": "node-C", "vm-2": "node-C"},
+    "group-and-its-capacity": {"v1": "h1", "v2": "h1"},
+    "group-and-one-domain": {"v1": "h0", "v2": "h0"},
+    "group-out-of-a-domain": {"v0": "h2", "v1": "h2"},
+    "group-and-full-capacity": {"v1": "h0", "v2": "h0"},
+    "apart-in-the-end": {"v5": "h0", "v0": "h2"},
+    "one-domain-in-the-end": {"a": "h1", "b": "h1"},
+}
+
+
+@pytest.mark.parametrize("name", sorted(REPAIRED_BY))
+def test_what_can_be_repaired_is_not_proven_to_be_beyond_repair(name: str) -> None:
+    state = state_file.load(STATES / "plans" / f"{name}.json")
+    plan = make_plan(state, state.clusters[0].id)
+    where = {vm: step.target for step in plan.steps for vm in step.vms}
+    assert where == REPAIRED_BY[name] or not (plan.proven and plan.remaining)
+
+
+def test_a_rule_that_cannot_be_satisfied_keeps_no_group_where_it_must_not_be() -> None:
+    state = state_file.load(STATES / "plans" / "group-in-two-domains.json")
+    plan = make_plan(state, state.clusters[0].id)
+    assert [(step.vms, step.target) for step in plan.steps] == [(("v0", "v2"), "h0")]
+    assert (plan.refused, [one.groups for one in plan.remaining]) == ((), [("rule:r1",)])
+
+
+def test_a_host_that_does_not_answer_is_the_reason_and_is_named_once(ask: Ask) -> None:
+    text = ask("ovirt-enforcer maintenance plan --cluster c", "host-without-answer").text
+    assert "  No round for h4:\n    - the host is non_responsive, so that its VMs cannot leave it\n" in text
+    assert "--stop" not in text
+
+
+def test_what_may_be_relaxed_has_a_name(ask: Ask) -> None:
+    text = ask("ovirt-enforcer maintenance plan --cluster c", "ha-apart-on-two-hosts").text
+    assert "Without affinity group apart alone, there is still no round" in text
+    assert not re.search(r"Without +alone|\bto :|: *$", text.split("No round for h1:")[0])
+    assert "Without  " not in text
+
+
+def test_a_vm_on_its_way_needs_no_room(ask: Ask) -> None:
+    found = ask("ovirt-enforcer make-room v1", "vm-on-its-way")
+    assert (found.status, found.text) == (2, "ovirt-enforcer: VM v1 is on its way to host h0 already\n")
+
+
+def test_an_upgrade_that_was_never_ended_is_why_nothing_is_repaired(ask: Ask) -> None:
+    said = ask("ovirt-placement status", "flag-of-an-upgrade")
+    assert said.status == 3
+    assert "the cluster is being upgraded (role-2024): nothing is migrated until that is over" in said.text
+    state = state_file.load(STATES / "flag-of-an-upgrade.json")
+    plan = make_plan(state, "c")
+    closed = gates(EnforcerSettings(mode=Mode.ENFORCE)).blocked_reason(state, "c", plan.steps[0], plan)
+    assert (closed.gate, "role-2024" in str(closed)) == ("cluster_upgrade", True)
+
+
+def test_a_migration_that_the_engine_refused_makes_nothing_degraded() -> None:
+    leads = {"mode": "enforce", "configured_mode": "enforce", "leader": "h-1-x"}
+    refused = EnforcementRecord(**leads, migrations_refused=1)  # type: ignore[arg-type]
+    assert judge(None, (), (), refused, None) == (Health.HEALTHY, ())
+    failed = EnforcementRecord(**leads, migrations_failed=1)  # type: ignore[arg-type]
+    assert judge(None, (), (), failed, None)[0] is Health.DEGRADED
+
+
+def test_the_way_to_restore_a_reservation_helps_as_it_is_said(ask: Ask, tmp_path: Path) -> None:
+    checked = ask("ovirt-placement ha-check", "reservation-to-restore")
+    assert checked.status == 1
+    assert "with [enforcer.ha] repair = true (docs/ha.md):\n  ovirt-enforcer plan" in checked.text
+    config = tmp_path / "config.toml"
+    config.write_text("[enforcer.ha]\nrepair = true\n")
+    planned = ask(f"ovirt-enforcer plan --config {config}", "reservation-to-restore")
+    assert planned.text.startswith("Cluster c: 1 migration")
+
+
+def test_vms_leave_a_non_operational_host_by_plan_as_the_engine_lets_them(ask: Ask) -> None:
+    assert "1. b from h4 to h2" in ask("ovirt-enforcer plan", "non-operational-host").text
+    maintenance = ask("ovirt-enforcer maintenance plan h4", "non-operational-host")
+    assert maintenance.status == 0
+    assert "h4 (2 migrations" in maintenance.text
+    emptied = ask("ovirt-placement what-if --maintenance h4", "non-operational-host")
+    assert emptied.text.startswith("Maintenance of h4 in cluster c: empty after 2 migrations (the fewest)")
+
+
+@pytest.mark.parametrize("state", ["no-host-up", "one-draining-host"])
+@pytest.mark.parametrize("strategy", ["greedy", "optimal", "random"])
+def test_where_no_host_is_up_a_plan_says_so(ask: Ask, state: str, strategy: str) -> None:
+    answer = ask(f"ovirt-enforcer plan --strategy {strategy}", state)
+    assert answer.status == 4
+    assert "no host is up" in answer.text
+    assert "no VM is migrated" in ask("ovirt-enforcer simulate-policy", state).text
+
+
+def test_the_hosted_engine_leaves_by_the_engine_itself(ask: Ask) -> None:
+    found = ask("ovirt-placement what-if --maintenance h1 --fail-if staying", "hosted-engine")
+    assert found.status == 0
+    assert "HostedEngine is moved by the engine itself, probably to h3" in found.text
+    assert "cannot leave" not in found.text
+    planned = ask("ovirt-enforcer maintenance plan h1", "hosted-engine").text
+    assert "HostedEngine is moved by the engine itself" in planned
+
+
+@given(
+    statuses=st.lists(st.sampled_from(sorted(HOST_STATUSES)), min_size=1, max_size=4),
+    homes=st.lists(st.integers(0, 3), min_size=2, max_size=5),
+    name=st.sampled_from(StrategyName),
+)
+def test_hosts_of_any_status_get_a_plan_or_a_reason(
+    statuses: list[str], homes: list[int], name: StrategyName
+) -> None:
+    hosts = [host(f"h{at}", status=status) for at, status in enumerate(statuses)]
+    vms = [vm(f"v{at}", f"h{home % len(hosts)}") for at, home in enumerate(homes)]
+    state = snapshot(*hosts, *vms, group("apart", APART, " ".join(one.id for one in vms)))
+    plan = make_plan(state, CLUSTER, strategy=strategy(name, seed=1))
+    up = {one.id for one in hosts if one.up}
+    assert all(step.target in up for step in plan.steps)
+    assert plan.steps or all(one.obstacles for one in plan.remaining)
+
+
+_HOSTS = ("h0", "h1", "h2")
+_VMS = ("a", "b", "c", "d")
+
+
+def test_a_busy_host_is_relieved_by_a_vm_that_breaks_no_soft_group(ask: Ask) -> None:
+    found = ask("ovirt-enforcer simulate-policy --repair hard,soft", "balance-and-soft-group")
+    assert "settles after 1 migration" in found.text
+    assert "LOOP" not in found.text
+
+
+def _violations(state: Snapshot, name: str, place: str) -> dict[str, int]:
+    """Of each soft group of a VM how many pairs should not be as they are, with the VM there."""
+    where = {one.id: place if one.id == name else one.host for one in state.vms}
+    found = {}
+    for one in state.affinity_groups:
+        if name in one.vms:
+            pairs = [where[peer] == place for peer in one.vms if peer != name]
+            found[one.id] = sum(together is not one.vms_rule.positive for together in pairs)
+            if one.hosts_rule.enabled:
+                found[f"{one.id} hosts"] = (place in one.hosts) is not one.hosts_rule.positive
+    return found
+
+
+@given(
+    homes=st.lists(st.sampled_from(_HOSTS), min_size=4, max_size=4),
+    rules=st.lists(
+        st.tuples(
+            st.sampled_from([SOFT_APART, SOFT_TOGETHER]),
+            st.sets(st.sampled_from(_VMS), min_size=2),
+            st.sampled_from([SOFT_APART, SOFT_TOGETHER]),
+            st.sets(st.sampled_from(_HOSTS), max_size=2),
+        ),
+        max_size=3,
+    ),
+    moves=st.lists(
+        st.tuples(st.sampled_from(_VMS), st.sets(st.sampled_from(_HOSTS), min_size=1)), max_size=4
+    ),
+)
+def test_a_move_that_breaks_no_soft_group_comes_first(
+    homes: list[str],
+    rules: list[tuple[object, set[str], object, set[str]]],
+    moves: list[tuple[str, set[str]]],
+) -> None:
+    groups = [
+        group(f"g{at}", of_vms, " ".join(sorted(vms)), hosts_rule=of_hosts, hosts=" ".join(sorted(hosts)))
+        for at, (of_vms, vms, of_hosts, hosts) in enumerate(rules)
+    ]
+    state = snapshot(*map(host, _HOSTS), *map(vm, _VMS, homes), *groups)
+    proposed = [BalanceMove(name, tuple(sorted(hosts))) for name, hosts in moves]
+
+    def harmless(name: str, place: str) -> bool:
+        before, after = _violations(state, name, homes[_VMS.index(name)]), _violations(state, name, place)
+        return all(after[key] <= before[key] for key in after)
+
+    possible = [(one.vm, place) for one in proposed for place in one.hosts if harmless(one.vm, place)]
+    chosen = choose_move(state, proposed)
+    if possible:
+        assert chosen.vm == possible[0][0]
+        assert {(chosen.vm, place) for place in chosen.hosts} <= set(possible)
+    else:
+        assert chosen == (proposed[0] if proposed else None)

@@ -1,1 +1,0 @@
-"""Bursts of starts over HTTP against an engine with few request threads, and figures of what they meet."""
