@@ -24,10 +24,10 @@ from ovirt_placement_web.settings import WebSettings, listening
 from ovirt_service.errors import UserError
 from tests.configuration import write_configuration
 from tests.paths import CHECKOUT
+from tests.web.addresses import ASKED, VIEWS
 from tests.web.apache import free_port
 from tests.web.conftest import STATE
 from tests.web.running import COOKIE, ROOT, Page, certified, page_process, paged
-from tests.web.views import ASKED, VIEWS
 
 WEB = CHECKOUT / "web" / "ovirt_placement_web"
 

@@ -1,4 +1,4 @@
-"""Administrators in their browsers: an approval, and a failing rack."""
+"""Administrators in their browsers: an approval, a failing rack, and the clusters of all engines."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from ovirt_enforcer.cli.main import main as enforcer
+from tests.configuration import PASSWORD
 from tests.processes import Forked
+from tests.web import conftest, test_plans
 from tests.web.browser.conftest import Tab, tab
-from tests.web.running import Page, paged
-from tests.web.test_plans import STATE
+from tests.web.browser.test_views import violations_of
+from tests.web.running import Page, paged, paged_several
+from tests.web.test_several import WEST
 
 pytestmark = pytest.mark.system
 
@@ -31,7 +34,7 @@ def test_a_rack_fails_by_a_click(chromium: Browser, served: Page) -> None:
 
 
 def test_an_approved_plan_is_carried_out_and_watched(chromium: Browser, tmp_path: Path) -> None:
-    with paged(tmp_path, STATE, web='[enforcer]\nmode = "approve"') as page:
+    with paged(tmp_path, test_plans.STATE, web='[enforcer]\nmode = "approve"') as page:
         words, log = ["run", "--config", str(tmp_path / "placement.toml")], tmp_path / "enforcer.log"
         with Forked(enforcer, words, log, os.environ) as process, tab(chromium, page) as one:
             try:
@@ -55,3 +58,28 @@ def _approve_and_watch(page: Page, one: Tab) -> None:
 
     page.until(repaired)
     assert one.complaints == []
+
+
+def test_clusters_of_another_engine_are_filled_in_once_logged_in_there(
+    chromium: Browser, tmp_path: Path, axe: str
+) -> None:
+    with (
+        paged_several(tmp_path, WEST, conftest.STATE, first=("w1", "c1")) as (west, _),
+        tab(chromium, west) as one,
+    ):
+        one.log_in()
+        aside = one.page.locator("aside")
+        expect(aside).to_contain_text("You are not logged in there")
+        one.page.click("aside >> text=Log in to east")
+        one.page.fill("#name", "admin@internal")
+        one.page.fill("#password", PASSWORD)
+        one.page.click("main button")
+        expect(one.page.locator("header .brand")).to_contain_text("east")
+        # Each engine has a stream of its own: neither's state is taken for the other's.
+        expect(one.page.locator("aside")).to_contain_text("western")
+        one.see("/")
+        expect(aside.locator("table")).to_contain_text("c1")
+        expect(one.page.locator("main")).to_contain_text("western")
+        assert violations_of(one, axe) == []
+        assert one.complaints == []
+        assert one.strangers == []
