@@ -2,15 +2,39 @@
 
 from __future__ import annotations
 
+import fcntl
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.proxy.running import running, write_plugins
 
-from .java_side import java_class_path
+from . import random_units
+
+PROJECT = Path(__file__).parent / "java"
+
+#: Builds the Java side, and writes down where its libraries are.
+MAVEN = ["mvn", "-q", "-B", "compile", "dependency:build-classpath", "-Dmdep.outputFile=target/classpath"]
+
+
+def java_class_path() -> str:
+    """Build the Java side and return its class path; skip the test where that cannot be."""
+    if shutil.which("mvn") is None or shutil.which("java") is None:
+        pytest.skip("Maven is not installed")
+    (PROJECT / "target").mkdir(exist_ok=True)
+    with (PROJECT / "target/lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # tests may run in several processes; Maven builds in place
+        built = subprocess.run(MAVEN, cwd=PROJECT, capture_output=True, text=True)
+    if built.returncode and "Could not transfer artifact" in built.stdout:
+        pytest.skip("Maven cannot reach its repository")
+    assert built.returncode == 0, built.stdout + built.stderr
+    libraries = (PROJECT / "target/classpath").read_text().strip()
+    return f"{PROJECT / 'target/classes'}:{libraries}"
+
 
 pytestmark = [pytest.mark.java, pytest.mark.nightly]
 
@@ -100,3 +124,31 @@ def test_missing_and_failing_units(engine: Engine) -> None:
 
 def test_an_unknown_method_is_a_fault_with_a_sentence(engine: Engine) -> None:
     assert engine.ask("noSuchMethod").startswith("fault -32601 there is no method")
+
+
+ANSWERS = 10_000
+
+CONFIG = """
+[calls]
+deadline_seconds = 1
+[workers]
+memory_mib = 128
+[log]
+level = "error"
+"""
+
+
+def test_no_answer_makes_the_engine_throw(tmp_path: Path) -> None:
+    class_path = java_class_path()
+    folder = tmp_path / "plugins"
+    folder.mkdir()
+    shutil.copy(random_units.__file__, folder / "random_units.py")
+    hostile = ",".join(f"Hostile{number}" for number in range(random_units.HOSTILE))
+    with running(folder, config=CONFIG) as proxy:
+        command = ["java", "-cp", class_path, "contract.RandomAnswers", proxy.url, str(ANSWERS), hostile]
+        read = subprocess.run(command, capture_output=True, text=True, timeout=500)
+        assert read.returncode == 0, read.stderr
+        units, answers, failures, full = (int(word) for word in read.stdout.split() if word.isdigit())
+    assert units == random_units.HOSTILE + 4
+    assert answers == ANSWERS
+    assert min(failures, ANSWERS - failures, full) > ANSWERS // 5

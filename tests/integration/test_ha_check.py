@@ -1,19 +1,31 @@
-"""What `ha-check` says of a failover is what comes of it: a host fails, and the engine starts VMs or cannot.
+"""What `ha-check` says of a failover, and `why` and `plan` of room, is what the engine makes of it.
 
 Each story has a cluster of its own with one highly available VM on its first host, on one living engine.
+Hosts within 200 MiB of full stand in an engine with an account of its own; some have been too busy for long,
+and of some there are no statistics.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from ovirt_placement.answers.placement import why
 from ovirt_placement.cli.main import main
-from ovirt_placement.model import SchedulingPolicy, Snapshot
+from ovirt_placement.model import SchedulingPolicy, Snapshot, Vm
+from ovirt_placement.planning.planner import make_plan
+from ovirt_placement.rules.failover.check import check
+from ovirt_placement.rules.failover.outcomes import Domain
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.rejections import Rejected
+from ovirt_simulator.core.settings import PROMPT
 from tests import builders as build
-from tests.builders import APART
+from tests.builders import APART, needed_mb
 from tests.integration.world import World, running
 from tests.placement.cli.documents import plain
 
@@ -96,3 +108,133 @@ def test_unsafe_is_a_vm_that_stays_down(
         return [(one["vm"], one["status"]) for one in outside] == [(f"{name}-vm", "down")]
 
     engine.until(named, f"{name}-vm to be named")
+
+
+CLOCK = datetime(2030, 1, 1, tzinfo=UTC)
+#: How far the room on a host is from what some VM needs, in MiB.
+NEAR_MB = 200
+A_MINUTE = 60.0
+
+
+def drawn(seed: int) -> Snapshot:
+    """A few hosts, VMs of all sizes that run and some that are down, and hard groups, violated or not."""
+    dice = random.Random(f"full hosts {seed}")
+    hosts = [f"h{number}" for number in range(dice.randint(3, 6))]
+    vms = [_vm(dice, f"v{number}", dice.choice([*hosts, None])) for number in range(dice.randint(4, 14))]
+    rooms = {
+        name: max(
+            0, needed_mb(dice.choice(vms)) * dice.choice([1, 1, 1, 2]) + dice.randint(-NEAR_MB, NEAR_MB)
+        )
+        for name in hosts
+    }
+    groups = [
+        build.group(
+            f"g{number}",
+            dice.choice([build.APART, build.TOGETHER]),
+            " ".join(one.id for one in dice.sample(vms, 2)),
+        )
+        for number in range(dice.randint(0, 3))
+    ]
+    return build.snapshot(
+        *(
+            build.host(
+                name,
+                free_mb=rooms[name],
+                cores=dice.choice([2, 4, 16]),
+                cpu_percent=dice.choice([20, 20, 20, 20, 20, 85, 95, None]),
+                measured=True,
+            )
+            for name in hosts
+        ),
+        *vms,
+        *groups,
+    )
+
+
+def _vm(dice: random.Random, name: str, on: str | None) -> Vm:
+    memory = dice.choice([512, 1000, 2048, 4096, 9000])
+    return build.vm(
+        name,
+        on,
+        memory_mb=memory,
+        guaranteed_mb=memory,
+        vcpus=dice.choice([1, 2, 4, 8]),
+        io_threads=dice.choice([0, 1, 4]),
+        video_mb=dice.choice([0, 16, 64]),
+        ha=dice.random() < 0.5,
+        usage_cpu_percent=1,
+    )
+
+
+def engine_of(state: Snapshot, *, restarts: bool = True) -> Engine:
+    vms = state.vms if restarts else tuple(replace(vm, ha=False) for vm in state.vms)
+    engine = Engine.from_snapshot(replace(state, vms=vms), clock=CLOCK, settings=PROMPT)
+    engine.advance(3 * A_MINUTE)
+    return engine
+
+
+def starts(state: Snapshot, vm: str, host: str) -> bool:
+    try:
+        engine_of(state).vms.start(vm, host_id=host)
+    except Rejected:
+        return False
+    return True
+
+
+PARTS = [
+    pytest.param(range(12), id="12 clusters"),
+    pytest.param(range(12, 500), id="488 clusters", marks=pytest.mark.nightly),
+]
+
+
+@pytest.mark.parametrize("seeds", PARTS)
+def test_a_vm_starts_where_why_accepts_it_and_nowhere_else(seeds: range) -> None:
+    accepted = refused = 0
+    for seed in seeds:
+        state = engine_of(drawn(seed)).snapshot()
+        for vm in (one for one in state.vms if one.host is None):
+            for answer in why(state, vm, state.hosts).hosts:
+                by_engine = any(
+                    unit.internal for reason in answer.reasons if reason.veto for unit in reason.by
+                )
+                if (
+                    answer.accepted or by_engine
+                ):  # what our units alone refuse, an engine without them accepts
+                    assert starts(state, vm.id, answer.host.id) is answer.accepted, (seed, vm.id, answer)
+                accepted, refused = accepted + answer.accepted, refused + by_engine
+    assert min(accepted, refused) > len(seeds)
+
+
+@pytest.mark.parametrize("seeds", PARTS)
+def test_each_migration_of_a_plan_is_taken(seeds: range) -> None:
+    taken = 0
+    for seed in seeds:
+        state = engine_of(drawn(seed)).snapshot()
+        engine = engine_of(state)
+        for step in make_plan(state, build.CLUSTER).steps:
+            engine.vms.migrate(step.vms[0], host_id=step.target, closure=len(step.vms) > 1)
+            engine.advance(10 * A_MINUTE)
+            after = engine.snapshot().vm_by_id
+            assert {after[vm].host for vm in step.vms} == {step.target}, seed
+            taken += 1
+    assert taken > len(seeds) / 20
+
+
+@pytest.mark.parametrize("seeds", PARTS)
+def test_what_is_safe_restarts(seeds: range) -> None:
+    safe = 0
+    for seed in seeds:
+        state = engine_of(drawn(seed)).snapshot()
+        failing = random.Random(seed).choice(state.hosts).id
+        found = check(state, build.CLUSTER, domains=(Domain(None, frozenset({failing})),))
+        for survival in found.survivals if found.safe else ():
+            engine = engine_of(state, restarts=False)
+            engine.hosts.fail(failing)
+            engine.advance(A_MINUTE)
+            for vm, home in survival.homes.items():
+                engine.vms.start(vm, host_id=home)
+            engine.advance(A_MINUTE)
+            after = engine.snapshot().vm_by_id
+            assert {vm: after[vm].host for vm in survival.homes} == dict(survival.homes), seed
+            safe += bool(survival.homes)
+    assert safe > len(seeds) / 20

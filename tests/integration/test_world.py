@@ -12,7 +12,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.elements.world import World
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.rejections import Rejected
-from tests.integration.test_full_hosts import A_MINUTE, drawn, engine_of
+from tests.integration.test_ha_check import A_MINUTE, drawn, engine_of
 
 ACTIONS = 12
 
