@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from ovirt_placement import config
-from ovirt_placement.answers.status.health import HealthState, StateSource
+from ovirt_placement.answers.status.health import HealthState, StateSource, StatusDocument
 from ovirt_placement_web.bounds import Bounds, WebMetrics
 from ovirt_placement_web.state import sources as module
-from ovirt_placement_web.state.questions import Questions
+from ovirt_placement_web.state.questions import Memory, Questions
 from ovirt_placement_web.state.sources import LiveState, Past, View
 from ovirt_placement_web.views import endpoints
 from ovirt_placement_web.views.endpoints import Act
@@ -124,12 +124,15 @@ def test_a_mode_that_was_changed_since_is_not_called_one_that_is_still_to_come(t
         tmp_path, "http://127.0.0.1:1/ovirt-engine/api", more='[enforcer]\nmode = "observe"\n'
     )
     found = config.load(path)
-    questions = Questions(found, Past(found))
+    past, memory = Past(found), Memory()
     parts = HealthState(snapshot=snapshot(host("h1")), source=StateSource(kind="inventory", where="here"))
 
+    def status(number: int) -> StatusDocument:
+        return Questions(found, past, memory, View(number, parts, time.monotonic(), None)).status()
+
     def configured_mode(number: int) -> str | None:
-        found = questions.status(View(number, parts, time.monotonic(), None)).enforcer
-        return None if found is None else found.configured_mode
+        enforcer = status(number).enforcer
+        return None if enforcer is None else enforcer.configured_mode
 
     assert configured_mode(1) == "observe"
     path.write_text(path.read_text().replace("observe", "approve"))
@@ -137,5 +140,5 @@ def test_a_mode_that_was_changed_since_is_not_called_one_that_is_still_to_come(t
     path.write_text(path.read_text().replace("approve", "aprove"))
     assert configured_mode(3) is None
     path.write_text("[engine")
-    (mistake,) = questions.status(View(4, parts, time.monotonic(), None)).mistakes
+    (mistake,) = status(4).mistakes
     assert str(path) in mistake

@@ -89,7 +89,7 @@ class Address(NamedTuple):
         except UserError as error:
             raise Refusal(404, str(error)) from None
         try:
-            return site.questions.answer(view, asked, words, arguments)
+            return site.questions(view).answer(asked, words, arguments)
         except UserError as error:
             if asked.reads in _OF_STATE_ALONE:
                 raise Refusal(404, str(error)) from None

@@ -26,7 +26,7 @@ from ovirt_placement_web.bounds import Bounds, Refusal, Throttle, WebMetrics
 from ovirt_placement_web.sessions import Bearers, Session, Sessions
 from ovirt_placement_web.settings import Place, WebSettings
 from ovirt_placement_web.state.plans import MadePlans
-from ovirt_placement_web.state.questions import Questions
+from ovirt_placement_web.state.questions import Memory, Questions
 from ovirt_placement_web.state.sources import LiveState, Past, View
 from ovirt_service.text import escaped
 
@@ -55,8 +55,8 @@ class Site:
         self.tokens = UserTokens(config.engine)
         self.bearers = Bearers(self.tokens, self.bounds)
         self.past = Past(config)
-        decisions = config.section("web", WebSettings).decisions
-        self.questions = Questions(config, self.past, Path(decisions) if decisions else None)
+        self.memory = Memory()
+        self._decisions = config.section("web", WebSettings).decisions
         self.made = MadePlans(config)
         self.templates = environment()
 
@@ -69,6 +69,11 @@ class Site:
         """Its name: each engine has another one, as the path of one is below another's."""
         label = self.config.engine.label
         return f"{_COOKIE}-{label}" if label else _COOKIE
+
+    def questions(self, view: View) -> Questions:
+        """What there is to ask about a view."""
+        record = Path(self._decisions) if self._decisions else None
+        return Questions(self.config, self.past, self.memory, view, record)
 
     def cookie_of(self, request: Request) -> str | None:
         return request.cookies.get(self.cookie)

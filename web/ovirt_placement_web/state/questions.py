@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, cast
 
@@ -98,206 +99,201 @@ class _Entry:
         self.answer: Any = None
 
 
-class Questions:
-    """Asks the library; each method raises `UserError` with what is not known."""
+class Memory:
+    """What was answered and drawn lately, for all who ask."""
 
-    def __init__(self, config: Config, past: Past, record: Path | None = None) -> None:
-        """`record` is the proxy's of its decisions, where its configuration on this machine does not say."""
-        self._config = config
-        self._past = past
-        self._record = record
-        self._remembered = Remembered()
-        self._said = Remembered()
-        self._maps = LatestMaps()
+    def __init__(self) -> None:
+        self.answers, self.said = Remembered(), Remembered()
+        self.maps = LatestMaps()
         #: The last examination, and when it was made, in seconds since the epoch.
         self.examined: tuple[DoctorDocument, float] | None = None
         self._examining = threading.Lock()
 
-    def status(self, view: View) -> StatusDocument:
-        asked = question_named("status")
-        return cast("StatusDocument", self.answer(view, asked, {}, {"clusters": view.snapshot.clusters}))
+    def examine(self, config: Config) -> None:
+        """Examine all again, once for all who ask meanwhile."""
+        if not self._examining.acquire(blocking=False):
+            return
+        try:
+            self.examined = doctor(reread(config)), time.time()
+        finally:
+            self._examining.release()
 
-    def answer(
-        self, view: View, asked: Question, words: Mapping[str, Any], arguments: Mapping[str, Any]
-    ) -> Record:
+
+@dataclass(frozen=True)
+class Questions:
+    """Asks the library about a view; each method raises `UserError` with what is not known."""
+
+    config: Config
+    past: Past
+    memory: Memory
+    view: View
+    #: The proxy's of its decisions, where its configuration on this machine does not say.
+    record: Path | None = None
+
+    def status(self) -> StatusDocument:
+        asked = question_named("status")
+        return cast("StatusDocument", self.answer(asked, {}, {"clusters": self.view.snapshot.clusters}))
+
+    def answer(self, asked: Question, words: Mapping[str, Any], arguments: Mapping[str, Any]) -> Record:
         """What is answered to a question with these words, which mean these arguments.
 
         Raises `UserError`, and `Refusal` where nothing has been examined yet.
         """
         if asked.reads is Reads.CONFIGURATION:
-            if self.examined is None:
+            if self.memory.examined is None:
                 raise Refusal(404, "nothing has been examined yet: ask for it on the page")
-            return self.examined[0]
+            return self.memory.examined[0]
         if asked.reads is Reads.OWN:
-            return asked.ask((self, view), **arguments)
+            return asked.ask(self, **arguments)
         key = asked.name, *sorted((name, word) for name, word in words.items() if word is not None)
         seconds = _BRIEF_SECONDS if asked.reads in (Reads.HEALTH, Reads.KEYS) else math.inf
-        return self._ask_once(
-            view, key, lambda: asked.ask(self._state(view, asked.reads), **arguments), seconds
-        )
+        return self._ask_once(key, lambda: asked.ask(self._state(asked.reads), **arguments), seconds)
 
-    def _state(self, view: View, reads: Reads) -> object:
+    def _state(self, reads: Reads) -> object:
         """What a question is about."""
         match reads:
             case Reads.HEALTH:
-                return self._health(view)
+                return self._health()
             case Reads.KEYS:
-                every = self._past.read(KeyStore, KeyStore.all_keys)
-                return AuthoredState(view.snapshot, {KeyPlace.of_key(one.key): one for one in every})
+                every = self.past.read(KeyStore, KeyStore.all_keys)
+                return AuthoredState(self.view.snapshot, {KeyPlace.of_key(one.key): one for one in every})
             case Reads.CONFIGURED:
-                return ConfiguredState(view.snapshot, lambda: self._config)
-        return view.snapshot
+                return ConfiguredState(self.view.snapshot, lambda: self.config)
+        return self.view.snapshot
 
-    def _health(self, view: View) -> HealthState:
+    def _health(self) -> HealthState:
         try:
-            return with_machine(view.parts, reread(self._config), self._enforcement)
+            return with_machine(self.view.parts, reread(self.config), self._enforcement)
         except UserError as error:
-            proxy = of_machine(self._config.engine.name)
-            return msgspec.structs.replace(view.parts, mistakes=(str(error),), proxy=proxy)
+            proxy = of_machine(self.config.engine.name)
+            return msgspec.structs.replace(self.view.parts, mistakes=(str(error),), proxy=proxy)
 
     def _enforcement(self, configuration: Config, snapshot: Snapshot) -> EnforcementRecord:
         """What the store says of the enforcer; one that has just not answered has no time for it."""
-        seconds = 0.0 if self._past.rests else STORE_SECONDS
+        seconds = 0.0 if self.past.rests else STORE_SECONDS
         found = enforcement(configuration, snapshot, seconds)
         if found.error is not None and seconds:
-            self._past.rest(UserError(found.error))
+            self.past.rest(UserError(found.error))
         return found
 
     def of_clusters(
         self,
-        view: View,
         ask: Callable[..., _Answer],
         cluster: Cluster | None = None,
         **named: str,
     ) -> _Answer:
         """What a question answers about one cluster or all; or about what is `named` by its id."""
         key = ask.__name__, cluster and cluster.id, *sorted(named.items())
-        clusters = (cluster,) if cluster else view.snapshot.clusters
-        return self._ask_once(view, key, lambda: ask(view.snapshot, clusters, **named))
+        clusters = (cluster,) if cluster else self.view.snapshot.clusters
+        return self._ask_once(key, lambda: ask(self.view.snapshot, clusters, **named))
 
-    def about(self, view: View, ask: Callable[[Snapshot, Item], _Answer], one: Item) -> _Answer:
+    def about(self, ask: Callable[[Snapshot, Item], _Answer], one: Item) -> _Answer:
         """What a question answers about a VM or a host."""
-        return self._ask_once(view, (ask.__name__, one.id), lambda: ask(view.snapshot, one))
+        return self._ask_once((ask.__name__, one.id), lambda: ask(self.view.snapshot, one))
 
-    def why(self, view: View, vm: Vm) -> WhyDocument:
-        hosts = view.snapshot.hosts_of_cluster.get(vm.cluster, ())
-        return self._ask_once(view, ("why", vm.id), lambda: why(view.snapshot, vm, hosts))
+    def why(self, vm: Vm) -> WhyDocument:
+        hosts = self.view.snapshot.hosts_of_cluster.get(vm.cluster, ())
+        return self._ask_once(("why", vm.id), lambda: why(self.view.snapshot, vm, hosts))
 
-    def map(self, view: View, cluster: Cluster) -> MapDocument:
+    def map(self, cluster: Cluster) -> MapDocument:
         def ask() -> MapDocument:
-            violated = self.of_clusters(view, violations, cluster)
-            drawn = cluster_map(view.snapshot, cluster, violated, view.number, self._domains(view))
-            self._maps.add(drawn)
+            violated = self.of_clusters(violations, cluster)
+            drawn = cluster_map(self.view.snapshot, cluster, violated, self.view.number, self._domains())
+            self.memory.maps.add(drawn)
             return drawn
 
-        return self._ask_once(view, ("map", cluster.id), ask)
+        return self._ask_once(("map", cluster.id), ask)
 
-    def _domains(self, view: View) -> Mapping[str, str]:
+    def _domains(self) -> Mapping[str, str]:
         """The failure domains of hosts as they are configured; else the tags that name a rack."""
         known: Domains = ()
         with suppress(UserError):
-            tagged = msgspec.structs.replace(self._config.ha, domains=(), domain_tags=("rack",))
-            known = configured_domains(view.snapshot, self._config.ha) or configured_domains(
-                view.snapshot, tagged
+            tagged = msgspec.structs.replace(self.config.ha, domains=(), domain_tags=("rack",))
+            known = configured_domains(self.view.snapshot, self.config.ha) or configured_domains(
+                self.view.snapshot, tagged
             )
         return {host: one.name or "" for one in reversed(known) for host in one.hosts}
 
-    def map_changes(self, view: View, cluster: Cluster, since: int) -> MapChangesDocument:
+    def map_changes(self, cluster: Cluster, since: int) -> MapChangesDocument:
         """What has changed on the map of a cluster since the one of the state with this number."""
 
         def ask() -> MapChangesDocument:
-            now, before = self.map(view, cluster), self._maps.find(cluster.id, since)
+            now, before = self.map(cluster), self.memory.maps.find(cluster.id, since)
             return whole(now, since) if before is None else map_changes(before, now)
 
-        return self._ask_once(view, ("map since", cluster.id, since), ask)
+        return self._ask_once(("map since", cluster.id, since), ask)
 
-    def map_after(
-        self, view: View, cluster: Cluster, plan: Mapping[str, Any], done: frozenset[int]
-    ) -> MapDocument | str:
+    def map_after(self, cluster: Cluster, plan: Mapping[str, Any], done: frozenset[int]) -> MapDocument | str:
         """A cluster once the steps of a plan that are not done are; or why they do not fit it any more."""
 
         def ask() -> MapDocument | str:
-            end = leads_to(view.snapshot, plan, done)
+            end = leads_to(self.view.snapshot, plan, done)
             if isinstance(end, str):
                 return end
-            return cluster_map(end, cluster, violations(end, (cluster,)), view.number)
+            return cluster_map(end, cluster, violations(end, (cluster,)), self.view.number)
 
-        return self.once(view, ("after", plan.get("id"), done), ask)
+        return self.once(("after", plan.get("id"), done), ask)
 
-    def ha_check(self, view: View, cluster: Cluster, hosts: Sequence[Host] = ()) -> HaCheckDocument:
+    def ha_check(self, cluster: Cluster, hosts: Sequence[Host] = ()) -> HaCheckDocument:
         """Whether every failure of a cluster is survived, or the one of all these hosts together."""
         key = "ha", cluster.id, *(host.id for host in hosts)
-        state = ConfiguredState(view.snapshot, lambda: self._config)
-        return self._ask_once(
-            view, key, lambda: check_ha(state, cluster=cluster, hosts=hosts, steps=PAGE_STEPS)
-        )
+        state = ConfiguredState(self.view.snapshot, lambda: self.config)
+        return self._ask_once(key, lambda: check_ha(state, cluster=cluster, hosts=hosts, steps=PAGE_STEPS))
 
-    def starts(self, view: View, hosts: Iterable[str]) -> WhatIfDocument:
+    def starts(self, hosts: Iterable[str]) -> WhatIfDocument:
         """Where each VM would start if these hosts failed, in the order of the starts."""
         down = tuple(sorted(hosts))
 
         def ask() -> WhatIfDocument:
-            found = course(view.snapshot, down, ())
-            return what_if((), view.snapshot, starts=found.starts, stopped=found.stopped)
+            found = course(self.view.snapshot, down, ())
+            return what_if((), self.view.snapshot, starts=found.starts, stopped=found.stopped)
 
-        return self._ask_once(view, ("starts", down), ask)
+        return self._ask_once(("starts", down), ask)
 
-    def keys(self, view: View) -> KeysListDocument:
+    def keys(self) -> KeysListDocument:
         """All that are set, by whom and when where the store says."""
-        return cast("KeysListDocument", self.answer(view, question_named("keys list"), {}, {}))
+        return cast("KeysListDocument", self.answer(question_named("keys list"), {}, {}))
 
-    def once(
-        self, view: View, question: Hashable, make: Callable[[], _Answer], seconds: float = math.inf
-    ) -> _Answer:
+    def once(self, question: Hashable, make: Callable[[], _Answer], seconds: float = math.inf) -> _Answer:
         """What is made of a state once for all who ask, at most that many seconds ago."""
-        return self._remembered.ask(view.number, question, make, seconds)
+        return self.memory.answers.ask(self.view.number, question, make, seconds)
 
-    def last_decisions(self, view: View, vm: Vm) -> LastDecisionsDocument:
+    def last_decisions(self, vm: Vm) -> LastDecisionsDocument:
         """What the proxy answered last about a VM. Raises `NoRecord` where its record cannot be read."""
 
         def ask() -> LastDecisionsDocument:
-            return last_decisions(view.snapshot, vm, self._record or record_of(self._config.engine.name))
+            return last_decisions(self.view.snapshot, vm, self.record or record_of(self.config.engine.name))
 
-        return self.once(view, ("last", vm.id), ask, _BRIEF_SECONDS)
+        return self.once(("last", vm.id), ask, _BRIEF_SECONDS)
 
-    def decisions_at(self, view: View, vm: Vm, moment: float) -> DecisionsAtDocument:
+    def decisions_at(self, vm: Vm, moment: float) -> DecisionsAtDocument:
         """What the proxy answered next to a moment. Raises `NoRecord` where its record cannot be read."""
-        record = self._record or record_of(self._config.engine.name)
-        events, error = self._events(view)
-        return decisions_at(view.snapshot, vm, record, moment, events, error)
+        record = self.record or record_of(self.config.engine.name)
+        events, error = self._events()
+        return decisions_at(self.view.snapshot, vm, record, moment, events, error)
 
-    def _events(self, view: View) -> tuple[LatestEvents, str | None]:
+    def _events(self) -> tuple[LatestEvents, str | None]:
         """The engine's events of what it refused, read once for all who ask meanwhile; or why not."""
 
         def read() -> tuple[LatestEvents, str | None]:
             try:
-                with connect(self._config.engine) as connection:
+                with connect(self.config.engine) as connection:
                     return find_refusals(connection), None
             except UserError as error:
                 return LatestEvents((), None), str(error)
 
-        if view.error is not None:
-            return LatestEvents((), None), view.error
-        return self._said.ask(0, "refusals", read, _EVENTS_SECONDS)
-
-    def examine(self) -> None:
-        """Examine all again, once for all who ask meanwhile."""
-        if not self._examining.acquire(blocking=False):
-            return
-        try:
-            self.examined = doctor(reread(self._config)), time.time()
-        finally:
-            self._examining.release()
+        if self.view.error is not None:
+            return LatestEvents((), None), self.view.error
+        return self.memory.said.ask(0, "refusals", read, _EVENTS_SECONDS)
 
     def _ask_once(
-        self, view: View, question: Hashable, make: Callable[[], _Answer], seconds: float = math.inf
+        self, question: Hashable, make: Callable[[], _Answer], seconds: float = math.inf
     ) -> _Answer:
-        answer = self.once(view, question, make, seconds)
-        return dated(answer, None if view.error is None else view.age_seconds)  # type: ignore[type-var]
+        answer = self.once(question, make, seconds)
+        return dated(answer, None if self.view.error is None else self.view.age_seconds)  # type: ignore[type-var]
 
 
 # -- What the page alone asks.
-_Page = tuple[Questions, View]
 _THE_CLUSTER = Parameter(names=CLUSTERS, positional=True)
 
 
@@ -307,10 +303,9 @@ _THE_CLUSTER = Parameter(names=CLUSTERS, positional=True)
     reads=Reads.OWN,
     routes=(Route("/clusters/{name}/map"),),
 )
-def map_of(page: _Page, cluster: Annotated[Cluster, _THE_CLUSTER]) -> MapDocument:
+def map_of(page: Questions, cluster: Annotated[Cluster, _THE_CLUSTER]) -> MapDocument:
     """The map as of now."""
-    questions, view = page
-    return questions.map(view, cluster)
+    return page.map(cluster)
 
 
 @question(
@@ -320,10 +315,9 @@ def map_of(page: _Page, cluster: Annotated[Cluster, _THE_CLUSTER]) -> MapDocumen
     routes=(Route("/clusters/{name}/map/changes", keys=("since",), required=("since",)),),
 )
 def map_changes_since(
-    page: _Page,
+    page: Questions,
     cluster: Annotated[Cluster, _THE_CLUSTER],
     since: Annotated[int, Parameter(help="the number of that map")],
 ) -> MapChangesDocument:
     """What has changed since the map with this number."""
-    questions, view = page
-    return questions.map_changes(view, cluster, since)
+    return page.map_changes(cluster, since)

@@ -32,6 +32,7 @@ from ovirt_placement_web.bounds import Bound, Bounds, Refusal
 from ovirt_placement_web.log_in import form_of, note, to_log_in
 from ovirt_placement_web.sessions import Session
 from ovirt_placement_web.site import NO_ADMIN, Site, check_query, number, site_of
+from ovirt_placement_web.state.questions import Questions
 from ovirt_placement_web.state.sources import View
 from ovirt_service.errors import OutcomeUnknown, UserError
 from ovirt_service.text import unbroken
@@ -44,21 +45,82 @@ _PAGE_ROWS = 50
 Item = TypeVar("Item")
 #: What a view shows: by the name of its template.
 Shown = tuple[str, dict[str, Any]]
-Ask = Callable[[Site, Request, View], Shown]
 Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+class Asked(NamedTuple):
+    """What a person asks of the page, and what is known at that moment."""
+
+    request: Request
+    site: Site
+    session: Session
+    view: View
+    #: By which an act is asked for.
+    form: dict[str, str] = {}
+
+    @property
+    def config(self) -> Config:
+        return self.site.config
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self.view.snapshot
+
+    @property
+    def questions(self) -> Questions:
+        return self.site.questions(self.view)
+
+    @property
+    def cluster(self) -> Cluster:
+        """The one that the address names."""
+        return self.named("cluster", self.snapshot.clusters)
+
+    @property
+    def reason(self) -> str:
+        """Why, in the person's words."""
+        return unbroken(self.form.get("reason", "").strip())[:_LONGEST_REASON]
+
+    @property
+    def removes(self) -> bool:
+        """Whether what the form is about is to be removed."""
+        return "gone" in self.form or self.form.get("do") == "remove"
+
+    def word(self, key: str, otherwise: str = "") -> str:
+        """What stands in the query."""
+        return self.request.query_params.get(key, otherwise)
+
+    def words(self, key: str) -> list[str]:
+        """All that stands in the query for a key that may be repeated, each once."""
+        return list(dict.fromkeys(self.request.query_params.getlist(key)))
+
+    def named(self, kind: str, items: Iterable[Item]) -> Item:
+        """What the address names by id or name; raises `Refusal` if there is none."""
+        try:
+            return find(self.request.path_params["name"], kind, items)  # type: ignore[type-var]
+        except UserError as error:
+            raise Refusal(404, f"There is {error}.") from None
+
+    def fields(self, *names: str) -> dict[str, str]:
+        """What stands in fields of the form; nothing in those that a browser does not send."""
+        return {name: self.form.get(name, "").replace("\r\n", "\n").strip() for name in names}
+
+    def check_engine(self) -> None:
+        """Raise `Refusal` while the engine is away: a plan of old is worth nothing."""
+        if self.view.error is not None:
+            raise Refusal(503, f"The engine does not answer, so no plan can be made: {self.view.error}.")
 
 
 def viewed(
     *allowed: str,
     repeated: Iterable[str] = (),
     kind: Callable[[Bounds, Request], Bound] = lambda bounds, request: bounds.views,
-) -> Callable[[Ask], Endpoint]:
+) -> Callable[[Callable[[Asked], Shown]], Endpoint]:
     """A view for people who are logged in, which takes these keys of the query, some of them `repeated`.
 
     `kind` says what kind of work it is.
     """
 
-    def wrap(ask: Ask) -> Endpoint:
+    def wrap(ask: Callable[[Asked], Shown]) -> Endpoint:
         @wraps(ask)
         async def endpoint(request: Request) -> Response:
             check_query(request, allowed, repeated)
@@ -69,9 +131,9 @@ def viewed(
                 return to_log_in(request, site)
 
             def render() -> Response:
-                view = site.live.view
-                template, shown = ask(site, request, view)
-                return site.page(request, template, view=view, **shown)
+                asked = Asked(request, site, session, site.live.view)
+                template, shown = ask(asked)
+                return site.page(request, template, view=asked.view, **shown)
 
             return await kind(site.bounds, request).run(session, render)
 
@@ -85,39 +147,25 @@ def planned(bounds: Bounds, request: Request) -> Bound:
     return bounds.plans
 
 
-def found(request: Request, wanted: str, items: Iterable[Item]) -> Item:
-    """What the address names by id or name; raises `Refusal` if there is none."""
-    try:
-        return find(request.path_params["name"], wanted, items)  # type: ignore[type-var]
-    except UserError as error:
-        raise Refusal(404, f"There is {error}.") from None
-
-
-def paged(request: Request, items: Sequence[Any]) -> dict[str, Any]:
+def paged(asked: Asked, items: Sequence[Any]) -> dict[str, Any]:
     """Those of a page of a long list, the number of the page, and that of the last."""
     last = max(1, -(-len(items) // _PAGE_ROWS))
-    page = number(request, "page", last)
+    page = number(asked.request, "page", last)
     return {"items": items[(page - 1) * _PAGE_ROWS : page * _PAGE_ROWS], "number": page, "last": last}
 
 
-def check_engine(view: View) -> None:
-    """Raise `Refusal` while the engine is away: a plan of old is worth nothing."""
-    if view.error is not None:
-        raise Refusal(503, f"The engine does not answer, so no plan can be made: {view.error}.")
-
-
-def list_frame(site: Site, request: Request, view: View, part: str) -> dict[str, Any]:
+def list_frame(asked: Asked, part: str) -> dict[str, Any]:
     """Where a list stands: of all, or of the cluster that the address names."""
-    if "name" not in request.path_params:
+    if "name" not in asked.request.path_params:
         return {"part": part, "cluster": None, "place": f"/{part.lower()}"}
-    one = found(request, "cluster", view.snapshot.clusters)
-    return {**cluster_frame(site, view, one, part), "place": f"/cluster/{one.id}/{part.lower()}"}
+    one = asked.cluster
+    return {**cluster_frame(asked, one, part), "place": f"/cluster/{one.id}/{part.lower()}"}
 
 
-def cluster_frame(site: Site, view: View, cluster: Cluster, tab: str) -> dict[str, Any]:
+def cluster_frame(asked: Asked, cluster: Cluster, tab: str) -> dict[str, Any]:
     """Where a view of a cluster stands: its breadcrumb, and the tabs with what they count."""
-    numbers = next(one for one in site.questions.status(view).clusters if one.cluster.id == cluster.id)
-    enforcer = site.questions.status(view).enforcer
+    status = asked.questions.status()
+    numbers, enforcer = next(one for one in status.clusters if one.cluster.id == cluster.id), status.enforcer
     waiting = sum(one.cluster.id == cluster.id for one in enforcer.waiting) if enforcer else 0
     name = quote(cluster.id, safe="")
     tone = "red" if numbers.hard_violations else "orange"
@@ -178,46 +226,6 @@ class Stale(Exception):
         self.back = back
 
 
-class Asked(NamedTuple):
-    """A person who asks for an act, by a form of this page."""
-
-    request: Request
-    site: Site
-    session: Session
-    form: dict[str, str]
-
-    @property
-    def config(self) -> Config:
-        return self.site.config
-
-    @property
-    def snapshot(self) -> Snapshot:
-        return self.site.live.view.snapshot
-
-    @property
-    def cluster(self) -> Cluster:
-        """The one that the address names."""
-        return self.named("cluster", self.snapshot.clusters)
-
-    @property
-    def reason(self) -> str:
-        """Why, in the person's words."""
-        return unbroken(self.form.get("reason", "").strip())[:_LONGEST_REASON]
-
-    @property
-    def removes(self) -> bool:
-        """Whether what the form is about is to be removed."""
-        return "gone" in self.form or self.form.get("do") == "remove"
-
-    def named(self, kind: str, items: Iterable[Item]) -> Item:
-        """What the address names; raises `Refusal` if there is none."""
-        return found(self.request, kind, items)
-
-    def fields(self, *names: str) -> dict[str, str]:
-        """What stands in fields of the form; nothing in those that a browser does not send."""
-        return {name: self.form.get(name, "").replace("\r\n", "\n").strip() for name in names}
-
-
 class Act(NamedTuple):
     """A change as asked for. `carry_out` does it in the name of who is given."""
 
@@ -275,12 +283,12 @@ def edited(ask: Callable[[Asked], Edit]) -> Endpoint:
     @wraps(ask)
     async def endpoint(request: Request) -> Response:
         asked = await asked_by(request)
-        view, edit = asked.site.live.view, ask(asked)
+        edit = ask(asked)
         if "do" in asked.form:
             return await _carry_out(asked, edit.act)
         preview = await asked.site.bounds.plans.run(asked.session, edit.foresee)
         template, shown = edit.shown
-        return asked.site.page(request, template, view=view, **{**shown, "preview": preview})
+        return asked.site.page(request, template, view=asked.view, **{**shown, "preview": preview})
 
     return endpoint
 
@@ -295,7 +303,7 @@ async def asked_by(request: Request) -> Asked:
     form = await form_of(request)
     if not session.admits(form.get("csrf", "")):
         raise Refusal(403, "This form is not of this session.")
-    return Asked(request, site, session, form)
+    return Asked(request, site, session, site.live.view, form)
 
 
 async def _carry_out(asked: Asked, act: Act) -> Response:

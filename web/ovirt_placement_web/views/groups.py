@@ -8,7 +8,6 @@ from contextlib import closing
 from typing import Any, NamedTuple
 
 import msgspec
-from starlette.requests import Request
 
 from ovirt_placement.answers.conflicts import ConflictFound, ContradictionFound, conflicts
 from ovirt_placement.answers.groups.change import MEMBERS, differences, find_member, table_of
@@ -26,8 +25,6 @@ from ovirt_placement.store.sql.opening import opened
 from ovirt_placement.store.user_actions import Act as Recorded
 from ovirt_placement.store.user_actions import UserActionKind, UserActionStore
 from ovirt_placement_web.bounds import Refusal
-from ovirt_placement_web.site import Site
-from ovirt_placement_web.state.sources import View
 from ovirt_placement_web.views.endpoints import (
     Act,
     Asked,
@@ -37,7 +34,6 @@ from ovirt_placement_web.views.endpoints import (
     Stale,
     digest,
     edited,
-    found,
     viewed,
     words_of,
 )
@@ -69,13 +65,13 @@ class _Change(NamedTuple):
 
 
 @viewed()
-def group(site: Site, request: Request, view: View) -> Shown:
+def group(asked: Asked) -> Shown:
     """A group with its members, what violates it, and what it clashes with."""
-    one = found(request, "affinity group", view.snapshot.affinity_groups)
-    listed = site.questions.of_clusters(view, groups_list, group=one.id).groups[0]
-    here = view.snapshot.cluster_by_id[one.cluster]
+    one = asked.named("affinity group", asked.snapshot.affinity_groups)
+    listed = asked.questions.of_clusters(groups_list, group=one.id).groups[0]
+    here = asked.snapshot.cluster_by_id[one.cluster]
     clashes: list[ConflictFound | ContradictionFound] = []
-    for of_cluster in site.questions.of_clusters(view, conflicts, here).clusters:
+    for of_cluster in asked.questions.of_clusters(conflicts, here).clusters:
         clashes += [*of_cluster.conflicts, *of_cluster.contradictions]
     return "group.html", {
         "part": "Rules",
@@ -83,25 +79,25 @@ def group(site: Site, request: Request, view: View) -> Shown:
         "group": listed,
         "was": _state_of(one),
         "clashes": [each for each in clashes if any(other.id == one.id for other in each.groups)],
-        "violations": site.questions.of_clusters(view, violations, group=one.id).violations,
+        "violations": asked.questions.of_clusters(violations, group=one.id).violations,
         "hosts_of": {at.vm.id: at.host for at in listed.running},
     }
 
 
 @viewed()
-def edit_form(site: Site, request: Request, view: View) -> Shown:
+def edit_form(asked: Asked) -> Shown:
     """The form of a group that there is."""
-    group = found(request, "affinity group", view.snapshot.affinity_groups)
-    cluster = view.snapshot.cluster_by_id[group.cluster]
-    return _shown(_Change(cluster, group, group), _filled(group, view.snapshot))
+    group = asked.named("affinity group", asked.snapshot.affinity_groups)
+    cluster = asked.snapshot.cluster_by_id[group.cluster]
+    return _shown(_Change(cluster, group, group), _filled(group, asked.snapshot))
 
 
 @viewed()
-def add_form(site: Site, request: Request, view: View) -> Shown:
+def add_form(asked: Asked) -> Shown:
     """The form of a new group of a cluster."""
-    cluster = found(request, "cluster", view.snapshot.clusters)
+    cluster = asked.cluster
     group = _empty(cluster)
-    return _shown(_Change(cluster, group, group), _filled(group, view.snapshot))
+    return _shown(_Change(cluster, group, group), _filled(group, asked.snapshot))
 
 
 @edited

@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
-from starlette.requests import Request
 
 from ovirt_placement.answers.document import listed
 from ovirt_placement.answers.keys import listing
@@ -41,8 +40,7 @@ from ovirt_placement.store.keys import KeyChange, KeyPlace, KeyStore, SetKey
 from ovirt_placement.store.sql.opening import opened
 from ovirt_placement_web.bounds import Refusal, sentence
 from ovirt_placement_web.settings import ENGINE_SECONDS
-from ovirt_placement_web.site import Site, instant
-from ovirt_placement_web.state.sources import View
+from ovirt_placement_web.site import instant
 from ovirt_placement_web.views.endpoints import (
     Act,
     Asked,
@@ -53,7 +51,6 @@ from ovirt_placement_web.views.endpoints import (
     check_length,
     digest,
     edited,
-    found,
     viewed,
     words_of,
 )
@@ -79,12 +76,12 @@ _LEVELS = {level: _called(level) for level in SETTABLE}
 
 
 @viewed()
-def keys(site: Site, request: Request, view: View) -> Shown:
+def keys(asked: Asked) -> Shown:
     """All that are set, by whom and when."""
-    snapshot, may = view.snapshot, _may(site, request, view)
+    snapshot, may = asked.snapshot, _may(asked)
     shown = {"part": "Placement keys", "editable": [one for one in snapshot.clusters if one.id in may]}
     try:
-        answer = site.questions.keys(view)
+        answer = asked.questions.keys()
     except UserError as failure:
         table: dict[str, Any] = {"headers": (), "rows": (), "error": str(failure), "cluster_of": {}}
         return "keys.html", {**shown, **table}
@@ -101,16 +98,16 @@ def keys(site: Site, request: Request, view: View) -> Shown:
 
 
 @viewed()
-def of_vm(site: Site, request: Request, view: View) -> Shown:
+def of_vm(asked: Asked) -> Shown:
     """What stands on each level of a VM, which key is in force, and which it overrides."""
-    vm = found(request, "VM", view.snapshot.vms)
-    may = _may(site, request, view)
+    vm = asked.named("VM", asked.snapshot.vms)
+    may = _may(asked)
 
     def is_editable(level: str, resource: str) -> bool:
-        clusters = _clusters_named(level, resource, view.snapshot)
+        clusters = _clusters_named(level, resource, asked.snapshot)
         return level in SETTABLE and may.issuperset(one.id for one in clusters)
 
-    levels = key_levels(view.snapshot, vm)
+    levels = key_levels(asked.snapshot, vm)
     return "vm_keys.html", {
         "part": "Virtual machines",
         "crumbs": (("Virtual machines", "/vms"), (vm.name, f"/vm/{vm.id}"), ("Placement keys", "")),
@@ -124,13 +121,13 @@ def of_vm(site: Site, request: Request, view: View) -> Shown:
 
 
 @viewed("level", "on", "as", "name")
-def key_form(site: Site, request: Request, view: View) -> Shown:
+def key_form(asked: Asked) -> Shown:
     """The form of a key on one object, filled with what stands there."""
-    asked, snapshot = request.query_params, view.snapshot
-    form = {name: asked.get(name, "") for name in ("on", "name", "value", "weight")}
-    form |= {"level": asked.get("level", "cluster"), "as": asked.get("as", "operator")}
+    snapshot = asked.snapshot
+    form = {name: asked.word(name) for name in ("on", "name", "value", "weight")}
+    form |= {"level": asked.word("level", "cluster"), "as": asked.word("as", "operator")}
     _check_choices(form)
-    standing = _standing(site)
+    standing = _standing(asked)
     try:
         place = find_place((form["level"], form["on"]), standing, snapshot) if form["on"] else None
     except UserError:
@@ -145,11 +142,11 @@ def key_form(site: Site, request: Request, view: View) -> Shown:
 
 
 @viewed("cluster", "name")
-def hosts_form(site: Site, request: Request, view: View) -> Shown:
+def hosts_form(asked: Asked) -> Shown:
     """The form of a key of all hosts of a cluster, filled with what stands there, a line for each host."""
-    asked, snapshot = request.query_params, view.snapshot
-    cluster, name = _cluster_of_form(asked, snapshot), asked.get("name", "")
-    there = {key.resource: key for key in _standing(site) if key.level == NODE and key.name == name}
+    snapshot, name = asked.snapshot, asked.word("name")
+    cluster = _cluster_of_form(asked.word("cluster"), snapshot)
+    there = {key.resource: key for key in _standing(asked) if key.level == NODE and key.name == name}
     lines = []
     for host in snapshot.hosts_of_cluster.get(cluster.id, ()):
         value = written(there[host.id].value) if host.id in there else ""
@@ -195,7 +192,7 @@ def set_key(asked: Asked) -> Edit:
 @edited
 def define(asked: Asked) -> Edit:
     """A key of all hosts of a cluster, to be set or removed."""
-    cluster, gone = _cluster_of_form(asked.form, asked.snapshot), asked.removes
+    cluster, gone = _cluster_of_form(asked.form.get("cluster", ""), asked.snapshot), asked.removes
     form = asked.fields("name", "values", "sticky")
     check_length("Name", form["name"])
     check_length("Weight", form["sticky"])
@@ -332,18 +329,15 @@ def _shown(form: Mapping[str, str], cluster: Cluster | None = None, *, gone: boo
     }
 
 
-def _may(site: Site, request: Request, view: View) -> frozenset[str]:
+def _may(asked: Asked) -> frozenset[str]:
     """The clusters whose placements this person may change, as far as was known last."""
-    session = site.session(request, use=False)
-    if session is None:
-        return frozenset()
-    every, rights = view.snapshot.clusters, session.rights
-    return frozenset(one.id for one in every if rights.may(PERMIT, one.id, view.snapshot))
+    every, rights = asked.snapshot.clusters, asked.session.rights
+    return frozenset(one.id for one in every if rights.may(PERMIT, one.id, asked.snapshot))
 
 
-def _standing(site: Site) -> tuple[PlacementKey, ...]:
+def _standing(asked: Asked) -> tuple[PlacementKey, ...]:
     """The keys that are set at this moment."""
-    return tuple(one.key for one in site.past.read(KeyStore, KeyStore.all_keys))
+    return tuple(one.key for one in asked.site.past.read(KeyStore, KeyStore.all_keys))
 
 
 def _check_choices(form: Mapping[str, str]) -> None:
@@ -353,8 +347,8 @@ def _check_choices(form: Mapping[str, str]) -> None:
         check_length(name, form[name])
 
 
-def _cluster_of_form(form: Mapping[str, str], snapshot: Snapshot) -> Cluster:
-    cluster = snapshot.cluster_by_id.get(form.get("cluster", ""))
+def _cluster_of_form(identity: str, snapshot: Snapshot) -> Cluster:
+    cluster = snapshot.cluster_by_id.get(identity)
     if cluster is None:
         raise Refusal(404, "There is no such cluster.")
     return cluster

@@ -28,8 +28,7 @@ from ovirt_placement.store.enforcer.maintenance import (
 from ovirt_placement.store.sql.opening import opened
 from ovirt_placement_web.bounds import Bound, Bounds, Refusal
 from ovirt_placement_web.settings import ENGINE_SECONDS
-from ovirt_placement_web.site import Site, page_words
-from ovirt_placement_web.state.sources import View
+from ovirt_placement_web.site import page_words
 from ovirt_placement_web.views.endpoints import (
     MIGRATE,
     Act,
@@ -37,9 +36,7 @@ from ovirt_placement_web.views.endpoints import (
     Shown,
     Stale,
     acted,
-    check_engine,
     cluster_frame,
-    found,
     viewed,
     words_of,
 )
@@ -61,17 +58,17 @@ def _kind(bounds: Bounds, request: Request) -> Bound:
 
 
 @viewed("host", "stop", "return", repeated=("host",), kind=_kind)
-def maintenance(site: Site, request: Request, view: View) -> Shown:
+def maintenance(asked: Asked) -> Shown:
     """How far runs are, and of hosts that are ticked in which rounds they could be taken out."""
-    one = found(request, "cluster", view.snapshot.clusters)
-    hosts = sorted(view.snapshot.hosts_of_cluster.get(one.id, ()), key=lambda host: host.name)
-    chosen = tuple(dict.fromkeys(request.query_params.getlist("host")))
-    _check_hosts(chosen, one, view.snapshot)
-    words = request.query_params.get("stop", "").replace("\r\n", "\n")
-    back = _choice(Return, "return", request.query_params.get("return", Return.NONE.value))
-    settings = site.config.section("enforcer", EnforcerSettings)
+    one = asked.cluster
+    hosts = sorted(asked.snapshot.hosts_of_cluster.get(one.id, ()), key=lambda host: host.name)
+    chosen = tuple(dict.fromkeys(asked.words("host")))
+    _check_hosts(chosen, one, asked.snapshot)
+    words = asked.word("stop", "").replace("\r\n", "\n")
+    back = _choice(Return, "return", asked.word("return", Return.NONE.value))
+    settings = asked.config.section("enforcer", EnforcerSettings)
     shown: dict[str, Any] = {
-        **cluster_frame(site, view, one, "Maintenance"),
+        **cluster_frame(asked, one, "Maintenance"),
         "hosts": hosts,
         "notes": {host.id: host.status.replace("_", " ") for host in hosts},
         "chosen": chosen,
@@ -81,13 +78,13 @@ def maintenance(site: Site, request: Request, view: View) -> Shown:
         "works": [work for work in Work if work is not Work.COMMAND or settings.maintenance.command],
         "permit": PERMIT,
         "plan": None,
-        **_runs(site, one),
+        **_runs(asked, one),
     }
     if chosen:
-        check_engine(view)
-        stopped = frozenset(_stop_vms(words, view.snapshot))
+        asked.check_engine()
+        stopped = frozenset(_stop_vms(words, asked.snapshot))
         question = "maintenance", chosen, stopped, back
-        plan = site.questions.once(view, question, lambda: site.made.maintenance(chosen, stopped, back))
+        plan = asked.questions.once(question, lambda: asked.site.made.maintenance(chosen, stopped, back))
         shown |= _planned(plan)
     return "maintenance.html", shown
 
@@ -106,10 +103,10 @@ def _planned(plan: ClusterMaintenance) -> dict[str, Any]:
     }
 
 
-def _runs(site: Site, cluster: Cluster) -> dict[str, Any]:
+def _runs(asked: Asked, cluster: Cluster) -> dict[str, Any]:
     """The runs of a cluster, or why they are not known."""
     try:
-        own = site.past.maintenance(cluster)
+        own = asked.site.past.maintenance(cluster)
     except UserError as error:
         return {"runs": (), "runs_error": str(error), "under_way": False}
     active = [run for run in own if run.active]

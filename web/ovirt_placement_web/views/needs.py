@@ -19,9 +19,10 @@ from ovirt_placement.store.enforcer.maintenance import ENDED, HostPhase, Mainten
 from ovirt_placement.store.orders import Pause
 from ovirt_placement.store.user_actions import UserAction
 from ovirt_placement_web.bounds import sentence
-from ovirt_placement_web.site import Site, when
+from ovirt_placement_web.site import when
 from ovirt_placement_web.state.plans import Life, life
 from ovirt_placement_web.state.sources import View
+from ovirt_placement_web.views.endpoints import Asked
 from ovirt_service.errors import UserError
 from ovirt_service.text import escaped
 
@@ -65,30 +66,30 @@ class Standing(NamedTuple):
 
 
 def standing_of(
-    site: Site, view: View, cluster: Cluster, numbers: ClusterStatus, enforcer: EnforcementRecord | None
+    asked: Asked, cluster: Cluster, numbers: ClusterStatus, enforcer: EnforcementRecord | None
 ) -> Standing:
     """What the store says of a cluster; nothing while it does not answer."""
-    plan = present_plan(site, cluster, enforcer)
-    hosts = view.snapshot.hosts_of_cluster.get(cluster.id, ())
+    plan = present_plan(asked, cluster, enforcer)
+    hosts = asked.snapshot.hosts_of_cluster.get(cluster.id, ())
     run, refusal = None, None
     try:
         if numbers.upgrade or numbers.draining or any(host.status in RESTS for host in hosts):
-            run = next((one for one in site.past.maintenance(cluster) if one.active), None)
+            run = next((one for one in asked.site.past.maintenance(cluster) if one.active), None)
         if numbers.hard_violations and plan is None:
-            refusal = site.past.refusal(cluster)
+            refusal = asked.site.past.refusal(cluster)
     except UserError:
         pass
-    return Standing(enforcer, plan, site.past.pause(cluster), run, refusal)
+    return Standing(enforcer, plan, asked.site.past.pause(cluster), run, refusal)
 
 
-def present_plan(site: Site, cluster: Cluster, enforcer: EnforcementRecord | None) -> Life | None:
+def present_plan(asked: Asked, cluster: Cluster, enforcer: EnforcementRecord | None) -> Life | None:
     """The plan of a cluster that waits or runs; None where there is none, or the store does not answer."""
     if enforcer is not None and not enforcer.migrations_under_way and not enforcer.waiting:
         return None  # the store has said so a moment ago
     try:
-        waiting = site.past.waiting(cluster)
-        record = site.past.plan_named(waiting.plan) if waiting else site.past.under_way(cluster)
-        words = site.past.words_on(record.id) if record else ()
+        waiting = asked.site.past.waiting(cluster)
+        record = asked.site.past.plan_named(waiting.plan) if waiting else asked.site.past.under_way(cluster)
+        words = asked.site.past.words_on(record.id) if record else ()
     except UserError:
         return None
     return None if record is None else life(record, waiting, words, enforcer, latest=True)
@@ -101,18 +102,16 @@ def repairs(plan: Life | None) -> dict[str, Move]:
     return {vm["id"]: Move(number, step["to"]) for number, step, _ in plan.steps for vm in step["vms"]}
 
 
-def needs(
-    site: Site, view: View, cluster: Cluster, numbers: ClusterStatus, known: Standing
-) -> Iterator[Need]:
+def needs(asked: Asked, cluster: Cluster, numbers: ClusterStatus, known: Standing) -> Iterator[Need]:
     """What needs an administrator in a cluster, the most urgent first."""
     here, enforcer, plan = cluster.id, known.enforcer, known.plan
-    yield from _hosts(view, cluster, numbers)
-    yield from _lost(site, view, cluster, numbers)
+    yield from _hosts(asked, cluster, numbers)
+    yield from _lost(asked, cluster, numbers)
     if plan is not None and plan.waits:
         yield from _of_plan(plan, here)
     if numbers.ha_reservation and numbers.ha_safe is False and not numbers.lost:
         title = f"Not every failure of {counted(cluster.ha_failures, 'host')} is survived"
-        yield Need("danger", title, _unsafe(site, view, cluster), f"/ha/{here}", "See which")
+        yield Need("danger", title, _unsafe(asked, cluster), f"/ha/{here}", "See which")
     if numbers.disabled_units:
         text = f"VMs are placed without {', '.join(numbers.disabled_units)}."
         yield Need("danger", "The engine has disabled policy units", text, "/health", "Examine")
@@ -206,15 +205,15 @@ def _planned(enforcer: EnforcementRecord, numbers: ClusterStatus, known: Standin
     return "Nothing: there is nothing to repair. The rules are checked after each change."
 
 
-def _hosts(view: View, cluster: Cluster, numbers: ClusterStatus) -> Iterator[Need]:
+def _hosts(asked: Asked, cluster: Cluster, numbers: ClusterStatus) -> Iterator[Need]:
     """Hosts that do not answer, each with what becomes of its VMs."""
     failed = [
         host
-        for host in view.snapshot.hosts_of_cluster.get(cluster.id, ())
+        for host in asked.snapshot.hosts_of_cluster.get(cluster.id, ())
         if not host.up and host.status not in RESTS
     ]
     for host in failed[:3]:
-        vms = view.snapshot.vms_of_host.get(host.id, ())
+        vms = asked.snapshot.vms_of_host.get(host.id, ())
         lost = [one for one in numbers.lost if one.host is not None and one.host.id == host.id]
         text = f"{counted(len(vms), 'VM')} {'was' if len(vms) == 1 else 'were'} running on it"
         if lost:
@@ -260,9 +259,9 @@ def refuser(reason: Said) -> tuple[str, str]:
     return "", reason.by[0].name if reason.by else reason.kind
 
 
-def _lost(site: Site, view: View, cluster: Cluster, numbers: ClusterStatus) -> Iterator[Need]:
+def _lost(asked: Asked, cluster: Cluster, numbers: ClusterStatus) -> Iterator[Need]:
     """VMs that do not run though they should, and whose host is not to blame."""
-    up = {host.id: host for host in view.snapshot.hosts_of_cluster.get(cluster.id, ()) if host.up}
+    up = {host.id: host for host in asked.snapshot.hosts_of_cluster.get(cluster.id, ()) if host.up}
     own = [one for one in numbers.lost if one.host is None or one.host.id in up]
     for lost in own[:3]:
         fate = {
@@ -271,8 +270,8 @@ def _lost(site: Site, view: View, cluster: Cluster, numbers: ClusterStatus) -> I
             None: "It is not known whether a host takes it.",
         }[lost.could_start]
         where = f" on {lost.host.name}" if lost.host else ""
-        if lost.could_start is False and (vm := view.snapshot.vm_by_id.get(lost.vm.id)):
-            fate += "".join(f" {why}." for why in islice(refusals(site.questions.why(view, vm).hosts), 1))
+        if lost.could_start is False and (vm := asked.snapshot.vm_by_id.get(lost.vm.id)):
+            fate += "".join(f" {why}." for why in islice(refusals(asked.questions.why(vm).hosts), 1))
         runs = "does not run" if lost.status == "down" else "is not known to run"
         title = f"Highly available VM {lost.vm.name} {runs}: {lost.status.replace('_', ' ')}{where}"
         yield Need("danger", title, fate, f"/vm/{lost.vm.id}", "Why")
@@ -280,7 +279,7 @@ def _lost(site: Site, view: View, cluster: Cluster, numbers: ClusterStatus) -> I
         more = counted(len(own) - 3, "more highly available VM")
         yield Need("danger", f"{more} {be(len(own) - 3)} down", "", "/vms?show=lost", "See which")
     known = {one.vm.id for one in numbers.lost}
-    running = (vm for host in up for vm in view.snapshot.vms_of_host.get(host, ()))
+    running = (vm for host in up for vm in asked.snapshot.vms_of_host.get(host, ()))
     ill = sorted((vm for vm in running if vm.status in ILL and vm.id not in known), key=lambda vm: vm.name)
     if ill:
         places = listed(sorted({up[vm.host or ""].name for vm in ill})[:3])
@@ -295,10 +294,10 @@ def _some(names: list[str]) -> str:
     return listed(names[:4]) if len(names) <= 4 else f"{', '.join(names[:4])} and {len(names) - 4} more"
 
 
-def _unsafe(site: Site, view: View, cluster: Cluster) -> str:
+def _unsafe(asked: Asked, cluster: Cluster) -> str:
     """Which failure is not survived, and what stands against a restart."""
-    small = len(view.snapshot.hosts_of_cluster.get(cluster.id, ())) <= _MOST_CHECKED
-    checked = site.questions.ha_check(view, cluster).clusters if small else ()
+    small = len(asked.snapshot.hosts_of_cluster.get(cluster.id, ())) <= _MOST_CHECKED
+    checked = asked.questions.ha_check(cluster).clusters if small else ()
     losses = [each for one in checked for each in one.losses]
     if not losses:
         return "Some highly available VMs would not restart."

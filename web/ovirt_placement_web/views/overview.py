@@ -17,10 +17,9 @@ from ovirt_placement.model import Cluster, Host
 from ovirt_placement.model.names import counted
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.log_in import to_log_in
-from ovirt_placement_web.site import Site, check_query, site_of
+from ovirt_placement_web.site import check_query, site_of
 from ovirt_placement_web.state.map import MapDocument, MapHost, MapVm
-from ovirt_placement_web.state.sources import View
-from ovirt_placement_web.views.endpoints import Shown, cluster_frame, condition, found, paged, viewed
+from ovirt_placement_web.views.endpoints import Asked, Shown, cluster_frame, condition, paged, viewed
 from ovirt_placement_web.views.needs import ILL, RESTS, repairs, standing_of, what_next
 from ovirt_placement_web.views.needs import needs as needs_of
 from ovirt_service.errors import UserError
@@ -30,19 +29,19 @@ _MOST_CARDS, _MOST_SQUARES = 48, 1200
 
 
 @viewed()
-def clusters(site: Site, request: Request, view: View) -> Shown:
-    answer = site.questions.status(view)
-    others = [place for place in site.places if place.root != site.root]
+def clusters(asked: Asked) -> Shown:
+    answer = asked.questions.status()
+    others = [place for place in asked.site.places if place.root != asked.site.root]
     needs = []
     for one in answer.clusters:
         place = f"/cluster/{one.cluster.id}"
-        here = view.snapshot.cluster_by_id[one.cluster.id]
-        known = standing_of(site, view, here, one, answer.enforcer)
-        found = tuple(needs_of(site, view, here, one, known))
+        here = asked.snapshot.cluster_by_id[one.cluster.id]
+        known = standing_of(asked, here, one, answer.enforcer)
+        found = tuple(needs_of(asked, here, one, known))
         if urgent := [need for need in found if need.tone != "info"]:
             first = urgent[0]
             more = f" {counted(len(urgent) - 1, 'further matter')} there." if len(urgent) > 1 else ""
-            ahead = what_next(view, one, known)
+            ahead = what_next(asked.view, one, known)
             needs.append(
                 first._replace(
                     title=f"{one.cluster.name}: {first.title[:1].lower()}{first.title[1:]}",
@@ -62,33 +61,33 @@ def clusters(site: Site, request: Request, view: View) -> Shown:
 
 
 @viewed()
-def cluster(site: Site, request: Request, view: View) -> Shown:
-    one = found(request, "cluster", view.snapshot.clusters)
-    status = site.questions.status(view)
+def cluster(asked: Asked) -> Shown:
+    one = asked.cluster
+    status = asked.questions.status()
     numbers = next(each for each in status.clusters if each.cluster.id == one.id)
-    violated = site.questions.of_clusters(view, violations, one).violations
-    drawn = site.questions.map(view, one)
-    known = standing_of(site, view, one, numbers, status.enforcer)
-    hosts = view.snapshot.hosts_of_cluster.get(one.id, ())
+    violated = asked.questions.of_clusters(violations, one).violations
+    drawn = asked.questions.map(one)
+    known = standing_of(asked, one, numbers, status.enforcer)
+    hosts = asked.snapshot.hosts_of_cluster.get(one.id, ())
     down = [host for host in hosts if not host.up]
     failed = [host for host in down if host.status not in RESTS]
-    groups = site.questions.of_clusters(view, groups_list, one).groups
+    groups = asked.questions.of_clusters(groups_list, one).groups
     return "cluster.html", {
-        **cluster_frame(site, view, one, "Overview"),
+        **cluster_frame(asked, one, "Overview"),
         "condition": condition(numbers),
-        "needs": list(needs_of(site, view, one, numbers, known)),
-        "next": what_next(view, numbers, known),
+        "needs": list(needs_of(asked, one, numbers, known)),
+        "next": what_next(asked.view, numbers, known),
         "numbers": numbers,
-        "rules": len(groups) + len(view.snapshot.placement_rules),
+        "rules": len(groups) + len(asked.snapshot.placement_rules),
         "enforcer": status.enforcer,
         "pause": known.pause,
         "violations": violated,
-        "conflicts": site.questions.of_clusters(view, conflicts, one).clusters,
+        "conflicts": asked.questions.of_clusters(conflicts, one).clusters,
         "plan": known.plan,
         "repairs": repairs(known.plan),
         **_picture(drawn, {group.id for found in violated for group in found.groups}),
         "failed_hosts": failed,
-        "down": sum(vm.host is None and vm.cluster == one.id for vm in view.snapshot.vms),
+        "down": sum(vm.host is None and vm.cluster == one.id for vm in asked.snapshot.vms),
         "away": _away(down),
     }
 
@@ -149,23 +148,23 @@ def _title(vm: MapVm, drawn: MapDocument) -> str:
 
 
 @viewed()
-def map_view(site: Site, request: Request, view: View) -> Shown:
-    one = found(request, "cluster", view.snapshot.clusters)
-    return "map.html", cluster_frame(site, view, one, "Map")
+def map_view(asked: Asked) -> Shown:
+    one = asked.cluster
+    return "map.html", cluster_frame(asked, one, "Map")
 
 
 @viewed("page")
-def table(site: Site, request: Request, view: View) -> Shown:
+def table(asked: Asked) -> Shown:
     """All that the map draws, as a table."""
-    one = found(request, "cluster", view.snapshot.clusters)
-    drawn = site.questions.map(view, one)
-    shown = paged(request, range(len(drawn.hosts)))
+    one = asked.cluster
+    drawn = asked.questions.map(one)
+    shown = paged(asked, range(len(drawn.hosts)))
     vms: dict[int, list[Any]] = {at: [] for at in shown["items"]}
     for vm in drawn.vms:
         for at in {vm.host, vm.to} & vms.keys():
             vms[at or 0].append(vm)
     rows = [(at, drawn.hosts[at], own) for at, own in vms.items()]
-    return "table.html", {**cluster_frame(site, view, one, "Map"), "drawn": drawn, "rows": rows, **shown}
+    return "table.html", {**cluster_frame(asked, one, "Map"), "drawn": drawn, "rows": rows, **shown}
 
 
 async def fail(request: Request) -> Response:
@@ -186,15 +185,15 @@ async def fail(request: Request) -> Response:
 
 
 @viewed("host", "domain", repeated=("host", "domain"), kind=lambda bounds, request: bounds.checks)
-def failures(site: Site, request: Request, view: View) -> Shown:
+def failures(asked: Asked) -> Shown:
     """What would come of the failure of hosts, or of whole failure domains, together."""
-    one = found(request, "cluster", view.snapshot.clusters)
-    hosts = view.snapshot.hosts_of_cluster.get(one.id, ())
-    domains = _domains(site, view, one)
-    failing = _failing(request, view, one, domains)
-    vms = view.snapshot.vms_of_host
+    one = asked.cluster
+    hosts = asked.snapshot.hosts_of_cluster.get(one.id, ())
+    domains = _domains(asked, one)
+    failing = _failing(asked, one, domains)
+    vms = asked.snapshot.vms_of_host
     shown: dict[str, Any] = {
-        **cluster_frame(site, view, one, "Failures"),
+        **cluster_frame(asked, one, "Failures"),
         "hosts": sorted(hosts, key=lambda host: host.name),
         "notes": {
             host.id: counted(len(vms.get(host.id, ())), "VM") if host.up else host.status.replace("_", " ")
@@ -202,40 +201,40 @@ def failures(site: Site, request: Request, view: View) -> Shown:
         },
         "domains": domains,
         "failing": failing,
-        "checked": site.questions.ha_check(view, one).clusters[0] if hosts else None,
+        "checked": asked.questions.ha_check(one).clusters[0] if hosts else None,
         "outcome": None,
     }
     if failing:
-        answer = site.questions.ha_check(view, one, [host for host in hosts if host.id in failing])
+        answer = asked.questions.ha_check(one, [host for host in hosts if host.id in failing])
         if answer.clusters:
-            shown |= _outcome(site, view, answer.clusters[0], failing)
+            shown |= _outcome(asked, answer.clusters[0], failing)
     return "ha.html", shown
 
 
-def _outcome(site: Site, view: View, outcome: CheckedCluster, failing: frozenset[str]) -> dict[str, Any]:
+def _outcome(asked: Asked, outcome: CheckedCluster, failing: frozenset[str]) -> dict[str, Any]:
     """Where each VM would start, in the order of the starts, and why some could not."""
-    starts = site.questions.starts(view, failing)
+    starts = asked.questions.starts(failing)
     why: dict[str, UnplacedRecord] = {vm.vm.id: vm for loss in outcome.losses for vm in loss.because}
     return {"outcome": outcome, "starts": starts.starts, "stopped": starts.stopped, "why": why}
 
 
-def _domains(site: Site, view: View, cluster: Cluster) -> Domains:
+def _domains(asked: Asked, cluster: Cluster) -> Domains:
     """The failure domains that have hosts of this cluster; none where they are set wrongly."""
-    own = {host.id for host in view.snapshot.hosts_of_cluster.get(cluster.id, ())}
+    own = {host.id for host in asked.snapshot.hosts_of_cluster.get(cluster.id, ())}
     try:
-        known = configured_domains(view.snapshot, site.config.ha)
+        known = configured_domains(asked.snapshot, asked.config.ha)
     except UserError:
         return ()
     return tuple(one for one in known if one.hosts & own)
 
 
-def _failing(request: Request, view: View, cluster: Cluster, domains: Domains) -> frozenset[str]:
-    own = {host.id: host for host in view.snapshot.hosts_of_cluster.get(cluster.id, ())}
+def _failing(asked: Asked, cluster: Cluster, domains: Domains) -> frozenset[str]:
+    own = {host.id: host for host in asked.snapshot.hosts_of_cluster.get(cluster.id, ())}
     by_name = {one.name: one.hosts for one in domains}
-    chosen = frozenset(request.query_params.getlist("host"))
+    chosen = frozenset(asked.words("host"))
     if unknown := chosen - own.keys():
         raise Refusal(404, f"Cluster {cluster.name} has no host {min(unknown)}.")
-    for name in request.query_params.getlist("domain"):
+    for name in asked.words("domain"):
         if name not in by_name:
             raise Refusal(404, f"Cluster {cluster.name} has no failure domain {name}.")
         chosen |= by_name[name] & own.keys()

@@ -19,10 +19,9 @@ from ovirt_placement.store.enforcer.intents import IntentState
 from ovirt_placement.store.orders import ALL_CLUSTERS, ApprovalStore, PauseStore
 from ovirt_placement.store.sql.opening import opened
 from ovirt_placement_web.bounds import Refusal, sentence
-from ovirt_placement_web.site import Site
 from ovirt_placement_web.state.map import MapDocument, MapHost, MapVm
 from ovirt_placement_web.state.plans import MadePlan, life
-from ovirt_placement_web.state.sources import MONTH, View, runs
+from ovirt_placement_web.state.sources import MONTH, runs
 from ovirt_placement_web.views.endpoints import (
     Act,
     Asked,
@@ -30,9 +29,7 @@ from ovirt_placement_web.views.endpoints import (
     Stale,
     acted,
     asked_by,
-    check_engine,
     cluster_frame,
-    found,
     planned,
     viewed,
 )
@@ -48,22 +45,22 @@ _MOST_HOSTS = 24
 
 
 @viewed()
-def plan(site: Site, request: Request, view: View) -> Shown:
+def plan(asked: Asked) -> Shown:
     """The plan of a cluster that waits or runs, else the last one that has steps."""
-    return _shown(site, request, view, "")
+    return _shown(asked, "")
 
 
 @viewed()
-def plan_named(site: Site, request: Request, view: View) -> Shown:
+def plan_named(asked: Asked) -> Shown:
     """One plan, also one that has ended or was refused."""
-    return _shown(site, request, view, request.path_params["plan"])
+    return _shown(asked, asked.request.path_params["plan"])
 
 
-def _shown(site: Site, request: Request, view: View, name: str) -> Shown:
-    one = found(request, "cluster", view.snapshot.clusters)
-    enforcer = site.questions.status(view).enforcer
+def _shown(asked: Asked, name: str) -> Shown:
+    one = asked.cluster
+    enforcer = asked.questions.status().enforcer
     shown: dict[str, Any] = {
-        **cluster_frame(site, view, one, "Plan"),
+        **cluster_frame(asked, one, "Plan"),
         "enforcer": enforcer,
         "waiting": None,
         "life": None,
@@ -72,21 +69,21 @@ def _shown(site: Site, request: Request, view: View, name: str) -> Shown:
         "earlier": (),
     }
     try:
-        waiting = site.past.waiting(one)
-        recorded = [each for each in site.past.history(MONTH) if each.cluster == one.id]
+        waiting = asked.site.past.waiting(one)
+        recorded = [each for each in asked.site.past.history(MONTH) if each.cluster == one.id]
         # While none waits or runs, the last one that moved something, or would.
         steps = [each for each in recorded if each.document.get("steps")]
         record = next(iter((*filter(runs, steps), *steps, *recorded)), None)
         if wanted := name or (waiting.plan if waiting else ""):
-            record = site.past.plan_named(wanted)
-        words = site.past.words_on(record.id) if record else ()
+            record = asked.site.past.plan_named(wanted)
+        words = asked.site.past.words_on(record.id) if record else ()
     except UserError as error:
         return "plan.html", {**shown, "error": str(error)}
     if record is None or record.cluster != one.id:
         if name:
             raise Refusal(404, f"Cluster {one.name} has no plan {name} on record.")
         return "plan.html", {**shown, "waiting": waiting}
-    pause = site.past.pause(one)
+    pause = asked.site.past.pause(one)
     latest = not steps or steps[0].id == record.id
     known = life(record, waiting, words, enforcer, paused=pause.sentence if pause else "", latest=latest)
     return "plan.html", {
@@ -95,20 +92,20 @@ def _shown(site: Site, request: Request, view: View, name: str) -> Shown:
         "life": known,
         "newer": bool(name) and not latest and not known.waits and not known.runs,
         "earlier": [life(each, waiting) for each in steps if each.id != record.id][:_MOST_EARLIER],
-        **_course(site, view, one, record.document, record),
+        **_course(asked, one, record.document, record),
     }
 
 
 @viewed("plan", "without", repeated=("without",), kind=planned)
-def plan_now(site: Site, request: Request, view: View) -> Shown:
+def plan_now(asked: Asked) -> Shown:
     """What would be planned now, perhaps with VMs left alone, compared with the plan that was looked at."""
-    one = found(request, "cluster", view.snapshot.clusters)
-    vms = _left_alone(request, view, one)
-    former = _former(site, request, one)
-    check_engine(view)
+    one = asked.cluster
+    vms = _left_alone(asked, one)
+    former = _former(asked, one)
+    asked.check_engine()
     staying = {vm.id: "it is to be left where it is" for vm in vms}
     question = "planned", one.id, frozenset(staying)
-    made = site.questions.once(view, question, lambda: site.made.plan(one, staying))
+    made = asked.questions.once(question, lambda: asked.site.made.plan(one, staying))
     again = [("without", vm.id) for vm in vms]
     compared: dict[str, Any] = {}
     if former is not None:
@@ -126,49 +123,49 @@ def plan_now(site: Site, request: Request, view: View) -> Shown:
     if made.document.get("remaining") or made.document.get("refused"):
         nothing = "What is violated cannot be repaired, or its repair is not asked for."
     return "plan_now.html", {
-        **_frame(site, view, one, "New plan"),
+        **_frame(asked, one, "New plan"),
         "title": "New plan",
         "former": former,
         "vms": vms,
         "again": urlencode(again),
         "nothing": nothing,
         **compared,
-        **_made(site, view, one, made),
+        **_made(asked, one, made),
     }
 
 
 @viewed("plan", kind=planned)
-def undo(site: Site, request: Request, view: View) -> Shown:
+def undo(asked: Asked) -> Shown:
     """What would take back what a plan has done."""
-    one = found(request, "cluster", view.snapshot.clusters)
-    former = _former(site, request, one)
+    one = asked.cluster
+    former = _former(asked, one)
     if former is None:
         raise Refusal(400, "This address names no plan.", back=f"/plan/{one.id}")
-    check_engine(view)
-    made = site.made.undo(former)
+    asked.check_engine()
+    made = asked.site.made.undo(former)
     nothing = "Nothing is left to undo: its VMs are where they were before it."
     if not any(each.state is IntentState.DONE for each in former.migrations):
         nothing = "Nothing can be undone yet: no migration of it has ended."
     elif made.kept:
         nothing = "Nothing of it can be undone now."
     return "plan_now.html", {
-        **_frame(site, view, one, "Undo"),
+        **_frame(asked, one, "Undo"),
         "title": f"Undo plan {former.id[:7]}",
         "former": former,
         "kept": made.kept,
         "nothing": nothing,
-        **_made(site, view, one, made),
+        **_made(asked, one, made),
     }
 
 
 @viewed(kind=planned)
-def room(site: Site, request: Request, view: View) -> Shown:
+def room(asked: Asked) -> Shown:
     """What would let a VM start that no host takes."""
-    one = found(request, "VM", view.snapshot.vms)
+    one = asked.named("VM", asked.snapshot.vms)
     if one.host is not None:
         raise Refusal(409, f"VM {one.name} runs already.")
-    check_engine(view)
-    answer = site.questions.once(view, ("room", one.id), lambda: site.made.room(view.snapshot, one))
+    asked.check_engine()
+    answer = asked.questions.once(("room", one.id), lambda: asked.site.made.room(asked.snapshot, one))
     document = msgspec.to_builtins(answer.plan)
     if answer.host is None:
         found_none = "no migrations were found that let it start"
@@ -180,7 +177,7 @@ def room(site: Site, request: Request, view: View) -> Shown:
         after = "after these migrations of other VMs. Start it in the engine once they are done."
         said = ("success", f"It can start on host {answer.host.name} {after}")
     return "plan_now.html", {
-        **_frame(site, view, view.snapshot.cluster_by_id[one.cluster], "Make room"),
+        **_frame(asked, asked.snapshot.cluster_by_id[one.cluster], "Make room"),
         "part": "Virtual machines",
         "crumbs": (("Virtual machines", "/vms"), (one.name, f"/vm/{one.id}"), ("Make room", "")),
         "tabs": (),
@@ -196,9 +193,9 @@ def room(site: Site, request: Request, view: View) -> Shown:
     }
 
 
-def _frame(site: Site, view: View, cluster: Cluster, title: str) -> dict[str, Any]:
+def _frame(asked: Asked, cluster: Cluster, title: str) -> dict[str, Any]:
     """What the views of plans that nobody has carried out share."""
-    frame = cluster_frame(site, view, cluster, "Plan")
+    frame = cluster_frame(asked, cluster, "Plan")
     crumbs = [*frame["crumbs"][:-1], ("Plan", f"/plan/{cluster.id}"), (title, "")]
     nothing: dict[str, Any] = dict.fromkeys(
         ("said", "vms", "skipped", "depending", "kept", "because", "nothing", "vm", "former"), ()
@@ -225,28 +222,28 @@ def _migration(step: Document) -> tuple[tuple[tuple[str, str], ...], str]:
     return tuple((vm["id"], vm["from"]["id"]) for vm in step["vms"]), step["to"]["id"]
 
 
-def _left_alone(request: Request, view: View, cluster: Cluster) -> list[Any]:
-    ids = dict.fromkeys(request.query_params.getlist("without"))
+def _left_alone(asked: Asked, cluster: Cluster) -> list[Any]:
+    ids = dict.fromkeys(asked.words("without"))
     if len(ids) > _MOST_SKIPPED:
         raise Refusal(400, f"without: {_MOST_SKIPPED} VMs at most")
-    known = view.snapshot.vm_by_id
+    known = asked.snapshot.vm_by_id
     if unknown := [vm for vm in ids if vm not in known or known[vm].cluster != cluster.id]:
         raise Refusal(404, f"Cluster {cluster.name} has no VM {unknown[0]}.")
     return [known[vm] for vm in ids]
 
 
-def _former(site: Site, request: Request, cluster: Cluster) -> PlanRecord | None:
+def _former(asked: Asked, cluster: Cluster) -> PlanRecord | None:
     """The plan that the address names; it must be of this cluster."""
-    word = request.query_params.get("plan", "")
-    record = site.past.plan_named(word) if word else None
+    word = asked.word("plan", "")
+    record = asked.site.past.plan_named(word) if word else None
     if word and (record is None or record.cluster != cluster.id):
         raise Refusal(404, f"Cluster {cluster.name} has no plan {word} on record.")
     return record
 
 
-def _made(site: Site, view: View, cluster: Cluster, made: MadePlan) -> dict[str, Any]:
+def _made(asked: Asked, cluster: Cluster, made: MadePlan) -> dict[str, Any]:
     document = made.document
-    return {"document": document, "came": _unbegun(document), **_course(site, view, cluster, document)}
+    return {"document": document, "came": _unbegun(document), **_course(asked, cluster, document)}
 
 
 def _unbegun(document: Document) -> list[tuple[int, Document, None]]:
@@ -255,7 +252,7 @@ def _unbegun(document: Document) -> list[tuple[int, Document, None]]:
 
 
 def _course(
-    site: Site, view: View, cluster: Cluster, document: Document, record: PlanRecord | None = None
+    asked: Asked, cluster: Cluster, document: Document, record: PlanRecord | None = None
 ) -> dict[str, Any]:
     """When the steps of a plan run, and where it leads from here; or why it does not fit here.
 
@@ -266,10 +263,10 @@ def _course(
     ahead = [step for number, step in enumerate(steps, 1) if number not in done]
     shown: dict[str, Any] = {"gantt": _gantt(steps), "sides": None, "misfit": ""}
     if ahead and not (record and runs(record)):
-        end = site.questions.map_after(view, cluster, document, done)
+        end = asked.questions.map_after(cluster, document, done)
         if isinstance(end, str):
             return shown | {"misfit": end}
-        shown["sides"] = _sides(site.questions.map(view, cluster), end, ahead)
+        shown["sides"] = _sides(asked.questions.map(cluster), end, ahead)
     return shown
 
 
@@ -415,5 +412,5 @@ def resume(asked: Asked) -> Act:
 async def examine(request: Request) -> Response:
     """Have the doctor look again; that costs the engine some requests, and changes nothing."""
     asked = await asked_by(request)
-    await asked.site.bounds.plans.run(asked.session, asked.site.questions.examine)
+    await asked.site.bounds.plans.run(asked.session, asked.site.memory.examine, asked.config)
     return RedirectResponse(f"{asked.site.root}/health", 303)

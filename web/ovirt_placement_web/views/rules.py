@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from starlette.requests import Request
 
 from ovirt_placement.answers.preview import changed_rules
 from ovirt_placement.answers.rule_changes import objections, read_engine, refuse_mistakes, rule_kinds
@@ -17,8 +16,6 @@ from ovirt_placement.store.placement_rules import RuleChange, RuleStore
 from ovirt_placement.store.sql.opening import opened
 from ovirt_placement_web.bounds import Refusal, sentence
 from ovirt_placement_web.settings import ENGINE_SECONDS
-from ovirt_placement_web.site import Site
-from ovirt_placement_web.state.sources import View
 from ovirt_placement_web.views.endpoints import (
     Act,
     Asked,
@@ -29,7 +26,6 @@ from ovirt_placement_web.views.endpoints import (
     check_length,
     digest,
     edited,
-    found,
     viewed,
     words_of,
 )
@@ -57,11 +53,11 @@ _FIELDS = ("name", "kind", "counted", "priority", "domains", "was", *_TICKS, *_L
 
 
 @viewed("rule")
-def rule_form(site: Site, request: Request, view: View) -> Shown:
+def rule_form(asked: Asked) -> Shown:
     """The form of a rule of a cluster that stands, or of a new one."""
-    cluster, name = found(request, "cluster", view.snapshot.clusters), request.query_params.get("rule", "")
-    rule = _standing(site).get(name)
-    if name and (rule is None or not _is_about(rule, cluster, view.snapshot)):
+    cluster, name = asked.cluster, asked.word("rule", "")
+    rule = _standing(asked).get(name)
+    if name and (rule is None or not _is_about(rule, cluster, asked.snapshot)):
         raise Refusal(404, f"Cluster {cluster.name} has no placement rule {name}.")
     return _shown(cluster, _filled(rule), gone=False)
 
@@ -74,14 +70,14 @@ def change_rule(asked: Asked) -> Edit:
     meant = RuleChange(remove=(form["name"],)) if gone else RuleChange(put=(_meant(form, cluster),))
 
     def foresee() -> Preview:
-        standing = _standing(site)
+        standing = _standing(asked)
         engine = read_engine(site.config, (*standing.values(), *meant.put), ENGINE_SECONDS)
         against = objections(engine, standing, meant)
         now = msgspec.structs.replace(engine, placement_rules=tuple(standing.values()))
         return Preview(site.made.foreseen(now, changed_rules(now, meant, tuple(against))), against)
 
     def carry_out(who: str) -> None:
-        engine = read_engine(site.config, (*_standing(site).values(), *meant.put), ENGINE_SECONDS)
+        engine = read_engine(site.config, (*_standing(asked).values(), *meant.put), ENGINE_SECONDS)
 
         def decide(rules: tuple[PlacementRule, ...]) -> RuleChange:
             standing = {one.name: one for one in rules}
@@ -172,8 +168,8 @@ def _is_about(rule: PlacementRule, cluster: Cluster, snapshot: Snapshot) -> bool
     return [one.id for one in called(rule.cluster, snapshot.clusters)] == [cluster.id]
 
 
-def _standing(site: Site) -> dict[str, PlacementRule]:
-    return {one.rule.name: one.rule for one in site.past.read(RuleStore, RuleStore.all_rules)}
+def _standing(asked: Asked) -> dict[str, PlacementRule]:
+    return {one.rule.name: one.rule for one in asked.site.past.read(RuleStore, RuleStore.all_rules)}
 
 
 def _shown(cluster: Cluster, form: Mapping[str, str], *, gone: bool) -> Shown:

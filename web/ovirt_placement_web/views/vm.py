@@ -6,8 +6,6 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from starlette.requests import Request
-
 from ovirt_enforcer.history import Subject, Wanted, about
 from ovirt_placement.answers.decisions.at_time import (
     DecisionsAtDocument,
@@ -34,10 +32,10 @@ from ovirt_placement.answers.violations import violations
 from ovirt_placement.model import Cluster, Host, Vm
 from ovirt_placement.model.names import NamedGroup, counted
 from ovirt_placement_web.bounds import Refusal
-from ovirt_placement_web.site import Site, number
+from ovirt_placement_web.site import number
 from ovirt_placement_web.state.plans import life
-from ovirt_placement_web.state.sources import DAY, View
-from ovirt_placement_web.views.endpoints import MOST_ROWS, Shown, found, list_frame, viewed
+from ovirt_placement_web.state.sources import DAY
+from ovirt_placement_web.views.endpoints import MOST_ROWS, Asked, Shown, list_frame, viewed
 from ovirt_placement_web.views.needs import ILL, refusals, refuser, status_text
 from ovirt_service.errors import UserError
 
@@ -66,11 +64,11 @@ class HostSet(NamedTuple):
 
 
 @viewed()
-def vm(site: Site, request: Request, view: View) -> Shown:
-    one = found(request, "VM", view.snapshot.vms)
-    questions, snapshot = site.questions, view.snapshot
-    why, ranked = questions.why(view, one), questions.about(view, where, one).hosts
-    keys = questions.about(view, compiled.keys_of_vm, one)
+def vm(asked: Asked) -> Shown:
+    one = asked.named("VM", asked.snapshot.vms)
+    questions, snapshot = asked.questions, asked.snapshot
+    why, ranked = questions.why(one), questions.about(where, one).hosts
+    keys = questions.about(compiled.keys_of_vm, one)
     judged = sorted(why.hosts, key=lambda each: (each.host.name, each.host.id))
     here = next((each for each in judged if one.host == each.host.id), None)
     coming_to = snapshot.pending_hosts.get(one.id, ())
@@ -102,8 +100,8 @@ def vm(site: Site, request: Request, view: View) -> Shown:
             *(note.sentence for note in why.notes),
             *(not_asked_text(each, why.cluster.name) for each in why.not_asked),
         ],
-        "groups": questions.of_clusters(view, groups_list, vm=one.id).groups,
-        "violations": questions.of_clusters(view, violations, vm=one.id).violations,
+        "groups": questions.of_clusters(groups_list, vm=one.id).groups,
+        "violations": questions.of_clusters(violations, vm=one.id).violations,
         "keys": compiled.vm_table(keys),
         "keys_ignored": list(compiled.ignored_lines(keys)),
         "coming_to": [snapshot.host_by_id.get(each) for each in coming_to],
@@ -113,8 +111,8 @@ def vm(site: Site, request: Request, view: View) -> Shown:
             restart_text(one.name, why.restart),
             *(after_text(one.name, each) for each in why.restart.after),
         ],
-        **last_decisions(site, view, one),
-        **past_plans(site, view, Wanted(one.id, Subject.VM), DAY),
+        **last_decisions(asked, one),
+        **past_plans(asked, Wanted(one.id, Subject.VM), DAY),
     }
 
 
@@ -239,21 +237,21 @@ _YEAR_9999 = 253_370_764_800.0
 
 
 @viewed("q", "days")
-def history(site: Site, request: Request, view: View) -> Shown:
+def history(asked: Asked) -> Shown:
     """What was decided, in all clusters or in one."""
-    frame, days = list_frame(site, request, view, "History"), number(request, "days", 30)
-    name = request.query_params.get("q", "").strip()
-    plans = past_plans(site, view, Wanted(name), days * DAY, frame["cluster"])
+    frame, days = list_frame(asked, "History"), number(asked.request, "days", 30)
+    name = asked.word("q", "").strip()
+    plans = past_plans(asked, Wanted(name), days * DAY, frame["cluster"])
     return "history.html", {**frame, "name": name, "days": days, **plans}
 
 
 def past_plans(
-    site: Site, view: View, wanted: Wanted, seconds: float, cluster: Cluster | None = None
+    asked: Asked, wanted: Wanted, seconds: float, cluster: Cluster | None = None
 ) -> dict[str, Any]:
     """What was decided about something lately, or why that is not known."""
     try:
-        recorded = site.past.history(seconds)
-        waiting = {one.id: site.past.waiting(one) for one in view.snapshot.clusters}
+        recorded = asked.site.past.history(seconds)
+        waiting = {one.id: asked.site.past.waiting(one) for one in asked.snapshot.clusters}
     except UserError as error:
         return {"plans": (), "past_error": str(error)}
     latest = {one.cluster: one.id for one in reversed(recorded)}
@@ -265,10 +263,10 @@ def past_plans(
     return {"plans": plans[:MOST_ROWS], "past_error": ""}
 
 
-def last_decisions(site: Site, view: View, one: Vm) -> dict[str, Any]:
+def last_decisions(asked: Asked, one: Vm) -> dict[str, Any]:
     """What the proxy answered last about a VM, or why that is not known."""
     try:
-        return {"decisions": site.questions.last_decisions(view, one).decisions, "decisions_error": ""}
+        return {"decisions": asked.questions.last_decisions(one).decisions, "decisions_error": ""}
     except UserError as error:
         return {"decisions": (), "decisions_error": _why_unknown(error)}
 
@@ -278,10 +276,10 @@ def _why_unknown(error: UserError) -> str:
 
 
 @viewed("at", kind=lambda bounds, request: bounds.plans if "at" in request.query_params else bounds.views)
-def then(site: Site, request: Request, view: View) -> Shown:
+def then(asked: Asked) -> Shown:
     """The decisions about a VM next to a moment; without one, the form that asks for it."""
-    one = found(request, "VM", view.snapshot.vms)
-    text = request.query_params.get("at", "").strip()
+    one = asked.named("VM", asked.snapshot.vms)
+    text = asked.word("at", "").strip()
     frame = {
         "part": "Virtual machines",
         "crumbs": (("Virtual machines", "/vms"), (one.name, f"/vm/{one.id}"), ("At another time", "")),
@@ -296,14 +294,14 @@ def then(site: Site, request: Request, view: View) -> Shown:
         raise Refusal(400, f"{error}.") from None
     if not 0 <= moment < _YEAR_9999:
         raise Refusal(400, "Nothing is known of that year.")
-    shown = {"moment": moment, **_decided(site, view, one, moment), **_planned(site, one, moment)}
+    shown = {"moment": moment, **_decided(asked, one, moment), **_planned(asked, one, moment)}
     return "then.html", {**frame, **shown}
 
 
-def _decided(site: Site, view: View, one: Vm, moment: float) -> dict[str, Any]:
+def _decided(asked: Asked, one: Vm, moment: float) -> dict[str, Any]:
     """What the proxy answered next to that moment, and what the engine's events say of it."""
     try:
-        answer = site.questions.decisions_at(view, one, moment)
+        answer = asked.questions.decisions_at(one, moment)
     except UserError as error:
         return {"attempts": (), "said": (), "asides": (), "decisions_error": _why_unknown(error)}
     asides = [
@@ -326,11 +324,11 @@ def _attempts(answer: DecisionsAtDocument) -> Iterator[dict[str, Any]]:
             }
 
 
-def _planned(site: Site, one: Vm, moment: float) -> dict[str, Any]:
+def _planned(asked: Asked, one: Vm, moment: float) -> dict[str, Any]:
     """The enforcer's plans about a VM: the last one until a moment, and the next of the day after."""
     wanted = Wanted(one.id, Subject.VM)
     try:
-        recorded = site.past.history(max(0.0, time.time() - moment) + 7 * DAY)
+        recorded = asked.site.past.history(max(0.0, time.time() - moment) + 7 * DAY)
     except UserError as error:
         return {"plans_then": (), "past_error": str(error)}
     concerned = sorted((plan for plan in recorded if about(plan, wanted)), key=lambda plan: plan.created)
