@@ -60,12 +60,12 @@ class Manner(Enum):
 class Burst:
     """A cluster, and the VMs that are to start at once."""
 
-    kind: Kind
     manner: Manner
     state: Snapshot
     vms: tuple[str, ...]
     #: The host that fails, where it is an evacuation.
     failing: str | None = None
+    kind: Kind | None = None
 
 
 @dataclass
@@ -104,7 +104,7 @@ def draw(seed: int, kind: Kind, manner: Manner, sizes: tuple[int, int] = (4, 100
     groups = list(_groups(kind, [vm.id for vm in vms], new))
     cluster = build.cluster(ha_reservation=kind is Kind.HA)
     state = build.snapshot(cluster, *hosts, *vms, *groups)
-    return Burst(kind, manner, state, tuple(vm.id for vm in vms), failing)
+    return Burst(manner, state, tuple(vm.id for vm in vms), failing, kind)
 
 
 def _groups(kind: Kind, vms: list[str], new: Callable[[], str]) -> Iterable[AffinityGroup]:
@@ -134,11 +134,11 @@ _AFFINITY = (
 _ENGINES = {Kind.HA: {"ha_weight": FACTOR}}
 
 
-def ours(burst: Burst, alongside: Mapping[str, int] | None = None) -> Snapshot:
+def ours(burst: Burst) -> Snapshot:
     """The policy that `setup` makes: our weights next to the engine's."""
     filters, weights = _OURS.get(burst.kind, _AFFINITY)
     policy = SchedulingPolicy(filters=filters, weights=weights, engine_filters=ENGINE_FILTERS)
-    return _ruled(burst.state, EVEN | _engines_own(burst) | dict(alongside or {}), policy)
+    return _ruled(burst.state, EVEN | _engines_own(burst), policy)
 
 
 def engines(burst: Burst) -> Snapshot:
@@ -193,21 +193,14 @@ def run(burst: Burst, state: Snapshot, seed: int, scene: Scene | None = None) ->
     return _outcome(burst, engine)
 
 
-def run_blindly(burst: Burst, state: Snapshot, seed: int, scene: Scene) -> Outcome:
-    """Start one after the other, and publish nothing in between."""
+def run_in_turn(burst: Burst, state: Snapshot, seed: int, scene: Scene, *, patiently: bool) -> Outcome:
+    """Start one after the other: each once the last one is up and all know, or with nothing published."""
     engine = _engine(state, seed, scene)
     for vm in burst.vms:
         _start(engine, vm)
-    return _outcome(burst, engine)
-
-
-def run_patiently(burst: Burst, state: Snapshot, seed: int, scene: Scene) -> Outcome:
-    """Start one after the other, each when the last one is up and everybody knows."""
-    engine = _engine(state, seed, scene)
-    for vm in burst.vms:
-        _start(engine, vm)
-        engine.advance(60)
-        _publish(engine, scene)
+        if patiently:
+            engine.advance(60)
+            _publish(engine, scene)
     return _outcome(burst, engine)
 
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import AffinityGroup, Host, SchedulingPolicy, Snapshot, Vm
 from tests import builders as build
-from tests.integration.bursts import ENGINE_FILTERS, LEADING, Manner, Outcome
+from tests.integration.bursts import ENGINE_FILTERS, LEADING, Burst, Manner, Outcome
 
 #: More than the engine adds to the memory of any VM here.
 OVERHEAD_MB = 256
@@ -43,14 +43,11 @@ class Parts:
 
 
 @dataclass(frozen=True)
-class Mixture:
-    """A cluster, and the VMs that are to start at once."""
+class Mixture(Burst):
+    """A burst in which all kinds of rules meet."""
 
-    manner: Manner
-    state: Snapshot
-    vms: tuple[str, ...]
-    chains: tuple[tuple[str, ...], ...]
-    failing: str | None = None
+    #: The VMs that hard groups tie together through VMs that stay down.
+    chains: tuple[tuple[str, ...], ...] = ()
 
 
 def draw(seed: int) -> Mixture:
@@ -89,7 +86,7 @@ def draw(seed: int) -> Mixture:
         build.cluster(ha_reservation=ha, policy=_factors(dice)), *hosts, *vms, *parts.groups
     )
     dice.shuffle(parts.starts)
-    return Mixture(manner, state, tuple(parts.starts), tuple(parts.chains), failing)
+    return Mixture(manner, state, tuple(parts.starts), failing, chains=tuple(parts.chains))
 
 
 def _loaded(host: Host, vms: Sequence[Vm]) -> Host:

@@ -24,8 +24,7 @@ from tests.integration.bursts import (
     ours,
     refused,
     run,
-    run_blindly,
-    run_patiently,
+    run_in_turn,
 )
 from tests.integration.world import running
 from tests.plugins.proxy_process import running_proxy
@@ -67,8 +66,8 @@ def test_a_burst_ends_as_if_each_had_started_after_the_last_was_up(
     """As good, if not the same: the engine counts the load of what is up in whole percents of a host."""
     for seed in range(seeds):
         burst = draw(seed, kind, Manner.IN_TURN, sizes=(4, 20))
-        patiently = run_patiently(burst, ours(burst), seed, scene)
-        blindly = run_blindly(burst, ours(burst), seed, scene)
+        patiently = run_in_turn(burst, ours(burst), seed, scene, patiently=True)
+        blindly = run_in_turn(burst, ours(burst), seed, scene, patiently=False)
         assert refused(blindly) == refused(patiently), seed
         assert burden(burst, blindly) <= burden(burst, patiently), seed
 

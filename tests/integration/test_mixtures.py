@@ -10,24 +10,21 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import ceil, sqrt
 
 import pytest
 from msgspec import structs
 
-from ovirt_placement.model import Snapshot
 from tests.integration import bursts
-from tests.integration.bursts import Burst, Kind, Manner, Scene
+from tests.integration.bursts import Manner, Scene
 from tests.integration.mixtures import Mixture, draw, ours, violated
 from tests.plugins.proxy_process import proxy_url, two_proxies
 from tests.plugins.published import Publisher
 
 #: Chains of hard groups through VMs that are down that hold at once; the enforcer repairs the others.
 CHAINS_HOLD = 0.99
-
-
 #: Bursts that end with more violated soft rules than with the engine alone.
 WORSE = 0.01
 #: Which VM comes first decides more than the units do: the engine alone violates now more rules, now fewer.
@@ -75,11 +72,10 @@ def test_no_mixture_of_rules_fares_worse_than_with_the_engine_alone(
 
 def compared(mixture: Mixture, seed: int, scene: Scene) -> tuple[Counter[str], Counter[str]]:
     """What is violated with our units, and with the engine alone, which decides in the same order."""
-    burst = Burst(Kind.HA, mixture.manner, mixture.state, mixture.vms, mixture.failing)
-    one = bursts.run(burst, ours(mixture), seed, scene)
+    one, burst = bursts.run(mixture, ours(mixture), seed, scene), mixture
     if mixture.failing is None:
-        rest = tuple(vm for vm in burst.vms if vm not in one.order)
-        burst = replace(burst, vms=one.order + rest, manner=Manner.IN_TURN)
+        rest = tuple(vm for vm in mixture.vms if vm not in one.order)
+        burst = replace(mixture, vms=one.order + rest, manner=Manner.IN_TURN)
     other = bursts.run(burst, mixture.state, seed)
     return Counter(violated(mixture, one)), Counter(violated(mixture, other))
 
@@ -89,30 +85,23 @@ def is_worse(mixture: Mixture, one: Counter[str]) -> bool:
 
     To hold a chain of hard groups may cost soft rules: the engine, which does not see the chain, saves them.
     """
-    for seed in range(ORDERS):
-        burst, state = shuffled(mixture, random.Random(seed))
-        found = violated(mixture, bursts.run(burst, state, seed))
-        if found["soft"] >= one["soft"] or found["chain"] > one["chain"]:
-            return False
-    return True
+    found = in_other_orders(mixture)
+    return not any(other["soft"] >= one["soft"] or other["chain"] > one["chain"] for other in found)
 
 
 def is_chance(mixture: Mixture, refused: int) -> bool:
     """Whether the engine alone refuses as many starts in some order: hosts that are nearly full decide it."""
+    return any(other["refused"] >= refused for other in in_other_orders(mixture))
+
+
+def in_other_orders(mixture: Mixture) -> Iterator[Mapping[str, int]]:
+    """What the engine alone violates of the same burst in other orders; after a failure those of its VMs."""
     for seed in range(ORDERS):
-        burst, state = shuffled(mixture, random.Random(seed))
-        if violated(mixture, bursts.run(burst, state, seed))["refused"] >= refused:
-            return True
-    return False
-
-
-def shuffled(mixture: Mixture, dice: random.Random) -> tuple[Burst, Snapshot]:
-    """The same burst in another order of starts; after a failed host that is the order of its VMs."""
-    vms, state = list(mixture.vms), mixture.state
-    if mixture.failing is None:
-        dice.shuffle(vms)
-        return Burst(Kind.HA, Manner.IN_TURN, state, tuple(vms)), state
-    listed = list(state.vms)
-    dice.shuffle(listed)
-    burst = Burst(Kind.HA, mixture.manner, state, mixture.vms, mixture.failing)
-    return burst, structs.replace(state, vms=tuple(listed))
+        dice, burst = random.Random(seed), mixture
+        if mixture.failing is None:
+            vms = dice.sample(mixture.vms, len(mixture.vms))
+            burst = replace(mixture, vms=tuple(vms), manner=Manner.IN_TURN)
+        else:
+            listed = tuple(dice.sample(mixture.state.vms, len(mixture.state.vms)))
+            burst = replace(mixture, state=structs.replace(mixture.state, vms=listed))
+        yield violated(mixture, bursts.run(burst, burst.state, seed))

@@ -23,14 +23,12 @@ from tests.integration.bursts import (
     EVEN,
     LEADING,
     Burst,
-    Kind,
     Manner,
     Outcome,
     Scene,
     refused,
     run,
-    run_blindly,
-    run_patiently,
+    run_in_turn,
 )
 from tests.placement.rules.placement_rules.oracle import satisfied
 
@@ -70,7 +68,7 @@ def draw(seed: int, kind: str, manner: Manner) -> Burst:
     ruled = _rule(kind, [vm.id for vm in vms], stay, racks, [one.id for one in strangers])
     cluster = build.cluster(policy=dict(EVEN), scheduling_policy=POLICY)
     state = build.snapshot(cluster, *hosts, *vms, *strangers, ruled)
-    return Burst(Kind.HARD_APART, manner, state, tuple(vm.id for vm in vms), failing)
+    return Burst(manner, state, tuple(vm.id for vm in vms), failing)
 
 
 def _rule(
@@ -133,7 +131,7 @@ def test_a_burst_ends_as_if_each_had_started_after_the_last_was_up(
 ) -> None:
     for seed in range(seeds):
         burst = draw(seed, kind, Manner.IN_TURN)
-        patiently = run_patiently(burst, burst.state, seed, scene)
-        blindly = run_blindly(burst, burst.state, seed, scene)
+        patiently = run_in_turn(burst, burst.state, seed, scene, patiently=True)
+        blindly = run_in_turn(burst, burst.state, seed, scene, patiently=False)
         assert (refused(patiently), satisfied_by(burst, patiently)) == (0, True), seed
         assert (refused(blindly), satisfied_by(burst, blindly)) == (0, True), seed
