@@ -82,9 +82,11 @@ def test_what_happens_next_is_said(
     known: dict[str, Any],
     said: str,
 ) -> None:
-    standing = Standing(changed(ENFORCER, **enforcer), None, None, None, None)._replace(**known)
+    standing = Standing(changed(NUMBERS, **numbers), changed(ENFORCER, **enforcer), *[None] * 4)._replace(
+        **known
+    )
     view: Any = SimpleNamespace(error=error)
-    assert said in what_next(view, changed(NUMBERS, **numbers), standing)
+    assert said in what_next(view, standing)
 
 
 def test_an_error_is_said_without_what_the_page_says_itself() -> None:

@@ -104,7 +104,7 @@ def routes() -> list[BaseRoute]:
         Route("/plan/{name}", plans.plan),
         Route("/plan/{name}/now", plans.plan_now),
         Route("/plan/{name}/undo", plans.undo),
-        Route("/plans/{name}/{plan}", plans.plan_named),
+        Route("/plans/{name}/{plan}", plans.plan),
         Route("/plan/{name}/approve", plans.approve, methods=["POST"]),
         Route("/plan/{name}/refuse", plans.refuse, methods=["POST"]),
         Route("/plan/{name}/apply", plans.apply, methods=["POST"]),

@@ -117,7 +117,7 @@ class Site:
         self, request: Request, template: str, *, status: int = 200, view: View | None = None, **shown: Any
     ) -> HTMLResponse:
         """Render a page; nothing in it is markup but what templates say."""
-        known = view or self.live.view
+        known, crumbs = view or self.live.view, shown.get("crumbs", ())
         where = request.url.path + (f"?{request.url.query}" if request.url.query else "")
         text = self.templates.get_template(template).render(
             root=self.root,
@@ -129,7 +129,7 @@ class Site:
             engine=self.config.engine,
             error_text=error_text,
             true_at=instant(datetime.now(UTC).timestamp() - known.age_seconds),
-            **{"part": "", "crumbs": (), "tabs": (), **shown},
+            **{"part": crumbs[0][0] if crumbs else "", "crumbs": (), "tabs": (), **shown},
         )
         return HTMLResponse(text, status)
 

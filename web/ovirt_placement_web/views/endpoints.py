@@ -172,7 +172,6 @@ def cluster_frame(asked: Asked, cluster: Cluster, tab: str) -> dict[str, Any]:
     down = numbers.hosts - numbers.hosts_up
     crumbs = [("Clusters", "/"), (cluster.name, "" if tab == "Overview" else f"/cluster/{name}")]
     return {
-        "part": "Clusters",
         "cluster": cluster,
         "tab": tab,
         "crumbs": crumbs if tab == "Overview" else [*crumbs, (tab, "")],

@@ -74,7 +74,6 @@ def group(asked: Asked) -> Shown:
     for of_cluster in asked.questions.of_clusters(conflicts, here).clusters:
         clashes += [*of_cluster.conflicts, *of_cluster.contradictions]
     return "group.html", {
-        "part": "Rules",
         "crumbs": (("Rules", "/rules"), (one.name, "")),
         "group": listed,
         "was": _state_of(one),
@@ -152,7 +151,6 @@ def _shown(change: _Change, form: Mapping[str, str]) -> Shown:
         address = f"/group/{change.before.id}/edit"
     before = ((change.before.name, f"/group/{change.before.id}"),) if change.before.id else ()
     return "group_form.html", {
-        "part": "Rules",
         "crumbs": (("Rules", "/rules"), *before, (verb if before else "New affinity group", "")),
         "cluster": change.cluster,
         "group": change.before,

@@ -109,7 +109,6 @@ def of_vm(asked: Asked) -> Shown:
 
     levels = key_levels(asked.snapshot, vm)
     return "vm_keys.html", {
-        "part": "Virtual machines",
         "crumbs": (("Virtual machines", "/vms"), (vm.name, f"/vm/{vm.id}"), ("Placement keys", "")),
         "called": _LEVELS,
         "vm": vm,
@@ -316,7 +315,6 @@ def _figures(value: float | str, weight: float | None) -> str:
 def _shown(form: Mapping[str, str], cluster: Cluster | None = None, *, gone: bool = False) -> Shown:
     """The form of a key of one object, or of all hosts of a cluster."""
     return "key_form.html", {
-        "part": "Placement keys",
         "crumbs": (("Placement keys", "/keys"), ("Set", "")),
         "form": form,
         "cluster": cluster,

@@ -173,7 +173,6 @@ def host(asked: Asked) -> Shown:
     keys = asked.questions.about(compiled.keys_of_host, one)
     violated = asked.questions.of_clusters(violations, host=one.id).violations
     return "host.html", {
-        "part": "Hosts",
         "crumbs": (("Hosts", "/hosts"), (one.name, "")),
         "host": one,
         "cluster": asked.snapshot.cluster_by_id[one.cluster],

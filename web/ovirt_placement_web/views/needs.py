@@ -55,8 +55,9 @@ class Move(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """What is known of a cluster besides its numbers."""
+    """What is known of a cluster."""
 
+    numbers: ClusterStatus
     enforcer: EnforcementRecord | None
     plan: Life | None
     pause: Pause | None
@@ -65,10 +66,9 @@ class Standing(NamedTuple):
     refusal: UserAction | None
 
 
-def standing_of(
-    asked: Asked, cluster: Cluster, numbers: ClusterStatus, enforcer: EnforcementRecord | None
-) -> Standing:
+def standing_of(asked: Asked, numbers: ClusterStatus, enforcer: EnforcementRecord | None) -> Standing:
     """What the store says of a cluster; nothing while it does not answer."""
+    cluster = asked.snapshot.cluster_by_id[numbers.cluster.id]
     plan = present_plan(asked, cluster, enforcer)
     hosts = asked.snapshot.hosts_of_cluster.get(cluster.id, ())
     run, refusal = None, None
@@ -79,7 +79,7 @@ def standing_of(
             refusal = asked.site.past.refusal(cluster)
     except UserError:
         pass
-    return Standing(enforcer, plan, asked.site.past.pause(cluster), run, refusal)
+    return Standing(numbers, enforcer, plan, asked.site.past.pause(cluster), run, refusal)
 
 
 def present_plan(asked: Asked, cluster: Cluster, enforcer: EnforcementRecord | None) -> Life | None:
@@ -102,9 +102,11 @@ def repairs(plan: Life | None) -> dict[str, Move]:
     return {vm["id"]: Move(number, step["to"]) for number, step, _ in plan.steps for vm in step["vms"]}
 
 
-def needs(asked: Asked, cluster: Cluster, numbers: ClusterStatus, known: Standing) -> Iterator[Need]:
+def needs(asked: Asked, known: Standing) -> Iterator[Need]:
     """What needs an administrator in a cluster, the most urgent first."""
-    here, enforcer, plan = cluster.id, known.enforcer, known.plan
+    numbers, enforcer, plan = known.numbers, known.enforcer, known.plan
+    cluster = asked.snapshot.cluster_by_id[numbers.cluster.id]
+    here = cluster.id
     yield from _hosts(asked, cluster, numbers)
     yield from _lost(asked, cluster, numbers)
     if plan is not None and plan.waits:
@@ -127,25 +129,25 @@ def needs(asked: Asked, cluster: Cluster, numbers: ClusterStatus, known: Standin
     yield from _of_enforcer(enforcer, here)
     if numbers.doubt:
         yield Need("warning", "No verdict, and nothing is planned", sentence(numbers.doubt))
-    yield from _under_way(numbers, known, here)
+    yield from _under_way(known, here)
 
 
-def _under_way(numbers: ClusterStatus, known: Standing, here: str) -> Iterator[Need]:
+def _under_way(known: Standing, here: str) -> Iterator[Need]:
     """What goes on by itself, and needs no administrator."""
     if known.plan is not None and not known.plan.waits:
         yield from _of_plan(known.plan, here)
     if known.run is not None:
         title = f"Maintenance of {counted(len(known.run.hosts), 'host')} is {known.run.state}"
         yield Need("info", title, _progress(known.run), f"/maintenance/{here}", "Follow")
-    elif numbers.upgrade:
-        text = sentence(f"{numbers.upgrade}: nothing is migrated")
+    elif known.numbers.upgrade:
+        text = sentence(f"{known.numbers.upgrade}: nothing is migrated")
         yield Need("info", "The engine upgrades this cluster", text)
-    elif numbers.draining:
-        names = ", ".join(host.name for host in numbers.draining[:5])
+    elif known.numbers.draining:
+        names = ", ".join(host.name for host in known.numbers.draining[:5])
         yield Need("info", "Hosts are being drained", f"{names}.", f"/maintenance/{here}", "Maintenance")
 
 
-def what_next(view: View, numbers: ClusterStatus, known: Standing) -> str:
+def what_next(view: View, known: Standing) -> str:
     """What happens in a cluster if no administrator does anything, in a sentence or two."""
     enforcer, plan = known.enforcer, known.plan
     if view.error is not None:
@@ -165,11 +167,12 @@ def what_next(view: View, numbers: ClusterStatus, known: Standing) -> str:
         then = then if ahead else "then the rules are checked again"
         then = "no other begins while they are paused" if known.pause else then
         return f"The migrations that have begun end; {then}."
-    return _held(numbers, known) or _planned(enforcer, numbers, known)
+    return _held(known) or _planned(enforcer, known)
 
 
-def _held(numbers: ClusterStatus, known: Standing) -> str:
+def _held(known: Standing) -> str:
     """What keeps migrations from beginning; empty if nothing does."""
+    numbers = known.numbers
     if away := [one for one in numbers.lost if one.host_status not in (None, "up")]:
         whose = "its" if len(away) == 1 else "their"
         return (
@@ -188,7 +191,8 @@ def _held(numbers: ClusterStatus, known: Standing) -> str:
     return ""
 
 
-def _planned(enforcer: EnforcementRecord, numbers: ClusterStatus, known: Standing) -> str:
+def _planned(enforcer: EnforcementRecord, known: Standing) -> str:
+    numbers = known.numbers
     if known.plan is not None:
         time = duration_text(float(known.plan.record.document.get("seconds", 0)))
         return f"Nothing before approval; then {counted(len(known.plan.steps), 'step')} in about {time}."

@@ -35,13 +35,12 @@ def clusters(asked: Asked) -> Shown:
     needs = []
     for one in answer.clusters:
         place = f"/cluster/{one.cluster.id}"
-        here = asked.snapshot.cluster_by_id[one.cluster.id]
-        known = standing_of(asked, here, one, answer.enforcer)
-        found = tuple(needs_of(asked, here, one, known))
+        known = standing_of(asked, one, answer.enforcer)
+        found = tuple(needs_of(asked, known))
         if urgent := [need for need in found if need.tone != "info"]:
             first = urgent[0]
             more = f" {counted(len(urgent) - 1, 'further matter')} there." if len(urgent) > 1 else ""
-            ahead = what_next(asked.view, one, known)
+            ahead = what_next(asked.view, known)
             needs.append(
                 first._replace(
                     title=f"{one.cluster.name}: {first.title[:1].lower()}{first.title[1:]}",
@@ -67,7 +66,7 @@ def cluster(asked: Asked) -> Shown:
     numbers = next(each for each in status.clusters if each.cluster.id == one.id)
     violated = asked.questions.of_clusters(violations, one).violations
     drawn = asked.questions.map(one)
-    known = standing_of(asked, one, numbers, status.enforcer)
+    known = standing_of(asked, numbers, status.enforcer)
     hosts = asked.snapshot.hosts_of_cluster.get(one.id, ())
     down = [host for host in hosts if not host.up]
     failed = [host for host in down if host.status not in RESTS]
@@ -75,8 +74,8 @@ def cluster(asked: Asked) -> Shown:
     return "cluster.html", {
         **cluster_frame(asked, one, "Overview"),
         "condition": condition(numbers),
-        "needs": list(needs_of(asked, one, numbers, known)),
-        "next": what_next(asked.view, numbers, known),
+        "needs": list(needs_of(asked, known)),
+        "next": what_next(asked.view, known),
         "numbers": numbers,
         "rules": len(groups) + len(asked.snapshot.placement_rules),
         "enforcer": status.enforcer,

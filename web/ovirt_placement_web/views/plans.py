@@ -46,18 +46,8 @@ _MOST_HOSTS = 24
 
 @viewed()
 def plan(asked: Asked) -> Shown:
-    """The plan of a cluster that waits or runs, else the last one that has steps."""
-    return _shown(asked, "")
-
-
-@viewed()
-def plan_named(asked: Asked) -> Shown:
-    """One plan, also one that has ended or was refused."""
-    return _shown(asked, asked.request.path_params["plan"])
-
-
-def _shown(asked: Asked, name: str) -> Shown:
-    one = asked.cluster
+    """The plan that is named; else the one of a cluster that waits or runs, else the last that has steps."""
+    one, name = asked.cluster, asked.request.path_params.get("plan", "")
     enforcer = asked.questions.status().enforcer
     shown: dict[str, Any] = {
         **cluster_frame(asked, one, "Plan"),
@@ -178,7 +168,6 @@ def room(asked: Asked) -> Shown:
         said = ("success", f"It can start on host {answer.host.name} {after}")
     return "plan_now.html", {
         **_frame(asked, asked.snapshot.cluster_by_id[one.cluster], "Make room"),
-        "part": "Virtual machines",
         "crumbs": (("Virtual machines", "/vms"), (one.name, f"/vm/{one.id}"), ("Make room", "")),
         "tabs": (),
         "title": "Room for VM",

@@ -175,7 +175,6 @@ def _standing(asked: Asked) -> dict[str, PlacementRule]:
 def _shown(cluster: Cluster, form: Mapping[str, str], *, gone: bool) -> Shown:
     title = f"Edit {form['name']}" if form["was"] else "New placement rule"
     return "rule_form.html", {
-        "part": "Rules",
         "crumbs": (("Rules", "/rules"), (cluster.name, f"/cluster/{cluster.id}/rules"), (title, "")),
         "title": title,
         "cluster": cluster,

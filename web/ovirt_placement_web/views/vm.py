@@ -75,7 +75,6 @@ def vm(asked: Asked) -> Shown:
     state, tone, sentence = _verdict(one, why, here, len(ranked), snapshot.host_by_id, moving=bool(coming_to))
     few, points = len(judged) <= _MOST_COLUMNS, {each.host.id: each for each in ranked}
     return "vm.html", {
-        "part": "Virtual machines",
         "crumbs": (("Virtual machines", "/vms"), (one.name, "")),
         "vm": one,
         "cluster": why.cluster,
@@ -281,7 +280,6 @@ def then(asked: Asked) -> Shown:
     one = asked.named("VM", asked.snapshot.vms)
     text = asked.word("at", "").strip()
     frame = {
-        "part": "Virtual machines",
         "crumbs": (("Virtual machines", "/vms"), (one.name, f"/vm/{one.id}"), ("At another time", "")),
         "vm": one,
         "at": text,
