@@ -62,7 +62,7 @@ def test_what_a_page_adds_is_known_to_all(page: str, tmp_path: Path) -> None:
     done = walk_through.run_tests(tree, *tests)
     assert done.returncode == 0, done.stdout
     for check in (["check"], ["format", "--check"]):
-        done = walk_through.run_ruff(tree, *check, *new, *changed)
+        done = walk_through.run(tree, "-m", "ruff", *check, *new, *changed)
         assert done.returncode == 0, done.stdout
 
 
@@ -84,5 +84,7 @@ def test_without_its_line_in_the_catalogue_it_is_missed(page: str, missed: str, 
 def test_a_kind_of_rule_is_known_by_its_file_alone(tmp_path: Path) -> None:
     blocks = walk_through.read("add-a-rule.md")
     tree = walk_through.carry_out(blocks, tmp_path / "tree", lambda block: block.file == KIND)
-    shown = walk_through.run_python(tree, CROWD)
-    assert shown.splitlines() == ["['a', 'b', 'c']", "h1 False host_has_tagged", "h2 True"]
+    shown = walk_through.run(tree, "-c", CROWD)
+    assert shown.stdout.splitlines() == ["['a', 'b', 'c']", "h1 False host_has_tagged", "h2 True"], (
+        shown.stderr
+    )

@@ -67,38 +67,19 @@ def carry_out(blocks: Iterable[Block], tree: Path, wanted: Callable[[Block], boo
     return tree
 
 
-def run_tests(tree: Path, *tests: str) -> subprocess.CompletedProcess[str]:
-    """Run tests of the copy, in a Python that has the copy's packages in place of ours."""
+def run(tree: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run Python with the copy's packages in place of ours."""
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests],
+        [sys.executable, *words],
         cwd=tree,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(str(tree / package) for package in _PACKAGES)},
         capture_output=True,
         text=True,
         timeout=300,
-    )
-
-
-def run_python(tree: Path, program: str) -> str:
-    """What a program prints with the copy's packages in place of ours."""
-    return subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=tree,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(str(tree / package) for package in _PACKAGES)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    ).stdout
-
-
-def run_ruff(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the linter of styles in the copy."""
-    return subprocess.run(
-        [Path(sys.executable).with_name("ruff"), *arguments],
-        cwd=tree,
-        capture_output=True,
-        text=True,
-        timeout=60,
         check=False,
     )
+
+
+def run_tests(tree: Path, *tests: str) -> subprocess.CompletedProcess[str]:
+    """Run tests of the copy."""
+    return run(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
