@@ -46,21 +46,19 @@ def application(config: Config, settings: WebSettings, at: Listening, metrics: W
     shown = places(config, settings)
     sites = tuple(Site(place, settings, shown, metrics) for place in shown)
     named = origins(settings, at, config.source)
-    handlers = {Refusal: refused, UserError: _unanswered, HTTPException: _unknown, TooLarge: _too_large}
+    handlers = {Refusal: refused, UserError: _unanswered, HTTPException: _unknown}
     app = Starlette(
         # The first engine's path is that of all.
-        routes=[*(route for site in reversed(sites) for route in _of_engine(site)), Route("/", lists.start)],
+        routes=[
+            *(Route(root, lists.start) for root in ("/", *(site.root for site in sites))),
+            *(Mount(site.root, routes=routes()) for site in reversed(sites)),
+        ],
         middleware=[Middleware(Guard, sites=sites, origins=named, is_tls=at.tls)],
         exception_handlers=handlers,  # type: ignore[arg-type]
         lifespan=_lifespan,
     )
     app.state.sites = sites
     return app
-
-
-def _of_engine(site: Site) -> tuple[BaseRoute, BaseRoute]:
-    """The page of one engine."""
-    return Mount(site.root, routes=routes()), Route(site.root, lists.start)
 
 
 def routes() -> list[BaseRoute]:
@@ -165,10 +163,6 @@ def _unknown(request: Request, error: HTTPException) -> Response:
     return refused(request, refusal)
 
 
-def _too_large(request: Request, error: Exception) -> Response:
-    return PlainTextResponse("The request is too large.\n", 413)
-
-
 # -- What every request passes before a view sees it, and what every answer carries.
 
 
@@ -182,6 +176,7 @@ _CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
     " font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors {ancestors}"
 )
+_TOO_LARGE = "The request is too large."
 _FAILED = "This cannot be answered; the log of ovirt-placement-web says why.\n"
 
 _log = logging.getLogger(__name__)
@@ -211,7 +206,7 @@ class Guard:
             message = await receive()
             size += len(message.get("body", b""))
             if size > most:
-                raise TooLarge
+                raise Refusal(413, _TOO_LARGE)
             return message
 
         async def answering(message: Message) -> None:
@@ -259,7 +254,7 @@ class Guard:
         if headers.get("host", "").lower() not in self._hosts:
             return PlainTextResponse("This is not the address of the page.\n", 421)
         if int(_digits(headers.get("content-length"))) > _most_bytes(scope):
-            return PlainTextResponse("The request is too large.\n", 413)
+            return PlainTextResponse(f"{_TOO_LARGE}\n", 413)
         if scope["method"] in _SAFE:
             return None
         site, origin = headers.get("sec-fetch-site"), headers.get("origin", "").lower()
@@ -269,10 +264,6 @@ class Guard:
         if origin not in self._origins and not (origin == "null" and site == "same-origin"):
             return PlainTextResponse("This request does not say that it comes from the page.\n", 403)
         return None
-
-
-class TooLarge(Exception):
-    """A request without a length has turned out to be too large."""
 
 
 def _most_bytes(scope: Scope) -> int:
