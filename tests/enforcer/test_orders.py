@@ -78,7 +78,7 @@ def test_where_one_led_that_cannot_write_any_more_that_is_said(
 
 def test_a_target_that_was_refused_is_left_out_with_the_reason(tmp_path: Path) -> None:
     with bench(tmp_path) as made:
-        made.engine.faults.next_migrations(MigrationFault(refuse=True), vm_id="a")
+        made.engine.faults.expect(MigrationFault(refuse=True), identity="a")
         with made.enforcing() as daemon:
             made.run(daemon, 2.0)
         found = read_engine_state(made.config, 60.0)

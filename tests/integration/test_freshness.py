@@ -199,7 +199,7 @@ def test_where_a_migration_goes_is_known_from_its_event(world: World) -> None:
     engine, vms = world.engine, world.engine.engine.vms
     vms.start(OTHER, host_id="h1")
     engine.until(lambda: engine.vm(OTHER).status == "up")
-    engine.engine.faults.next_migrations(MigrationFault(hang=True), vm_id=OTHER)
+    engine.engine.faults.expect(MigrationFault(hang=True), identity=OTHER)
     vms.migrate(OTHER, host_id="h4")
     engine.until(lambda: engine.vm(OTHER).status == "migrating")
     engine.let_pass(1.0)

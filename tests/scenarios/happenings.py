@@ -37,7 +37,7 @@ class Happenings:
 
     def fail_migrations(self, **fault: Any) -> None:
         count, vm = fault.pop("count", 1), fault.pop("vm", None)
-        self.engine.faults.next_migrations(MigrationFault(**fault), count=count, vm_id=vm)
+        self.engine.faults.expect(MigrationFault(**fault), count=count, identity=vm)
 
     def add_group(self, name: str, cluster: str, together: bool, vms: list[str]) -> None:
         rule = AffinityRule(enabled=True, positive=together, enforcing=True)
@@ -71,7 +71,7 @@ class Happenings:
 
     def fail_upgrades(self, **fault: Any) -> None:
         host = fault.pop("host", None)
-        self.engine.faults.next_upgrades(UpgradeFault(**fault), host_id=host)
+        self.engine.faults.expect(UpgradeFault(**fault), identity=host)
 
     def recover_host(self, host: str) -> None:
         self.engine.hosts.recover(host)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.files import state_file
 from ovirt_placement.rules.catalogue import constraints
-from ovirt_placement.rules.elements import java
+from ovirt_placement.rules.elements import ranks
 from ovirt_placement.rules.elements.placement import SnapshotPlacement
 from ovirt_placement.rules.engine_enforcement import tiers
 from ovirt_simulator.scheduler import weights
@@ -67,7 +67,7 @@ IDS = (st.uuids() | st.integers(0, 400).map(lambda number: UUID(int=number * 8))
 @given(st.lists(st.tuples(st.booleans(), IDS), max_size=60))
 def test_both_go_alike_through_a_table_of_java(calls: list[tuple[bool, str]]) -> None:
     """What a JVM found: `test_rank_selector.py`, and of the simulator `test_vectors.py`."""
-    product, simulator = java.KeyOrder(), weights.HashMap[int]()
+    product, simulator = ranks.KeyOrder(), weights.HashMap[int]()
     for merges, key in calls:
         (product.merge if merges else product.put)(key)
         (simulator.merge if merges else simulator.put)(key, 0)
@@ -76,13 +76,13 @@ def test_both_go_alike_through_a_table_of_java(calls: list[tuple[bool, str]]) ->
 
 @given(st.lists(IDS, max_size=8), st.floats(-1e30, 1e30), st.integers(-(2**40), 2**40))
 def test_ids_and_numbers_of_java_are_alike(ids: list[str], number: float, whole: int) -> None:
-    assert sorted(ids, key=java.in_order) == sorted(ids, key=weights.guid_order)
-    assert java.single(number) == weights.float32(number)
-    assert java.wrapped(whole) == weights.as_int(whole)
+    assert sorted(ids, key=ranks.in_order) == sorted(ids, key=weights.guid_order)
+    assert ranks.single(number) == weights.float32(number)
+    assert ranks.wrapped(whole) == weights.as_int(whole)
     small = number / 1e22
-    assert java.rounded(small) == weights.math_round(small)
+    assert ranks.rounded(small) == weights.math_round(small)
     for divisor in (0, number):
-        assert str(java.quotient(whole, divisor)) == str(weights.divided(whole, divisor))
+        assert str(ranks.quotient(whole, divisor)) == str(weights.divided(whole, divisor))
 
 
 def test_both_enforce_hard_groups_in_the_same_order() -> None:

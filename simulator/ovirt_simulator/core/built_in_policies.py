@@ -49,28 +49,15 @@ NO_BALANCE = "38440000-8cf0-14bd-c43e-10b96e4ef00a"
 EVEN_BALANCE = stable_id(UnitType.LOAD_BALANCING, "OptimalForEvenDistribution")
 
 VM_AFFINITY_FILTER = _FILTERS["VmAffinityGroups"]
-VM_TO_HOST_FILTER = _FILTERS["VmToHostsAffinityGroups"]
-MEMORY_FILTER = _FILTERS["Memory"]
-CPU_FILTER = _FILTERS["CPU"]
-CPU_OVERLOADED_FILTER = _FILTERS["CPUOverloaded"]
-EVEN_CPU_WEIGHT = _WEIGHTS["OptimalForCpuEvenDistribution"][0]
-EVEN_MEMORY_WEIGHT = _WEIGHTS["OptimalForMemoryEvenDistribution"][0]
-PREFERRED_HOSTS_WEIGHT = _WEIGHTS["PreferredHosts"][0]
-HA_RESERVATION_WEIGHT = _WEIGHTS["OptimalForHaReservation"][0]
-VM_AFFINITY_WEIGHT = _WEIGHTS["VmAffinityGroups"][0]
-VM_TO_HOST_WEIGHT = _WEIGHTS["VmToHostsAffinityGroups"][0]
-HOSTED_ENGINE_WEIGHT = _WEIGHTS["HA"][0]
-HIGH_PERFORMANCE_WEIGHT = _WEIGHTS["CPU for high performance VMs"][0]
-NUMA_PINNING_WEIGHT = _WEIGHTS["CPU and NUMA pinning compatibility"][0]
 
 #: How the state file's `policy` of a cluster names the engine's own weight units.
 STATE_FILE_WEIGHTS = {
-    "vm_affinity_weight": VM_AFFINITY_WEIGHT,
-    "vm_to_host_weight": VM_TO_HOST_WEIGHT,
-    "ha_weight": HA_RESERVATION_WEIGHT,
-    "even_cpu_weight": EVEN_CPU_WEIGHT,
-    "even_memory_weight": EVEN_MEMORY_WEIGHT,
-    "preferred_hosts_weight": PREFERRED_HOSTS_WEIGHT,
+    "vm_affinity_weight": _WEIGHTS["VmAffinityGroups"][0],
+    "vm_to_host_weight": _WEIGHTS["VmToHostsAffinityGroups"][0],
+    "ha_weight": _WEIGHTS["OptimalForHaReservation"][0],
+    "even_cpu_weight": _WEIGHTS["OptimalForCpuEvenDistribution"][0],
+    "even_memory_weight": _WEIGHTS["OptimalForMemoryEvenDistribution"][0],
+    "preferred_hosts_weight": _WEIGHTS["PreferredHosts"][0],
 }
 
 #: Source: PolicyUnitParameter.
@@ -82,12 +69,12 @@ _FREE_MEMORY = {
 }
 
 _PROPERTIES = {
-    CPU_OVERLOADED_FILTER: _OVERLOAD,
-    _FILTERS["Swap"]: {"MaximumAllowedSwapUsage": "^1?[0-9]?[0-9]$"},
-    _FILTERS["HostedEngineSpares"]: {"HeSparesCount": "^([0-9][0-9]*)$"},
-    EVEN_CPU_WEIGHT: _CPU_RATIO,
-    EVEN_BALANCE: _OVERLOAD | _FREE_MEMORY | _CPU_RATIO,
-    HA_RESERVATION_WEIGHT: {"ScaleDown": "(100|[1-9]|[1-9][0-9])$"},
+    "CPUOverloaded": _OVERLOAD,
+    "Swap": {"MaximumAllowedSwapUsage": "^1?[0-9]?[0-9]$"},
+    "HostedEngineSpares": {"HeSparesCount": "^([0-9][0-9]*)$"},
+    "OptimalForCpuEvenDistribution": _CPU_RATIO,
+    "OptimalForEvenDistribution": _OVERLOAD | _FREE_MEMORY | _CPU_RATIO,
+    "OptimalForHaReservation": {"ScaleDown": "(100|[1-9]|[1-9][0-9])$"},
 }
 
 NONE_POLICY = "b4ed2332-a7ac-4d5f-9596-99a439cb2812"
@@ -116,7 +103,7 @@ def policies() -> tuple[SchedulingPolicy, ...]:
 
 
 def _unit(name: str, kind: UnitType, unit: str) -> PolicyUnit:
-    properties = _PROPERTIES.get(unit, {})
+    properties = _PROPERTIES.get(name, {})
     return PolicyUnit(id=unit, name=name, type=kind, internal=True, properties=properties)
 
 

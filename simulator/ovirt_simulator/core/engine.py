@@ -14,7 +14,7 @@ from ovirt_simulator.core.backend import Backend, Commands, locked
 from ovirt_simulator.core.commands.groups import AffinityCommands, LabelCommands
 from ovirt_simulator.core.commands.hosts import HostCommands
 from ovirt_simulator.core.commands.migrations import Migrations
-from ovirt_simulator.core.commands.outages import Outages, Restarts
+from ovirt_simulator.core.commands.outages import Restarts
 from ovirt_simulator.core.commands.policies import PolicyCommands
 from ovirt_simulator.core.commands.running import Running
 from ovirt_simulator.core.commands.upgrades import HostUpgrades, UpgradeCommands
@@ -83,11 +83,10 @@ class Engine:
         running = Running(backend)
         migrations = Migrations(backend, running, scheduler)
         restarts = Restarts(backend, running, scheduler)
-        outages = Outages(backend, running, migrations, restarts)
         self.queries = Queries(backend)
         self.vms = VmCommands(backend, running, migrations, restarts, scheduler)
         self.upgrades = UpgradeCommands(backend)
-        self.hosts = HostCommands(backend, migrations, scheduler, outages)
+        self.hosts = HostCommands(backend, running, migrations, restarts, scheduler)
         self.host_upgrades = HostUpgrades(backend, self.hosts)
         self.affinity_groups = AffinityCommands(backend)
         self.labels = LabelCommands(backend)

@@ -188,30 +188,26 @@ class Timeline:
 
     def __init__(self, start: datetime) -> None:
         self._start = start
-        self._elapsed = 0.0
+        #: Seconds since the start.
+        self.elapsed = 0.0
         self._order = count()
         self._queue: list[tuple[float, int, Action]] = []
 
     @property
     def now(self) -> datetime:
-        return self._start + timedelta(seconds=self._elapsed)
-
-    @property
-    def elapsed(self) -> float:
-        """Seconds since the start."""
-        return self._elapsed
+        return self._start + timedelta(seconds=self.elapsed)
 
     def after(self, seconds: float, action: Action) -> None:
         """Let the action fall due this many seconds from now, after all that is due at the same time."""
-        heapq.heappush(self._queue, (self._elapsed + seconds, next(self._order), action))
+        heapq.heappush(self._queue, (self.elapsed + seconds, next(self._order), action))
 
     def next_due(self, until: float) -> Action | None:
         """Move to the next action that is due until then and take it; None moves all the way."""
         if self._queue and self._queue[0][0] <= until:
             due, _, action = heapq.heappop(self._queue)
-            self._elapsed = max(self._elapsed, due)
+            self.elapsed = max(self.elapsed, due)
             return action
-        self._elapsed = max(self._elapsed, until)
+        self.elapsed = max(self.elapsed, until)
         return None
 
 

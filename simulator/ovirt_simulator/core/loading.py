@@ -50,11 +50,7 @@ def load(state: State, snapshot: model.Snapshot, now: datetime) -> None:
         state.put(state.networks, network)
     for profile in snapshot.vnic_profiles:
         state.put(state.vnic_profiles, profile)
-    state.placement_keys = snapshot.placement_keys
-    state.frozen_keys = snapshot.frozen_keys
-    state.sticky_copies = snapshot.sticky_copies
-    state.placement_rules = snapshot.placement_rules
-    state.draining_hosts = snapshot.draining_hosts
+    state.loaded = snapshot
     state.calibrate()
 
 
@@ -180,7 +176,8 @@ Narrow = TypeVar("Narrow", bound=msgspec.Struct)
 
 def snapshot(state: State) -> model.Snapshot:
     """Give the present state as the model's own records, with nothing that only an engine knows."""
-    return model.Snapshot(
+    return replace(
+        state.loaded,
         data_centers=tuple(_narrowed(model.DataCenter, record) for record in state.data_centers.values()),
         clusters=tuple(_saved_cluster(state, record) for record in state.clusters.values()),
         hosts=tuple(_narrowed(model.Host, record) for record in state.hosts.values()),
@@ -190,11 +187,8 @@ def snapshot(state: State) -> model.Snapshot:
         affinity_groups=tuple(_narrowed(model.AffinityGroup, record) for record in state.groups.values()),
         affinity_labels=tuple(_narrowed(model.AffinityLabel, record) for record in state.labels.values()),
         pending=tuple(state.pending.values()),
-        placement_keys=state.placement_keys,
-        frozen_keys=state.frozen_keys,
-        sticky_copies=state.sticky_copies,
-        placement_rules=state.placement_rules,
-        draining_hosts=state.draining_hosts,
+        member_searches=(),
+        unread=(),
     )
 
 

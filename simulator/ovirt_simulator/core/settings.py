@@ -101,13 +101,11 @@ class Faults:
     def __init__(self) -> None:
         self._waiting: list[tuple[str | None, MigrationFault | UpgradeFault]] = []
 
-    def next_migrations(self, fault: MigrationFault, *, count: int = 1, vm_id: str | None = None) -> None:
-        """Let the next migrations (of this VM, if one is named) go wrong."""
-        self._waiting.extend([(vm_id, fault)] * count)
-
-    def next_upgrades(self, fault: UpgradeFault, *, count: int = 1, host_id: str | None = None) -> None:
-        """Let the next upgrades (of this host, if one is named) go wrong."""
-        self._waiting.extend([(host_id, fault)] * count)
+    def expect(
+        self, fault: MigrationFault | UpgradeFault, count: int = 1, identity: str | None = None
+    ) -> None:
+        """Let the next migrations or upgrades (of this VM or host, if one is named) go wrong."""
+        self._waiting.extend([(identity, fault)] * count)
 
     def clear(self) -> None:
         """Forget all faults that have not come yet."""

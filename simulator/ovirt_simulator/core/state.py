@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Protocol, TypeVar
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -139,16 +139,6 @@ def _takes(vm: Vm, pending: model.Pending | None) -> dict[str, int]:
     return takes
 
 
-class Identified(Protocol):
-    """A record with an id."""
-
-    @property
-    def id(self) -> str: ...
-
-
-Kept = TypeVar("Kept", bound=Identified)
-
-
 class State:
     """All records. Only its methods change it; the caller holds the engine's lock."""
 
@@ -168,12 +158,8 @@ class State:
         self.vnic_profiles: dict[str, model.VnicProfile] = {}
         #: Starts that are decided and do not show yet, by VM id.
         self.pending: dict[str, model.Pending] = {}
-        #: What the state file holds and an engine knows nothing of, for the way back: placement keys, rules.
-        self.placement_keys: tuple[model.PlacementKey, ...] = ()
-        self.frozen_keys: tuple[model.FrozenKeys, ...] = ()
-        self.sticky_copies: tuple[model.StickyCopy, ...] = ()
-        self.placement_rules: tuple[model.PlacementRule, ...] = ()
-        self.draining_hosts: tuple[str, ...] = ()
+        #: The state file, for what an engine knows nothing of, on the way back: placement keys, rules.
+        self.loaded: model.Snapshot
         #: Grows with every change.
         self.revision = 0
         self._occupancy = Occupancy()
@@ -192,12 +178,12 @@ class State:
             self._occupancy.lend(host, percent)
             self._measure({host.id})
 
-    def put(self, table: dict[str, Kept], record: Kept) -> None:
+    def put(self, table: dict[str, Any], record: Any) -> None:
         """Add or change a record of any table but hosts' figures and VMs, which have methods of their own."""
         self.revision += 1
         table[record.id] = record
 
-    def drop(self, table: dict[str, Kept], record_id: str) -> None:
+    def drop(self, table: dict[str, Any], record_id: str) -> None:
         self.revision += 1
         del table[record_id]
 

@@ -60,7 +60,7 @@ class Call:
         self.user = user
         self._request = request
         self._path = path
-        self._expand = expand
+        self.expand = expand
         #: Markup that has been rendered and still holds, by address, with what it was rendered from.
         self._rendered = rendered
         self.follow = parse_follow(self.parameter("follow") or "")
@@ -123,9 +123,6 @@ class Call:
         """Give the links of the entity at an address; of a `plain` one none is followed."""
         return Links(self, href, ids, {} if plain else self.follow)
 
-    def expanded(self, address: str, tag: str, follow: Follow) -> str:
-        return self._expand(self, address, tag, follow)
-
     def below(self, follow: Follow) -> Call:
         """Give the call that renders what this one follows."""
         call = copy(self)
@@ -173,7 +170,7 @@ class Links:
 
     def _followed(self, address: str, attribute: str) -> str:
         self._met.add(attribute)
-        return self.call.expanded(address, attribute, self._follow[attribute])
+        return self.call.expand(self.call, address, attribute, self._follow[attribute])
 
 
 def parse_follow(text: str) -> Follow:

@@ -7,7 +7,6 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
-from ovirt_placement.model import Nic
 from ovirt_simulator.core.commands.groups import DISABLED, Members
 from ovirt_simulator.core.engine import SEVERITIES, Engine
 from ovirt_simulator.core.entities import Job
@@ -33,10 +32,10 @@ from ovirt_simulator.http.resource import Action, Change, Given, Ids, Resource, 
 from ovirt_simulator.http.sso import Permit
 
 
-def does(command: Callable[[Engine], Callable[..., Any]], *names: str) -> Run:
+def does(command: Callable[[Engine], Callable[..., Any]], *names: str, **fixed: Any) -> Run:
     """Carry a command of the engine out, on what has these ids in the address, with what the body gives."""
     return lambda call, of, given: command(call.engine)(
-        *(of[name] for name in names), **given, caller=call.caller
+        **{name: of[name] for name in names}, **fixed, **given, caller=call.caller
     )
 
 
@@ -73,17 +72,6 @@ def edit_group(call: Call, of: Ids, given: Given) -> Any:
 
 
 def group_members(step: str, members: Members, shape: Shape, table: str, root: str) -> Resource:
-    def add(call: Call, of: Ids, given: Given) -> Any:
-        """Add a member; a VM alone is echoed, and not answered with an action."""
-        member = given["member_id"]
-        call.engine.affinity_groups.add_member(of["group_id"], members, member, caller=call.caller)
-        return call.state.vms[member] if members is Members.VMS else None
-
-    def remove(call: Call, of: Ids, _: Given) -> None:
-        call.engine.affinity_groups.remove_member(
-            of["group_id"], members, of["member_id"], caller=call.caller
-        )
-
     steps = {"vms": "vms", "hosts": "hosts", "labels": "affinitylabels"}
     read = (lambda body: body.named("hosts")) if members is Members.HOSTS else (lambda body: body.id)
     permit = Permit.MANIPULATE_AFFINITY_GROUPS
@@ -97,14 +85,18 @@ def group_members(step: str, members: Members, shape: Shape, table: str, root: s
         single=False,
         admins=True,
         post=Change(
-            run=add,
+            run=does(lambda e: e.affinity_groups.add_member, "group_id", members=members),
             permit=permit,
             takes={"member_id": Part("name", read)},
             needs={"id": "member_id"},
             called=members.removesuffix("s"),
             checks=True,
         ),
-        delete=Change(run=remove, permit=permit, checks=True),
+        delete=Change(
+            run=does(lambda e: e.affinity_groups.remove_member, "group_id", "member_id", members=members),
+            permit=permit,
+            checks=True,
+        ),
     )
 
 
@@ -116,24 +108,26 @@ LABEL_PARTS = {
 }
 
 
-def label_members(members: str, name: str, mention: Shape) -> Resource:
-    def add(call: Call, of: Ids, given: Given) -> Any:
-        call.engine.labels.add_member(of["label_id"], members, given["id"], caller=call.caller)
-        return getattr(call.state, members)[given["id"]]
-
-    def remove(call: Call, of: Ids, _: Given) -> None:
-        call.engine.labels.remove_member(of["label_id"], members, of[name], caller=call.caller)
-
+def label_members(members: str, mention: Shape) -> Resource:
     permit = Permit.TAG_MANAGEMENT
     return Resource(
         address=f"/affinitylabels/<label_id>/{members}",
         shape=mention,
         records=records.bearers(members),
-        id=name,
+        id="member_id",
         home=f"/{members}",
         admins=True,
-        post=Change(run=add, permit=permit, takes={"id": own_id()}, needs={"id": "id"}),
-        delete=Change(run=remove, permit=permit, checks=True),
+        post=Change(
+            run=does(lambda e: e.labels.add_member, "label_id", members=members),
+            permit=permit,
+            takes={"member_id": own_id()},
+            needs={"id": "member_id"},
+        ),
+        delete=Change(
+            run=does(lambda e: e.labels.remove_member, "label_id", "member_id", members=members),
+            permit=permit,
+            checks=True,
+        ),
     )
 
 
@@ -163,9 +157,7 @@ def policy_parts(
             called=shape.tag,
         ),
         delete=Change(
-            run=lambda call, of, _: call.engine.policies.remove_unit(
-                of["policy_id"], of["unit_id"], caller=call.caller
-            ),
+            run=does(lambda e: e.policies.remove_unit, "policy_id", "unit_id"),
             permit=Permit.EDIT_STORAGE_POOL_CONFIGURATION,
             checks=True,
         ),
@@ -245,11 +237,6 @@ def acts(
     """An action of VMs or hosts, whose command says by itself that they are not there."""
     run = does(command, name)
     return Action(run=run, permit=permit, takes=takes, past=f"filter {past}", checks=True)
-
-
-def add_nic(call: Call, of: Ids, given: Given) -> Any:
-    nic = Nic(id="", name=given["name"], vnic_profile=given.get("vnic_profile"))
-    return call.engine.vms.add_nic(of["vm_id"], nic, caller=call.caller)
 
 
 #: What a client of the API may send along that counts for nothing here.

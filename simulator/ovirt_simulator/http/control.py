@@ -21,7 +21,7 @@ from ovirt_placement.model.files import state_file
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.rejections import Rejected
 from ovirt_simulator.core.settings import MigrationFault, UpgradeFault
-from ovirt_simulator.http.markup import JSON
+from ovirt_simulator.http import markup
 from ovirt_simulator.http.sso import Tokens
 
 Content = TypeVar("Content")
@@ -61,19 +61,19 @@ class Control:
         try:
             endpoint, arguments = _addresses().match(path, request.method)
             found = endpoint(self, request, **arguments)
-            return found if isinstance(found, Response) else _json({} if found is None else found)
+            return found if isinstance(found, Response) else markup.json({} if found is None else found)
         except HTTPException as error:
-            return _json({"error": error.description}, error.code or 500)
+            return markup.json({"error": error.description}, error.code or 500)
         except (msgspec.DecodeError, re.error, ValueError) as error:
-            return _json({"error": str(error)}, 400)
+            return markup.json({"error": str(error)}, 400)
         except Rejected as error:
-            return _json({"error": str(error)}, error.http_status)
+            return markup.json({"error": str(error)}, error.http_status)
         except LookupError as error:
-            return _json({"error": f"no such thing: {error}"}, 404)
+            return markup.json({"error": f"no such thing: {error}"}, 404)
 
 
 def _state(control: Control, _: Request) -> Response:
-    return Response(state_file.dumps(control.engine.snapshot()), content_type=JSON)
+    return Response(state_file.dumps(control.engine.snapshot()), content_type=markup.JSON)
 
 
 def _advance(control: Control, request: Request) -> dict[str, Any]:
@@ -81,14 +81,9 @@ def _advance(control: Control, request: Request) -> dict[str, Any]:
     return {"now": control.engine.queries.now}
 
 
-def _fail_migrations(control: Control, request: Request) -> None:
-    asked = _read(request, MigrationFaults)
-    control.engine.faults.next_migrations(asked, count=asked.count, vm_id=asked.vm)
-
-
-def _fail_upgrades(control: Control, request: Request) -> None:
-    asked = _read(request, UpgradeFaults)
-    control.engine.faults.next_upgrades(asked, count=asked.count, host_id=asked.host)
+def _expect(control: Control, asked: MigrationFaults | UpgradeFaults) -> None:
+    identity = asked.vm if isinstance(asked, MigrationFaults) else asked.host
+    control.engine.faults.expect(asked, asked.count, identity)
 
 
 _ANSWERS: dict[str, Callable[..., Any]] = {
@@ -98,9 +93,9 @@ _ANSWERS: dict[str, Callable[..., Any]] = {
     "POST /hosts/<host>/recover": lambda control, _, host: control.engine.hosts.recover(host),
     "POST /hosts/<host>/updates": lambda control, _, host: control.engine.host_upgrades.offer(host),
     "POST /vms/<vm>/crash": lambda control, _, vm: control.engine.vms.crash(vm),
-    "POST /migrations/faults": _fail_migrations,
+    "POST /migrations/faults": lambda control, asked: _expect(control, _read(asked, MigrationFaults)),
     "DELETE /migrations/faults": lambda control, _: control.engine.faults.clear(),
-    "POST /upgrades/faults": _fail_upgrades,
+    "POST /upgrades/faults": lambda control, asked: _expect(control, _read(asked, UpgradeFaults)),
     "GET /disturbances": lambda control, _: control.disturbances.waiting,
     "POST /disturbances": lambda control, asked: control.disturbances.add(_read(asked, Disturbance)),
     "DELETE /disturbances": lambda control, _: control.disturbances.clear(),
@@ -118,10 +113,6 @@ def _addresses() -> MapAdapter:
 
 def _read(request: Request, content: type[Content]) -> Content:
     return msgspec.json.decode(request.get_data(), type=content)
-
-
-def _json(value: Any, status: int = 200) -> Response:
-    return Response(msgspec.json.encode(value) + b"\n", status, content_type=JSON)
 
 
 # -- What goes wrong between client and engine on demand: errors, slow and lost answers.

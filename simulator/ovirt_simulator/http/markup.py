@@ -13,6 +13,7 @@ from typing import TypeAlias
 from urllib.parse import quote
 from xml.sax.saxutils import escape
 
+import msgspec
 from werkzeug import Response
 
 DECLARATION = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
@@ -144,6 +145,11 @@ def not_simulated(what: str) -> Refusal:
 def denied() -> Refusal:
     """Refuse a query for which the user's permits do not suffice: 400, not 403."""
     return fault(400, "[Query execution failed due to insufficient permissions.]")
+
+
+def json(value: object, status: int = 200) -> Response:
+    """Answer with JSON, as all does that is no API."""
+    return Response(msgspec.json.encode(value) + b"\n", status, content_type=JSON)
 
 
 def status_line(status: int) -> str:

@@ -14,7 +14,7 @@ from enum import StrEnum
 import msgspec
 from werkzeug import Request, Response
 
-from ovirt_simulator.http.markup import JSON
+from ovirt_simulator.http import markup
 
 
 class Permit(StrEnum):
@@ -138,23 +138,19 @@ def token_servlet(request: Request, tokens: Tokens) -> Response:
     try:
         token = tokens.log_in(form.get("username", ""), form.get("password", ""))
     except LoginError as error:
-        return _json({"error_code": "access_denied", "error": str(error)}, 400)
-    return _json({"access_token": token, "scope": _API_SCOPE, "exp": _NEVER, "token_type": "bearer"})
+        return markup.json({"error_code": "access_denied", "error": str(error)}, 400)
+    return markup.json({"access_token": token, "scope": _API_SCOPE, "exp": _NEVER, "token_type": "bearer"})
 
 
 def token_info_servlet(request: Request, tokens: Tokens) -> Response:
     """Answer /ovirt-engine/sso/oauth/token-info: an error or nothing; to validate a token renews none."""
     if tokens.user(request.values.get("token", ""), renew=False) is None:
         text = "The provided authorization grant is not valid."
-        return _json({"error": "invalid_grant", "error_description": text}, 400)
-    return _json({})
+        return markup.json({"error": "invalid_grant", "error_description": text}, 400)
+    return markup.json({})
 
 
 def logout_servlet(request: Request, tokens: Tokens) -> Response:
     """Answer /ovirt-engine/services/sso-logout: the token, known or not, is valid no more."""
     tokens.revoke(request.values.get("token", ""))
-    return _json({})
-
-
-def _json(value: dict[str, str], status: int = 200) -> Response:
-    return Response(msgspec.json.encode(value), status, content_type=JSON)
+    return markup.json({})

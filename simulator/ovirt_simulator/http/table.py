@@ -117,7 +117,7 @@ RESOURCES = (
     Resource(address="/vms/<vm_id>/diskattachments", shape=shown.DISK_ATTACHMENT,
              records=records.of_vm("disks"), root="disk_attachments", single=False),
     Resource(address="/vms/<vm_id>/nics", shape=shown.NIC, records=records.of_vm("nics"), id="nic_id",
-             post=Change(run=commands.add_nic, permit=Permit.EDIT_VM_PROPERTIES,
+             post=Change(run=does(lambda e: e.vms.add_nic, "vm_id"), permit=Permit.EDIT_VM_PROPERTIES,
                          takes={"name": text("name"), "vnic_profile": id_of("vnic_profile")},
                          needs={"name": "name"}, status=201)),
     # The state knows none of these, which the module `ovirt_vm` looks through.
@@ -137,8 +137,8 @@ RESOURCES = (
                         takes=commands.LABEL_PARTS, past="comment description"),
              delete=Change(run=does(lambda e: e.labels.remove, "label_id"), permit=Permit.TAG_MANAGEMENT,
                            checks=True)),
-    commands.label_members("vms", "vm_id", shown.VM_MENTION),
-    commands.label_members("hosts", "host_id", shown.HOST_MENTION),
+    commands.label_members("vms", shown.VM_MENTION),
+    commands.label_members("hosts", shown.HOST_MENTION),
     # Filters, weights and balance in the body are ignored, as the engine ignores them.
     Resource(address="/schedulingpolicies", shape=shown.SCHEDULING_POLICY,
              records=records.table("policies"), id="policy_id", root="scheduling_policies", admins=True,

@@ -13,7 +13,6 @@ from typing import TypeVar
 
 from ovirt_placement.model import Host, Snapshot
 from ovirt_simulator.core import affinity, rejections
-from ovirt_simulator.core import built_in_policies as built_in
 from ovirt_simulator.core.backend import Backend
 from ovirt_simulator.core.entities import AffinityGroup, AffinityLabel, Cluster, SchedulingPolicy, Vm
 from ovirt_simulator.core.rejections import Rejected
@@ -27,23 +26,23 @@ Placed = TypeVar("Placed")
 #: What a user hears of an answer that the engine fails on.
 _BROKEN = "Internal Engine Error"
 
-#: In the engine's order.
+#: The engine's own units by their names; filters in its order.
 _FILTERS: dict[str, filters.Filter] = {
-    built_in.MEMORY_FILTER: filters.memory,
-    built_in.CPU_FILTER: filters.cpu,
-    built_in.VM_AFFINITY_FILTER: filters.vm_affinity,
-    built_in.VM_TO_HOST_FILTER: filters.vm_to_host,
+    "Memory": filters.memory,
+    "CPU": filters.cpu,
+    "VmAffinityGroups": filters.vm_affinity,
+    "VmToHostsAffinityGroups": filters.vm_to_host,
 }
 _WEIGHTS: dict[str, weights.Weight] = {
-    built_in.EVEN_CPU_WEIGHT: weights.even_cpu,
-    built_in.EVEN_MEMORY_WEIGHT: weights.even_memory,
-    built_in.PREFERRED_HOSTS_WEIGHT: weights.preferred_hosts,
-    built_in.HA_RESERVATION_WEIGHT: weights.ha_reservation,
-    built_in.VM_AFFINITY_WEIGHT: weights.vm_affinity,
-    built_in.VM_TO_HOST_WEIGHT: weights.vm_to_host,
-    built_in.HOSTED_ENGINE_WEIGHT: weights.indifferent,
-    built_in.HIGH_PERFORMANCE_WEIGHT: weights.high_performance,
-    built_in.NUMA_PINNING_WEIGHT: weights.indifferent,
+    "OptimalForCpuEvenDistribution": weights.even_cpu,
+    "OptimalForMemoryEvenDistribution": weights.even_memory,
+    "PreferredHosts": weights.preferred_hosts,
+    "OptimalForHaReservation": weights.ha_reservation,
+    "VmAffinityGroups": weights.vm_affinity,
+    "VmToHostsAffinityGroups": weights.vm_to_host,
+    "HA": weights.indifferent,
+    "CPU for high performance VMs": weights.high_performance,
+    "CPU and NUMA pinning compatibility": weights.indifferent,
 }
 
 
@@ -106,15 +105,15 @@ class Scheduler:
             raise rejections.bad_parameters(
                 "There are no hosts to use. Check that the cluster contains at least one host in Up state."
             )
-        enabled = {entry.unit for entry in self._policy(self._cluster(request)).filters}
+        enabled = {self._own_name(entry.unit) for entry in self._policy(self._cluster(request)).filters}
         if request.without_vm_affinity:
-            enabled.discard(built_in.VM_AFFINITY_FILTER)
+            enabled.discard("VmAffinityGroups")
         vms = request.vms(snapshot)
         found: list[tuple[str, str, str]] = []
         state = self._backend.state
         overloaded = partial(filters.cpu_overloaded, state, self._backend.now)
-        known: dict[str, filters.Filter] = {**_FILTERS, built_in.CPU_OVERLOADED_FILTER: overloaded}
-        asked = [(state.units[key].name, refuse) for key, refuse in known.items() if key in enabled]
+        known: dict[str, filters.Filter] = {**_FILTERS, "CPUOverloaded": overloaded}
+        asked = [(name, refuse) for name, refuse in known.items() if name in enabled]
         # Every policy must have the first.
         for name, refuse in [("PinToHost", filters.pinned), *asked]:
             refused = refuse(snapshot, vms, hosts)
@@ -142,8 +141,8 @@ class Scheduler:
         own = [
             Record(entry.unit, host_id, weight)
             for entry in entries
-            if entry.unit in _WEIGHTS
-            for host_id, weight in _WEIGHTS[entry.unit](snapshot, vms, hosts).items()
+            if (name := self._own_name(entry.unit)) in _WEIGHTS
+            for host_id, weight in _WEIGHTS[name](snapshot, vms, hosts).items()
         ]
         factors = {entry.unit: entry.factor for entry in entries}
         ids = [host.id for host in hosts]
@@ -155,6 +154,11 @@ class Scheduler:
     def _cluster(self, request: Request) -> Cluster:
         state = self._backend.state
         return state.clusters[request.cluster or state.vms[request.vm_ids[0]].cluster]
+
+    def _own_name(self, unit_id: str) -> str:
+        """Give the name of a unit of the engine's own; nothing of an external one."""
+        unit = self._backend.state.units[unit_id]
+        return unit.name if unit.internal else ""
 
     def _policy(self, cluster: Cluster) -> SchedulingPolicy:
         return self._backend.state.policies[cluster.policy_id]

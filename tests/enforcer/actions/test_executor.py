@@ -164,7 +164,7 @@ MUST_GO = snapshot(
 def test_what_went_is_followed_to_its_end_and_what_did_not_is_a_refusal(tmp_path: Path) -> None:
     settings = {"mode": "enforce", "interval_seconds": 30}
     with benches.bench(tmp_path, MUST_GO, settings) as made, made.enforcing() as daemon:
-        made.engine.faults.next_migrations(MigrationFault(refuse=True), vm_id="b")
+        made.engine.faults.expect(MigrationFault(refuse=True), identity="b")
         made.run(daemon, 600.0)
         ended = made.intents()
         assert made.engine.snapshot().vm_by_id["a"].host == "h0"

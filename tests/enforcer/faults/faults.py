@@ -90,7 +90,7 @@ def _sessions_end(stage: Stage, chance: Random) -> None:
 
 def _migrations_fail(stage: Stage, chance: Random) -> None:
     """The host that a VM leaves gives up."""
-    stage.engine.faults.next_migrations(MigrationFault(fail=True), count=chance.randint(1, 2))
+    stage.engine.faults.expect(MigrationFault(fail=True), count=chance.randint(1, 2))
 
 
 def _killed(*, first: bool, away: float = 0.0) -> Fault:

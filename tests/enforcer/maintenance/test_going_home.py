@@ -71,7 +71,7 @@ def test_a_way_back_that_fails_fails_no_run_and_is_named(tmp_path: Path) -> None
         began(played, Return.ALL)
         play_until_they_go_back(played)
         name, *others = (name for name, host in where(played).items() if host != HOMES[name])
-        played.engine.faults.next_migrations(MigrationFault(fail=True), count=50, vm_id=name)
+        played.engine.faults.expect(MigrationFault(fail=True), count=50, identity=name)
         played.play(LONG)
         assert played.run.state is RunState.DONE
         why = "its migration back has failed 3 times"

@@ -89,7 +89,7 @@ def test_two_hosts_take_each_others_vms_in_turn(tmp_path: Path) -> None:
 def test_a_host_that_does_not_come_back_ends_the_run_and_the_next_is_not_touched(tmp_path: Path) -> None:
     with stage(tmp_path, STATE, {"maintenance": {"return_seconds": 300}}) as played:
         began(played)
-        played.engine.faults.next_upgrades(UpgradeFault(stay_away=True), host_id="h1")
+        played.engine.faults.expect(UpgradeFault(stay_away=True), identity="h1")
         played.play(LONG)
         assert played.run.state is RunState.FAILED
         assert "host h1: it does not come back" in played.run.message
@@ -130,7 +130,7 @@ def test_a_run_that_fails_is_shown_no_more_and_one_that_cannot_be_shown_goes_on(
         began(played).play(LONG, reached=lambda: phases(played)[1] == "draining")
         assert upgrade_shown(played) == (False, None)
         played.server.disturbances.clear()
-        played.engine.faults.next_upgrades(UpgradeFault(stay_away=True), host_id="h2")
+        played.engine.faults.expect(UpgradeFault(stay_away=True), identity="h2")
         played.play(LONG, reached=lambda: phases(played)[1] == "working")
         assert upgrade_shown(played) == (True, "maintenance-run")
         played.play(LONG)
@@ -188,7 +188,7 @@ def test_an_engine_that_is_away_in_the_middle_is_waited_for(tmp_path: Path) -> N
 def test_migrations_that_fail_are_planned_again(tmp_path: Path) -> None:
     with stage(tmp_path, STATE) as played:
         began(played)
-        played.engine.faults.next_migrations(MigrationFault(fail=True), count=3)
+        played.engine.faults.expect(MigrationFault(fail=True), count=3)
         played.play(LONG)
         assert_well_ended(played)
 

@@ -98,7 +98,7 @@ def built(folder: Path, watchers: Sequence[Watcher] = ()) -> Iterator[Bench]:
 def test_what_is_left_alone_is_recorded_while_something_waits_for_it(refused: bool, bench: Bench) -> None:
     if refused:
         for name in ("one-a", "one-b"):
-            bench.engine.faults.next_migrations(MigrationFault(refuse=True), count=9, vm_id=name)
+            bench.engine.faults.expect(MigrationFault(refuse=True), count=9, identity=name)
     bench.cycles(12)
     with closing(CycleStore(bench.config.store.url, engine="default", create=False)) as cycles:
         last = cycles.last()
@@ -205,7 +205,7 @@ def test_a_plan_that_counted_on_a_migration_which_failed_does_not_report_every_r
     bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    bench.engine.faults.next_migrations(MigrationFault(fail=True), count=2)
+    bench.engine.faults.expect(MigrationFault(fail=True), count=2)
     bench.cycles()
     assert bench.migrated() == {"one", "two"}
     late: list[Late] = []

@@ -1,4 +1,4 @@
-"""Builds the RPMs for the tests, twice, from two folders; and other releases made of the same files."""
+"""Builds the RPMs for the tests, twice, other releases of the same files, and packages of what EL has."""
 
 from __future__ import annotations
 
@@ -10,22 +10,19 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.packages.rpm.stubs import distribution
 from tests.paths import CHECKOUT
 from tests.test_packaging import IGNORED
 
 WHEELS = CHECKOUT / ".work" / "rpm" / "wheels"
 EPOCH = "1790000000"
 
+
+def _defined(**macros: object) -> list[str]:
+    return [word for name, value in macros.items() for word in ("--define", f"{name} {value}")]
+
+
 #: Packed and compiled fast: neither changes what is tested.
-_FAST = [
-    "--define",
-    "_binary_payload w1.gzdio",
-    "--define",
-    "_source_payload w0.gzdio",
-    "--define",
-    "optflags -O0",
-]
+_FAST = _defined(_binary_payload="w1.gzdio", _source_payload="w0.gzdio", optflags="-O0")
 
 
 def interpreter() -> Path:
@@ -109,10 +106,8 @@ def packed_again(
     # The licence stands in the sources, which are not unpacked.
     text = change(f"{head}\n{body}").replace("%license LICENSE\n", "")
     (place / "again.spec").write_text(text)
-    defined = {"_topdir": place, "_rpmdir": place / "rpms", "python": interpreter()}
-    options = [word for name, value in defined.items() for word in ("--define", f"{name} {value}")]
-    for check in ("empty_manifest", "unpackaged_files"):
-        options += ["--define", f"_{check}_terminate_build 0"]
+    options = _defined(_topdir=place, _rpmdir=place / "rpms", python=interpreter())
+    options += _defined(_empty_manifest_terminate_build=0, _unpackaged_files_terminate_build=0)
     command = ["rpmbuild", "--quiet", "-bb", *options, *_FAST, place / "again.spec"]
     done = subprocess.run(
         command, capture_output=True, text=True, env={**os.environ, "SOURCE_DATE_EPOCH": EPOCH}
@@ -124,3 +119,81 @@ def packed_again(
 def _unpack(package: Path, place: Path) -> None:
     archive = subprocess.run(["rpm2cpio", package], capture_output=True, check=True).stdout
     subprocess.run(["cpio", "-idmu", "--quiet"], input=archive, cwd=place, check=True)
+
+
+# -- Small packages for what is not to be had here: EL's own ones, and the former ovirt-scheduler-proxy.
+
+
+#: What EL has: libraries, systemd, an interpreter; and that nothing is enabled by itself.
+_DISTRIBUTION = """
+Name: distribution
+Version: 9
+Release: 1
+Summary: What the distribution has
+License: none
+BuildArch: noarch
+AutoReqProv: no
+{provides}
+%description
+It stands for the distribution's packages.
+%install
+install -d %{{buildroot}}/usr/lib/systemd/system-preset
+echo 'disable *' > %{{buildroot}}/usr/lib/systemd/system-preset/99-default-disable.preset
+%files
+/usr/lib/systemd/system-preset/99-default-disable.preset
+"""
+
+#: As ovirt-scheduler-proxy.spec.in of oVirt has it, of its last release: files, users, and scriptlets.
+_FORMER = """
+Name: ovirt-scheduler-proxy
+Version: 0.1.9
+Release: 1
+Summary: Scheduling Proxy for Open Virtualization
+License: ASL 2.0
+BuildArch: noarch
+%description
+The former proxy, without its code.
+%install
+install -d %{buildroot}/usr/share/ovirt-scheduler-proxy/plugins %{buildroot}/var/log/ovirt-scheduler-proxy
+install -d %{buildroot}/usr/lib/systemd/system
+cat > %{buildroot}/usr/lib/systemd/system/ovirt-scheduler-proxy.service <<EOF
+[Service]
+User=ovirt
+WorkingDirectory=/usr/share/ovirt-scheduler-proxy
+EnvironmentFile=-/etc/sysconfig/ovirt-scheduler-proxy
+ExecStart=/bin/sleep infinity
+[Install]
+WantedBy=multi-user.target
+EOF
+%pre
+getent group ovirt >/dev/null || groupadd ovirt
+getent passwd ovirt >/dev/null || useradd -g ovirt -s /sbin/nologin -d /usr/share/ovirt-scheduler-proxy ovirt
+%post
+if [ $1 -eq 1 ]; then systemctl --no-reload preset ovirt-scheduler-proxy.service || :; fi
+%preun
+if [ $1 -eq 0 ]; then systemctl --no-reload disable --now ovirt-scheduler-proxy.service || :; fi
+%files
+/usr/lib/systemd/system/ovirt-scheduler-proxy.service
+/usr/share/ovirt-scheduler-proxy
+%attr(-, ovirt, ovirt) /var/log/ovirt-scheduler-proxy
+"""
+
+
+def distribution(place: Path, provides: list[str]) -> Path:
+    lines = "\n".join(f"Provides: {each}" for each in provides)
+    return _built(place, "distribution", _DISTRIBUTION.format(provides=lines))
+
+
+def former_proxy(place: Path) -> Path:
+    return _built(place, "former", _FORMER)
+
+
+def _built(place: Path, name: str, text: str) -> Path:
+    top = place / name
+    top.mkdir()
+    (top / "stub.spec").write_text(text)
+    options = _defined(_build_id_links="none", debug_package="%{nil}", _topdir=top)
+    command = ["rpmbuild", "--quiet", "-bb", *options, top / "stub.spec"]
+    subprocess.run(command, check=True, capture_output=True)
+    (package,) = top.rglob("*.rpm")
+    return package

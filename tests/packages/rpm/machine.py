@@ -14,6 +14,8 @@ from pathlib import Path
 
 from tests.paths import CHECKOUT
 
+CONFIGURATION = "/etc/ovirt-placement/ovirt-placement.toml"
+
 #: Arguments: a folder for the layers, the folder with the packages, the checkout, which is hidden there, and
 #: folders that any user may walk through.
 _MAKE = """
@@ -37,14 +39,20 @@ echo made
 exec cat >/dev/null
 """
 
+#: Bytecode counts only if it names the very time and length of its source.
+_STALE = """
+import pathlib, struct, sys
+for source in pathlib.Path(sys.prefix).rglob("*.py"):
+    state = source.stat()
+    for compiled in (source.parent / "__pycache__").glob(source.stem + ".cpython-*.pyc"):
+        flags, time, size = struct.unpack("<4xIII", compiled.read_bytes()[:16])
+        if (flags, time, size) != (0, int(state.st_mtime), state.st_size):
+            print(source)
+"""
+
 _ENVIRONMENT = [
-    "env",
-    "-i",
-    "PATH=/usr/sbin:/usr/bin:/sbin:/bin",
-    "HOME=/root",
-    "LANG=C.UTF-8",
-    "COLUMNS=200",
-]
+    "env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8", "COLUMNS=200",
+]  # fmt: skip
 
 _DNF = [
     "dnf", "-y", "-q", "--disablerepo=*", "--repofrompath=placement,/packages", "--nogpgcheck",
@@ -97,6 +105,9 @@ class Machine:
         """Show mode, owner and group of a file."""
         return self.runs("stat", "--format=%a %U %G", file).strip()
 
+    def stale_bytecode(self) -> str:
+        return self.runs("/usr/libexec/ovirt-placement/bin/python3", "-c", _STALE)
+
     def version(self, package: str) -> str:
         return self.runs("rpm", "-q", "--qf", "%{version}-%{release}", package)
 
@@ -108,27 +119,9 @@ def machine(place: Path, packages: Path, python: Path) -> Iterator[Machine]:
     layers.mkdir()
     passed = [str(folder) for folder in python.parents if str(folder) != "/"]
     separate = [
-        "--mount",
-        "--pid",
-        "--net",
-        "--ipc",
-        "--uts",
-        "--fork",
-        "--kill-child",
-        "--propagation=private",
-    ]
-    command = [
-        "unshare",
-        *separate,
-        "sh",
-        "-c",
-        _MAKE,
-        "make",
-        str(layers),
-        str(packages),
-        str(CHECKOUT),
-        *passed,
-    ]
+        "--mount", "--pid", "--net", "--ipc", "--uts", "--fork", "--kill-child", "--propagation=private",
+    ]  # fmt: skip
+    command = ["unshare", *separate, "sh", "-c", _MAKE, "make", layers, packages, CHECKOUT, *passed]
     held = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         assert held.stdout.readline() == "made\n", "no machine can be made here"

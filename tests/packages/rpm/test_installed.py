@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 from lxml import etree
 
 from ovirt_placement_web.settings import WebSettings
 from ovirt_scheduler_proxy.settings import Server
-from tests.packages.rpm import engine_tools, promises
-from tests.packages.rpm.machine import Machine
+from tests.packages.rpm.machine import CONFIGURATION, Machine
 from tests.packages.rpm.services import ADDRESS, all_started
 from tests.paths import CHECKOUT
 
@@ -61,7 +60,7 @@ def test_files_are_those_of_the_packages(installed: Machine) -> None:
 
 
 def test_bytecode_counts(installed: Machine) -> None:
-    promises.bytecode_counts(installed)
+    assert installed.stale_bytecode() == ""
 
 
 def test_nothing_is_enabled_by_itself(installed: Machine) -> None:
@@ -98,7 +97,7 @@ def served(installed: Machine) -> Iterator[Machine]:
     """All services run, against a simulated engine that asks the proxy for its units."""
     installed.shell("install -m 640 -g ovirt-placement /dev/null /etc/ovirt-placement/password")
     installed.shell("echo password > /etc/ovirt-placement/password")
-    installed.runs("sed", "-i", SETTINGS, promises.CONFIGURATION)
+    installed.runs("sed", "-i", SETTINGS, CONFIGURATION)
     with all_started(installed):
         yield installed
 
@@ -122,14 +121,62 @@ def test_the_proxy_offers_our_units(served: Machine) -> None:
     assert "HaReservationBalance" in said
 
 
+# -- What engine-backup and sos do with the files that packages add to them.
+
+
+#: Where a backup lies, as engine-backup unpacks it.
+BACKUP = "/root/backup"
+
+#: As engine-backup sources what packages add: within a function whose variables they see, in this order.
+_ENGINE_BACKUP = """
+output() { printf '%%s\\n' "$1"; }
+source_d() {
+    local file
+    for file in $(find "/etc/ovirt-engine-backup/engine-backup-$1.d" -name '*.sh' | sort); do . "$file"; done
+}
+dobackup() {
+    local tardir="$TEMP_FOLDER"
+    mkdir -p "$tardir"
+    echo "$BACKUP_PATHS" | while read -r path; do [ -e "$path" ] && echo "$path"; done \
+        | tar -C / --files-from - -cPf "$tardir/files"
+    source_d dobackup
+}
+SCOPE_FILES=%(files)s
+TEMP_FOLDER=%(folder)s
+BACKUP_PATHS=/etc/hostname
+source_d defaults
+"""
+
+
+def backup(machine: Machine, *, files: bool = True) -> str:
+    """Save what engine-backup saves, of files or only of databases; return what it says."""
+    return _run_engine_backup(machine, files, "dobackup")
+
+
+def restore(machine: Machine) -> str:
+    """Restore it; return what engine-backup says."""
+    return _run_engine_backup(machine, True, "source_d dorestore")
+
+
+def collected_by_sos(machine: Machine) -> Sequence[str]:
+    """The commands that a report runs."""
+    lines = machine.read("/etc/sos/extras.d/ovirt-placement").splitlines()
+    return [line for line in lines if line.strip() and not line.startswith(("#", ":"))]
+
+
+def _run_engine_backup(machine: Machine, files: bool, stage: str) -> str:
+    values = {"files": "1" if files else "", "folder": BACKUP}
+    return machine.runs("bash", "-c", _ENGINE_BACKUP % values + stage)
+
+
 def test_engine_backup_saves_files_and_store_and_says_how_the_store_comes_back(served: Machine) -> None:
     served.write("/etc/ovirt-placement/west.toml", '[store]\nurl = "sqlite:////nowhere/store.db"\n')
-    saved = engine_tools.backup(served).splitlines()
-    assert saved[0] == f"- Store of ovirt-placement by {promises.CONFIGURATION}"
+    saved = backup(served).splitlines()
+    assert saved[0] == f"- Store of ovirt-placement by {CONFIGURATION}"
     assert saved[1].startswith("- Store of ovirt-placement by /etc/ovirt-placement/west.toml NOT SAVED: ")
-    names = served.runs("tar", "-tPf", f"{engine_tools.BACKUP}/files").split()
-    assert {promises.CONFIGURATION, "/etc/ovirt-scheduler-proxy/ovirt-scheduler-proxy.toml"} < set(names)
-    *_, command = engine_tools.restore(served).splitlines()
+    names = served.runs("tar", "-tPf", f"{BACKUP}/files").split()
+    assert {CONFIGURATION, "/etc/ovirt-scheduler-proxy/ovirt-scheduler-proxy.toml"} < set(names)
+    *_, command = restore(served).splitlines()
     assert served.shows("/var/lib/ovirt-placement-restored").startswith("700 ")
     # Its services run still, so that it is only looked at.
     assert served.runs(*shlex.split(command), "--replace", "--dry-run")
@@ -137,12 +184,12 @@ def test_engine_backup_saves_files_and_store_and_says_how_the_store_comes_back(s
 
 
 def test_engine_backup_of_databases_alone_saves_no_store(served: Machine) -> None:
-    assert engine_tools.backup(served, files=False) == ""
+    assert backup(served, files=False) == ""
 
 
 def test_sos_collects_what_can_be_run(served: Machine) -> None:
     """But for systemd's commands: it does not run here. An exit status says what doctor and status find."""
-    commands = [shlex.split(one) for one in engine_tools.collected_by_sos(served)]
+    commands = [shlex.split(one) for one in collected_by_sos(served)]
     ours = [words for words in commands if words[0].startswith("ovirt-")]
     assert len(ours) == len(commands) - 2
     for words in ours:

@@ -7,18 +7,50 @@ from pathlib import Path
 
 import pytest
 
-from tests.packages.rpm import promises
-from tests.packages.rpm.building import interpreter, packages, packed_again, repository
-from tests.packages.rpm.machine import Machine, machine
-from tests.packages.rpm.stubs import former_proxy
+from tests.packages.rpm.building import former_proxy, interpreter, packages, packed_again, repository
+from tests.packages.rpm.machine import CONFIGURATION, Machine, machine
 
 pytestmark = [pytest.mark.nightly, pytest.mark.xdist_group("rpm")]
 
+PLUGIN = "/usr/share/ovirt-scheduler-proxy/plugins/own.py"
+SYSCONFIG = "/etc/sysconfig/ovirt-scheduler-proxy"
+STORE = "/var/lib/ovirt-placement/store.db"
+
+
+# -- What an upgrade promises; each check is also run where its promise is violated, and fails there.
+
+
+def changed_configuration_is_kept(machine: Machine) -> None:
+    assert "changed by hand" in machine.read(CONFIGURATION)
+
+
+def plugins_are_kept(machine: Machine) -> None:
+    assert machine.read(PLUGIN) == "class Own:\n    pass\n"
+
+
+def enabled_stays_enabled(machine: Machine) -> None:
+    for unit in ("ovirt-scheduler-proxy.service", "ovirt-scheduler-proxy.socket"):
+        assert machine.tries("systemctl", "is-enabled", unit).stdout == "enabled\n", unit
+
+
+def bytecode_counts(machine: Machine) -> None:
+    assert machine.stale_bytecode() == ""
+
+
+def begin_with_the_former_proxy(machine: Machine) -> None:
+    """Have the former proxy as a site has it that uses it."""
+    machine.dnf("install", "ovirt-scheduler-proxy-0.1.9")
+    machine.write(PLUGIN, "class Own:\n    pass\n")
+    machine.write(SYSCONFIG, "OSCHEDPROXY_PLUGINS=/usr/share/ovirt-scheduler-proxy/plugins\n")
+    machine.write("/var/log/ovirt-scheduler-proxy/ovirt-scheduler-proxy.log", "of last year\n")
+    machine.runs("systemctl", "enable", "ovirt-scheduler-proxy.service")
+
+
 CHECKS = [
-    promises.changed_configuration_is_kept,
-    promises.plugins_are_kept,
-    promises.enabled_stays_enabled,
-    promises.bytecode_counts,
+    changed_configuration_is_kept,
+    plugins_are_kept,
+    enabled_stays_enabled,
+    bytecode_counts,
 ]
 
 
@@ -27,7 +59,7 @@ def earlier(build: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]
     """The packages of an earlier release, whose default configuration was another."""
 
     def alter(root: Path) -> None:
-        configuration = root / promises.CONFIGURATION[1:]
+        configuration = root / CONFIGURATION[1:]
         configuration.write_text(f"{configuration.read_text()}# of the release before\n")
 
     def change(text: str) -> str:
@@ -43,7 +75,7 @@ def breaking(build: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path
     def alter(root: Path) -> None:
         for source in (root / "usr/libexec/ovirt-placement").rglob("ovirt_placement/model/*.py"):
             source.write_text(f"{source.read_text()}\n")
-        configuration = root / promises.CONFIGURATION[1:]
+        configuration = root / CONFIGURATION[1:]
         configuration.write_text(f"{configuration.read_text()}# of a later release\n")
 
     def change(text: str) -> str:
@@ -84,9 +116,7 @@ def test_a_promise_that_is_not_kept_is_found(spoilt: Machine, check: Callable[[M
 
 def test_the_former_proxy_makes_way(upgraded: Machine) -> None:
     assert upgraded.version("ovirt-scheduler-proxy").startswith("1.0.0-")
-    assert (
-        upgraded.read(promises.SYSCONFIG) == "OSCHEDPROXY_PLUGINS=/usr/share/ovirt-scheduler-proxy/plugins\n"
-    )
+    assert upgraded.read(SYSCONFIG) == "OSCHEDPROXY_PLUGINS=/usr/share/ovirt-scheduler-proxy/plugins\n"
     assert upgraded.read("/var/log/ovirt-scheduler-proxy/ovirt-scheduler-proxy.log") == "of last year\n"
     assert "ExecStart=/usr/bin/ovirt-scheduler-proxy" in upgraded.read(
         "/usr/lib/systemd/system/ovirt-scheduler-proxy.service"
@@ -94,21 +124,21 @@ def test_the_former_proxy_makes_way(upgraded: Machine) -> None:
 
 
 def test_new_defaults_lie_next_to_a_changed_configuration(upgraded: Machine) -> None:
-    assert "changed by hand" not in upgraded.read(f"{promises.CONFIGURATION}.rpmnew")
-    assert upgraded.shows(f"{promises.CONFIGURATION}.rpmnew") == "640 root ovirt-placement"
+    assert "changed by hand" not in upgraded.read(f"{CONFIGURATION}.rpmnew")
+    assert upgraded.shows(f"{CONFIGURATION}.rpmnew") == "640 root ovirt-placement"
 
 
 def test_an_upgrade_leaves_the_store_to_the_services(upgraded: Machine) -> None:
-    assert upgraded.read(promises.STORE) == "not touched\n"
+    assert upgraded.read(STORE) == "not touched\n"
 
 
 def test_removal_keeps_configuration_and_store(upgraded: Machine) -> None:
     """The last of this file: nothing is installed afterwards."""
     upgraded.runs("systemctl", "enable", "ovirt-placement-inventory.service")
     upgraded.dnf("remove", "ovirt-placement*", "ovirt-scheduler-proxy")
-    assert "changed by hand" in upgraded.read(f"{promises.CONFIGURATION}.rpmsave")
-    assert upgraded.read(promises.STORE) == "not touched\n"
-    promises.plugins_are_kept(upgraded)
+    assert "changed by hand" in upgraded.read(f"{CONFIGURATION}.rpmsave")
+    assert upgraded.read(STORE) == "not touched\n"
+    plugins_are_kept(upgraded)
     left = upgraded.shell(
         "find /usr/libexec/ovirt-placement /usr/bin /usr/lib/systemd /etc/systemd/system -name '*ovirt*' || :"
     )
@@ -119,9 +149,9 @@ def _upgraded(new: list[Path], earlier: list[Path], place: Path) -> Iterator[Mac
     commands = [file for file in earlier if "scheduler-proxy" not in file.name]
     folder = repository(place / "repository", former_proxy(place), *commands, *new)
     with machine(place, folder, interpreter()) as made:
-        promises.begin_with_the_former_proxy(made)
+        begin_with_the_former_proxy(made)
         made.dnf("install", "ovirt-placement-0.9.9", "ovirt-placement-enforcer-0.9.9")
-        made.shell(f"echo '# changed by hand' >> {promises.CONFIGURATION}")
-        made.write(promises.STORE, "not touched\n")
+        made.shell(f"echo '# changed by hand' >> {CONFIGURATION}")
+        made.write(STORE, "not touched\n")
         made.dnf("upgrade")
         yield made

@@ -134,7 +134,7 @@ def stir(stage: Stage, dice: random.Random, *more: Callable[[str], object]) -> N
         lambda: engine.vms.suspend(vm.id),
         lambda: engine.vms.crash(vm.id),
         lambda: engine.vms.cancel_migration(vm.id),
-        lambda: engine.faults.next_migrations(MigrationFault(fail=True)),
+        lambda: engine.faults.expect(MigrationFault(fail=True)),
         lambda: engine.hosts.deactivate(host.id),
         lambda: engine.hosts.activate(host.id),
         lambda: engine.hosts.fail(host.id) if dice.random() < 0.3 else None,

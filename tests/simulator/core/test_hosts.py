@@ -195,7 +195,7 @@ def test_a_migration_whose_target_dies_goes_elsewhere() -> None:
 
 def test_a_failed_drain_is_tried_again() -> None:
     engine = engines.engine(host("h1"), host("h2"), vm("v", "h1"))
-    engine.faults.next_migrations(MigrationFault(fail=True))
+    engine.faults.expect(MigrationFault(fail=True))
     engine.hosts.deactivate("h1")
     engine.advance(20)
     assert engines.where(engine, "v") == ("up", "h1")
@@ -291,7 +291,7 @@ def test_one_vm_that_may_not_migrate_fails_all() -> None:
 
 def test_what_a_user_forces_the_engine_refuses_itself_later() -> None:
     engine = engines.engine(host("h1"), host("h2"), vm("a", "h1", migratable=False))
-    engine.faults.next_migrations(MigrationFault(fail=True), count=9)
+    engine.faults.expect(MigrationFault(fail=True), count=9)
     engine.hosts.deactivate("h1")
     engine.advance(200)
     assert engines.where(engine, "a") == ("up", "h1")
@@ -344,7 +344,7 @@ def test_an_upgrade_that_cannot_empty_the_host_gives_up() -> None:
 def test_an_installation_that_fails_leaves_the_host_down() -> None:
     engine = engines.engine(host("h1", status="maintenance"))
     _find_updates(engine, "h1")
-    engine.faults.next_upgrades(UpgradeFault(fail=True), host_id="h1")
+    engine.faults.expect(UpgradeFault(fail=True), identity="h1")
     engine.host_upgrades.upgrade("h1")
     engine.advance(60)
     assert engines.host(engine, "h1").status == "install_failed"
@@ -354,7 +354,7 @@ def test_an_installation_that_fails_leaves_the_host_down() -> None:
 def test_a_host_that_stays_away_is_waited_for_and_comes_up_when_it_recovers() -> None:
     engine = engines.engine(host("h1", status="maintenance"))
     _find_updates(engine, "h1")
-    engine.faults.next_upgrades(UpgradeFault(stay_away=True))
+    engine.faults.expect(UpgradeFault(stay_away=True))
     engine.host_upgrades.upgrade("h1")
     engine.advance(500)
     assert engines.host(engine, "h1").status == "reboot"

@@ -66,7 +66,7 @@ class Administration(RuleBasedStateMachine):
     @rule(fault=st.sampled_from(["fail", "hang", "refuse"]), vm_id=st.sampled_from(VMS))
     def plan_fault(self, fault: str, vm_id: str) -> None:
         self.astray = True
-        self.engine.faults.next_migrations(MigrationFault(**{fault: True}), vm_id=vm_id)
+        self.engine.faults.expect(MigrationFault(**{fault: True}), identity=vm_id)
 
     @rule(
         host_id=st.sampled_from(HOSTS), command=st.sampled_from(["fail", "recover", "deactivate", "activate"])

@@ -57,7 +57,7 @@ def test_a_vm_that_migrates_is_locked() -> None:
 
 def test_a_failure_is_tried_again_on_another_host() -> None:
     engine = engines.engine(host("h1"), host("h2"), host("h3"), vm("v", "h1"))
-    engine.faults.next_migrations(FAIL)
+    engine.faults.expect(FAIL)
     engine.vms.migrate("v")
     engine.advance(30)
     status, place = engines.where(engine, "v")
@@ -70,7 +70,7 @@ def test_a_failure_is_tried_again_on_another_host() -> None:
 def test_three_more_hosts_are_tried_after_the_first(others: int) -> None:
     engine = engines.engine(host("h0"), *(host(f"h{at}") for at in range(1, others + 1)), vm("v", "h0"))
     free = engines.host(engine, "h1").free_mb
-    engine.faults.next_migrations(FAIL, count=99)
+    engine.faults.expect(FAIL, count=99)
     job = engine.vms.migrate("v")
     engine.advance(300)
     assert engines.where(engine, "v") == ("up", "h0")
@@ -84,7 +84,7 @@ def test_three_more_hosts_are_tried_after_the_first(others: int) -> None:
 
 def test_a_failure_towards_a_named_host_is_final() -> None:
     engine = engines.engine(host("h1"), host("h2"), host("h3"), vm("v", "h1"))
-    engine.faults.next_migrations(FAIL, vm_id="v")
+    engine.faults.expect(FAIL, identity="v")
     engine.vms.migrate("v", host_id="h2")
     engine.advance(60)
     assert engines.where(engine, "v") == ("up", "h1")
@@ -93,9 +93,9 @@ def test_a_failure_towards_a_named_host_is_final() -> None:
 
 def test_slow_hanging_and_refused_migrations() -> None:
     engine = engines.engine(host("h1"), host("h2"), vm("s", "h1"), vm("h", "h1"), vm("r", "h1"))
-    engine.faults.next_migrations(MigrationFault(slow=10), vm_id="s")
-    engine.faults.next_migrations(MigrationFault(hang=True), vm_id="h")
-    engine.faults.next_migrations(MigrationFault(refuse=True), vm_id="r")
+    engine.faults.expect(MigrationFault(slow=10), identity="s")
+    engine.faults.expect(MigrationFault(hang=True), identity="h")
+    engine.faults.expect(MigrationFault(refuse=True), identity="r")
     engine.vms.migrate("s")
     engine.vms.migrate("h")
     assert engines.refused(engine.vms.migrate, "r").http_status == 400

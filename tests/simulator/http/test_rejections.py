@@ -71,7 +71,7 @@ def under_way_unlocked(engine: Engine) -> None:
 
 
 def refused_by_vdsm(engine: Engine) -> None:
-    engine.faults.next_migrations(MigrationFault(refuse=True))
+    engine.faults.expect(MigrationFault(refuse=True))
 
 
 ROWS = {

@@ -16,7 +16,7 @@ from ovirt_placement.model import AffinityRule
 from ovirt_simulator.core import rejections
 from ovirt_simulator.core.affinity import Conflict, find_conflicts, flat, shown_priority
 from ovirt_simulator.core.backend import Commands, locked
-from ovirt_simulator.core.entities import ADMIN, AffinityGroup, AffinityLabel, Caller
+from ovirt_simulator.core.entities import ADMIN, AffinityGroup, AffinityLabel, Caller, Host, Vm
 from ovirt_simulator.core.events import EventCode, EventType
 from ovirt_simulator.core.rejections import Rejected, existing
 
@@ -90,8 +90,13 @@ class AffinityCommands(Commands):
         self._report(EventCode.USER_REMOVED_AFFINITY_GROUP, group, caller)
 
     @locked
-    def add_member(self, group_id: str, members: Members, member_id: str, *, caller: Caller = ADMIN) -> None:
-        """Add one member, unchecked but for its existence, as the engine's sub-collections do."""
+    def add_member(
+        self, group_id: str, members: Members, member_id: str, *, caller: Caller = ADMIN
+    ) -> Vm | None:
+        """Add one member, unchecked but for its existence, as the engine's sub-collections do.
+
+        Of members VMs alone are answered with.
+        """
         group = self._group(group_id)
         if member_id not in self._table(members):
             selected = _SELECTED.get(members, "affinity label")
@@ -100,6 +105,7 @@ class AffinityCommands(Commands):
         if member_id in present:
             raise rejections.bad_parameters(f"Cannot edit Affinity Group. Duplicate {_KINDS[members]}.")
         self._update(replace(group, **{members.value: (*present, member_id)}), caller)
+        return self._state.vms[member_id] if members is Members.VMS else None
 
     @locked
     def remove_member(
@@ -254,11 +260,13 @@ class LabelCommands(Commands):
         self._log(EventCode.USER_REMOVED_AFFINITY_LABEL, caller, label=label.name)
 
     @locked
-    def add_member(self, label_id: str, members: str, member_id: str, *, caller: Caller = ADMIN) -> None:
+    def add_member(self, label_id: str, members: str, member_id: str, *, caller: Caller = ADMIN) -> Vm | Host:
         """Put the label on one of `vms` or `hosts`; one that has it keeps it. Raises `NotFound`."""
         label = existing(self._state.labels, label_id)
         ids = tuple(dict.fromkeys((*getattr(label, members), member_id)))
         self._put_label(replace(label, **{members: ids}), EventCode.USER_UPDATED_AFFINITY_LABEL, caller)
+        found: Vm | Host = getattr(self._state, members)[member_id]
+        return found
 
     @locked
     def remove_member(self, label_id: str, members: str, member_id: str, *, caller: Caller = ADMIN) -> None:

@@ -12,12 +12,13 @@ from functools import partial
 
 from ovirt_simulator.core import rejections
 from ovirt_simulator.core.affinity import scheduled_together
-from ovirt_simulator.core.backend import Backend, Commands, locked
-from ovirt_simulator.core.commands.migrations import Migration, Migrations
-from ovirt_simulator.core.commands.outages import Outages
+from ovirt_simulator.core.backend import Backend, locked
+from ovirt_simulator.core.commands.migrations import Migrations, leaving
+from ovirt_simulator.core.commands.outages import Outages, Restarts
+from ovirt_simulator.core.commands.running import Running
 from ovirt_simulator.core.entities import ADMIN, SYSTEM, Caller, Host, Job, Vm
 from ovirt_simulator.core.events import EventCode, EventType
-from ovirt_simulator.core.rejections import Rejected, existing
+from ovirt_simulator.core.rejections import Rejected
 from ovirt_simulator.scheduler.filters import Request
 from ovirt_simulator.scheduler.placing import Scheduler
 
@@ -35,16 +36,19 @@ _WITHOUT_VMS = {"non_responsive", "down"}
 _CAN_COME = {"maintenance", "preparing_for_maintenance", "non_operational", "non_responsive", "error", "down"}
 
 
-class HostCommands(Commands):
+class HostCommands(Outages):
     """Takes hosts into maintenance and back. The commands, all but `fail` and `recover`, raise `Rejected`."""
 
     def __init__(
-        self, backend: Backend, migrations: Migrations, scheduler: Scheduler, outages: Outages
+        self,
+        backend: Backend,
+        running: Running,
+        migrations: Migrations,
+        restarts: Restarts,
+        scheduler: Scheduler,
     ) -> None:
-        super().__init__(backend)
-        self._migrations = migrations
+        super().__init__(backend, running, migrations, restarts)
         self._scheduler = scheduler
-        self._outages = outages
         #: The attempt that counts for each host that prepares: a later one takes over.
         self._attempts: dict[str, Job] = {}
 
@@ -86,24 +90,6 @@ class HostCommands(Commands):
         job = self._backend.jobs.start(f"Invoking Activate Host {host.name}", caller)
         self.bring_up(host_id, job)
         return job
-
-    @locked
-    def fail(self, host_id: str) -> None:
-        """Let the host crash: it stops answering, is fenced, and its HA VMs restart elsewhere.
-
-        Raises `NotFound`.
-        """
-        existing(self._state.hosts, host_id)
-        self._outages.fail(host_id)
-
-    @locked
-    def recover(self, host_id: str) -> None:
-        """Let a crashed host come back; VMs that were not yet declared down are found running.
-
-        Raises `NotFound`.
-        """
-        existing(self._state.hosts, host_id)
-        self._outages.recover(host_id)
 
     def known(self, host_id: str, action: str) -> Host:
         """Give the host that an action is asked of."""
@@ -207,17 +193,8 @@ class HostCommands(Commands):
         for vm_id in group:
             vm = self._state.vms[vm_id]
             if vm.host == host_id and vm.status in _MOVABLE and self._is_preparing(host_id):
-                self._migrations.begin(
-                    Migration(
-                        vm_id=vm_id,
-                        source=host_id,
-                        target=target,
-                        caller=caller,
-                        job=None,
-                        reason="",  # though the engine's code has words for it
-                        status_before=vm.status,
-                    )
-                )
+                # No reason is given, though the engine's code has words for it.
+                self._migrations.begin(leaving(vm, target, caller, reason=""))
 
     def _drops_rules(self, vms: Sequence[Vm]) -> bool:
         """Whether VMs may be scheduled without hard rules between VMs: of clusters from version 4.3 on."""
@@ -279,7 +256,7 @@ class HostCommands(Commands):
     def _up(self, host_id: str, job: Job) -> None:
         if host_id not in self._backend.failed_hosts:
             self._change_host(host_id, status="up")
-            self._outages.restore_vms(host_id)
+            self.restore_vms(host_id)
         self._backend.jobs.end(job, "finished")
 
     def _is_preparing(self, host_id: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
@@ -48,7 +49,7 @@ class Migration:
     source: str
     target: str
     caller: Caller
-    job: Job | None
+    job: Job | None = None
     #: The host was named: a failure is not tried again elsewhere.
     explicit: bool = False
     #: Why the engine itself migrates the VM; None when a user does.
@@ -61,6 +62,11 @@ class Migration:
     #: What other commands meet that ask for the VM.
     lock: Message = field(init=False)
     began: datetime | None = None
+
+
+def leaving(vm: Vm, target: str, caller: Caller, **more: Any) -> Migration:
+    """Give the migration of a VM from where it runs."""
+    return Migration(vm.id, vm.host or "", target, caller, status_before=vm.status, **more)
 
 
 class Migrations(Commands):
@@ -151,14 +157,7 @@ class Migrations(Commands):
         """Take a migration that the state file found under way to its end; unknown targets bring it back."""
         if vm.host is None:
             return
-        migration = Migration(
-            vm_id=vm.id,
-            source=vm.host,
-            target=vm.migrating_to or vm.host,
-            caller=SYSTEM,
-            job=None,
-            explicit=True,
-        )
+        migration = leaving(vm, vm.migrating_to or vm.host, SYSTEM, explicit=True)
         self._enter(migration)
         self._schedule(migration, MigrationFault(fail=vm.migrating_to is None))
 
@@ -323,17 +322,10 @@ class Migrations(Commands):
             now = self._state.vms[vm.id]
             if now.host in (None, target) or now.status not in _STATUSES:
                 continue
+            job_of_it = job if now.id == order.vm_id else None
+            explicit = order.host_id is not None
             self.begin(
-                Migration(
-                    vm_id=now.id,
-                    source=now.host,
-                    target=target,
-                    caller=order.caller,
-                    job=job if now.id == order.vm_id else None,
-                    explicit=order.host_id is not None,
-                    reason=order.reason,
-                    status_before=now.status,
-                )
+                leaving(now, target, order.caller, job=job_of_it, explicit=explicit, reason=order.reason)
             )
 
     def _try_again(self, migration: Migration) -> None:

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
 
-from ovirt_simulator.core.backend import Backend, Commands
+from ovirt_simulator.core.backend import Backend, Commands, locked
 from ovirt_simulator.core.commands.migrations import Migrations
 from ovirt_simulator.core.commands.running import Running
 from ovirt_simulator.core.entities import SYSTEM, Vm
 from ovirt_simulator.core.events import EventCode
-from ovirt_simulator.core.rejections import Rejected
+from ovirt_simulator.core.rejections import Rejected, existing
 from ovirt_simulator.scheduler.filters import Request
 from ovirt_simulator.scheduler.placing import Scheduler
 
@@ -136,7 +136,7 @@ Step = Callable[[str, Outage], None]
 
 
 class Outages(Commands):
-    """All crashed hosts; the caller holds the lock.
+    """All crashed hosts.
 
     A crashed host's VMs stand still at once. The engine sees it some seconds later (10802: the host is
     `connecting`, its VMs as they were), gives it up after a while (event 12: the host is non-responsive, its
@@ -152,8 +152,13 @@ class Outages(Commands):
         self._restarts = restarts
         self._outages: dict[str, Outage] = {}
 
+    @locked
     def fail(self, host_id: str) -> None:
-        """Let the host crash; a crashed one stays as it is."""
+        """Let the host crash, unless it has: it stops answering, is fenced, and its HA VMs restart elsewhere.
+
+        Raises `NotFound`.
+        """
+        existing(self._state.hosts, host_id)
         if host_id in self._outages:
             return
         outage = self._outages[host_id] = Outage()
@@ -166,8 +171,13 @@ class Outages(Commands):
         self._later(host_id, outage, seconds, self._detect)
         self._later(host_id, outage, seconds + settings.host_fence_seconds, self._fence)
 
+    @locked
     def recover(self, host_id: str) -> None:
-        """Let the host answer again; what the engine did not declare down is found running."""
+        """Let the host answer again; what the engine did not declare down is found running.
+
+        Raises `NotFound`.
+        """
+        existing(self._state.hosts, host_id)
         outage = self._outages.pop(host_id, None)
         self._backend.failed_hosts.discard(host_id)
         if outage is not None and outage.detected and not outage.fenced:

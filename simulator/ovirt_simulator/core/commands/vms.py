@@ -167,9 +167,11 @@ class VmCommands(Commands):
         return moved
 
     @locked
-    def add_nic(self, vm_id: str, nic: Nic, *, caller: Caller = ADMIN) -> Nic:
-        """Add a NIC, which gets an id, whether the VM runs or not."""
-        vm, nic = existing(self._state.vms, vm_id), replace(nic, id=self._backend.new_id())
+    def add_nic(
+        self, vm_id: str, *, name: str, vnic_profile: str | None = None, caller: Caller = ADMIN
+    ) -> Nic:
+        """Add a NIC, whether the VM runs or not."""
+        vm, nic = existing(self._state.vms, vm_id), Nic(self._backend.new_id(), name, vnic_profile)
         self._state.put_vm(replace(vm, nics=(*vm.nics, nic)))
         self._log(EventCode.NETWORK_ADD_VM_INTERFACE, caller, vm=vm, nic=nic.name)
         return nic

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.engine.vms import Detail
 from ovirt_placement.inventory.on_demand import Demands
-from ovirt_placement.model import Disk, Nic
+from ovirt_placement.model import Disk
 from ovirt_placement.rules.placement_keys.hierarchy import resources
 from ovirt_simulator.core.entities import USER_ROLE, USER_VM_MANAGER
 from tests import builders as build
@@ -63,7 +63,7 @@ def test_without_such_keys_nothing_of_it_is_ever_asked_for(stage: Stage) -> None
     refuse(stage, "follow=.*(tags|permissions|nics|disk)|/(networks|vnicprofiles|permissions|nics|tags)")
     watch(stage, *EVERY_LEVEL - DETAILED_LEVELS)
     vm = some_vm(stage)
-    stage.engine.vms.add_nic(vm.id, Nic(id="", name="nic3", vnic_profile="gold"))
+    stage.engine.vms.add_nic(vm.id, name="nic3", vnic_profile="gold")
     Portal(stage.engine).grant(USER_ROLE.id, "x", vm=vm.id)
     Portal(stage.engine).add_vnic_profile("new", "front")
     turns(stage, 30)
@@ -116,7 +116,7 @@ def deeds(stage: Stage, dice: random.Random) -> tuple[Callable[[str], object], .
     name = f"n{dice.randrange(100)}"
     granted = [one for one in stage.engine.queries.state.permissions.values() if one.vm is not None]
     return (
-        lambda vm_id: add_nic(vm_id, Nic(id="", name=name, vnic_profile=profile)),
+        lambda vm_id: add_nic(vm_id, name=name, vnic_profile=profile),
         lambda vm_id: portal.remove_nic(vm_id, vm(vm_id).nics[0].id) if len(vm(vm_id).nics) > 1 else None,
         lambda vm_id: portal.attach_disk(vm_id, Disk(id=name, bootable=False, profile="fast")),
         lambda vm_id: [portal.attach_disk(vm_id, replace(one, profile="fast")) for one in vm(vm_id).disks],

@@ -12,7 +12,7 @@ from ovirt_placement.inventory.on_demand import Demands, Details, Needs, VmDetai
 from ovirt_placement.inventory.service.readings import read
 from ovirt_placement.inventory.service.schedule import ReconciliationScope
 from ovirt_placement.inventory.service.view import Reading
-from ovirt_placement.model import Disk, Nic
+from ovirt_placement.model import Disk
 from ovirt_placement.rules.placement_keys.hierarchy import resources
 from ovirt_simulator.core.entities import USER_ROLE, USER_VM_MANAGER
 from tests.placement.inventory.service.furnished import (
@@ -71,7 +71,7 @@ def test_a_vm_that_was_read_after_a_larger_reading_began_stays_as_it_was_read(st
     watch(stage, "nic")
     vm = some_vm(stage)
     slow = read(stage.connection, ReconciliationScope.DETAILS, stage.follower.needs, stage.now)
-    added = stage.engine.vms.add_nic(vm.id, Nic(id="", name="nic0")).id
+    added = stage.engine.vms.add_nic(vm.id, name="nic0").id
     turns(stage)
     assert added in {nic.id for nic in known(stage, vm.id).nics}
     stage.follower.hand_in(slow)  # it began before, and ends now
@@ -130,7 +130,7 @@ def test_a_new_vnic_profile_is_read_with_the_first_nic_that_has_it(stage: Stage)
     )  # as if no event had reported of a profile
     stage.turn()
     assert stage.follower.snapshot().vnic_profiles == ()
-    stage.engine.vms.add_nic(vm.id, Nic(id="", name="nic0", vnic_profile="bulk"))
+    stage.engine.vms.add_nic(vm.id, name="nic0", vnic_profile="bulk")
     turns(stage)
     found = stage.follower.snapshot()
     assert ("network", "back") in set(resources(found, found.vm_by_id[vm.id]))
