@@ -33,7 +33,7 @@ from ovirt_placement.inventory import publication
 from ovirt_placement.inventory.protocol import Decide, Refresh, Wake, decoded, encoded, question_decoder
 from ovirt_placement.inventory.publication import EMPTY, Moments, Publication, find_changes, now
 from ovirt_placement.model import PlacementKey, Snapshot
-from ovirt_placement.model.files import key_file, state_file
+from ovirt_placement.model.files import key_file, state_file, yaml_file
 from ovirt_scheduler_proxy import xmlrpc as own
 from ovirt_scheduler_proxy.scheduler import read_question
 from ovirt_scheduler_proxy.xmlrpc import Fault, read_call
@@ -296,12 +296,16 @@ _KEYS = (
 )
 
 
+def _as_yaml(keys: Sequence[PlacementKey]) -> str:
+    return yaml_file.encode(key_file.described(keys, _world()))
+
+
 @cache
 def _files() -> list[bytes]:
     """Each key alone and all together, as YAML and as JSON: short files are read in less time."""
     chosen = [*((key,) for key in _KEYS), _KEYS]
     described = [json.dumps(key_file.described(keys, _world())) for keys in chosen]
-    return [text.encode() for text in (*(key_file.dumps(keys, _world()) for keys in chosen), *described)]
+    return [text.encode() for text in (*map(_as_yaml, chosen), *described)]
 
 
 def read_keys(chance: random.Random) -> None:
@@ -309,7 +313,7 @@ def read_keys(chance: random.Random) -> None:
         keys = key_file.loads(damaged(chance.choice(_files()), _YAML, chance), _world())
     except UserError:
         return
-    again = key_file.loads(key_file.dumps(keys, _world()).encode(), _world())
+    again = key_file.loads(_as_yaml(keys).encode(), _world())
     assert sorted(map(repr, again)) == sorted(map(repr, keys))
 
 
