@@ -1,4 +1,4 @@
-"""What is next for the host of a maintenance run that has its turn: pure, from what is known at one moment.
+"""What is next for the host of a maintenance run that has its turn, and which VMs go back in the end.
 
 The safe order: mark it as draining, let the planner move its VMs, deactivate it only when it is empty,
 upgrade it in maintenance, activate it, look at it while it soaks. What has begun is found again in the engine
@@ -7,13 +7,28 @@ and the store, whichever process decides next.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
+from ovirt_enforcer.gates.people import rule_key
 from ovirt_enforcer.maintenance.commands import CommandKind, CommandStatus
 from ovirt_enforcer.settings import MaintenanceSettings
-from ovirt_placement.store.enforcer.intents import Intent, IntentKind
-from ovirt_placement.store.enforcer.maintenance import HostPhase, HostProgress, MaintenanceRun, RunState, Work
+from ovirt_placement.model import Snapshot
+from ovirt_placement.model.infrastructure import Return
+from ovirt_placement.model.names import vm_name
+from ovirt_placement.planning.requests import Moved
+from ovirt_placement.rules.violations import find_violations
+from ovirt_placement.store.enforcer.intents import Intent, IntentKind, IntentState
+from ovirt_placement.store.enforcer.maintenance import (
+    ENDED,
+    HostPhase,
+    HostProgress,
+    MaintenanceRun,
+    RunState,
+    Work,
+)
 
 #: A request that the engine refused is made again after this many seconds.
 _AGAIN_SECONDS = 30.0
@@ -307,3 +322,64 @@ def _because(scene: Scene) -> str:
     }
     named = held or {vm: "is still there" for vm in scene.vms if len(scene.vms) <= _NAMED}
     return f": {'; '.join(f'{known[vm]} {why}' for vm, why in sorted(named.items()))}" if named else ""
+
+
+#: A VM whose way back has failed this many times stays.
+_MOST_FAILURES: Final = 3
+_FAILED: Final = f"its migration back has failed {_MOST_FAILURES} times"
+
+
+@dataclass(frozen=True, slots=True)
+class WayHome:
+    """The VMs of a run that are to go back now."""
+
+    run: str
+    moved: tuple[Moved, ...]
+    #: Those of them that stay all the same, with the reason.
+    given_up: Mapping[str, str]
+
+
+def brings_back(run: MaintenanceRun) -> bool:
+    """Whether all its hosts are done with, and VMs are to go back."""
+    return run.request.back is not Return.NONE and all(host.phase in ENDED for host in run.hosts)
+
+
+def way_home(run: MaintenanceRun, snapshot: Snapshot, migrations: Sequence[Intent]) -> WayHome | None:
+    """What a run asks for now; None if nothing, or not now. `migrations` have ended since it began.
+
+    A VM goes back once: what takes it away afterwards, a repair or a person, has a reason of its own.
+    """
+    if run.state is not RunState.RUNNING or not brings_back(run):
+        return None
+    wanted = None
+    if run.request.back is Return.RULED:  # VMs of rules that are violated, and were not when the run began
+        found = (one for one in find_violations(snapshot, run.cluster) if rule_key(one) not in run.violated)
+        wanted = {vm for one in found for vm in one.constraint.vms}
+    ours = tuple(one for one in migrations if one.cluster == run.cluster)
+    moved = tuple(one for one in _moved(run, snapshot, ours) if wanted is None or one.vm in wanted)
+    failed = Counter((one.vm, one.target) for one in ours if one.state is IntentState.FAILED)
+    given_up = (one.vm for one in moved if failed[one.vm, one.source] >= _MOST_FAILURES)
+    return WayHome(run.id, moved, dict.fromkeys(given_up, _FAILED))
+
+
+def _moved(run: MaintenanceRun, snapshot: Snapshot, migrations: Sequence[Intent]) -> Iterator[Moved]:
+    last = {one.vm: one.target for one in migrations if one.state is IntentState.DONE}
+    arrived = {(one.vm, one.target) for one in migrations if one.state is IntentState.DONE}
+    homes: dict[str, str] = {}  # the first host of the run that a VM was taken off
+    for host in run.hosts:
+        for vm in host.vms:
+            homes.setdefault(vm, host.host)
+    for vm, home in homes.items():
+        known = snapshot.vm_by_id.get(vm)
+        if known is None or known.host is None or known.hosted_engine or known.host == home:
+            continue
+        if (vm, home) not in arrived:
+            yield Moved(vm, home, last.get(vm, known.host))
+
+
+def not_back(snapshot: Snapshot, kept: Mapping[str, str]) -> str:
+    """Which VMs stay where they went, and why."""
+    named = [f"{vm_name(vm, snapshot)} ({why})" for vm, why in list(kept.items())[:_NAMED]]
+    if more := len(kept) - len(named):
+        named.append(f"and {more} more")
+    return f"; not back on their hosts: {', '.join(named)}" if kept else ""

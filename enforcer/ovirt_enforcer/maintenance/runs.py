@@ -6,7 +6,8 @@ All that must survive stands in the store; what is true is in the engine. Each l
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Final
@@ -25,17 +26,9 @@ from ovirt_enforcer.maintenance.decision import (
     Scene,
     StopCommand,
     Wait,
-    decide,
-)
-from ovirt_enforcer.maintenance.run_state import (
-    UpgradeFlags,
     WayHome,
-    arriving,
     brings_back,
-    down,
-    flags_without_run,
-    leaving,
-    lost,
+    decide,
     not_back,
     way_home,
 )
@@ -43,18 +36,24 @@ from ovirt_enforcer.notices import NoticeKind
 from ovirt_enforcer.notifications import Notifications
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_enforcer.stores import Stores
+from ovirt_placement.engine.actions import finish_upgrade, read_upgrade, show_progress, start_upgrade
+from ovirt_placement.engine.connection.client import EngineAway, EngineConnection
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import group_name
 from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.enforcer.intents import Intent, IntentKind, IntentState
 from ovirt_placement.store.enforcer.maintenance import (
     ENDED,
+    UPGRADE_OF_RUN,
     HostPhase,
     HostProgress,
     MaintenanceRun,
     RunState,
+    Work,
+    upgrade_id,
 )
 from ovirt_placement.store.orders import Paused
+from ovirt_service.errors import UserError
 
 #: Phases in which the planner takes the VMs of a host away.
 _EMPTIED: Final = (HostPhase.DRAINING, HostPhase.DEACTIVATING)
@@ -135,11 +134,13 @@ class MaintenanceRuns:
     def take_due(self, snapshot: Snapshot) -> tuple[MaintenanceRun, ...]:
         """Those that are due, as they were before the engine was read."""
         # No upgrade is shown any more whose run has ended.
-        if left := flags_without_run(snapshot, self._active):
-            known = {run.id for run in self._store.runs()}
-            for cluster, run_id in left:
-                if run_id in known:
-                    self.flags.finish(cluster, run_id)
+        under_way = {run.id for run in self._active}
+        for cluster in snapshot.clusters:
+            flag = cluster.upgrade_correlation_id or ""
+            run_id = flag.removeprefix(UPGRADE_OF_RUN)
+            is_left = cluster.upgrade_mode and run_id != flag and run_id not in under_way
+            if is_left and run_id in {run.id for run in self._store.runs()}:
+                self.flags.finish(cluster.id, run_id)
         if self.due > self.clock():
             return ()
         self.due = self.clock() + self.settings.interval_seconds if self._active else inf
@@ -176,17 +177,21 @@ class MaintenanceRuns:
     def _scene(
         self, run: MaintenanceRun, host: HostProgress, seen: Observation, staying: Mapping[str, str]
     ) -> Scene:
-        snapshot = seen.snapshot
+        snapshot, known, hosts = seen.snapshot, seen.snapshot.vm_by_id, seen.snapshot.host_by_id
         asked = [
             one
             for one in self._intents.open_actions()
             if one.kind is not IntentKind.RUN_COMMAND and one.target == host.host
         ]
         self.executor.follow_actions(asked)
-        known = {one.id for one in asked}
-        under_way = tuple(one for one in self._intents.open_actions() if one.id in known)
+        followed = {one.id for one in asked}
+        under_way = tuple(one for one in self._intents.open_actions() if one.id in followed)
         state = self.executor.read_host(host.host)
         there = snapshot.vms_of_host.get(host.host, ())
+        # They may be back, as long as it is not known that they have arrived.
+        leaving = [one.vm for one in seen.open_intents if one.source == host.host]
+        arriving = {one.vm for one in snapshot.pending if one.host == host.host}
+        arriving.update(one.vm for one in seen.open_intents if one.target == host.host)
         ended = self._intents.actions(host.host, within_seconds=host.seconds)
         return Scene(
             run=run,
@@ -194,17 +199,21 @@ class MaintenanceRuns:
             settings=self.settings.maintenance,
             status=None if state is None else state.status,
             update_available=state is not None and state.update_available,
-            vms={**leaving(snapshot, seen.open_intents, host.host), **{vm.id: vm.name for vm in there}},
-            arriving=arriving(snapshot, seen.open_intents, host.host),
+            vms={**_names(snapshot, leaving), **{vm.id: vm.name for vm in there}},
+            arriving=_names(snapshot, arriving),
             staying={vm: why for vm, why in staying.items() if why},
             pinned=frozenset(vm.id for vm in there if not vm.migratable),
-            down=down(snapshot, host.stopped),
+            down=_names(snapshot, (vm for vm in host.stopped if vm in known and known[vm].status == "down")),
             open=under_way,
             failed=ended[-1] if ended and ended[-1].state is IntentState.FAILED else None,
             closed=_blocked_reason(seen, run.cluster, host.host),
             blocked_by=self.commands.status(CommandKind.BLOCKED_BY, run, host),
             command=self.commands.status(CommandKind.WORK, run, host),
-            lost=lost(run, snapshot),
+            lost=tuple(
+                one.name
+                for one in run.hosts
+                if one.phase is HostPhase.DONE and one.host in hosts and not hosts[one.host].up
+            ),
             unsound=self._unsound(run, snapshot) if host.phase is HostPhase.CHECKING else "",
         )
 
@@ -217,10 +226,8 @@ class MaintenanceRuns:
         ]
         if violated:
             return f"violated since the run began: {', '.join(violated)}"
-        announced = (
-            one for one in self.stores.ha_announcements.announcements() if one.cluster == run.cluster
-        )
-        *_, last = (None, *announced)
+        announced = self.stores.ha_announcements.announcements()
+        *_, last = (None, *(one for one in announced if one.cluster == run.cluster))
         if last and last.kind == NoticeKind.HA_ALERT and last.age_seconds < run.age_seconds:
             return "the HA reservation of the cluster is not satisfied: ovirt-placement ha-check shows it"
         return ""
@@ -256,9 +263,7 @@ class MaintenanceRuns:
 
     def _enter(self, scene: Scene, entered: Enter) -> None:
         run, host = scene.run, scene.host
-        changes: dict[str, Any] = {}
-        if entered.draining is not None:
-            changes["draining"] = entered.draining
+        changes: dict[str, Any] = {} if entered.draining is None else {"draining": entered.draining}
         if host.phase is HostPhase.WAITING:
             changes["vms"] = sorted(scene.vms)
         words = f": {entered.message}" if entered.message else ""
@@ -313,9 +318,82 @@ class MaintenanceRuns:
         )
 
 
+def _names(snapshot: Snapshot, vms: Iterable[str]) -> dict[str, str]:
+    return {vm: snapshot.vm_by_id[vm].name for vm in vms if vm in snapshot.vm_by_id}
+
+
 def _blocked_reason(seen: Observation, cluster: str, host: str) -> str | None:
     try:
         seen.gates.admit_action(seen.snapshot, cluster, HostAction(IntentKind.MIGRATE_VM, host))
     except Closed as why:
         return str(why)
     return None
+
+
+#: How often what failed is tried again, in looks at the engine.
+_LOOKS_BETWEEN: Final = 30
+
+
+class UpgradeFlags:
+    """The flags of all runs; for one thread."""
+
+    def __init__(self, connection: EngineConnection) -> None:
+        self._connection = connection
+        #: What was shown last of each run, in percent.
+        self._shown: dict[str, int] = {}
+        #: For how many looks nothing is tried of a run, or of a flag that stays.
+        self._rests: dict[str, int] = {}
+
+    def show(self, run: MaintenanceRun) -> None:
+        """Have the engine show how far a run is, unless an upgrade by others is under way."""
+        if run.request.work is Work.NOTHING or run.state is RunState.STOPPING:
+            return
+        percent = 100 * sum(host.phase in ENDED for host in run.hosts) // max(1, len(run.hosts))
+        if self._shown.get(run.id) == percent or self._is_resting(run.id):
+            return
+        with self._rest_after_failure(run.id, "is not shown as an upgrade"):
+            if self._show_upgrade(run.cluster, upgrade_id(run.id), percent):
+                self._shown[run.id] = percent
+
+    def finish(self, cluster: str, run: str) -> None:
+        """Take the flag of a run away, if it is still its own."""
+        self._shown.pop(run, None)
+        if self._is_resting(run):
+            return
+        with self._rest_after_failure(run, "has ended and is still shown as an upgrade"):
+            state = read_upgrade(self._connection, cluster)
+            if state.running and state.correlation_id == upgrade_id(run):
+                finish_upgrade(self._connection, cluster, upgrade_id(run))
+
+    def _show_upgrade(self, cluster: str, correlation_id: str, percent: int) -> bool:
+        """Begin it where none is under way, as after a restart of the engine, which forgets them all.
+
+        False while an upgrade by others is under way. An engine that does not say whose an upgrade is
+        is shown none: it could not be distinguished from those of others.
+        """
+        state = read_upgrade(self._connection, cluster)
+        if not state.attributed:
+            return True
+        if state.running and state.correlation_id != correlation_id:
+            return False
+        if not state.running:
+            start_upgrade(self._connection, cluster, correlation_id)
+        if percent:
+            show_progress(self._connection, cluster, correlation_id, percent)
+        return True
+
+    @contextmanager
+    def _rest_after_failure(self, run: str, what: str) -> Iterator[None]:
+        try:
+            yield
+        except EngineAway:
+            return
+        except UserError as error:
+            _log.warning("maintenance run %s: %s: %s", run, what, error)
+            self._rests[run] = _LOOKS_BETWEEN
+
+    def _is_resting(self, run: str) -> bool:
+        left = self._rests.pop(run, 0)
+        if left > 1:
+            self._rests[run] = left - 1
+        return left > 0

@@ -18,8 +18,8 @@ from ovirt_enforcer.actions.recent_moves import Backoff, Restless
 from ovirt_enforcer.gates.admission import Memory
 from ovirt_enforcer.gates.gate import HOUR_SECONDS, Held
 from ovirt_enforcer.log import RetryState
-from ovirt_enforcer.maintenance.run_state import UpgradeFlags, WayHome
-from ovirt_enforcer.maintenance.runs import MaintenanceRuns, Observation
+from ovirt_enforcer.maintenance.decision import WayHome
+from ovirt_enforcer.maintenance.runs import MaintenanceRuns, Observation, UpgradeFlags
 from ovirt_enforcer.notifications import Notifications
 from ovirt_enforcer.planners import PlannerProcesses, PlanQuestion
 from ovirt_enforcer.plans import failure_domains, plan_options, planning_seconds, strategy_name

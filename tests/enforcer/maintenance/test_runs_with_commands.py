@@ -13,7 +13,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ovirt_enforcer.maintenance.run_state import UpgradeFlags, way_home
+from ovirt_enforcer.maintenance.decision import way_home
+from ovirt_enforcer.maintenance.runs import UpgradeFlags
 from ovirt_enforcer.notices import NoticeKind
 from ovirt_enforcer.watchers.engine_watch import DrainWatch
 from ovirt_placement.config import EngineSettings
