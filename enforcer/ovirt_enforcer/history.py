@@ -16,7 +16,7 @@ from ovirt_placement.answers.question import THE_VM, Reads, question
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.names import counted, group_name, host_name
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.violations import Violation, find_violations
+from ovirt_placement.rules.catalogue import Violation, find_violations
 from ovirt_placement.store.enforcer.history import HeldStep, PlanRecord, RecordedMigration
 from ovirt_placement.store.enforcer.intents import Intent, IntentState
 from ovirt_placement.store.user_actions import UserAction

@@ -24,7 +24,7 @@ from ovirt_placement.planning.plan import NEVER, Deadline
 from ovirt_placement.planning.planner import Frozen
 from ovirt_placement.planning.problem.build_problem import DEFAULT_OPTIONS, PlanOptions
 from ovirt_placement.rules.affinity.constraints import legacy_groups
-from ovirt_placement.rules.elements.world import World
+from ovirt_placement.rules.elements.placement import World
 
 #: After this many migrations it is given up.
 MOST_MIGRATIONS: Final = 1000

@@ -33,7 +33,7 @@ PAGES = {
     ),
     "add-a-rule.md": (
         (KIND, "placement/ovirt_placement/rules/affinity/at_most.py", "plugins/at_most.py", RULE_TEST),
-        ("placement/ovirt_placement/rules/listed.py",),
+        ("placement/ovirt_placement/rules/rule_list.py",),
         (RULE_TEST, "tests/placement/rules/test_violations.py"),
     ),
 }
@@ -41,7 +41,7 @@ PAGES = {
 CROWD = """
 from msgspec.structs import replace
 from ovirt_placement.answers.placement import why
-from ovirt_placement.rules.violations import find_violations
+from ovirt_placement.rules.catalogue import find_violations
 from tests.builders import CLUSTER, host, rule, snapshot, vm
 
 vms = [replace(vm(name, "h1"), tags=("db",)) for name in "abc"] + [replace(vm("new"), tags=("db",))]

@@ -15,7 +15,7 @@ from ovirt_placement.answers.groups.check import GroupJudgement, judge
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.rules.affinity.conflicts import Conflict, ConflictType
 from ovirt_placement.rules.affinity.conflicts import find_conflicts as find_ours
-from ovirt_placement.rules.violations import find_violations
+from ovirt_placement.rules.catalogue import find_violations
 from ovirt_simulator.core.affinity import Flat
 from ovirt_simulator.core.affinity import find_conflicts as find_engines
 from ovirt_simulator.core.commands.groups import Members

@@ -17,7 +17,7 @@ import pytest
 from ovirt_enforcer.cli.main import main
 from ovirt_enforcer.service.daemon import Daemon
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.violations import find_violations
+from ovirt_placement.rules.catalogue import find_violations
 from ovirt_placement.store.enforcer.intents import IntentState
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.enforcer.actions import bench as benches

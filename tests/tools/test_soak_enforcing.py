@@ -13,7 +13,7 @@ import pytest
 
 from ovirt_enforcer.service.daemon import Daemon
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.violations import find_violations
+from ovirt_placement.rules.catalogue import find_violations
 from ovirt_placement.store.enforcer.intents import IntentState
 from ovirt_simulator.http.control import Disturbance
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm

@@ -20,10 +20,9 @@ from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
 from ovirt_placement.planning.strategies import StrategyName
 from ovirt_placement.rules.elements.assignment import Budget
-from ovirt_placement.rules.failover.check import CheckQuestion
+from ovirt_placement.rules.failover.check import CheckQuestion, Starts
 from ovirt_placement.rules.failover.failures import judge_failures
 from ovirt_placement.rules.failover.outcomes import Proven
-from ovirt_placement.rules.failover.starts import Starts
 from ovirt_simulator.generate import Sizes, generate
 from tools.stage import SIZES, of_records
 

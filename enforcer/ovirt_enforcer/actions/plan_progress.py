@@ -9,8 +9,8 @@ from typing import NamedTuple
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import host_name
 from ovirt_placement.planning.plan import Plan
-from ovirt_placement.rules.elements.world import World
-from ovirt_placement.rules.violations import find_violations
+from ovirt_placement.rules.catalogue import find_violations
+from ovirt_placement.rules.elements.placement import World
 from ovirt_placement.store.enforcer.intents import Intent, IntentState
 
 

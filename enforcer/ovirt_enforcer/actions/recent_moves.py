@@ -20,7 +20,7 @@ from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.infrastructure import set_up
 from ovirt_placement.model.names import host_name, vm_name
-from ovirt_placement.rules.violations import find_violations
+from ovirt_placement.rules.catalogue import find_violations
 from ovirt_placement.store.enforcer.intents import Cause, Intent, IntentState
 from ovirt_service.daemon import BackOff
 

@@ -38,8 +38,8 @@ from ovirt_placement.answers.plans.text import text
 from ovirt_placement.inventory.stored import with_intents
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan, Step
+from ovirt_placement.rules.catalogue import find_violations
 from ovirt_placement.rules.elements.memory import promised_mb
-from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.enforcer.intents import Intent, IntentState
 from ovirt_placement.store.enforcer.maintenance import upgrade_id
 

@@ -10,11 +10,11 @@ from typing import Final
 
 from ovirt_enforcer.gates.gate import HOUR_SECONDS, ClusterGate, Facts, Gate, Held, HostAction, begun_ago
 from ovirt_enforcer.settings import EnforcerSettings, Mode, Window
-from ovirt_placement.lookups.called import fits, named, value_of
+from ovirt_placement.lookups.names import fits, named, value_of
 from ovirt_placement.model import Cluster, Host, Vm
 from ovirt_placement.model.names import group_ids, group_name, named_group
 from ovirt_placement.planning.plan import Plan, Step, StepPurpose
-from ovirt_placement.rules.violations import Violation
+from ovirt_placement.rules.catalogue import Violation
 from ovirt_placement.store.enforcer.intents import IntentKind
 from ovirt_placement.store.orders import ALL_CLUSTERS, Approval, ApprovedMove
 

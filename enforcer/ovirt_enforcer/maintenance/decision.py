@@ -19,7 +19,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.model.infrastructure import Return
 from ovirt_placement.model.names import vm_name
 from ovirt_placement.planning.requests import Moved
-from ovirt_placement.rules.violations import find_violations
+from ovirt_placement.rules.catalogue import find_violations
 from ovirt_placement.store.enforcer.intents import Intent, IntentKind, IntentState
 from ovirt_placement.store.enforcer.maintenance import (
     ENDED,

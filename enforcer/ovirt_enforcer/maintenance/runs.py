@@ -40,7 +40,7 @@ from ovirt_placement.engine.actions import finish_upgrade, read_upgrade, show_pr
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import group_name
-from ovirt_placement.rules.violations import find_violations
+from ovirt_placement.rules.catalogue import find_violations
 from ovirt_placement.store.enforcer.intents import Intent, IntentKind, IntentState
 from ovirt_placement.store.enforcer.maintenance import (
     ENDED,

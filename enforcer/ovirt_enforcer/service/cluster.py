@@ -28,7 +28,7 @@ from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.requests import HOMEWARD
 from ovirt_placement.planning.verification import misfit
 from ovirt_placement.rules.doubts import doubt
-from ovirt_placement.rules.elements.world import World
+from ovirt_placement.rules.elements.placement import World
 from ovirt_placement.store.enforcer.intents import Intent, IntentState
 from ovirt_placement.store.orders import Paused
 from ovirt_service.daemon import BackOff

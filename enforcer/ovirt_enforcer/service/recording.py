@@ -17,7 +17,7 @@ from ovirt_enforcer.notifications import Notifications
 from ovirt_enforcer.service.metrics import EnforcerMetrics, Sampler, engine_is_away
 from ovirt_placement.model import NO_STATE, Snapshot
 from ovirt_placement.model.names import counted, group_name, host_name, vm_name
-from ovirt_placement.rules.violations import Violation, find_violations
+from ovirt_placement.rules.catalogue import Violation, find_violations
 from ovirt_placement.store.enforcer.history import (
     Document,
     EndedStep,

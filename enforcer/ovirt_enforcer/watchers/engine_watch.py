@@ -19,7 +19,7 @@ from ovirt_placement.answers.configured import ConfiguredName, unmatched_names
 from ovirt_placement.answers.groups.change import loss, loss_sentence, losses
 from ovirt_placement.answers.placement import why
 from ovirt_placement.engine.events import custom_id
-from ovirt_placement.lookups.called import UnmatchedName
+from ovirt_placement.lookups.names import UnmatchedName
 from ovirt_placement.model import Cluster, Host, Snapshot, Vm
 from ovirt_placement.store.enforcer.observations import (
     LostMembership,

@@ -11,7 +11,7 @@ import msgspec
 
 from ovirt_placement.answers.keys.key import unmatched_keys
 from ovirt_placement.config import NAMES, Config
-from ovirt_placement.lookups.called import WILDCARD, Identified, UnmatchedName, begins, called, unmatched
+from ovirt_placement.lookups.names import WILDCARD, Identified, UnmatchedName, begins, called, unmatched
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.names import LISTED, gone_keys, group_ids, named_group
 from ovirt_placement.model.snapshot import HOST_TAGS

@@ -25,8 +25,8 @@ from ovirt_placement.inventory import Measured
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.names import GroupOrRule, Named, NamedHost, NamedVm, named_cluster, with_names
 from ovirt_placement.model.record import Record
+from ovirt_placement.rules.catalogue import Violation, find_violations
 from ovirt_placement.rules.placement_rules.in_force import not_known_yet
-from ovirt_placement.rules.violations import Violation, find_violations
 
 
 class VmPlace(Record, frozen=True, omit_defaults=False):

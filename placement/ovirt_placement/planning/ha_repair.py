@@ -26,7 +26,7 @@ from ovirt_placement.planning.problem.problem import Goal, Move, Problem
 from ovirt_placement.planning.reservation import Failing, failing
 from ovirt_placement.planning.schedule import ScheduleLimits, schedule
 from ovirt_placement.planning.verification import Certified, apply, certify, moves_of, refusal
-from ovirt_placement.rules.elements.world import World
+from ovirt_placement.rules.elements.placement import World
 from ovirt_placement.rules.failover.outcomes import Domain, Loss
 
 #: A cluster with no more of these is searched as a whole.

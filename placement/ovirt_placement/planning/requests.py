@@ -30,13 +30,12 @@ from ovirt_placement.planning.schedule import ScheduleLimits, schedule
 from ovirt_placement.planning.sequence import sequence
 from ovirt_placement.planning.unrepaired import End, remains
 from ovirt_placement.planning.verification import apply, certify, refusal
-from ovirt_placement.rules.catalogue import constraints
+from ovirt_placement.rules.catalogue import Violation, constraints, find_violations
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.elements.constraints import AtMost, Constraint, Same
 from ovirt_placement.rules.elements.memory import required_mb
 from ovirt_placement.rules.elements.placement import why_immovable
 from ovirt_placement.rules.elements.verdict import NOT_KNOWN_YET, Reason
-from ovirt_placement.rules.violations import Violation, find_violations
 
 #: The word for it where a plan names its strategy.
 STRATEGY = "undo"

@@ -14,7 +14,7 @@ from ovirt_placement.planning.plan import Deadline
 from ovirt_placement.planning.problem.bound import bound
 from ovirt_placement.planning.problem.ends import Shortest, Strategy, StrategyChoice, score
 from ovirt_placement.planning.problem.problem import Goal, Problem
-from ovirt_placement.rules.engine_enforcement import buckets
+from ovirt_placement.rules.scheduling import buckets
 from ovirt_service.errors import UserError
 
 #: Seeds that are drawn are below this: easy to type.

@@ -16,7 +16,7 @@ from ovirt_placement.planning.strategies import OPTIMAL_IS_THERE
 from ovirt_placement.rules.elements.memory import required_mb
 from ovirt_placement.rules.elements.placement import SnapshotPlacement, why_immovable
 from ovirt_placement.rules.elements.verdict import Reason, ReasonKind
-from ovirt_placement.rules.listed import ENGINES_OWN
+from ovirt_placement.rules.rule_list import ENGINES_OWN
 
 if TYPE_CHECKING:
     from ovirt_placement.planning.solver.core import Element

@@ -25,10 +25,10 @@ from ovirt_placement.planning.plan import (
 from ovirt_placement.planning.problem.build_problem import filters_of, legal, vetoes
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move, Problem
+from ovirt_placement.rules.catalogue import find_violations
+from ovirt_placement.rules.elements.placement import World
 from ovirt_placement.rules.elements.rule import Scope
-from ovirt_placement.rules.elements.world import World
 from ovirt_placement.rules.failover.restart_check import part_of
-from ovirt_placement.rules.violations import find_violations
 
 #: Of VMs with more peers the whole state is looked at: next to nothing of it would be left out.
 _MOST_PEERS = 100

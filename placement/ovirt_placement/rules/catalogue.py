@@ -1,15 +1,35 @@
-"""Every rule once. All readers of "the rules" ask here, and add none of their own."""
+"""Every rule once, which of its invariants a running cluster violates, and what hard ones ask of all VMs.
+
+All readers of "the rules" ask here, and add none of their own. What hard rules ask stands by itself, as
+forms, of VMs that run or not. All hosts of the cluster count as up then: the question is what can be
+satisfied at all, and not what can today.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from msgspec.structs import replace
+
 from ovirt_placement.model import Cluster, Snapshot
-from ovirt_placement.rules.elements.constraints import Constraint
+from ovirt_placement.model.record import Record
+from ovirt_placement.rules.affinity.constraints import bindings
+from ovirt_placement.rules.elements.constraints import Allowed, Constraint, Form
+from ovirt_placement.rules.elements.placement import Placement, SnapshotPlacement
 from ovirt_placement.rules.elements.rule import Rule, UnitKind
 from ovirt_placement.rules.failover import admission
-from ovirt_placement.rules.listed import ENGINES_OWN, LISTED, NO_UNITS, those_in_force
-from ovirt_placement.rules.placement_keys.units import on_accepted_hosts
+from ovirt_placement.rules.placement_keys.capacity import host_places
+from ovirt_placement.rules.placement_keys.host_table import host_table
+from ovirt_placement.rules.placement_keys.judgement import rounds_of, score, thresholds
+from ovirt_placement.rules.placement_keys.keys import KeySettings, is_special, settings_of
+from ovirt_placement.rules.placement_keys.units import (
+    KEY_FILTER,
+    compiled_keys,
+    on_accepted_hosts,
+    storage_is_local,
+)
+from ovirt_placement.rules.placement_rules.units import hard_constraints
+from ovirt_placement.rules.rule_list import ENGINES_OWN, LISTED, NO_UNITS, those_in_force
 
 #: In the order in which they are asked and listed.
 RULES: tuple[Rule, ...] = (*LISTED, admission.FILTER, admission.WEIGHT)
@@ -41,3 +61,130 @@ def constraints(snapshot: Snapshot, cluster_id: str) -> Iterator[Constraint]:
     for rule in RULES:
         if rule.constraints is not None:
             yield from rule.constraints(snapshot, cluster_id)
+
+
+class Location(Record, frozen=True):
+    """A running VM and its host.
+
+    Of a host that is not up nobody knows what still runs there: wait for it, or for its VMs to be
+    restarted, and send no VM towards it.
+    """
+
+    vm: str
+    host: str
+    host_up: bool
+
+
+class Violation(Record, frozen=True):
+    """A rule that the running VMs violate.
+
+    Hard positive VM groups that share members stand as one violation with all their ids, since only
+    together can they be repaired; any other has one. A legacy label stands with its own id.
+    """
+
+    constraint: Constraint
+    #: Of its groups, those that are violated taken alone; none, if they are split through a VM that is down.
+    violated: tuple[str, ...]
+    #: Every running member, whether or not it should move.
+    locations: tuple[Location, ...]
+    #: Members that violate it: on a wrong host, besides a member to keep away from, or off the host
+    #: that most members share.
+    offenders: tuple[str, ...]
+
+    @property
+    def hard(self) -> bool:
+        return self.constraint.hard
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        return self.constraint.groups
+
+
+def find_violations(snapshot: Snapshot, cluster_id: str) -> tuple[Violation, ...]:
+    """All violated rules of a cluster: hard before soft, host rules before VM rules, then by priority.
+
+    Only members that run in the group's own cluster count (docs/rules.md, E5), and where they run,
+    not where they are going. A positive host rule that lists no host is no rule (H1). All else is
+    the engine's `broken` flag, with VM groups that are hard and positive unified.
+    """
+    placement = SnapshotPlacement(snapshot)
+    found = (
+        _violation(snapshot, constraint, offenders, placement)
+        for constraint in constraints(snapshot, cluster_id)
+        if (offenders := constraint.offenders(placement))
+    )
+    return tuple(sorted(found, key=_importance))
+
+
+def _violation(
+    snapshot: Snapshot, constraint: Constraint, offenders: tuple[str, ...], placement: Placement
+) -> Violation:
+    locations = tuple(Location(vm, host, _up(snapshot, host)) for vm, host in constraint.running(placement))
+    return Violation(constraint, constraint.violated_groups(placement), locations, offenders)
+
+
+def _importance(violation: Violation) -> tuple[object, ...]:
+    """Hard rules have no priority among themselves: there only the size and the ids decide."""
+    return (
+        not violation.hard,
+        violation.constraint.family != "host_affinity",
+        0.0 if violation.hard else -violation.constraint.priority,
+        -len(violation.locations),
+        violation.groups,
+    )
+
+
+def _up(snapshot: Snapshot, host: str) -> bool:
+    known = snapshot.host_by_id.get(host)
+    return known is not None and known.up
+
+
+def enduring_hosts(snapshot: Snapshot, vm: str, settings: KeySettings) -> frozenset[str] | None:
+    """Room aside; None where keys have no say, or special ones, which change with what hosts run."""
+    keys = compiled_keys(snapshot, vm)
+    if storage_is_local(snapshot, snapshot.vm_by_id[vm].cluster) or any(map(is_special, keys.system)):
+        return None
+    table, to_exceed = host_table(snapshot, settings), thresholds(settings)
+    system = score(keys.system.values(), table.lists.system, len(table.ids), compared_with=to_exceed)
+    places = host_places(snapshot)
+    rounds = rounds_of((system.parts[place] for place in places.values()), system.unit, to_exceed)
+    return frozenset(host for host, number in zip(places, rounds, strict=True) if number is not None)
+
+
+class Ask(Record, frozen=True):
+    """What a group, a legacy label or a placement rule asks; or the operator's keys of a VM."""
+
+    #: Of the group, label or rule; of the VM if `of_keys`.
+    id: str
+    vms: tuple[str, ...]
+    forms: tuple[Form, ...]
+    of_keys: bool = False
+    of_rule: bool = False
+
+
+def asks(snapshot: Snapshot, cluster: str) -> tuple[Ask, ...]:
+    """Of groups and labels, then of placement rules, then of keys that shut hosts out."""
+    hosts = tuple(replace(host, status="up") for host in snapshot.hosts)
+    standing = replace(snapshot, hosts=hosts, draining_hosts=())
+    groups = [
+        Ask(one.group.id, one.vms, one.forms) for one in bindings(standing) if one.group.cluster == cluster
+    ]
+    rules = [
+        Ask(one.groups[0], one.vms, (one.form,), of_rule=True)
+        for one in hard_constraints(standing, cluster)
+        if one.vms and one.form is not None
+    ]
+    named = dict.fromkeys(vm for one in (*groups, *rules) for vm in one.vms)
+    return (*groups, *rules, *_of_keys(standing, cluster, named))
+
+
+def _of_keys(snapshot: Snapshot, cluster: str, vms: Collection[str]) -> Iterator[Ask]:
+    known = snapshot.cluster_by_id[cluster]
+    if not KEY_FILTER.enabled_in(known):
+        return
+    settings = settings_of(known.scheduling_properties)
+    hosts = frozenset(host.id for host in snapshot.hosts_of_cluster.get(cluster, ()))
+    for vm in vms:
+        accepted = enduring_hosts(snapshot, vm, settings)
+        if accepted is not None and not accepted >= hosts:
+            yield Ask(vm, (vm,), (Allowed(accepted & hosts),), of_keys=True)

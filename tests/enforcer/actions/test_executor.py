@@ -14,7 +14,7 @@ from ovirt_enforcer.service.daemon import Daemon, Pace
 from ovirt_placement.engine.actions import migrate
 from ovirt_placement.engine.connection.sso import SingleSignOn
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.violations import find_violations
+from ovirt_placement.rules.catalogue import find_violations
 from ovirt_placement.store.enforcer.intents import Cause, Intent, IntentState, Store
 from ovirt_placement.store.orders import ALL_CLUSTERS, Paused, PauseStore
 from ovirt_placement.store.sql.access import LeaseLost

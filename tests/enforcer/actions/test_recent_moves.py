@@ -19,7 +19,7 @@ from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.config import Config
 from ovirt_placement.engine.actions import Conflict, PermissionDenied, Refused, Vetoed
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.violations import Violation
+from ovirt_placement.rules.catalogue import Violation
 from ovirt_placement.store.enforcer.intents import Cause, Intent, IntentState
 from ovirt_simulator.scheduler.external import ExternalUnits
 from tests.builders import (

@@ -12,7 +12,7 @@ from ovirt_enforcer.gates.gate import HostAction
 from ovirt_enforcer.gates.people import moves, rule_key
 from ovirt_enforcer.settings import EnforcerSettings, Mode, Window
 from ovirt_placement.planning.plan import Plan
-from ovirt_placement.rules.violations import find_violations
+from ovirt_placement.rules.catalogue import find_violations
 from ovirt_placement.store.enforcer.intents import Cause, IntentKind, IntentState
 from ovirt_placement.store.orders import Approval, Pause
 from tests.builders import APART, CLUSTER, TOGETHER, Part, cluster, group, host, snapshot, vm

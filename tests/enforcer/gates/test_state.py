@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from ovirt_enforcer.gates.admission import Closed
 from ovirt_placement.model import PlacementRule, RuleDomain, Snapshot
+from ovirt_placement.rules.catalogue import find_violations
 from ovirt_placement.rules.placement_rules.in_force import KINDS
-from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.enforcer.intents import IntentState
 from tests.builders import APART, CLUSTER, Part, cluster, group, host, needed_mb, pending, rule, snapshot, vm
 from tests.placement.rules.placement_rules.drawn import placement_rules

@@ -19,7 +19,7 @@ from ovirt_enforcer.notices import Notice
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import Session, connect
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.violations import find_violations
+from ovirt_placement.rules.catalogue import find_violations
 from ovirt_placement.store.enforcer.intents import Intent, Store
 from ovirt_placement.store.enforcer.maintenance import (
     HostPhase,

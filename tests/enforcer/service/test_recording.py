@@ -16,7 +16,7 @@ from ovirt_enforcer.service.metrics import EnforcerMetrics
 from ovirt_enforcer.service.recording import News, Recorder
 from ovirt_placement.inventory import NoSnapshot
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.violations import find_violations
+from ovirt_placement.rules.catalogue import find_violations
 from ovirt_placement.store.enforcer.history import HistoryStore, RuleAfterwards
 from ovirt_placement.store.enforcer.intents import Cause, Intent, Store
 from ovirt_service.errors import UserError

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.answers.groups.check import judge
 from ovirt_placement.rules.affinity.conflicts import find_conflicts
-from ovirt_placement.rules.violations import find_violations
+from ovirt_placement.rules.catalogue import find_violations
 from ovirt_simulator.generate import Sizes, generate
 
 

@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 from ovirt_placement.lookups.index import with_more_pending
 from ovirt_placement.model import Pending, Snapshot
 from ovirt_placement.model.files import state_file
-from ovirt_placement.rules.catalogue import UNITS
+from ovirt_placement.rules.catalogue import UNITS, find_violations
 from ovirt_placement.rules.elements.rule import UnitKind
 from ovirt_placement.rules.elements.verdict import BalanceRequest, Request
-from ovirt_placement.rules.violations import find_violations
 from tests.builders import CLUSTER
 from tests.examples import examples
 from tests.integration.worlds import whole_policies, worlds

@@ -14,7 +14,7 @@ from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import legal
 from ovirt_placement.planning.strategies import StrategyName, strategy
 from ovirt_placement.planning.verification import apply
-from ovirt_placement.rules.violations import find_violations
+from ovirt_placement.rules.catalogue import find_violations
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.placement.planning.clocks import of_processor
 from tests.speed import seconds_here

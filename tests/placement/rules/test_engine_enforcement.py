@@ -9,7 +9,7 @@ import pytest
 
 from ovirt_placement.rules.catalogue import constraints
 from ovirt_placement.rules.elements.placement import SnapshotPlacement
-from ovirt_placement.rules.engine_enforcement import gains, tiers
+from ovirt_placement.rules.scheduling import gains, tiers
 from tests.builders import (
     CLUSTER,
     SOFT_APART,

@@ -7,8 +7,8 @@ from hypothesis import given
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.rules.affinity.constraints import Together
 from ovirt_placement.rules.affinity.filters import filter_by_hosts, filter_by_vms
+from ovirt_placement.rules.catalogue import Location, Violation, find_violations
 from ovirt_placement.rules.elements.verdict import Request
-from ovirt_placement.rules.violations import Location, Violation, find_violations
 from tests.builders import (
     APART,
     CLUSTER,

@@ -10,7 +10,7 @@ import msgspec
 
 from ovirt_placement.answers.preview import changed_rules
 from ovirt_placement.answers.rule_changes import objections, read_engine, refuse_mistakes, rule_kinds
-from ovirt_placement.lookups.called import called
+from ovirt_placement.lookups.names import called
 from ovirt_placement.model import Cluster, PlacementRule, RuleDomain, Snapshot
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore
 from ovirt_placement.store.sql.opening import opened

@@ -24,7 +24,7 @@ from ovirt_placement.answers.question import (
 )
 from ovirt_placement.inventory import Measured
 from ovirt_placement.model import Host, Vm
-from ovirt_placement.rules.listed import NO_UNITS
+from ovirt_placement.rules.rule_list import NO_UNITS
 from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ovirt_placement.lookups.called import Identified
+from ovirt_placement.lookups.names import Identified
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
 

@@ -28,7 +28,7 @@ from ovirt_placement.inventory import Measured
 from ovirt_placement.model import AffinityGroup, AffinityLabel, AffinityRule, Cluster, Host, Snapshot, Vm
 from ovirt_placement.model.names import Named, NamedCluster, host_name, named_cluster, named_vms, with_names
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.violations import Violation, find_violations
+from ovirt_placement.rules.catalogue import Violation, find_violations
 
 
 # -- An affinity group as it is configured.

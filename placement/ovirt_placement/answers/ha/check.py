@@ -12,7 +12,7 @@ from ovirt_placement.answers.document import Document
 from ovirt_placement.answers.placement import NotWaiting, PriorityClass, not_waited, priority_classes
 from ovirt_placement.config import HaSettings
 from ovirt_placement.forecast.outages import UnplacedVm, why_unplaced
-from ovirt_placement.lookups.called import WILDCARD, called
+from ovirt_placement.lookups.names import WILDCARD, called
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.names import (
     Named,

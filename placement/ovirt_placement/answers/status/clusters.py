@@ -12,11 +12,10 @@ from ovirt_placement.lookups.index import once_per_snapshot
 from ovirt_placement.model import Host, Snapshot
 from ovirt_placement.model.names import Named, counted
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.catalogue import UNITS
+from ovirt_placement.rules.catalogue import UNITS, Violation, find_violations
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.failover.check import HaCheck, check, judge_lost
 from ovirt_placement.rules.failover.outcomes import is_lost
-from ovirt_placement.rules.violations import Violation, find_violations
 
 #: How much work the check of an HA reservation may take: enough for each host of 500 with 10,000 VMs.
 _STEPS = 20_000

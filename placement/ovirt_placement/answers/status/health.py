@@ -37,7 +37,7 @@ from ovirt_placement.answers.status.enforcement import (
 from ovirt_placement.config import Config
 from ovirt_placement.inventory.on_demand import referred
 from ovirt_placement.inventory.publication import age
-from ovirt_placement.lookups.called import UnmatchedName
+from ovirt_placement.lookups.names import UnmatchedName
 from ovirt_placement.model import NO_STATE, Cluster, Snapshot, Struct
 from ovirt_placement.model.files import state_file
 from ovirt_placement.model.names import be, counted

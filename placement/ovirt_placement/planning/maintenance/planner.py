@@ -33,9 +33,9 @@ from ovirt_placement.planning.requests import Moved, Undoing, plan_back, safe_wa
 from ovirt_placement.planning.reservation import Reserve, without_rules
 from ovirt_placement.planning.schedule import ScheduleLimits, schedule
 from ovirt_placement.planning.verification import Certified, apply, certify, refusal
+from ovirt_placement.rules.catalogue import find_violations
 from ovirt_placement.rules.doubts import held
-from ovirt_placement.rules.elements.world import World
-from ovirt_placement.rules.violations import find_violations
+from ovirt_placement.rules.elements.placement import World
 
 #: The share of the time that is left for one host.
 _SHARE = 0.3

@@ -16,9 +16,14 @@ from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.reservation import Reserve
 from ovirt_placement.rules.elements.constraints import Allowed, Constraint
-from ovirt_placement.rules.elements.placement import LEAVABLE, Placement, moved_by_engine, why_immovable
+from ovirt_placement.rules.elements.placement import (
+    LEAVABLE,
+    Placement,
+    World,
+    moved_by_engine,
+    why_immovable,
+)
 from ovirt_placement.rules.elements.verdict import Reason, ReasonKind
-from ovirt_placement.rules.elements.world import World
 from ovirt_placement.rules.failover.outcomes import Domain
 
 

@@ -12,8 +12,8 @@ from typing import Protocol
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.solver.forms import At, Term, cp_model
 from ovirt_placement.planning.solver.forms import ask as ask_under
+from ovirt_placement.rules.catalogue import Ask
 from ovirt_placement.rules.elements.constraints import Allowed, Form, Sum
-from ovirt_placement.rules.violations import Ask
 
 #: VMs times hosts that are looked at together; of more, memory does not count, and like ones count once.
 _MOST_PLACES = 20_000

@@ -36,8 +36,8 @@ from ovirt_placement.rules.elements.cpus import (
     running_vms,
     shared_load,
 )
-from ovirt_placement.rules.elements.memory import lack
-from ovirt_placement.rules.elements.placement import occupied, vms_coming_to
+from ovirt_placement.rules.elements.memory import lack, vms_coming_to
+from ovirt_placement.rules.elements.placement import occupied
 from ovirt_placement.rules.elements.rule import Dependence, Rule, Scope, UnitKind
 from ovirt_placement.rules.elements.verdict import (
     NOT_KNOWN_YET,

@@ -27,8 +27,7 @@ from ovirt_placement.model import AffinityGroup, Host, Snapshot, Vm
 from ovirt_placement.rules.affinity.groups import worst_first
 from ovirt_placement.rules.built_in.affinity import peers_by_host
 from ovirt_placement.rules.elements.cpus import cpus_of, running_vms, total_load, vm_load
-from ovirt_placement.rules.elements.memory import required_mb
-from ovirt_placement.rules.elements.placement import vms_coming_to
+from ovirt_placement.rules.elements.memory import required_mb, vms_coming_to
 from ovirt_placement.rules.elements.ranks import (
     KeyOrder,
     competition_ranks,

@@ -22,7 +22,7 @@ from typing import Final
 
 from ovirt_placement.lookups.index import once_per_snapshot
 from ovirt_placement.model import Cluster, Host, Snapshot, Vm
-from ovirt_placement.rules.elements.placement import vms_coming_to
+from ovirt_placement.rules.elements.memory import vms_coming_to
 
 #: What a vCPU that does not run yet is taken to need, and what managing storage does: the engine's
 #: VcpuConsumptionPercentage.

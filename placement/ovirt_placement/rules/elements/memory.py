@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from ovirt_placement.lookups.index import once_per_snapshot
 from ovirt_placement.model import Host, Pending, Snapshot, Vm
 from ovirt_placement.model.snapshot import HOST_STATISTICS
-from ovirt_placement.rules.elements.placement import vms_coming_to
 
 #: MiB of each VM whatever its size: QEMU itself.
 _FIXED_MB = 64
@@ -146,6 +146,16 @@ def uncounted(snapshot: Snapshot, cluster: str) -> str:
     if len(hosts) > _MOST_NAMED:
         named += f" and {len(hosts) - _MOST_NAMED} more"
     return f"the engine has not counted the memory of all VMs on {named} yet"
+
+
+@once_per_snapshot
+def vms_coming_to(snapshot: Snapshot) -> dict[str, tuple[Vm, ...]]:
+    """The VMs that are on their way to a host, by the host."""
+    found: dict[str, tuple[Vm, ...]] = {}
+    for name, hosts in snapshot.pending_hosts.items():
+        for host in hosts if name in snapshot.vm_by_id else ():
+            found[host] = (*found.get(host, ()), snapshot.vm_by_id[name])
+    return found
 
 
 class Lack(NamedTuple):

@@ -1,12 +1,22 @@
-"""Which VM is where, as it is or after some migrations, and whether a running VM may be migrated at all."""
+"""Which VM is where, as it is or after some migrations, and whether a running VM may be migrated at all.
+
+A state becomes another one when VMs migrate or start, and when hosts fail: the one account of that. Filters
+and constraints are asked about these states: so they judge what is planned as they will when it comes to it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Final
 
-from ovirt_placement.lookups.index import once_per_snapshot
-from ovirt_placement.model import Snapshot, Vm
+from msgspec.structs import replace
+
+from ovirt_placement.lookups.index import share
+from ovirt_placement.model import Host, Pending, Snapshot, Vm
+from ovirt_placement.rules.elements.memory import promised_mb, vms_coming_to, with_arrived, with_left
 from ovirt_placement.rules.elements.verdict import Reason, ReasonKind
 
 
@@ -25,16 +35,6 @@ def occupied(snapshot: Snapshot, vm: str) -> tuple[str, ...]:
 def target_unknown(snapshot: Snapshot, vm: str) -> bool:
     """Whether a VM migrates to a host that nobody knows: the REST API does not show it."""
     return vm not in snapshot.pending_hosts and snapshot.vm_by_id[vm].status == "migrating"
-
-
-@once_per_snapshot
-def vms_coming_to(snapshot: Snapshot) -> dict[str, tuple[Vm, ...]]:
-    """The VMs that are on their way to a host, by the host."""
-    found: dict[str, tuple[Vm, ...]] = {}
-    for name, hosts in snapshot.pending_hosts.items():
-        for host in hosts if name in snapshot.vm_by_id else ():
-            found[host] = (*found.get(host, ()), snapshot.vm_by_id[name])
-    return found
 
 
 def _present(snapshot: Snapshot, vm: str) -> tuple[str, ...]:
@@ -166,3 +166,176 @@ def why_immovable(snapshot: Snapshot, vm: Vm) -> Reason | None:
     if vm.status != "up" or vm.id in snapshot.pending_hosts:
         return Reason(VM_STATUS, vm=vm.id, status=vm.status)
     return None
+
+
+_FULL_PERCENT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How busy hosts are once VMs have moved: what was measured, with what they bear more since."""
+
+    #: Percent of all CPUs, by host; None where nobody knows.
+    measured: Mapping[str, float | None]
+    #: Percent of one CPU, by host; exact, so that it comes back to 0.
+    more: Mapping[str, Fraction]
+
+    def moved(self, vms: Iterable[Vm], target: str) -> Load:
+        more = defaultdict(Fraction, self.more)
+        for vm in vms:
+            load = Fraction(vm.usage_cpu_percent or 0) * vm.vcpus
+            more[vm.host or ""] -= load
+            more[target] += load
+        return Load(self.measured, more)
+
+    def used_percent(self, host: Host) -> float | None:
+        """Percent of all CPUs of a host that are in use now."""
+        measured = self.measured[host.id]
+        if measured is None:
+            return None
+        now = Fraction(measured) + self.more.get(host.id, Fraction(0)) / (host.threads or host.cores)
+        return float(min(max(now, Fraction(0)), Fraction(_FULL_PERCENT)))
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A state; each method returns the world after something has happened.
+
+    Statistics of hosts stay as they were measured, as an engine's do for a while; with `load` they follow.
+    """
+
+    snapshot: Snapshot
+    load: Load | None = None
+
+    @classmethod
+    def with_load(cls, snapshot: Snapshot) -> World:
+        """One in which hosts are as busy as their VMs make them."""
+        return cls(snapshot, Load({host.id: host.cpu_percent for host in snapshot.hosts}, {}))
+
+    def moved(self, vms: Iterable[str], target: str) -> World:
+        """Running VMs have migrated to a host."""
+        return self.migrated(dict.fromkeys(vms, target))
+
+    def migrated(self, targets: Mapping[str, str]) -> World:
+        """Running VMs have migrated, each to its host."""
+        moved = [(self.snapshot.vm_by_id[vm], target) for vm, target in targets.items()]
+        hosts = dict(self.snapshot.host_by_id)
+        load = self.load
+        for vm, target in moved:
+            load = None if load is None else load.moved([vm], target)
+            if vm.host is not None and vm.host in hosts:
+                hosts[vm.host] = with_left(hosts[vm.host], vm)
+            if target in hosts:
+                hosts[target] = with_arrived(hosts[target], vm)
+        if load is not None:
+            for name in hosts.keys() & {*targets.values(), *(vm.host for vm, _ in moved)}:
+                hosts[name] = replace(hosts[name], cpu_percent=load.used_percent(hosts[name]))
+        after = {vm.id: replace(vm, host=target) for vm, target in moved}
+        return self._after(after, hosts.values(), load=load)
+
+    def begun(self, vms: Iterable[str], target: str) -> World:
+        """Migrations of running VMs have begun: they take their room on the target, and keep that at home."""
+        begun = [self.snapshot.vm_by_id[vm] for vm in vms]
+        pending = (Pending(vm=vm.id, host=target, memory_mb=vm.memory_mb) for vm in begun)
+        return self._after({}, self._with_more(target, begun), pending=(*self.snapshot.pending, *pending))
+
+    def arrived(self, going: Mapping[str, str], *, source_freed: bool) -> World:
+        """VMs that were on their way, by VM and host, are there; their room there was handed out before."""
+        left: defaultdict[str, list[Vm]] = defaultdict(list)
+        for name in going if source_freed else ():
+            left[self.snapshot.vm_by_id[name].host or ""].append(self.snapshot.vm_by_id[name])
+        return self._after(
+            {
+                vm: replace(self.snapshot.vm_by_id[vm], host=host, status="up", migrating_to=None)
+                for vm, host in going.items()
+            },
+            [with_left(host, *left[host.id]) if host.id in left else host for host in self.snapshot.hosts],
+            pending=tuple(entry for entry in self.snapshot.pending if entry.vm not in going),
+        )
+
+    def starting(self, vm: str, host: str) -> World:
+        """The engine has chosen a host for a VM: its memory is handed out, and taken to be used as before."""
+        found = self.snapshot.vm_by_id[vm]
+        pending = (*self.snapshot.pending, Pending(vm=vm, host=host))
+        return self._after({}, self._with_more(host, [found]), pending=pending)
+
+    def running(self, vm: str, host: str) -> World:
+        """A VM that was down runs on a host."""
+        found = self.snapshot.vm_by_id[vm]
+        after = replace(found, host=host, status="up", crashed=False)
+        return self._after({vm: after}, self._with_more(host, [found]))
+
+    def failed(self, hosts: Set[str]) -> World:
+        """Hosts answer no more, and their VMs are down. Migrations from and to them are over."""
+        lost = frozenset(vm.id for vm in self.snapshot.vms if vm.host in hosts)
+        back = given_back(self.snapshot, lost)
+        fallen = (vm for vm in self.snapshot.vms if vm.host in hosts or vm.migrating_to in hosts)
+        return self._after(
+            {vm.id: _left(vm, hosts) for vm in fallen},
+            [_fallen(host, hosts, back) for host in self.snapshot.hosts],
+            pending=tuple(
+                entry for entry in self.snapshot.pending if entry.vm not in lost and entry.host not in hosts
+            ),
+        )
+
+    def deactivated(self, hosts: Set[str]) -> World:
+        """Hosts were deactivated: in maintenance once nothing runs there or is on its way there."""
+        busy = {vm.host for vm in self.snapshot.vms} | {
+            host for places in self.snapshot.pending_hosts.values() for host in places
+        }
+        idle = hosts - busy
+        return self._standing("maintenance", idle)._standing("preparing_for_maintenance", hosts - idle)
+
+    def activated(self, hosts: Set[str]) -> World:
+        """Hosts are up again: what they can hand out is what they could before."""
+        return self._standing("up", hosts)
+
+    def _standing(self, status: str, hosts: Set[str]) -> World:
+        changed = (replace(one, status=status) if one.id in hosts else one for one in self.snapshot.hosts)
+        return self._after({}, changed)
+
+    def _with_more(self, target: str, vms: Iterable[Vm]) -> list[Host]:
+        return [with_arrived(host, *vms) if host.id == target else host for host in self.snapshot.hosts]
+
+    def _after(
+        self,
+        changed: Mapping[str, Vm],
+        hosts: Iterable[Host],
+        *,
+        pending: tuple[Pending, ...] | None = None,
+        load: Load | None = None,
+    ) -> World:
+        before = self.snapshot
+        after = replace(
+            before,
+            vms=tuple(changed.get(vm.id, vm) for vm in before.vms) if changed else before.vms,
+            hosts=tuple(hosts),
+            pending=before.pending if pending is None else pending,
+        )
+        share(after, before)
+        return World(after, self.load if load is None else load)
+
+
+def given_back(snapshot: Snapshot, lost: Iterable[str]) -> Mapping[str, int]:
+    """Memory by host, in MiB, that the engine has promised to VMs which will not arrive.
+
+    It has to those that it shows as migrating: what is but planned, or expected, took nothing yet.
+    """
+    promised = {(entry.vm, entry.host): entry for entry in snapshot.pending}
+    back: Counter[str] = Counter()
+    for vm in (snapshot.vm_by_id[vm_id] for vm_id in lost):
+        for host in snapshot.pending_hosts.get(vm.id, ()) if vm.status == "migrating" else ():
+            back[host] += promised_mb(vm, promised.get((vm.id, host)))
+    return back
+
+
+def _fallen(host: Host, failed: Set[str], back: Mapping[str, int]) -> Host:
+    if host.id in failed:
+        return replace(host, status="non_responsive")
+    return replace(host, free_mb=host.free_mb + back[host.id]) if host.id in back else host
+
+
+def _left(vm: Vm, failed: Set[str]) -> Vm:
+    if vm.host in failed:
+        return replace(vm, host=None, status="down", migrating_to=None, crashed=True)
+    return replace(vm, status="up", migrating_to=None)

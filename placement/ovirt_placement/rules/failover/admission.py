@@ -16,10 +16,10 @@ from msgspec.structs import replace
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.elements.assignment import Budget, BudgetSpentError
+from ovirt_placement.rules.elements.placement import World
 from ovirt_placement.rules.elements.ranks import ranked
 from ovirt_placement.rules.elements.rule import Rule, UnitKind
 from ovirt_placement.rules.elements.verdict import NOT_KNOWN_YET, Reason, ReasonKind, Request, Verdict, Weight
-from ovirt_placement.rules.elements.world import World
 from ovirt_placement.rules.failover.outcomes import Domain, Loss, tagged_domains
 from ovirt_placement.rules.failover.reserve import reserve_of
 

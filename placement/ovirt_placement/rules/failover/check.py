@@ -3,19 +3,33 @@
 "Safe" means that starts are let through: for every failure there is an order of starts of which each passes
 every filter. "Unsafe" means that there is none. What the engine's own check would say, were it exact, is
 another question.
+
+Homes are found under memory, hard affinity and pinning, and held against the filters in order. Where these
+refuse one, what they leave open is asked, then every order of starts is tried. So "survived" comes with
+starts that all filters let through, and "lost" is proven.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from msgspec.structs import asdict, replace
 
-from ovirt_placement.model import Snapshot
+from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.doubts import doubt
-from ovirt_placement.rules.elements.placement import LEAVABLE
-from ovirt_placement.rules.failover.arithmetic import Arithmetic
+from ovirt_placement.rules.elements.assignment import (
+    Block,
+    Budget,
+    BudgetSpentError,
+    Hosts,
+    Resources,
+    even_fit,
+)
+from ovirt_placement.rules.elements.memory import huge_page_kib, overhead_mb, required_mb
+from ovirt_placement.rules.elements.placement import LEAVABLE, World, given_back
+from ovirt_placement.rules.failover.arithmetic import SEARCH_BUDGET, Arithmetic, Combining, Fitting, blocks_of
 from ovirt_placement.rules.failover.failures import judge_failures
 from ovirt_placement.rules.failover.outcomes import (
     NOWHERE,
@@ -23,8 +37,10 @@ from ovirt_placement.rules.failover.outcomes import (
     ExaminationTask,
     Examiner,
     FailureUnit,
+    Loss,
     Lost,
     Measure,
+    Outcome,
     Outside,
     Proven,
     Survival,
@@ -32,10 +48,176 @@ from ovirt_placement.rules.failover.outcomes import (
     examine,
     find_lost,
     find_outside,
+    protected,
     single_hosts,
     whole_domains,
 )
-from ovirt_placement.rules.failover.starts import Starts
+from ovirt_placement.rules.failover.restart_check import Ready, RestartCheck, Tried, restart_order, try_all
+
+_NOTHING_TAKEN: Mapping[str, Block] = MappingProxyType({})
+
+
+class Starts:
+    """A failure is survived if there is an order of starts of which each passes every filter."""
+
+    def __init__(self, snapshot: Snapshot, cluster_id: str, *, everywhere: bool = False) -> None:
+        """Hosts that may fail are those that are up; with `everywhere` all that have VMs, and `NOWHERE`."""
+        self._snapshot = snapshot
+        hosts = snapshot.hosts_of_cluster.get(cluster_id, ())
+        up = [host for host in hosts if host.up]
+        holding = snapshot.vms_of_host if everywhere else ()
+        self._homes = tuple(host.id for host in up)
+        self.hosts = tuple(host.id for host in hosts if host.up or host.id in holding)
+        self._fitting = Fitting({host.id: Resources(host.free_mb) for host in up})
+        self._restart_check = RestartCheck(snapshot, cluster_id)
+        self._order = restart_order(snapshot)
+        #: Two failures at once are in the order of both; rules may ask for one that neither has alone.
+        self.separable = self._restart_check.nearby and (
+            self._restart_check.plain or not self._order.by_rules
+        )
+        self._pages = any(host.free_huge_pages for host in up)
+        self._combining = Combining(
+            snapshot, self._fitting.hosts, self._need_of, shared=self._restart_check.plain
+        )
+        self._vms = dict(protected(snapshot, self.hosts))
+        if everywhere:
+            lost = (one for one in find_lost(snapshot, cluster_id) if one.host not in self._vms)
+            self._vms[NOWHERE] = tuple(one.vm for one in lost)
+
+    def vms_on(self, failed: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(vm for host in failed for vm in self._vms[host])
+
+    def combine(self, failed: tuple[str, ...], survivals: Sequence[Survival]) -> Survival | None:
+        """Survive by what is known of smaller failures; None if that alone does not do.
+
+        Nothing may be on its way from or to the failed hosts, and the measure be separable.
+        """
+        found = self._combining.combine(
+            failed, [one.homes for one in survivals], lambda: self._fitting.order_from(failed[0])
+        )
+        if found is None:
+            return None
+        again = self._in_order(found.again)
+        agreed = not again or self._restart_check.passes(frozenset(failed), again, settled=True)
+        return Survival(failed, self._in_order(found.homes)) if agreed else None
+
+    def spread(self, failed: tuple[str, ...], taken: Mapping[str, Block] = _NOTHING_TAKEN) -> Survival | None:
+        """Evacuate hosts so that as much as can be stays free on each of the others; None if that fails.
+
+        Of hosts in `taken` something is taken already, as if that block were there.
+        """
+        left, settled = self._left(failed)
+        blocks = blocks_of(self._snapshot, self.vms_on(failed), frozenset(failed), self._need_of)
+        for host, block in taken.items():
+            if host in left:
+                left[host] = left[host].without(block.need)
+                blocks = tuple(
+                    one if one.apart.isdisjoint(block.apart) else one.narrowed(None, frozenset({host}))
+                    for one in blocks
+                )
+        homes = even_fit(blocks, left)
+        if homes is None:
+            return None
+        found = self._in_order(
+            {vm: home for block, home in zip(blocks, homes, strict=True) for vm in block.vms}
+        )
+        agreed = self._restart_check.passes(frozenset(failed), found, settled=settled)
+        return Survival(failed, found) if agreed else None
+
+    def judge(self, failed: tuple[str, ...], budget: Budget) -> Outcome:
+        """Judge one failure. Raises `BudgetSpentError`."""
+        gone = frozenset(failed)
+        left, settled = self._left(failed)
+        for blocks in self._narrower(failed, left, budget):
+            outcome = self._fitting.fit(failed, blocks, left, budget)
+            if not isinstance(outcome, Survival):
+                return outcome
+            homes = self._in_order(outcome.homes)
+            if self._restart_check.passes(gone, homes, settled=settled):
+                return Survival(failed, homes)
+        return self._try_all(failed, tuple(left), budget)
+
+    def start_in_turn(self, failed: tuple[str, ...]) -> dict[str, str]:
+        """Homes of the VMs that find one when each in its turn takes the host with the most free memory."""
+        state, homes = self._restart_check.failure_state(frozenset(failed)), dict[str, str]()
+        for vm in self._order.ordered(self.vms_on(failed)):
+            left = [host for host in self._homes if host not in failed]
+            if accepted := self._restart_check.accepted(state, (vm,), left):
+                homes[vm] = max(accepted, key=lambda host: (state.host_by_id[host].free_mb, host))
+                state = World(state).starting(vm, homes[vm]).snapshot
+        return homes
+
+    def _left(self, failed: tuple[str, ...]) -> tuple[dict[str, Resources], bool]:
+        """What other hosts may hand out, and whether nothing was on its way from or to the failed ones."""
+        ways = self._snapshot.pending_hosts
+        lost = [vm.id for host in failed for vm in self._snapshot.vms_of_host.get(host, ()) if vm.id in ways]
+        left = self._fitting.without(failed)
+        for host, memory in given_back(self._snapshot, lost).items() if lost else ():
+            if host in left:
+                left[host] = Resources(left[host].memory + memory)
+        return left, not lost and all(set(failed).isdisjoint(targets) for targets in ways.values())
+
+    def _narrower(self, failed: tuple[str, ...], left: Hosts, budget: Budget) -> Iterator[tuple[Block, ...]]:
+        """The VMs to start as blocks; then with the hosts that filters leave them: that costs more to ask."""
+        gone, vms, hosts = frozenset(failed), self.vms_on(failed), tuple(left)
+        blocks = blocks_of(self._snapshot, vms, gone, self._need_of)
+        yield blocks
+        asked, homes = self._restart_check, self._homes
+        yield tuple(_narrowed(block, [asked.open_to(vm, homes) for vm in block.vms]) for block in blocks)
+        budget.spend(len(vms) * len(hosts))
+        state, others = asked.failure_state(gone), frozenset(vms)
+        yield tuple(
+            _narrowed(block, [asked.ever_open_to(state, vm, hosts, others) for vm in block.vms])
+            for block in blocks
+        )
+
+    def _need_of(self, vm: Vm) -> Resources:
+        """What it asks for at least: the filter knows which hosts have huge pages ready."""
+        return Resources(overhead_mb(vm) if self._pages and huge_page_kib(vm) else required_mb(vm))
+
+    def _try_all(self, failed: tuple[str, ...], hosts: Sequence[str], budget: Budget) -> Outcome:
+        try:
+            tried = self._tried(failed, hosts, budget, self._order.ready)
+        except BudgetSpentError:
+            return Unknown(failed)
+        if not tried.unplaced:
+            return Survival(failed, tried.homes)
+        otherwise = self._in_another_order(failed, hosts, budget)
+        return Loss(failed, tried.unplaced, homes=tried.homes, otherwise=otherwise)
+
+    def _in_another_order(
+        self, failed: tuple[str, ...], hosts: Sequence[str], budget: Budget
+    ) -> dict[str, str]:
+        """Homes for all in an order that is not to be; empty if there is none, or none was found."""
+        if self._order.free(self.vms_on(failed)):
+            return {}
+        try:
+            tried = self._tried(failed, hosts, budget, tuple)
+        except BudgetSpentError:
+            return {}
+        return {} if tried.unplaced else tried.homes
+
+    def _tried(self, failed: tuple[str, ...], hosts: Sequence[str], budget: Budget, ready: Ready) -> Tried:
+        vms, asked = self.vms_on(failed), self._restart_check
+        others = frozenset(vms)
+        with budget.share(SEARCH_BUDGET) as share:
+            return try_all(
+                asked.failure_state(frozenset(failed)),
+                vms,
+                lambda now, vm: asked.accepted(now, (vm,), hosts),
+                lambda vm: asked.only_narrows(vm, others),
+                share,
+                ready,
+            )
+
+    def _in_order(self, homes: Mapping[str, str]) -> dict[str, str]:
+        """The same homes, in an order in which the VMs may start."""
+        return {vm: homes[vm] for vm in self._order.ordered(homes)}
+
+
+def _narrowed(block: Block, open_to: Sequence[frozenset[str]]) -> Block:
+    return block.narrowed(frozenset.intersection(*open_to), frozenset())
+
 
 #: Steps for a whole check by one measure: a set of failing hosts costs one, and one for each VM to place.
 DEFAULT_BUDGET = 4_000_000

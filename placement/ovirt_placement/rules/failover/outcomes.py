@@ -10,7 +10,7 @@ from itertools import combinations
 from math import comb
 from typing import Final, Protocol
 
-from ovirt_placement.lookups.called import begins
+from ovirt_placement.lookups.names import begins
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.elements.assignment import Budget, BudgetSpentError

@@ -24,6 +24,7 @@ from ovirt_placement.rules.elements.memory import (
     used_mb,
 )
 from ovirt_placement.rules.failover.arithmetic import NONE, bond_of, rivalries_of
+from ovirt_placement.rules.failover.check import Starts
 from ovirt_placement.rules.failover.failures import judge_and_keep
 from ovirt_placement.rules.failover.outcomes import (
     Domain,
@@ -38,7 +39,6 @@ from ovirt_placement.rules.failover.outcomes import (
     whole_domains,
 )
 from ovirt_placement.rules.failover.restart_check import RestartCheck
-from ovirt_placement.rules.failover.starts import Starts
 
 #: Steps for what is known of a cluster as it is: some two seconds in the worst case.
 _KNOWN_STEPS = 80_000

@@ -21,12 +21,12 @@ from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.groups import connected, hard_positive_group_of
 from ovirt_placement.rules.elements.assignment import Budget
+from ovirt_placement.rules.elements.placement import World
 from ovirt_placement.rules.elements.rule import Rule, Scope
 from ovirt_placement.rules.elements.verdict import Request
-from ovirt_placement.rules.elements.world import World
 from ovirt_placement.rules.failover.arithmetic import bond_of
-from ovirt_placement.rules.listed import restart_filters
 from ovirt_placement.rules.placement_rules.in_force import find_ways, restart_orders
+from ovirt_placement.rules.rule_list import restart_filters
 
 
 class Rank(Record, frozen=True):

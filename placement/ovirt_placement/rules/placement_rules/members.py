@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from ovirt_placement.lookups.called import WILDCARD, UnmatchedName, begins, called, fits, unmatched
 from ovirt_placement.lookups.index import Earlier, continued
+from ovirt_placement.lookups.names import WILDCARD, UnmatchedName, begins, called, fits, unmatched
 from ovirt_placement.model import Host, PlacementRule, Snapshot, Vm
 from ovirt_placement.model.placement_rules import GROUP, LABEL, SEARCH, TAG, MemberSearch, SearchOf
 from ovirt_placement.model.record import Record

@@ -19,8 +19,8 @@ from ovirt_placement.model import (
 )
 from ovirt_placement.planning.solver.contradictions import Contradiction, Judgement, Question, Work, judge
 from ovirt_placement.rules.affinity.groups import tied_parts
+from ovirt_placement.rules.catalogue import asks
 from ovirt_placement.rules.placement_rules.in_force import KINDS
-from ovirt_placement.rules.violations import asks
 from tests.builders import APART, CLUSTER, DISABLED, TOGETHER, cluster, group, host, rule, snapshot, vm
 from tests.examples import examples
 from tests.placement.rules.placement_keys.nodes import key, node_key

@@ -8,10 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_placement.model import PlacementKey, SchedulingPolicy, Snapshot
-from ovirt_placement.rules import listed
+from ovirt_placement.rules import rule_list
 from ovirt_placement.rules.elements.rule import Rule, UnitKind
 from ovirt_placement.rules.elements.verdict import Request, Verdict
-from ovirt_placement.rules.failover import starts
 from ovirt_placement.rules.failover.check import HaCheck, by_engine, check
 from ovirt_placement.rules.failover.outcomes import Outside, Proven, Survival, Unknown
 from tests import builders as build
@@ -190,7 +189,7 @@ def odd_room(state: Snapshot, request: Request) -> tuple[Verdict, ...]:
 @pytest.fixture
 def _third_party(monkeypatch: pytest.MonkeyPatch) -> None:
     rule = Rule(name="ThirdParty", kind=UnitKind.FILTER, filter=odd_room)
-    monkeypatch.setattr(listed, "LISTED", (*listed.LISTED, rule))
+    monkeypatch.setattr(rule_list, "LISTED", (*rule_list.LISTED, rule))
 
 
 @pytest.mark.usefixtures("_third_party")
@@ -207,7 +206,7 @@ def test_any_filter_of_the_catalogue_is_asked_and_every_order_tried() -> None:
 
 @pytest.mark.usefixtures("_third_party")
 def test_what_is_too_much_to_try_is_said_and_never_guessed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(starts, "SEARCH_BUDGET", 5)
+    monkeypatch.setattr("ovirt_placement.rules.failover.check.SEARCH_BUDGET", 5)
     found = of(*THREE[:2], ha("a", "h1"), ha("b", "h1"))
     assert (found.safe, found.unknown) == (None, (Unknown(("h1",)),))
     assert found.survived == 1

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.elements.assignment import Budget
-from ovirt_placement.rules.failover.check import by_engine, check
+from ovirt_placement.rules.failover.check import Starts, by_engine, check
 from ovirt_placement.rules.failover.failures import judge_failures
 from ovirt_placement.rules.failover.outcomes import (
     Domain,
@@ -26,7 +26,6 @@ from ovirt_placement.rules.failover.outcomes import (
     sets_without,
     whole_domains,
 )
-from ovirt_placement.rules.failover.starts import Starts
 from tests import builders as build
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.examples import examples

@@ -11,10 +11,9 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import PlacementRule, RuleDomain, Snapshot
 from ovirt_placement.rules.elements.assignment import Budget
-from ovirt_placement.rules.failover.check import check
+from ovirt_placement.rules.failover.check import Starts, check
 from ovirt_placement.rules.failover.outcomes import Loss, Survival
 from ovirt_placement.rules.failover.restart_check import RestartOrder
-from ovirt_placement.rules.failover.starts import Starts
 from ovirt_placement.rules.placement_rules.in_force import KINDS
 from tests.builders import CLUSTER, cluster, host, rule, snapshot, vm
 from tests.examples import examples

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ovirt_placement.model import PlacementRule, RuleDomain, Snapshot
+from ovirt_placement.rules.catalogue import find_violations
 from ovirt_placement.rules.elements.placement import SnapshotPlacement
 from ovirt_placement.rules.elements.verdict import Request
 from ovirt_placement.rules.placement_rules.in_force import KINDS, constraints_in
 from ovirt_placement.rules.placement_rules.units import filter_hosts, rank_hosts
-from ovirt_placement.rules.violations import find_violations
 from tests.builders import CLUSTER, TOGETHER, group, host, rule, snapshot, vm
 from tests.examples import examples
 from tests.placement.rules.placement_rules.drawn import placement_rules
