@@ -95,3 +95,16 @@ def snapshots(
         *(draw(groups(f"g{number}", rules)) for number in range(count)),
         *pending,
     )
+
+
+def members_of(state: Snapshot, group: AffinityGroup) -> set[str]:
+    """The VMs of a group that are in its cluster, named by itself or by its labels."""
+    labelled = {vm for one in state.affinity_labels if one.id in group.vm_labels for vm in one.vms}
+    named = labelled | {*group.vms}
+    return {one.id for one in state.vms if one.id in named and one.cluster == group.cluster}
+
+
+def hosts_of(state: Snapshot, group: AffinityGroup) -> set[str]:
+    """The hosts that a group lists, by itself or by its labels."""
+    labelled = {host for one in state.affinity_labels if one.id in group.host_labels for host in one.hosts}
+    return labelled | {*group.hosts}

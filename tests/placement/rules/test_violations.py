@@ -1,13 +1,18 @@
-"""Violated groups of a running cluster: the choices one by one, then the engine's flag as an oracle."""
+"""Constraints and violated groups of a cluster, against their invariants, the filters and the engine."""
 
 from __future__ import annotations
 
 from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from ovirt_placement.model import AffinityGroup, Snapshot
-from ovirt_placement.rules.affinity.constraints import Together
+from ovirt_placement.rules import catalogue
+from ovirt_placement.rules.affinity.constraints import Apart, OffHosts, OnHosts, Together
 from ovirt_placement.rules.affinity.filters import filter_by_hosts, filter_by_vms
 from ovirt_placement.rules.catalogue import Location, Violation, find_violations
+from ovirt_placement.rules.elements.constraints import Constraint
+from ovirt_placement.rules.elements.placement import SnapshotPlacement
 from ovirt_placement.rules.elements.verdict import Request
 from tests.builders import (
     APART,
@@ -22,7 +27,7 @@ from tests.builders import (
     snapshot,
     vm,
 )
-from tests.placement.rules.strategies import HOSTS, snapshots
+from tests.placement.rules.strategies import HOSTS, VMS, hosts_of, members_of, snapshots
 
 THREE_HOSTS = (host("h1"), host("h2"), host("h3"))
 
@@ -102,13 +107,8 @@ def test_hard_come_first_then_host_rules_then_priority() -> None:
         group("hard", APART, "a b", priority=0.1),
         group("hard-host", vms="a", hosts_rule=TOGETHER, hosts="h2", priority=0.1),
     )
-    assert [name for (name,) in violated(state)] == [
-        "hard-host",
-        "hard",
-        "soft-host",
-        "soft-high",
-        "soft-low",
-    ]
+    found = " ".join(name for (name,) in violated(state))
+    assert found == "hard-host hard soft-host soft-high soft-low"
 
 
 def test_member_on_a_host_that_is_not_up_counts_and_is_marked() -> None:
@@ -132,10 +132,8 @@ def test_legacy_label_is_a_hard_host_rule_and_ignored_without_hosts() -> None:
 
 def flagged_by_engine(state: Snapshot, one: AffinityGroup) -> bool:
     """The `broken` flag that the engine shows for a group, with members of the own cluster only."""
-    labels = {found.id: found for found in state.affinity_labels}
-    vms = set(one.vms).union(*(labels[name].vms for name in one.vm_labels))
-    listed = set(one.hosts).union(*(labels[name].hosts for name in one.host_labels))
-    running = [member.host for member in state.vms if member.id in vms and member.cluster == one.cluster]
+    listed = hosts_of(state, one)
+    running = [state.vm_by_id[name].host for name in members_of(state, one)]
     used = [place for place in running if place is not None]
     if one.vms_rule.enabled and one.vms_rule.positive and len(set(used)) > 1:
         return True
@@ -153,21 +151,52 @@ def test_violated_groups_are_those_that_the_engine_flags(state: Snapshot) -> Non
     assert found - {"lab1", "lab2"} == flagged
 
 
+def kept(state: Snapshot, constraint: Constraint) -> bool:
+    """The invariants, as their files state them."""
+    hosts = [one.host for one in state.vms if one.id in constraint.vms and one.host is not None]
+    if isinstance(constraint, Together):
+        return len(set(hosts)) <= 1
+    if isinstance(constraint, Apart):
+        return len(set(hosts)) == len(hosts)
+    assert isinstance(constraint, OnHosts)
+    wanted = isinstance(constraint, OffHosts)
+    return all((host in constraint.hosts) is not wanted for host in hosts)
+
+
 @given(snapshots())
-def test_vm_whose_own_host_is_refused_belongs_to_a_violated_hard_rule(state: Snapshot) -> None:
-    """Start and enforcement agree, in a cluster in which nothing moves."""
-    settled = snapshot(
-        *state.clusters, *state.hosts, *state.vms, *state.affinity_labels, *state.affinity_groups
-    )
-    hard = [violation for violation in find_violations(settled, CLUSTER) if violation.hard]
-    concerned = {at.vm for violation in hard for at in violation.locations}
-    for one in settled.vms:
-        request = Request((one.id,), HOSTS)
-        filters = (filter_by_vms, filter_by_hosts)
-        verdicts = [verdict for judge in filters for verdict in judge(settled, request)]
-        refused = any(verdict.host == one.host and not verdict.accepted for verdict in verdicts)
-        assert not refused or one.id in concerned or is_label_without_hosts(settled, one.id)
+def test_a_constraint_is_kept_violated_and_short_of_moves_all_at_once(state: Snapshot) -> None:
+    placement = SnapshotPlacement(state)
+    for constraint in catalogue.constraints(state, CLUSTER):
+        right = kept(state, constraint)
+        assert constraint.keeps(placement) is right
+        assert (constraint.surplus(placement) == 0) is right
+        assert (not constraint.offenders(placement)) is right
+        assert constraint.surplus(placement) <= len(constraint.offenders(placement))
 
 
-def is_label_without_hosts(state: Snapshot, vm_id: str) -> bool:
-    return any(one.implicit and vm_id in one.vms and not one.hosts for one in state.affinity_labels)
+@given(snapshots(), st.sampled_from(VMS))
+def test_hard_constraints_admit_what_the_filters_accept(state: Snapshot, vm: str) -> None:
+    placement = SnapshotPlacement(state)
+    hard = [one for one in catalogue.constraints(state, CLUSTER) if one.hard and vm in one.vms]
+    request = Request((vm,), HOSTS)
+    accepted = {host for host in HOSTS if all(one.admits(vm, host, placement) for one in hard)}
+    by_filters = {verdict.host for verdict in filter_by_vms(state, request) if verdict.accepted}
+    by_filters &= {verdict.host for verdict in filter_by_hosts(state, request) if verdict.accepted}
+    shut_out = any(one.implicit and vm in one.vms and not one.hosts for one in state.affinity_labels)
+    assert by_filters == (accepted if not shut_out or by_filters else set())
+
+
+@given(snapshots(), st.sampled_from(VMS), st.sampled_from(HOSTS))
+def test_an_admitted_move_never_makes_more_moves_necessary(state: Snapshot, vm: str, host: str) -> None:
+    """But for positive groups, of which a split one may be joined on any of its hosts."""
+    before = SnapshotPlacement(state)
+    for constraint in catalogue.constraints(state, CLUSTER):
+        if vm not in constraint.vms or isinstance(constraint, Together):
+            continue
+        if constraint.admits(vm, host, before) and before.runs_on(vm) is not None:
+            moved = _moved(state, vm, host)
+            assert constraint.surplus(SnapshotPlacement(moved)) <= constraint.surplus(before)
+
+
+def _moved(state: Snapshot, vm: str, host: str) -> Snapshot:
+    return replace(state, vms=tuple(replace(one, host=host) if one.id == vm else one for one in state.vms))

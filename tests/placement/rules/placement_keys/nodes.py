@@ -154,7 +154,13 @@ def keys_there(one: Node, settings: KeySettings = DEFAULTS) -> NodeKeys:
 TWO_HOSTS = (host("h1"), host("h2"))
 
 
-def asked(*hosts: str, vms: str = "new", settings: KeySettings = DEFAULTS, **fields: Any) -> Request:
+def asked(
+    *hosts: str,
+    vms: str = "new",
+    settings: KeySettings = DEFAULTS,
+    placement_tie: str = "random",
+    **fields: Any,
+) -> Request:
     """A question by the parameters of these settings."""
     numbers = {
         "placement_initial": settings.initial,
@@ -167,6 +173,7 @@ def asked(*hosts: str, vms: str = "new", settings: KeySettings = DEFAULTS, **fie
     parameters = {name: str(float(number)) for name, number in numbers.items() if number is not None}
     parameters["placement_reserved_from_vms"] = str(settings.reserved_from_vms).lower()
     parameters["placement_load"] = "average" if settings.load_average else "cpu"
+    parameters["placement_tie"] = placement_tie
     return Request(tuple(vms.split()), hosts or ("h1", "h2"), parameters=parameters, **fields)
 
 

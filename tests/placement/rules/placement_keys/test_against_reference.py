@@ -21,7 +21,7 @@ from ovirt_placement.rules.placement_keys.judgement import KeyDecision, Score
 from ovirt_placement.rules.placement_keys.keys import KeySettings
 from ovirt_placement.rules.placement_keys.units import compiled_keys, decide_vm
 from tests.examples import examples
-from tests.placement.rules.placement_keys import reference, reference_keys
+from tests.placement.rules.placement_keys import reference
 from tests.placement.rules.placement_keys.nodes import accepted, ranks
 from tests.placement.rules.placement_keys.reference_worlds import HOSTS, NEW, settings, worlds
 
@@ -58,7 +58,7 @@ def test_strongest_level_wins_and_its_weight_travels(world: Snapshot) -> None:
             {name: (key.value, key.weight) for name, key in side.items()}
             for side in (compiled.system, compiled.customer)
         )
-        assert found == reference_keys.compiled(world, vm)
+        assert found == reference.compiled(world, vm)
 
 
 @pytest.mark.system
@@ -83,7 +83,7 @@ def assert_scores_report_what_they_are_made_of(
     decision: KeyDecision, world: Snapshot, chosen: KeySettings
 ) -> None:
     """Of both lists of a host, every instance whose name the VM has, too."""
-    system, customer = reference_keys.compiled(world, new(world))
+    system, customer = reference.compiled(world, new(world))
     for one in decision.hosts:
         host = world.host_by_id[one.host]
         for score, wanted, there in (

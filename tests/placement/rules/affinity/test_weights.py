@@ -1,0 +1,229 @@
+"""The weights of affinity groups: refined orders, against oracles that compare hosts in pairs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from itertools import product
+
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from ovirt_placement.model import AffinityGroup, Pending, SchedulingPolicy, Snapshot
+from ovirt_placement.rules import hard_affinity
+from ovirt_placement.rules.affinity.groups import GROUP_VIOLATED_BY_VM, GROUP_VIOLATED_HERE, chained_peers
+from ovirt_placement.rules.affinity.weights import POSITIVE_PEERS_HERE, rank_by_hosts, rank_by_vms
+from ovirt_placement.rules.elements.rule import Ranking
+from ovirt_placement.rules.elements.verdict import Reason, Request
+from tests.builders import APART, SOFT_APART, SOFT_TOGETHER, TOGETHER, cluster, group, host, snapshot, vm
+from tests.placement.rules.strategies import HOSTS, VMS, hosts_of, members_of, snapshots
+
+ASKED = ("h1", "h2", "h3")
+THREE_HOSTS = tuple(map(host, ASKED))
+
+
+def ranks(state: Snapshot, vms: str = "new", weigh: Ranking = rank_by_vms) -> dict[str, int]:
+    return {weight.host: weight.rank for weight in weigh(state, Request(tuple(vms.split()), ASKED))}
+
+
+def with_policy(state: Snapshot, *filters: str) -> Snapshot:
+    """The same, where the cluster's policy is known to have these filters of ours and no other."""
+    policy = SchedulingPolicy(filters=filters)
+    return replace(state, clusters=tuple(replace(one, scheduling_policy=policy) for one in state.clusters))
+
+
+def test_hard_stands_above_soft_only_where_no_filter_has_judged_the_hosts() -> None:
+    state = snapshot(
+        *THREE_HOSTS,
+        vm("new"),
+        vm("a", "h1"),
+        vm("b", "h2"),
+        group("hard", APART, "new a", priority=1),
+        group("soft", SOFT_APART, "new b", priority=2),
+    )
+    assert ranks(state) == {"h3": 0, "h1": 1, "h2": 2}
+    assert ranks(with_policy(state)) == {"h3": 0, "h2": 1, "h1": 2}
+    assert ranks(with_policy(state, "AffinityFilter")) == {"h3": 0, "h1": 1, "h2": 2}
+
+
+def test_failover_host_comes_last_even_with_peers() -> None:
+    hosts = host("h1", failover=True), host("h2"), host("h3")
+    state = snapshot(*hosts, vm("new"), vm("a", "h1"), group("g", SOFT_TOGETHER, "new a"))
+    assert ranks(state) == {"h2": 0, "h3": 0, "h1": 1}
+
+
+def test_priorities_that_differ_in_the_eighth_decimal_are_equal() -> None:
+    state = snapshot(
+        *THREE_HOSTS,
+        vm("new"),
+        vm("a", "h1"),
+        vm("b", "h2"),
+        group("g1", SOFT_APART, "new a", priority=1.00000001),
+        group("g2", SOFT_APART, "new b", priority=1.0),
+    )
+    assert ranks(state) == {"h3": 0, "h1": 1, "h2": 1}
+
+
+def test_weight_names_the_groups_violated_and_the_peers_gained() -> None:
+    state = snapshot(
+        *THREE_HOSTS,
+        vm("new"),
+        vm("friend", "h1"),
+        vm("foe", "h1"),
+        group("near", SOFT_TOGETHER, "new friend"),
+        group("far", SOFT_APART, "new foe", priority=2.0),
+    )
+    at_h1, at_h2, _ = rank_by_vms(state, Request(("new",), ASKED))
+    assert at_h1.reasons == (
+        Reason(GROUP_VIOLATED_BY_VM, "far", "foe", number=2.0),
+        Reason(POSITIVE_PEERS_HERE, number=1),
+    )
+    assert at_h2.reasons == (Reason(GROUP_VIOLATED_HERE, "near", None, number=1.0),)
+
+
+def more_violated(one: Iterable[float], other: Iterable[float]) -> int:
+    """Below zero if the first of two hosts is better, by the priorities of the groups violated on each."""
+    here, there = Counter(one), Counter(other)
+    differing = (here[priority] - there[priority] for priority in sorted({*here, *there}, reverse=True))
+    return next(filter(None, differing), 0)
+
+
+def peers_on(state: Snapshot, one: AffinityGroup, vms: set[str], place: str) -> set[str]:
+    """Other members of a group that are, or will be, on a host."""
+    going = {name: {entry.host for entry in state.pending if entry.vm == name} for name in state.vm_by_id}
+    others = members_of(state, one) - vms
+    return {name for name in others if place in (going[name] or {state.vm_by_id[name].host})}
+
+
+def compare_peers(state: Snapshot, vms: set[str], one: str, other: str) -> int:
+    """Below zero if the first host is strictly better: as the engine compares, then by negative peers."""
+    groups = [
+        each for each in state.affinity_groups if each.vms_rule.enabled and vms & members_of(state, each)
+    ]
+
+    def violated(place: str) -> list[float]:
+        return [
+            each.priority
+            for each in groups
+            if bool(peers_on(state, each, vms, place)) != each.vms_rule.positive
+        ]
+
+    def peers(place: str, *, positive: bool) -> set[str]:
+        some = (peers_on(state, each, vms, place) for each in groups if each.vms_rule.positive is positive)
+        return set().union(*some)
+
+    def burden(place: str) -> tuple[int, int, int]:
+        near = peers(place, positive=True)
+        fixed = {vm.id for vm in state.vms if not vm.migratable or vm.hosted_engine}
+        return -len(near & fixed), -len(near), len(peers(place, positive=False))
+
+    better = (burden(one) > burden(other)) - (burden(one) < burden(other))
+    return more_violated(violated(one), violated(other)) or better
+
+
+@given(snapshots(most_groups=4), st.sets(st.sampled_from(VMS), min_size=1, max_size=2))
+def test_order_is_the_engines_and_ties_fall_to_fewer_negative_peers(state: Snapshot, vms: set[str]) -> None:
+    found = {weight.host: weight.rank for weight in rank_by_vms(state, Request(tuple(vms), HOSTS))}
+    for one, other in product(HOSTS, repeat=2):
+        assert (found[one] < found[other]) == (compare_peers(state, vms, one, other) < 0)
+
+
+@given(snapshots(), st.sampled_from(VMS), st.booleans())
+def test_ranks_are_dense_and_every_host_has_one(state: Snapshot, vm_id: str, above: bool) -> None:
+    asked = (*HOSTS, "unknown")
+    weights = rank_by_vms(with_policy(state) if above else state, Request((vm_id,), asked))
+    assert tuple(weight.host for weight in weights) == asked
+    found = {weight.rank for weight in weights}
+    assert found == set(range(len(found)))
+
+
+def test_hosts_listed_come_first_and_the_weight_says_what_is_violated() -> None:
+    state = snapshot(
+        *THREE_HOSTS, vm("a"), group("g", vms="a", hosts_rule=SOFT_TOGETHER, hosts="h2", priority=3.0)
+    )
+    assert ranks(state, "a", rank_by_hosts) == {"h2": 0, "h1": 1, "h3": 1}
+    (at_h1,) = rank_by_hosts(state, Request(("a",), ("h1",)))
+    assert at_h1.reasons == (Reason(GROUP_VIOLATED_HERE, "g", number=3.0),)
+
+
+def test_several_vms_add_up() -> None:
+    state = snapshot(
+        *THREE_HOSTS,
+        vm("a"),
+        vm("b"),
+        group("g1", vms="a", hosts_rule=SOFT_TOGETHER, hosts="h1"),
+        group("g2", vms="b", hosts_rule=SOFT_TOGETHER, hosts="h1 h2"),
+    )
+    assert ranks(state, "a b", rank_by_hosts) == {"h1": 0, "h2": 1, "h3": 2}
+
+
+@given(snapshots(most_groups=4), st.sampled_from(VMS))
+def test_order_by_hosts_is_its_definition(state: Snapshot, vm_id: str) -> None:
+    def violated(place: str) -> list[float]:
+        return [
+            one.priority
+            for one in state.affinity_groups
+            if one.hosts_rule.soft and vm_id in members_of(state, one)
+            if (place in hosts_of(state, one)) != one.hosts_rule.positive
+        ]
+
+    found = {weight.host: weight.rank for weight in rank_by_hosts(state, Request((vm_id,), HOSTS))}
+    for one, other in product(HOSTS, repeat=2):
+        assert (found[one] < found[other]) == (more_violated(violated(one), violated(other)) < 0)
+
+
+#: a and c run together through b, which is down; s is of a's group alone.
+CHAIN = (
+    group("ab", TOGETHER, "a b"),
+    group("bc", TOGETHER, "b c"),
+    group("soft", SOFT_TOGETHER, "a s"),
+    group("apart", APART, "c n"),
+)
+
+
+def chain(**on: str) -> Snapshot:
+    return snapshot(*THREE_HOSTS, *(vm(name, on.get(name)) for name in "abcsn"), *CHAIN)
+
+
+def ranks_of_chain(state: Snapshot, name: str = "c") -> list[int]:
+    return list(ranks(state, name, hard_affinity.rank_hosts).values())
+
+
+def expecting(state: Snapshot, name: str, at: str) -> Snapshot:
+    return replace(state, pending=(*state.pending, Pending(name, at, 1024, expected=True)))
+
+
+def test_the_host_of_a_vm_behind_one_that_is_down_comes_first_and_so_does_where_it_is_expected() -> None:
+    assert ranks_of_chain(chain(a="h2")) == [1, 0, 1]
+    assert ranks_of_chain(expecting(chain(), "a", "h3")) == [1, 1, 0]
+
+
+def test_the_engine_sees_the_vms_own_groups_so_hosts_tie() -> None:
+    assert chained_peers(chain(), "b") == ()
+    assert ranks_of_chain(chain(a="h2"), "b") == [0, 0, 0]
+    assert ranks_of_chain(chain(s="h2"), "s") == [0, 0, 0]
+
+
+def test_the_first_of_a_chain_goes_where_most_memory_is_left() -> None:
+    hosts = (host(name, free_mb=mb) for name, mb in zip(ASKED, (8000, 9000, 9500), strict=True))
+    state = replace(chain(), hosts=tuple(hosts))
+    assert ranks_of_chain(state) == [1, 1, 0]
+    assert ranks_of_chain(expecting(state, "s", "h3")) == [1, 0, 1]
+    assert ranks_of_chain(expecting(state, "c", "h1")) == [1, 1, 0]
+
+
+def test_it_leaves_the_first_to_the_engine_which_alone_knows_where_a_peer_is() -> None:
+    assert ranks_of_chain(expecting(chain(), "n", "h1")) == [0, 0, 0]
+
+
+def test_it_leaves_the_first_to_the_keys_of_the_vm_whose_weight_leads_as_well() -> None:
+    weights = {"HardAffinityWeight": 100, "PlacementKeyWeight": 100}
+    policy = SchedulingPolicy(filters=(), weights=weights)
+    keyed = replace(chain(), clusters=(cluster(scheduling_policy=policy),))
+    assert sorted(ranks_of_chain(keyed)) == [0, 1, 1], "it has no keys"
+    vms = tuple(replace(one, custom_properties={"placement_keys": "Repel1:1:-100"}) for one in keyed.vms)
+    assert ranks_of_chain(replace(keyed, vms=vms)) == [0, 0, 0]
+    by_engine = Request(("c",), ASKED, parameters={"placement_tie": "engine"})
+    found = hard_affinity.rank_hosts(replace(keyed, vms=vms), by_engine)
+    assert sorted(one.rank for one in found) == [0, 1, 1], "the key weight may tie"
