@@ -136,15 +136,14 @@ def legacy_groups(snapshot: Snapshot) -> tuple[AffinityGroup, ...]:
 
     Such a group has its label's id and name.
     """
-    old = [cluster for cluster in snapshot.clusters if labels_act(cluster)]
+    old = [
+        one
+        for one in snapshot.clusters
+        if tuple(map(int, one.compatibility.split(".")[:2])) < _LABELS_ACT_NO_MORE
+    ]
     implicit = [label for label in snapshot.affinity_labels if label.implicit]
     groups = (_group_of(label, cluster, snapshot) for cluster in old for label in implicit)
     return tuple(group for group in groups if group.vms)
-
-
-def labels_act(cluster: Cluster) -> bool:
-    """Whether implicit labels act as affinity groups in this cluster."""
-    return tuple(int(part) for part in cluster.compatibility.split(".")[:2]) < _LABELS_ACT_NO_MORE
 
 
 def listed_hosts(snapshot: Snapshot, group: AffinityGroup) -> frozenset[str]:

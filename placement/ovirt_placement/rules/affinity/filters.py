@@ -291,9 +291,12 @@ def filter_by_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]
         for vm, group in applying
         if group.hosts_rule.positive and not configured(snapshot, group)
     )
-    restrictions = [
-        _restriction(snapshot, vm, group) for vm, group in applying if configured(snapshot, group)
-    ]
+    restrictions: list[Restriction] = []
+    for vm, group in applying:
+        if configured(snapshot, group):
+            positive = group.hosts_rule.positive
+            against = Reason(HOST_NOT_LISTED if positive else HOST_FORBIDDEN, group.id, vm)
+            restrictions.append((listed_hosts(snapshot, group), positive, against))
     refused = refusals(request.candidate_hosts, restrictions)
 
     def judge(host: str) -> Verdict:
@@ -303,12 +306,6 @@ def filter_by_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]
         return Verdict(host, accepted=not against, reasons=(*against, *notes))
 
     return tuple(judge(host) for host in request.candidate_hosts)
-
-
-def _restriction(snapshot: Snapshot, vm: str, group: AffinityGroup) -> Restriction:
-    positive = group.hosts_rule.positive
-    kind = HOST_NOT_LISTED if positive else HOST_FORBIDDEN
-    return listed_hosts(snapshot, group), positive, Reason(kind, group.id, vm)
 
 
 def _asks_for_hosts(snapshot: Snapshot, group: AffinityGroup) -> bool:

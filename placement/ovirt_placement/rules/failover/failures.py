@@ -180,8 +180,7 @@ def judge_failures(
     """
     units = single_hosts(measure.hosts) if units is None else units
     sweep = _Sweep(snapshot, measure, units, steps, examiner or one_by_one(measure, steps))
-    for size in range(1, failures + 1):
-        sweep.judge_all(size)
+    sweep.judge_up_to(failures)
     scant = sweep.judge_tightest(failures) if tightest and sweep.incomplete else ()
     return sweep.proven(failures, scant)
 
@@ -194,8 +193,7 @@ def judge_and_keep(
     All others are made of these: of parts that do not meet.
     """
     sweep = _Sweep(snapshot, measure, units, steps, one_by_one(measure, steps))
-    for size in range(1, failures + 1):
-        sweep.judge_all(size)
+    sweep.judge_up_to(failures)
     return sweep.proven(failures, ()), tuple(sweep.survivals), min(steps, sweep.spent)
 
 
@@ -238,7 +236,12 @@ class _Sweep:
         """Whether sets of some size were left unjudged."""
         return bool(self._open)
 
-    def judge_all(self, size: int) -> None:
+    def judge_up_to(self, failures: int) -> None:
+        """Judge all sets of at most this many units."""
+        for size in range(1, failures + 1):
+            self._judge_all(size)
+
+    def _judge_all(self, size: int) -> None:
         """Judge all sets of a size, if all smaller ones have been."""
         if self.incomplete:
             self._open[size] = None

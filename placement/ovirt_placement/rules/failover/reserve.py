@@ -7,7 +7,7 @@ that were found leave free is enough. Where it is not, failures that may have be
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 from msgspec.structs import replace
@@ -64,7 +64,6 @@ class Reserve:
     snapshot: Snapshot
     cluster: str
     sweeps: tuple[Sweep, ...]
-    _used: dict[str, _Used] = field(default_factory=dict)
 
     def is_evacuated_around(self, vm: Vm, host: str, budget: Budget) -> bool:
         """Whether evacuations are found that leave a host the room for a VM, and find the VM another one.

@@ -96,16 +96,6 @@ class Columns(dict[str, Column]):
         return self._by_place[name].get(place, ())
 
 
-def columns_of(own: Bearers, places: Mapping[str, int]) -> Columns:
-    """Make the columns of what hosts have; one that has no place counts nowhere."""
-
-    def make(name: str) -> Column:
-        values = own.get(name, {}).items()
-        return column((value, [places[one] for one in ids if one in places]) for value, ids in values)
-
-    return Columns(make, own)
-
-
 #: By name, each value with its instances.
 Values: TypeAlias = Mapping[str, Sequence[Instances]]
 
@@ -146,15 +136,6 @@ def node_lists(own: Columns, brought: Columns, *, reserved_from_vms: bool = Fals
         return column((Fraction(*value), places) for value, places in every)
 
     return NodeLists(Columns(system, own.names), Columns(customer, {*own.names, *brought.names}))
-
-
-def own_keys(keys: Iterable[PlacementKey]) -> Bearers:
-    """Which hosts have which keys of their own; keys with mistakes are left out."""
-    values = {(key.resource, key.name): key.value for key in keys if not ignored_because(key)}
-    found: defaultdict[str, defaultdict[Written, list[str]]] = defaultdict(lambda: defaultdict(list))
-    for (host, name), value in values.items():
-        found[name][value].append(host)
-    return found
 
 
 def sticky_keys(own: Iterable[PlacementKey]) -> tuple[PlacementKey, ...]:
@@ -327,7 +308,13 @@ def _own_columns(snapshot: Snapshot, earlier: Earlier | None) -> Columns:
     before = None if earlier is None else earlier.snapshot
     if before is not None and keys is _own_keys(before) and places == host_places(before):
         return _own_columns(before)
-    return columns_of(keys, places)
+
+    def make(name: str) -> Column:
+        """One that has no place counts nowhere."""
+        values = keys.get(name, {}).items()
+        return column((value, [places[one] for one in ids if one in places]) for value, ids in values)
+
+    return Columns(make, keys)
 
 
 @continued
@@ -359,5 +346,9 @@ def _of_others(every: Columns, presence: Presence) -> Columns:
 
 @once_per_part(lambda snapshot: snapshot.placement_keys)
 def _own_keys(keys: tuple[PlacementKey, ...]) -> Bearers:
-    """The hosts by their own keys."""
-    return own_keys(key for key in keys if key.level == NODE)
+    """Which hosts have which keys of their own; keys with mistakes are left out."""
+    own = (key for key in keys if key.level == NODE and not ignored_because(key))
+    found: defaultdict[str, defaultdict[Written, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for (host, name), value in {(key.resource, key.name): key.value for key in own}.items():
+        found[name][value].append(host)
+    return found

@@ -202,17 +202,6 @@ class Spread(InDomains, frozen=True, kw_only=True):
         return min((counts.get(domain, 0) for domain in self.eligible), default=0)
 
 
-def _make_spread(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> Spread:
-    return Spread(
-        vms=vms,
-        max_skew=found.rule.max_skew or 0,
-        min_domains=found.rule.min_domains or 0,
-        domain_of=found.domain_of,
-        eligible=eligible_domains(snapshot, found),
-        **common(found),
-    )
-
-
 def _too_few_for_skew(found: Resolved, hosts: frozenset[str]) -> Iterator[str]:
     domains, least = len(set(found.domain_of.values())), found.rule.min_domains or 0
     room = domains * (found.rule.max_skew or 0)
@@ -229,7 +218,14 @@ SPREAD = PlacementKind(
     needs=("vms", "max_skew"),
     takes=("min_domains",),
     in_domains=True,
-    make=_make_spread,
+    make=lambda snapshot, found, vms: Spread(
+        vms=vms,
+        max_skew=found.rule.max_skew or 0,
+        min_domains=found.rule.min_domains or 0,
+        domain_of=found.domain_of,
+        eligible=eligible_domains(snapshot, found),
+        **common(found),
+    ),
     impossible=_too_few_for_skew,
 )
 
@@ -289,10 +285,6 @@ class MinimumDomains(InDomains, frozen=True, kw_only=True):
         return against
 
 
-def _make_minimum(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> MinimumDomains:
-    return MinimumDomains(vms=vms, least=found.rule.least or 0, domain_of=found.domain_of, **common(found))
-
-
 def _too_few_for_least(found: Resolved, hosts: frozenset[str]) -> Iterator[str]:
     domains, least = len(set(found.domain_of.values())), found.rule.least or 0
     if min(len(found.vms), least) > domains:
@@ -304,7 +296,9 @@ MINIMUM_DOMAINS = PlacementKind(
     summary="the VMs in at least `least` failure domains",
     needs=("vms", "least"),
     in_domains=True,
-    make=_make_minimum,
+    make=lambda snapshot, found, vms: MinimumDomains(
+        vms=vms, least=found.rule.least or 0, domain_of=found.domain_of, **common(found)
+    ),
     impossible=_too_few_for_least,
 )
 
@@ -352,14 +346,10 @@ class SameDomain(InDomains, frozen=True, kw_only=True):
         return against
 
 
-def _make_same_domain(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> SameDomain:
-    return SameDomain(vms=vms, domain_of=found.domain_of, **common(found))
-
-
 SAME_DOMAIN = PlacementKind(
     name="same_domain",
     summary="all of the VMs in one failure domain, on any host of it",
     needs=("vms",),
     in_domains=True,
-    make=_make_same_domain,
+    make=lambda snapshot, found, vms: SameDomain(vms=vms, domain_of=found.domain_of, **common(found)),
 )

@@ -104,10 +104,6 @@ class AtMostPerHost(Limited, frozen=True, kw_only=True):
     refusal: ClassVar[ReasonKind] = HOST_IS_FULL
 
 
-def _make_per_host(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> AtMostPerHost:
-    return AtMostPerHost(vms=vms, limit=AtMost(found.rule.most or 0), **common(found))
-
-
 def _too_few_hosts(found: Resolved, hosts: frozenset[str]) -> Iterator[str]:
     return _too_few(found, len(hosts), f"on each of {counted(len(hosts), 'host')}")
 
@@ -122,7 +118,9 @@ AT_MOST_PER_HOST = PlacementKind(
     name="at_most_per_host",
     summary="at most `most` of the VMs on a host",
     needs=("vms", "most"),
-    make=_make_per_host,
+    make=lambda snapshot, found, vms: AtMostPerHost(
+        vms=vms, limit=AtMost(found.rule.most or 0), **common(found)
+    ),
     impossible=_too_few_hosts,
 )
 
@@ -139,11 +137,6 @@ class AtMostPerDomain(Limited, frozen=True, kw_only=True):
     refusal: ClassVar[ReasonKind] = DOMAIN_IS_FULL
 
 
-def _make_per_domain(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> AtMostPerDomain:
-    limit = AtMost(found.rule.most or 0, place_of=found.domain_of)
-    return AtMostPerDomain(vms=vms, limit=limit, **common(found))
-
-
 def _too_few_domains(found: Resolved, hosts: frozenset[str]) -> Iterator[str]:
     """A host in no domain is one by itself."""
     places = len({found.domain_of.get(host, host) for host in hosts})
@@ -155,7 +148,9 @@ AT_MOST_PER_DOMAIN = PlacementKind(
     summary="at most `most` of the VMs in a failure domain",
     needs=("vms", "most"),
     in_domains=True,
-    make=_make_per_domain,
+    make=lambda snapshot, found, vms: AtMostPerDomain(
+        vms=vms, limit=AtMost(found.rule.most or 0, place_of=found.domain_of), **common(found)
+    ),
     impossible=_too_few_domains,
 )
 
@@ -168,10 +163,6 @@ class Separate(Limited, frozen=True, kw_only=True):
     refusal: ClassVar[ReasonKind] = OTHER_SET_HERE
 
 
-def _both(snapshot: Snapshot, found: Resolved) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*found.vms, *found.other_vms)))
-
-
 def _make_separate(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> Separate:
     first = frozenset(found.vms)
     limit = AtMost(1, {vm: "first" if vm in first else "second" for vm in vms})
@@ -182,7 +173,7 @@ SEPARATE = PlacementKind(
     name="separate",
     summary="no host with VMs of both sets",
     needs=("vms", "other_vms"),
-    concerned=_both,
+    concerned=lambda snapshot, found: tuple(dict.fromkeys((*found.vms, *found.other_vms))),
     make=_make_separate,
 )
 
@@ -292,23 +283,19 @@ def _concerned(snapshot: Snapshot, found: Resolved) -> tuple[str, ...]:
     return tuple(sorted(vm.id for vm in snapshot.vms if vm.cluster == found.cluster))
 
 
-def _make_sum(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> Capacity:
-    return Capacity(
-        vms=vms,
-        hosts=found.hosts,
-        most=found.rule.most or 0,
-        amounts=Amounts(snapshot.vm_by_id, found.rule.counted, found),
-        **common(found),
-    )
-
-
 CAPACITY = PlacementKind(
     name="capacity",
     summary="at most `most` VMs, vCPUs or MiB (`counted`) on all of the hosts together",
     needs=("hosts", "most"),
     takes=("vms", "counted"),
     concerned=_concerned,
-    make=_make_sum,
+    make=lambda snapshot, found, vms: Capacity(
+        vms=vms,
+        hosts=found.hosts,
+        most=found.rule.most or 0,
+        amounts=Amounts(snapshot.vm_by_id, found.rule.counted, found),
+        **common(found),
+    ),
 )
 
 
@@ -342,14 +329,10 @@ def _others(snapshot: Snapshot, found: Resolved) -> tuple[str, ...]:
     return tuple(sorted(others))
 
 
-def _make_exclusive(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> ExclusiveHosts:
-    return ExclusiveHosts(vms=vms, hosts=found.hosts, **common(found))
-
-
 EXCLUSIVE_HOSTS = PlacementKind(
     name="exclusive_hosts",
     summary="no VMs but these on the hosts",
     needs=("vms", "hosts"),
     concerned=_others,
-    make=_make_exclusive,
+    make=lambda snapshot, found, vms: ExclusiveHosts(vms=vms, hosts=found.hosts, **common(found)),
 )

@@ -25,7 +25,7 @@ from ovirt_placement.unit_parameters import PARAMETERS
 from tests.builders import APART, CLUSTER, TOGETHER, cluster, group, host, needed_mb, snapshot, vm
 from tests.examples import examples
 from tests.placement.rules.failover.restarting import survives
-from tests.placement.rules.failover.test_starts import HOSTS, VMS, worlds
+from tests.placement.rules.failover.test_check import HOSTS, VMS, worlds
 
 RESERVING = cluster(ha_reservation=True)
 
