@@ -22,7 +22,7 @@ from ovirt_enforcer.notifications import Notifications
 from ovirt_enforcer.service.daemon import Daemon, Watcher
 from ovirt_enforcer.service.leader import Leader
 from ovirt_enforcer.service.metrics import EnforcerMetrics, Sampler
-from ovirt_enforcer.service.reading import parts_of
+from ovirt_enforcer.service.reading import Parts
 from ovirt_enforcer.service.recording import Recorder
 from ovirt_enforcer.stores import Stores
 from ovirt_enforcer.watchers.engine_watch import DrainWatch
@@ -185,7 +185,7 @@ def daemon_of(
     metrics = EnforcerMetrics(clock)
     recorder = Recorder(stores.history, metrics, sampler=Sampler(stores.samples, clock, lambda: 1))
     leader = Leader(stores.leases, "the only one", LEASE_SECONDS, clock)
-    parts = parts_of(
+    parts = Parts(
         config,
         connection,
         stores,

@@ -21,7 +21,7 @@ from ovirt_enforcer.planners import PlannerProcesses, preload
 from ovirt_enforcer.service.daemon import Daemon
 from ovirt_enforcer.service.leader import Leader, boot_clock, own_name
 from ovirt_enforcer.service.metrics import EnforcerMetrics, HaMetrics, Health, Sampler
-from ovirt_enforcer.service.reading import parts_of
+from ovirt_enforcer.service.reading import Parts
 from ovirt_enforcer.service.recording import Recorder, log_user_actions
 from ovirt_enforcer.service.triggers import Changes, StateReading
 from ovirt_enforcer.settings import EnforcerSettings, Mode, recorded_settings
@@ -104,7 +104,7 @@ class Service:
             statistics_age=lambda: self._reading.statistics_age_seconds,
             report=judged,
         )
-        self._parts = parts_of(
+        self._parts = Parts(
             config,
             connection,
             stores,

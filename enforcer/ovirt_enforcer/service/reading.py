@@ -29,7 +29,7 @@ from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_enforcer.stores import Stores
 from ovirt_placement.answers.plans.plan import kept_text
 from ovirt_placement.answers.plans.text import NoPlan, plan_of
-from ovirt_placement.config import Config, HaSettings
+from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.dialogues import PATIENCE_SECONDS
 from ovirt_placement.engine.requests import tagged_ids
@@ -43,68 +43,45 @@ from ovirt_placement.store.enforcer.leader import Cycle, CycleStore, OpenBreaker
 from ovirt_service.errors import UserError
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False)
 class Parts:
-    """What reconciles clusters."""
+    """What reconciles clusters, as the configuration asks for it."""
 
-    settings: EnforcerSettings
+    config: Config
+    connection: EngineConnection
     stores: Stores
-    planners: PlannerProcesses
-    executor: Executor
-    memory: Memory
     recorder: Recorder
+    planners: PlannerProcesses
     #: Seconds that only grow.
     clock: Callable[[], float]
+    #: Whether the epoch of a decision lasts.
+    still_leads: Callable[[int], bool]
     #: Whether another piece of work is to be done.
     goes_on: Callable[[], bool]
-    #: Who else migrates VMs.
-    origins: Origins
-    #: Which failure domains there are.
-    ha: HaSettings
-    #: Rolling maintenance.
-    maintenance: MaintenanceRuns
+    notifications: Notifications
+    time_of_day: Callable[[], datetime] = lambda: datetime.now(UTC)
+    patience_seconds: float = PATIENCE_SECONDS
 
-
-def parts_of(
-    config: Config,
-    connection: EngineConnection,
-    stores: Stores,
-    *,
-    recorder: Recorder,
-    planners: PlannerProcesses,
-    clock: Callable[[], float],
-    still_leads: Callable[[int], bool],
-    goes_on: Callable[[], bool],
-    notifications: Notifications,
-    time_of_day: Callable[[], datetime] = lambda: datetime.now(UTC),
-    patience_seconds: float = PATIENCE_SECONDS,
-) -> Parts:
-    """What the configuration asks for; the arguments are those of the parts."""
-    settings = config.section("enforcer", EnforcerSettings)
-    executor = Executor(
-        connection,
-        stores.intents,
-        settings,
-        clock,
-        still_leads,
-        recorder.began,
-        recorder.ended,
-        patience_seconds,
-    )
-    flags = UpgradeFlags(connection)
-    return Parts(
-        settings=settings,
-        stores=stores,
-        planners=planners,
-        executor=executor,
-        memory=Memory(settings, stores, partial(tagged_ids, connection, settings.exclude_tag), time_of_day),
-        recorder=recorder,
-        clock=clock,
-        goes_on=goes_on,
-        origins=Origins(connection),
-        ha=config.ha,
-        maintenance=MaintenanceRuns(stores, executor, settings, flags, clock, notifications),
-    )
+    def __post_init__(self) -> None:
+        self.settings = settings = self.config.section("enforcer", EnforcerSettings)
+        self.executor = Executor(
+            self.connection,
+            self.stores.intents,
+            settings,
+            self.clock,
+            self.still_leads,
+            self.recorder.began,
+            self.recorder.ended,
+            self.patience_seconds,
+        )
+        tagged = partial(tagged_ids, self.connection, settings.exclude_tag)
+        self.memory = Memory(settings, self.stores, tagged, self.time_of_day)
+        #: Who else migrates VMs.
+        self.origins = Origins(self.connection)
+        flags = UpgradeFlags(self.connection)
+        self.maintenance = MaintenanceRuns(
+            self.stores, self.executor, settings, flags, self.clock, self.notifications
+        )
 
 
 class AppliedPlan(NamedTuple):
@@ -200,7 +177,7 @@ class Reading(Observation):
     ) -> PlanQuestion:
         """What a planner is to be asked for a cluster; with a seed, what was drawn before is drawn again."""
         spared = {**self.backoff.spared(cluster), **self.gates.held_groups(self.snapshot)}
-        domains = failure_domains(self.parts.ha, self.snapshot)
+        domains = failure_domains(self.parts.config.ha, self.snapshot)
         options = plan_options(self._settings, spared, self.gates.frozen_hosts(self.snapshot), domains)
         known = self.snapshot.hosts_of_cluster.get(cluster, ())
         way = self.way_home(cluster)

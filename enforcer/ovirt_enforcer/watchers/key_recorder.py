@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -84,29 +84,22 @@ class Departures:
             _log.info("forgot VMs that the engine has had no more for a week: %s", ", ".join(gone))
 
 
-class BadProperties:
-    """Remembers what it has looked at."""
-
-    def __init__(self) -> None:
-        self._seen: frozenset[tuple[str, str]] = frozenset()
-
-    def observe(self, snapshot: Snapshot) -> None:
-        """Log what is new since the last look."""
-        texts = ((vm.id, vm.custom_properties.get(NAME, "")) for vm in snapshot.vms)
-        present = frozenset((vm, text) for vm, text in texts if text)
-        for vm, text in sorted(present - self._seen):
-            complaints = []
-            if not is_readable(text):
-                complaints.append(f" is ignored: {text!r} is not of the form NAME:VALUE:WEIGHT,...")
-            for key in property_keys(snapshot.vm_by_id[vm]):
-                # One without a weight is no placement key, which is no mistake.
-                codes = [code for code in ignored_because(key) if code is not Code.WEIGHT_ZERO]
-                if codes:
-                    why = "; ".join(map(code_sentence, codes))
-                    complaints.append(f": key {key.name} is ignored: {why}")
-            for complaint in complaints:
-                _log.warning("VM %s: custom property %s%s", vm_name(vm, snapshot), NAME, complaint)
-        self._seen = present
+def warn_of_properties(snapshot: Snapshot, known: Set[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+    """Log what is wrong with custom properties that are not known; all that there are, each with its VM."""
+    texts = ((vm.id, vm.custom_properties.get(NAME, "")) for vm in snapshot.vms)
+    present = frozenset((vm, text) for vm, text in texts if text)
+    for vm, text in sorted(present - known):
+        complaints = []
+        if not is_readable(text):
+            complaints.append(f" is ignored: {text!r} is not of the form NAME:VALUE:WEIGHT,...")
+        for key in property_keys(snapshot.vm_by_id[vm]):
+            # One without a weight is no placement key, which is no mistake.
+            codes = [code for code in ignored_because(key) if code is not Code.WEIGHT_ZERO]
+            if codes:
+                complaints.append(f": key {key.name} is ignored: {'; '.join(map(code_sentence, codes))}")
+        for complaint in complaints:
+            _log.warning("VM %s: custom property %s%s", vm_name(vm, snapshot), NAME, complaint)
+    return present
 
 
 #: On a host, but not for sure: a start that fails leaves nothing behind.
@@ -133,7 +126,8 @@ class KeyRecorder:
     epoch: Callable[[], int]
     #: Since when snapshots do not suffice.
     _lacking_since: float | None = field(default=None, init=False)
-    _bad_properties: BadProperties = field(default_factory=BadProperties, init=False)
+    #: Of VMs, as they were seen last.
+    _properties: frozenset[tuple[str, str]] = field(default=frozenset(), init=False)
     _clusters: dict[str, RetryState] = field(default_factory=dict, init=False)
     #: As of this revision of the store, since when the VMs that have a record were running.
     _revision: int | None = field(default=None, init=False)
@@ -171,7 +165,7 @@ class KeyRecorder:
         """Record the starts and stops that a snapshot shows."""
         if self.epoch() != self._seen_in:
             self._idle, self._seen_in = frozenset(), self.epoch()
-        self._bad_properties.observe(snapshot)
+        self._properties = warn_of_properties(snapshot, self._properties)
         revision = self.store.revision()
         if revision != self._revision:
             self._recorded = self.store.runs()
