@@ -35,8 +35,7 @@ from ovirt_placement.inventory.publication import EMPTY, Moments, Publication, f
 from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.model.files import key_file, state_file, yaml_file
 from ovirt_scheduler_proxy import xmlrpc as own
-from ovirt_scheduler_proxy.scheduler import read_question
-from ovirt_scheduler_proxy.xmlrpc import Fault, read_call
+from ovirt_scheduler_proxy.xmlrpc import Fault, read_call, read_question
 from ovirt_service.errors import UserError
 from tests import builders as build
 from tests.placement.model.full_state import full_state, loaded

@@ -6,15 +6,34 @@ What each subcommand needs takes long to load: not for `--help`.
 from __future__ import annotations
 
 import argparse
+import json
+import logging
 import sys
+import textwrap
+import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from ovirt_scheduler_proxy import settings
+from ovirt_scheduler_proxy.worker.contract import lines
 from ovirt_service import identity, process
+from ovirt_service.addresses import redacted, shown, split_address
 from ovirt_service.arguments import Parser, add_version
+from ovirt_service.decoding import nearest
+from ovirt_service.errors import UserError
 from ovirt_service.screen import answering
+from ovirt_service.text import table
+
+if TYPE_CHECKING:
+    from ovirt_scheduler_proxy.plugins import CheckedUnit, Plugins, ProxyCheck
 
 COMMAND = "ovirt-scheduler-proxy"
+
+#: Descriptions are wrapped at this many characters.
+_WIDTH = 60
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -99,14 +118,14 @@ def _add_question(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _run(options: argparse.Namespace) -> int:
-    import msgspec
+def _settings(options: argparse.Namespace) -> settings.Settings:
+    return settings.with_plugins(settings.load(options.config), options.plugins)
 
+
+def _run(options: argparse.Namespace) -> int:
     from ovirt_scheduler_proxy import service
 
-    from . import settings
-
-    chosen = settings.with_plugins(settings.load(options.config), options.plugins)
+    chosen = _settings(options)
     if options.listen:
         server = msgspec.structs.replace(chosen.server, listen=options.listen)
         chosen = msgspec.structs.replace(chosen, server=server)
@@ -117,22 +136,145 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from ovirt_scheduler_proxy import commands
-
-    from . import settings
-
-    chosen = settings.with_plugins(settings.load(options.config), options.plugins)
+    """Print the units and problems of all plugin folders; returns 1 when there is a problem, else 0."""
+    chosen = _settings(options)
     identity.become_owner(settings.folders(chosen, None))
     with answering("loading the plugins"):
-        return commands.check(chosen, options.json, whole=options.all)
+        logging.disable()  # what is wrong is printed below
+        found = _examined(chosen)
+        if options.json:
+            print(json.dumps(msgspec.to_builtins(found), indent=2))
+        else:
+            print(_units_as_text(found, whole=options.all))
+        return 1 if found.problems else 0
+
+
+def _examined(chosen: settings.Settings) -> ProxyCheck:
+    import asyncio
+
+    from ovirt_scheduler_proxy.plugins import (
+        CheckedUnit,
+        ProblemFound,
+        ProxyCheck,
+        load_all,
+        unchecked_properties,
+    )
+
+    async def load() -> Plugins:
+        workers = msgspec.structs.replace(chosen.workers, warm=1)
+        plugins = await load_all(msgspec.structs.replace(chosen, workers=workers))
+        for pool in plugins.pools.values():
+            await pool.close()
+        return plugins
+
+    plugins = asyncio.run(load())
+    known = {unit.name for unit in plugins.units}
+    unknown = [name for name in chosen.units if name not in known]
+    advice = "in the configuration: no plugin has such a unit"
+    return ProxyCheck(
+        units=tuple(
+            CheckedUnit(unit.name, unit.kind.value, str(unit.file), unit.properties, unit.description)
+            for unit in plugins.units
+        ),
+        problems=(
+            *plugins.problems,
+            *(ProblemFound("", name, f"[units.{name}] {advice}{nearest(name, known)}") for name in unknown),
+        ),
+        unchecked=tuple(
+            ProblemFound(str(unit.file), unit.name, sentence)
+            for unit in plugins.units
+            for sentence in unchecked_properties(unit.properties)
+        ),
+    )
+
+
+def _units_as_text(found: ProxyCheck, *, whole: bool) -> str:
+    headers = ("unit", "kind", "description", *(("file", "parameters") if whole else ()))
+    rows = [_row(unit, whole=whole) for unit in found.units]
+    parts = [table(rows, headers) if rows else "There is no unit."]
+    for title, problems in (("Problems", found.problems), ("Not checked", found.unchecked)):
+        if problems:
+            parts.append(lines("\n".join([f"{title}:", *[f"  {problem}" for problem in problems]])))
+    return "\n\n".join(parts)
+
+
+def _row(unit: CheckedUnit, *, whole: bool) -> tuple[str, ...]:
+    description = "\n".join(textwrap.wrap(unit.description, _WIDTH))
+    more = (unit.file, unit.parameters.replace(";", "\n")) if whole else ()
+    return unit.unit, unit.kind, description, *more
 
 
 def _call(options: argparse.Namespace) -> int:
-    from ovirt_scheduler_proxy import commands
+    """Make the call and print its answer. Returns 1 when a unit failed, else 0. Raises `UserError`."""
+    url = options.url or _url(settings.load(options.config).server)
+    started = time.monotonic()
+    answer = _answer_of(url, options.method, _parameters(options))
+    seconds = time.monotonic() - started
+    print(
+        json.dumps(answer, indent=2, ensure_ascii=False) if options.json else _as_text(options.method, answer)
+    )
+    if not options.json:
+        print(f"answered in {seconds * 1e3:.1f} ms")
+    return int(bool(answer.get("result_code", 0)))
 
-    from . import settings
 
-    return commands.call(settings.load(options.config), options)
+def _parameters(options: argparse.Namespace) -> list[Any]:
+    if options.method == "discover":
+        return []
+    properties = dict(_split_property(text) for text in options.property)
+    if options.method == "runLoadBalancing":
+        return [options.unit, options.host, properties]
+    units = options.unit if options.method == "runFilters" else [[unit, 1] for unit in options.unit]
+    return [units, options.host, options.vm, properties]
+
+
+def _split_property(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise UserError(f"--property {text!r} is not of the form NAME=VALUE")
+    return name, value
+
+
+def _answer_of(url: str, method: str, parameters: list[Any]) -> Any:
+    import xmlrpc.client
+
+    headers = [(settings.TROUBLE_SHOOTING, "1")]
+    try:
+        with xmlrpc.client.ServerProxy(url, headers=headers) as proxy:
+            return getattr(proxy, method)(*parameters)
+    except xmlrpc.client.Fault as fault:
+        raise UserError(f"the proxy refused the call: {fault.faultString}") from fault
+    except xmlrpc.client.ProtocolError as error:
+        hint = "; root may call, and whom [server] allowed_users names" if error.errcode == 403 else ""
+        raise UserError(
+            f"the proxy at {shown(url)} answered with HTTP status {error.errcode} {error.errmsg}{hint}"
+        ) from error
+    except (OSError, xmlrpc.client.Error) as error:
+        said = redacted(str(error), url)
+        raise UserError(f"no proxy answers at {shown(url)}: {said}; is it running there?") from error
+
+
+def _url(server: settings.Server) -> str:
+    host, port = split_address(server.listen)
+    scheme = "https" if server.tls_certificate else "http"
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}/"
+
+
+def _as_text(method: str, answer: Any) -> str:
+    if method == "discover":
+        rows = [(kind, name, *facts) for kind, units in answer.items() for name, facts in units.items()]
+        return table(rows, ("kind", "unit", "description", "parameters"))
+    lines = [
+        f"{unit}: {sentence}" for unit, reported in answer["plugin_errors"].items() for sentence in reported
+    ]
+    result = answer["result"]
+    if method == "runCostFunctions":
+        shown = table(result, ("host", "weight", "unit"))
+    elif method == "runFilters":
+        shown = "\n".join(["accepted hosts:", *[f"  {host}" for host in result]])
+    else:
+        shown = f"move VM {result[0]} to one of {', '.join(result[1])}" if result[0] else "nothing to move"
+    return "\n".join([*lines, shown])
 
 
 if __name__ == "__main__":

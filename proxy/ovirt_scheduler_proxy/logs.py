@@ -1,4 +1,4 @@
-"""Logs and the record of decisions: written in batches and rotated; a disk that fails delays no decision."""
+"""Logs, the record of decisions, and metrics: written in batches; a disk that fails delays no decision."""
 
 from __future__ import annotations
 
@@ -18,11 +18,16 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from prometheus_client import generate_latest
 
-from ovirt_scheduler_proxy.scheduler import Answer
+from ovirt_scheduler_proxy.processes import Cause
+from ovirt_scheduler_proxy.scheduler import Answer, Scheduler
 from ovirt_scheduler_proxy.settings import Decisions, Log
-from ovirt_scheduler_proxy.worker.answers import escaped
+from ovirt_scheduler_proxy.worker.contract import escaped
 from ovirt_service.log import LineFormatter
+from ovirt_service.metrics import Instruments
+
+log = logging.getLogger(__name__)
 
 #: Seconds between two batches.
 _INTERVAL = 0.1
@@ -122,8 +127,6 @@ def _stderr_is_journal() -> bool:
         return False
     return stream == f"{status.st_dev}:{status.st_ino}"
 
-
-log = logging.getLogger(__name__)
 
 _DAY: Final = 24 * 3600
 #: A new file has the rights that the service's umask leaves of these: under systemd, its group may read.
@@ -276,3 +279,68 @@ def _reasons(answer: Answer) -> dict[str, Any]:
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
                 continue
     return found
+
+
+_PREFIX = "ovirt_scheduler_proxy"
+_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+
+#: Stands for all units that are not loaded, whose names a caller may choose at will.
+_MISSING = "(not loaded)"
+
+
+class Metrics(Instruments):
+    """Counts and times."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        super().__init__(_PREFIX)
+        self._scheduler = scheduler
+        self.calls = self.counter("calls", "Calls by method and result", "method", "result")
+        self.seconds = self.histogram(
+            "call_duration_seconds", "Time to answer a call", "method", buckets=_BUCKETS
+        )
+        self._unit_seconds = self.histogram(
+            "unit_duration_seconds", "Time that a unit itself ran", "method", "unit", buckets=_BUCKETS
+        )
+        self.discovery = self.gauge(
+            "last_discovery_timestamp_seconds",
+            "When the engine's last discovery was answered, in Unix time; 0: not since the proxy started",
+        )
+        self._failures = self.counter(
+            "unit_failures", "Failures of units by cause", "method", "unit", "cause"
+        )
+        self.closed = self.counter(
+            "connections_closed",
+            "Connections closed since their client sent no whole request in time, or did not read its answer",
+        )
+        self._workers = self.gauge("workers", "Worker processes", "folder")
+        self._restarts = self.counter(
+            "worker_restarts", "Workers that ended unasked and were replaced", "folder"
+        )
+        self._breakers = self.gauge("open_breakers", "Units that are cut off", "kind", "unit")
+        self._units = self.gauge("units", "Units loaded")
+
+    def answered(self, answer: Answer, seconds: float) -> None:
+        method = answer.question.method
+        result = "ok"
+        for asked in answer.asked:
+            failure = asked.outcome.failure
+            if failure is None:
+                self._unit_seconds.labels(method, asked.unit).observe(asked.outcome.seconds)
+                continue
+            result = "unit_failed"
+            unit = _MISSING if failure.cause is Cause.MISSING else asked.unit
+            self._failures.labels(method, unit, failure.cause.value).inc()
+        self.calls.labels(method, result).inc()
+        self.seconds.labels(method).observe(seconds)
+
+    def page(self) -> bytes:
+        """All of them as text, with how workers, breakers and units stand now."""
+        for folder, pool in self._scheduler.plugins.pools.items():
+            self._workers.labels(str(folder)).set(len(pool.workers))
+            self._restarts.labels(str(folder)).inc(pool.restarts)
+            pool.restarts = 0
+        self._breakers.clear()
+        for key in self._scheduler.breakers.open_keys():
+            self._breakers.labels(*key.split(" ", 1)).set(1)
+        self._units.set(len(self._scheduler.plugins.units))
+        return generate_latest(self.registry)

@@ -1,23 +1,188 @@
-"""Starts the pools of all plugin folders, reads their units, and replaces pools whose files have changed."""
+"""The units of all plugin folders, what is wrong with them, and their pools, which follow the files."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from ovirt_scheduler_proxy import units as checks
 from ovirt_scheduler_proxy.pool import Pool, start_zygote
-from ovirt_scheduler_proxy.scheduler import Plugins, Scheduler
 from ovirt_scheduler_proxy.settings import PluginFolder, Settings
-from ovirt_scheduler_proxy.units import ProblemFound, Unit, UnitKind
 from ovirt_scheduler_proxy.worker import kernel
+from ovirt_scheduler_proxy.worker.contract import UnitKind, escaped, one_line
 from ovirt_service.errors import UserError
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One policy unit of one kind, as the engine sees it."""
+
+    name: str
+    kind: UnitKind
+    folder: Path
+    module: str
+    description: str
+    #: `key=regex;key2=regex2`: the parameters that the engine offers for this unit.
+    properties: str
+
+    @property
+    def file(self) -> Path:
+        return self.folder / f"{self.module}.py"
+
+
+class ProblemFound(msgspec.Struct, frozen=True):
+    """What is wrong with a plugin, or with what the configuration says of units."""
+
+    #: Empty: it is in the configuration.
+    file: str
+    #: Empty: it is not of one unit.
+    unit: str
+    #: As a sentence.
+    problem: str
+
+    def __str__(self) -> str:
+        if not self.file:
+            return self.problem
+        subject = f"{one_line(self.unit)}: " if self.unit else ""
+        return f"{self.file}: {subject}{self.problem}"
+
+
+class CheckedUnit(msgspec.Struct, frozen=True):
+    """A policy unit that a plugin offers."""
+
+    unit: str
+    #: `filter`, `score` or `balance`.
+    kind: str
+    file: str
+    #: Its parameters with the patterns of their values, as the engine gets them.
+    parameters: str
+    description: str
+
+
+class ProxyCheck(msgspec.Struct, frozen=True):
+    """The policy units of all plugin folders, and what is wrong."""
+
+    units: tuple[CheckedUnit, ...]
+    problems: tuple[ProblemFound, ...]
+    #: What only the engine can judge.
+    unchecked: tuple[ProblemFound, ...]
+
+
+_ESCAPE = r"\\(?:[^0-9A-Za-z]|[tnrf]|x[0-9A-Fa-f]{2}|u(?![dD][89a-fA-F])[0-9A-Fa-f]{4})"
+_MEMBER = rf"(?:[^\\\[\]&~|^-]|\|(?!\|)|{_ESCAPE})"
+_MEMBERS = rf"(?:{_MEMBER}(?:-{_MEMBER})?|\\[dDsSwW](?!-[^\]]))+"
+_CLASS = rf"\[\^?(?:-?{_MEMBERS}-?|-)\]"
+
+#: What Java and Python have in common: what can be repeated, where nothing is yet, places, and repetitions.
+_TOKEN = re.compile(
+    rf"(?P<atom>[^\\^$|?*+()\[{{]|{_ESCAPE}|\\[dDsSwW]|{_CLASS}|\))"
+    r"|(?P<start>\||\((?:\?[:=!]|(?!\?)))"
+    r"|(?P<place>[\^$]|\\[bB])"
+    r"|(?P<repeat>(?:[?*+]|\{[0-9]{1,4}(?:,[0-9]{0,4})?\})[?+]?)"
+)
+_COUNT = re.compile(r"\{[0-9]+(?:,[0-9]*)?\}")
+
+#: Deeper nesting is not judged: Python's parser recurses.
+_MOST_GROUPS = 100
+#: Of what is not judged, this much is shown.
+_SHOWN = 12
+
+_NO_COUNT = "a { that begins no repetition, as {2,3} does; a plain one is \\{"
+
+
+def regex_problem(regex: str) -> str:
+    """Why Java surely does not compile the expression; empty if it does, or that is not known."""
+    if rest := unchecked_rest(regex):
+        return _NO_COUNT if rest[0] == "{" and _COUNT.match(rest) is None else ""
+    try:
+        re.compile(regex)
+    except re.error as error:
+        return str(error)
+    return ""
+
+
+def unchecked_rest(regex: str) -> str:
+    """From where what is not judged begins; empty if the expression is judged whole."""
+    if regex.count("(") > _MOST_GROUPS:
+        return regex
+    at, before = 0, "start"
+    while at < len(regex):
+        found = _TOKEN.match(regex, at)
+        if found is None:
+            return regex[at:]
+        # Java also repeats places, and repetitions by a count.
+        if found.lastgroup == "repeat" and (before == "place" or (before != "atom" and found[0][0] == "{")):
+            return regex[at:]
+        at, before = found.end(), str(found.lastgroup)
+    return ""
+
+
+#: Of what is wrong, this much is reported.
+_LONGEST = 200
+
+_KEY = re.compile(r"[a-z_A-Z0-9]+")
+_WHOLE = re.compile(r"[a-z_A-Z0-9]+=[^;]*(;[a-z_A-Z0-9]+=[^;]*)*;?")
+
+
+def property_problems(properties: str) -> list[str]:
+    """What the engine would refuse, as sentences; none if there are no errors, or no properties."""
+    return [f"properties_validation: {one}" for one in _problems(properties)] if properties else []
+
+
+def _problems(properties: str) -> list[str]:
+    found = []
+    seen: set[str] = set()
+    for part in properties.removesuffix(";").split(";"):
+        key, equals, regex = part.partition("=")
+        if not equals:
+            found.append(f"{_shown(part)} is not of the form key=regex (no regex may hold a ';')")
+        elif not _KEY.fullmatch(key):
+            found.append(f"the key {_shown(key)} may hold letters, digits and _ only, and no spaces")
+        elif key in seen:
+            found.append(f"the key {_shown(key)} stands there twice")
+        elif refused := regex_problem(regex):
+            found.append(f"Java does not compile {_shown(regex)} of {one_line(key, 100)}: {refused}")
+        seen.add(key)
+    if escaped(properties) != properties:
+        found.append(f"{_shown(properties)} holds characters that cannot be shown")
+    if not found and not _WHOLE.fullmatch(properties):
+        found.append(f"{_shown(properties)} is not of the form key=regex;key2=regex2")
+    return found
+
+
+def unchecked_properties(properties: str) -> Iterator[str]:
+    """Expressions of which Java alone knows whether it compiles them, as sentences."""
+    for key, _, regex in (part.partition("=") for part in properties.split(";")):
+        if rest := unchecked_rest(regex):
+            of = f"properties_validation: {_shown(regex)} of {one_line(key, 100)}"
+            yield f"{of}: not checked whether Java compiles it, from {_shown(rest[:_SHOWN])} on"
+
+
+def _shown(text: str) -> str:
+    return one_line(repr(text), _LONGEST)
+
+
+@dataclass(frozen=True)
+class Plugins:
+    """What can be asked at one moment, what is wrong with it, and the pool of each folder: replaced whole."""
+
+    units: tuple[Unit, ...] = ()
+    problems: tuple[ProblemFound, ...] = ()
+    pools: Mapping[Path, Pool] = field(default_factory=dict)
+
+    def of_kind(self, kind: UnitKind) -> Mapping[str, Unit]:
+        """The units of a kind by name."""
+        return {unit.name: unit for unit in self.units if unit.kind is kind}
+
 
 #: The engine's table of policy units holds no longer names.
 LONGEST_NAME = 128
@@ -44,7 +209,7 @@ def combine(pools: Sequence[Pool]) -> Plugins:
                 origin, first = taken.setdefault(name, (described["origin"], file))
                 if first == file:
                     units.extend(_units(pool.folder, module["module"], described))
-                    found = (*described["problems"], *checks.property_problems(described["properties"]))
+                    found = (*described["problems"], *property_problems(described["properties"]))
                     problems.extend(ProblemFound(file, name, sentence) for sentence in found)
                 elif origin != described["origin"]:
                     taken_by = f"its name is taken by the unit in {first}, which is used"
@@ -56,14 +221,11 @@ def combine(pools: Sequence[Pool]) -> Plugins:
 
 def _units(folder: Path, module: str, described: dict[str, Any]) -> list[Unit]:
     # The engine drops a unit with such parameters, or ends its discovery: it is offered without any.
-    offered = "" if checks.property_problems(described["properties"]) else described["properties"]
+    offered = "" if property_problems(described["properties"]) else described["properties"]
     return [
         Unit(described["name"], UnitKind(kind), folder, module, description, offered)
         for kind, description in described["kinds"].items()
     ]
-
-
-log = logging.getLogger(__name__)
 
 
 async def start_pool(settings: Settings, folder: PluginFolder) -> Pool:
@@ -102,11 +264,11 @@ _GRACE = 1.0
 
 
 class Reloader:
-    """Owns the pools that `scheduler` uses. Reloads happen one after the other."""
+    """Owns the plugins, which are replaced whole. Reloads happen one after the other."""
 
-    def __init__(self, settings: Settings, scheduler: Scheduler) -> None:
+    def __init__(self, settings: Settings, plugins: Plugins) -> None:
         self._settings = settings
-        self._scheduler = scheduler
+        self.plugins = plugins
         self._lock = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         #: Pools that were replaced and may still have calls.
@@ -135,7 +297,7 @@ class Reloader:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        pools = {*self._scheduler.plugins.pools.values(), *self._leaving}
+        pools = {*self.plugins.pools.values(), *self._leaving}
         await asyncio.gather(*(pool.close() for pool in pools))
 
     def _start(self, folder: PluginFolder, now: Stamp) -> None:
@@ -147,7 +309,7 @@ class Reloader:
     async def _reload(self, folder: PluginFolder) -> None:
         path = Path(os.path.realpath(folder.directory))
         async with self._lock:
-            before = self._scheduler.plugins
+            before = self.plugins
             try:
                 fresh = await start_pool(self._settings, folder)
             except UserError as error:
@@ -159,7 +321,7 @@ class Reloader:
                 await fresh.close()
                 return
             after = combine([fresh if pool is old else pool for pool in before.pools.values()])
-            self._scheduler.plugins = after
+            self.plugins = after
             self._leaving.add(old)
         log.info("reloaded the plugins of %s", path)
         for sentence in engine_will_miss(before, after):
@@ -182,7 +344,7 @@ def _trouble(old: Pool, fresh: Pool) -> str:
         return "; ".join(failed)
     if any(module["units"] for module in old.modules) and not any(m["units"] for m in fresh.modules):
         return "the folder has no unit any more; a restart of the proxy would take that for its will"
-    return "" if fresh.has_workers else "no worker of the new ones becomes ready"
+    return "" if fresh.workers else "no worker of the new ones becomes ready"
 
 
 def stamp(directory: str) -> Stamp:

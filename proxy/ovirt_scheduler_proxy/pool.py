@@ -1,4 +1,4 @@
-"""The workers of one plugin folder: who may use which next, and how many are kept ready."""
+"""The workers of one plugin folder: who may use which next, how many are kept ready; and how one is asked."""
 
 from __future__ import annotations
 
@@ -10,55 +10,35 @@ import socket
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from ovirt_scheduler_proxy.processes import Cause, Failure, Worker, ZygoteProcess, end_children
+import msgspec
+
+from ovirt_scheduler_proxy.processes import (
+    Cause,
+    Failure,
+    Outcome,
+    Worker,
+    ZygoteProcess,
+    end_children,
+    failed,
+)
 from ovirt_scheduler_proxy.settings import PluginFolder, Workers
-from ovirt_scheduler_proxy.worker.answers import one_line
+from ovirt_scheduler_proxy.worker.contract import one_line
+from ovirt_scheduler_proxy.worker.kernel import BadFrame
 from ovirt_service.daemon import BackOff
 from ovirt_service.errors import UserError
+
+log = logging.getLogger(__name__)
 
 #: A unit holds its first worker and at most one more, so that a hanging unit leaves the others theirs.
 WORKERS_PER_UNIT = 2
 
 
-FIRST_SECONDS = 0.1
-LONGEST_SECONDS = 10.0
-
-_BACK_OFF = BackOff(FIRST_SECONDS, LONGEST_SECONDS)
-
-
-class NextTry:
-    """Counts failures in a row. What fails while the next try is still to come counts once with the last."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._failures = 0
-        self._not_before = 0.0
-
-    @property
-    def remaining(self) -> float:
-        """Seconds until the next try; 0 when it may be made now."""
-        return max(0.0, self._not_before - self._clock())
-
-    def failed(self) -> float | None:
-        """Returns the seconds until the next try, or None where that is settled already."""
-        if self.remaining:
-            return None
-        self._failures += 1
-        delay = _BACK_OFF.pause_after(self._failures)
-        self._not_before = self._clock() + delay
-        return delay
-
-    def succeeded(self) -> None:
-        self._failures = 0
-        self._not_before = 0.0
-
-
-log = logging.getLogger(__name__)
+#: The pauses after starts that failed.
+BACK_OFF = BackOff(0.1, 10.0)
 
 #: Seconds between looks at the workers' memory.
 _WATCH_INTERVAL = 0.5
@@ -121,11 +101,13 @@ class Pool:
         self._waiting = 0
         #: Every worker whose end was not yet reported, and those of them that are ready and not discarded.
         self._known: dict[int, Worker] = {}
-        self._workers: dict[int, Worker] = {}
+        self.workers: dict[int, Worker] = {}
         #: How many workers are asked for but not ready; and what waits until those that are there are.
         self._coming = 0
         self._starting: set[asyncio.Task[None]] = set()
-        self._next_try = NextTry(self._loop.time)
+        #: How many starts failed in a row, and until when none is tried again (the loop's time).
+        self._failures = 0
+        self._not_before = 0.0
         #: Whether new workers import modules that cannot be shared at once, or only when a call needs them.
         self._eager = True
         late = sum(not module["shareable"] and module["error"] is None for module in self.modules)
@@ -161,7 +143,7 @@ class Pool:
         if retire or (limit and worker.calls >= limit):
             self.discard(unit, worker)
             return
-        if self._workers.get(worker.pid) is worker:
+        if self.workers.get(worker.pid) is worker:
             self._idle.put_nowait(worker)
         self._shares[unit].release()
 
@@ -171,14 +153,6 @@ class Pool:
         self._forget(worker)
         self._shares[unit].release()
         self._fill_up()
-
-    @property
-    def has_workers(self) -> bool:
-        """Whether a worker stands ready or is lent."""
-        return bool(self._workers)
-
-    def worker_pids(self) -> list[int]:
-        return list(self._workers)
 
     async def close(self) -> None:
         """Use no worker any more, and wait until all have ended."""
@@ -196,20 +170,34 @@ class Pool:
 
     def _fill_up(self) -> None:
         """Start as many workers as are missing, unless they keep failing to start."""
-        standing = len(self._workers)
+        standing = len(self.workers)
         waiting = max(0, self._waiting - self._idle.qsize())
         target = min(max(self._limits.warm, standing + waiting), self._most)
         missing = target - standing - self._coming
-        if missing <= 0 or self._restarting is not None or self._next_try.remaining or self._closing.is_set():
+        if missing <= 0 or self._restarting is not None or self._pause or self._closing.is_set():
             return
         for _ in range(missing):
             self._coming += 1
             self._zygote.spawn(self._eager)
 
+    @property
+    def _pause(self) -> float:
+        """Seconds until a start is tried again; 0 when it may be now."""
+        return max(0.0, self._not_before - self._loop.time())
+
+    def _note_failure(self) -> float | None:
+        """The seconds until the next try; None where that is settled: what fails meanwhile counts once."""
+        if self._pause:
+            return None
+        self._failures += 1
+        delay = BACK_OFF.pause_after(self._failures)
+        self._not_before = self._loop.time() + delay
+        return delay
+
     def _start_failed(self, reason: str) -> None:
         """Try again later, and each time later."""
         self._coming -= 1
-        delay = self._next_try.failed()
+        delay = self._note_failure()
         if delay is not None:
             log.error("no new worker for %s: %s; next try in %.1f s", self.folder, reason, delay)
             self._loop.call_later(delay, self._fill_up)
@@ -253,17 +241,17 @@ class Pool:
             return
         worker.first_size = worker.size()
         self._coming -= 1
-        self._next_try.succeeded()
-        self._workers[worker.pid] = worker
+        self._failures, self._not_before = 0, 0.0
+        self.workers[worker.pid] = worker
         self._idle.put_nowait(worker)
-        if len(self._workers) >= self._limits.warm:
+        if len(self.workers) >= self._limits.warm:
             self.warm.set()
 
     def _forget(self, worker: Worker) -> bool:
         """Never lend the worker again. Returns whether it was one to be lent."""
-        if self._workers.get(worker.pid) is not worker:
+        if self.workers.get(worker.pid) is not worker:
             return False
-        del self._workers[worker.pid]
+        del self.workers[worker.pid]
         idle = [self._idle.get_nowait() for _ in range(self._idle.qsize())]
         for one in reversed(idle):
             if one is not worker:
@@ -282,7 +270,7 @@ class Pool:
         """Look after the workers' memory, and after starts that were put off."""
         self._watching = self._loop.call_later(_WATCH_INTERVAL, self._watch)
         limit = self._limits.memory_mib << 20
-        for worker in list(self._workers.values()):
+        for worker in list(self.workers.values()):
             grown = worker.size() - worker.first_size
             # An idle worker goes at half the limit already, before a call is hurt.
             if grown > limit or (grown > limit // 2 and not worker.busy):
@@ -299,7 +287,7 @@ class Pool:
         self._loop.remove_reader(self._zygote.control)
         self._restarting = self._loop.create_task(self._restart_zygote(self._zygote))
         if self._coming:
-            self._next_try.failed()  # it may have been the start of a worker that ended it
+            self._note_failure()  # it may have been the start of a worker that ended it
         for task in self._starting:
             task.cancel()
         for worker in list(self._known.values()):
@@ -312,13 +300,94 @@ class Pool:
         await asyncio.to_thread(end_children)
         while self._zygote is old and not self._closing.is_set():
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._closing.wait(), self._next_try.remaining)
+                await asyncio.wait_for(self._closing.wait(), self._pause)
             try:
                 self._zygote = await asyncio.to_thread(start_zygote, self._settings, self._limits)
             except UserError as error:
                 log.error("%s", error)
-                self._next_try.failed()
+                self._note_failure()
         self._restarting = None
         if not self._closing.is_set():
             self._loop.add_reader(self._zygote.control, self._read_control)
             self._fill_up()
+
+
+#: A unit whose worker was killed from outside (by the kernel or an administrator) starts over this many
+#: times; the death of all workers with their zygote is one of them.
+RETRIES = 3
+
+#: A unit that awaits something is asked again after these seconds, and for no longer than this: it holds no
+#: worker meanwhile.
+_AGAIN_SECONDS = 0.05
+_AWAITED_SECONDS = 0.3
+
+_CONFUSED = failed(Cause.CRASHED, "confused its worker process")
+_LENT = failed(Cause.NO_WORKER, "got no worker in time: earlier calls still hold them")
+_NOT_STARTED = failed(Cause.NOT_STARTED, "got no worker in time: none can be started")
+_KILLED = Failure(Cause.CRASHED, "lost its worker process several times: it was killed")
+
+
+_decode_head = msgspec.json.Decoder(Outcome).decode
+
+
+class Job:
+    """One unit to ask: `key` distinguishes units for the limit on workers, `request` is the packed frame."""
+
+    def __init__(self, key: str, pool: Pool, request: bytes) -> None:
+        self.key, self._pool, self._request = key, pool, request
+        #: The worker that is at it.
+        self._worker: Worker | None = None
+        #: Of a unit that awaits something, what it is once that does not come: a failure.
+        self._awaiting: Outcome | None = None
+
+    async def ask(self, deadline: float) -> Outcome:
+        """Ask once there is a worker for it; end what is not done by `deadline` (the loop's time)."""
+        try:
+            async with asyncio.timeout_at(deadline):
+                return await self._answer()
+        except TimeoutError:
+            return self._overrun()
+
+    async def _answer(self) -> Outcome:
+        """What the unit answers, or why it does not."""
+        until, attempts = time.monotonic() + _AWAITED_SECONDS, 0
+        while True:
+            outcome = await self._ask_once()
+            if outcome.failure is _KILLED and attempts < RETRIES:
+                attempts += 1
+                continue
+            if outcome.failure is None or outcome.failure.cause is not Cause.AWAITED:
+                return outcome
+            failure = Failure(Cause.RAISED, outcome.failure.sentence)
+            self._awaiting = msgspec.structs.replace(outcome, failure=failure)
+            if time.monotonic() + _AGAIN_SECONDS >= until:
+                return self._awaiting
+            await asyncio.sleep(_AGAIN_SECONDS)
+
+    def _overrun(self) -> Outcome:
+        """The deadline has come: end the worker that is still at it, and say so."""
+        if self._worker is None:
+            return self._awaiting or (_LENT if self._pool.workers else _NOT_STARTED)
+        errors = self._worker.stderr_text()
+        self._pool.discard(self.key, self._worker)
+        return failed(Cause.OVERRAN, "did not answer in time", errors=errors)
+
+    async def _ask_once(self) -> Outcome:
+        """Ask in one worker, which may end meanwhile: by the unit's own doing, unless it was killed."""
+        worker = self._worker = await self._pool.lend(self.key)
+        try:
+            frame = await worker.ask(self._request)
+            reported = None if frame is None else _decode_head(frame[1])
+        except (BadFrame, msgspec.MsgspecError):
+            self._worker = None
+            self._pool.discard(self.key, worker)
+            return _CONFUSED
+        self._worker = None
+        if frame is None or reported is None:
+            errors, failure = worker.stderr_text(), worker.why_it_ended() or _KILLED
+            self._pool.discard(self.key, worker)
+            return Outcome(failure=failure, errors=errors)
+        self._pool.give_back(self.key, worker, reported.retire)
+        body = frame[2]
+        at = len(body) - reported.reasons_size
+        return msgspec.structs.replace(reported, body=body[:at], reasons=body[at:])

@@ -21,9 +21,8 @@ from typing import IO, Any, cast
 
 import msgspec
 
-from ovirt_scheduler_proxy.worker import kernel
-from ovirt_scheduler_proxy.worker.frames import BadFrame, Frame, Inbox, marked
-from ovirt_scheduler_proxy.worker.kernel import LOGGED, PROXY_ENDED, read_memory
+from ovirt_scheduler_proxy.worker import PROGRAM, kernel
+from ovirt_scheduler_proxy.worker.kernel import BadFrame, Frame, Inbox
 from ovirt_service.errors import UserError
 
 
@@ -98,7 +97,8 @@ class Worker(asyncio.Protocol):
         self._inbox = Inbox()
         #: The frame that is awaited, its greeting at first; None where the connection closes instead.
         self._awaited: asyncio.Future[Frame | None] = self._loop.create_future()
-        self._has_closed = False
+        #: Whether it can be asked, as far as is known.
+        self.usable = True
         self.calls = 0
         #: Resident bytes when it became ready.
         self.first_size = 0
@@ -115,7 +115,7 @@ class Worker(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if not self.busy:
             # It has nothing to say: something that a unit left behind writes.
-            self._has_closed = True
+            self.usable = False
             self.kill()
             return
         try:
@@ -127,16 +127,11 @@ class Worker(asyncio.Protocol):
             self._awaited.set_result(frame)
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._has_closed = True
+        self.usable = False
         if self.busy:
             self._awaited.set_result(None)
         else:
             self.kill()  # it may live, without its connection
-
-    @property
-    def usable(self) -> bool:
-        """Whether it can be asked, as far as is known."""
-        return not self._has_closed
 
     @property
     def busy(self) -> bool:
@@ -156,9 +151,9 @@ class Worker(asyncio.Protocol):
         Raises `BadFrame` for what cannot be the answer: a unit wrote it.
         """
         mark = random.getrandbits(32)
-        if self._transport is not None and not self._has_closed:
+        if self._transport is not None and self.usable:
             self._inbox, self._awaited = Inbox(), self._loop.create_future()
-            self._transport.write(marked(request, mark))
+            self._transport.write(kernel.marked(request, mark))
             frame = await self._awaited
             if frame is not None:
                 if frame[0] != mark:  # the answer is still to come
@@ -199,7 +194,7 @@ class Worker(asyncio.Protocol):
 
     def stderr_text(self) -> str:
         """The last that it wrote to stderr in its last call: where a crash happened, for the log."""
-        return read_memory(self._stderr)[-LOGGED:]
+        return kernel.read_memory(self._stderr)[-kernel.LOGGED :]
 
     def why_it_ended(self) -> Failure | None:
         """Why it ended, as the fault of the unit it ran; None when something outside has killed it."""
@@ -235,7 +230,8 @@ _LONGEST = 4096
 _LAST_SECONDS = 1.0
 
 
-_START = Path(__file__).parent / "worker" / "start.py"
+#: The folder that our package is in.
+_HOME = Path(__file__).parent.parent
 _LONGEST_MESSAGE = 1 << 20
 
 #: What belongs to the proxy's own relation with systemd, and secrets: neither must reach plugins.
@@ -261,7 +257,7 @@ class ZygoteProcess:
             ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _LONGEST_MESSAGE)
             theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _LONGEST_MESSAGE)
             try:
-                command = [python, str(_START), str(theirs.fileno()), str(os.getpid())]
+                command = [python, "-c", PROGRAM, str(_HOME), str(theirs.fileno()), str(os.getpid())]
                 self.process = _start(command, theirs.fileno())
             except OSError as error:
                 ours.close()
@@ -304,7 +300,7 @@ class ZygoteProcess:
 
     def _end_early(self) -> None:
         """End it while it imports: what it has started goes with it, unless it is not to be spoken to."""
-        self.process.send_signal(PROXY_ENDED)
+        self.process.send_signal(kernel.PROXY_ENDED)
         try:
             self.process.wait(_LAST_SECONDS)
         except subprocess.TimeoutExpired:

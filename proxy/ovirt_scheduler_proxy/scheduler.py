@@ -1,108 +1,91 @@
-"""The four methods: checks what the engine asks, asks the units and puts their outcomes together."""
+"""Asks the units that a call names and puts their outcomes together; cuts off one that keeps failing."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
-import re
+import time
 from array import array
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Callable, Sequence
 from itertools import compress
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
 from ovirt_scheduler_proxy import xmlrpc as writing
-from ovirt_scheduler_proxy.jobs import OPEN_SECONDS, Breakers, Job, ask
-from ovirt_scheduler_proxy.pool import Pool
+from ovirt_scheduler_proxy.plugins import Plugins, Unit
+from ovirt_scheduler_proxy.pool import Job
 from ovirt_scheduler_proxy.processes import Cause, Failure, Outcome, failed
-from ovirt_scheduler_proxy.units import ProblemFound, Unit, UnitKind
-from ovirt_scheduler_proxy.worker.answers import is_vm_id
-from ovirt_scheduler_proxy.worker.frames import pack
-from ovirt_scheduler_proxy.xmlrpc import INVALID_PARAMETERS, UNKNOWN_METHOD, Fault
-from ovirt_service.decoding import complaint
+from ovirt_scheduler_proxy.worker.contract import UnitKind, is_vm_id
+from ovirt_scheduler_proxy.worker.kernel import pack
+from ovirt_scheduler_proxy.xmlrpc import Question
 from ovirt_service.files import digest
 from ovirt_service.log import Said
 
-# A name or an id of the engine's has 36 characters; calls are logged and recorded with them.
-_Text = Annotated[str, msgspec.Meta(max_length=1000)]
-# A property without a value is an empty one: the engine saves it so where the parameter's regex allows the
-# empty text, and keeps all hosts when it gets a fault.
-_Properties = dict[_Text, Annotated[str, msgspec.Meta(max_length=100_000)] | None]
+#: This many overruns, or crashes, within `WINDOW_SECONDS` open the breaker.
+OVERRUNS = 3
+CRASHES = 5
+WINDOW_SECONDS = 60.0
+
+#: After so long one call is let through, to try whether the unit is well again.
+OPEN_SECONDS = 30.0
+
+_CRASHES = frozenset({Cause.CRASHED, Cause.EXITED, Cause.MEMORY})
+#: What takes a call's whole deadline.
+_OVERRUNS = frozenset({Cause.OVERRAN, Cause.NOT_STARTED})
 
 
-class Question(msgspec.Struct, frozen=True):
-    """What the engine asks: these units about these hosts, for a VM unless it is about balance."""
+class _Breaker:
+    """The breaker of one unit: closed, open, or half-open while one call tries."""
 
-    method: str
-    kind: UnitKind
-    units: list[str]
-    hosts: list[str]
-    vm: str
-    #: Of the cluster's policy.
-    properties: dict[str, str]
+    def __init__(self) -> None:
+        self.overruns: deque[float] = deque(maxlen=OVERRUNS)
+        self.crashes: deque[float] = deque(maxlen=CRASHES)
+        self.opened_at: float | None = None
+        self.trying = False
 
-
-#: Of each method, what its units are, what its arguments are called, and what they are. The factors of cost
-#: functions are only checked: the engine applies them itself.
-_METHODS: dict[str, tuple[UnitKind, tuple[str, ...], Any]] = {
-    "runFilters": (
-        UnitKind.FILTER,
-        ("filters", "hosts", "vm", "properties"),
-        tuple[list[_Text], list[_Text], _Text, _Properties],
-    ),
-    "runCostFunctions": (
-        UnitKind.SCORE,
-        ("cost_functions", "hosts", "vm", "properties"),
-        tuple[list[tuple[_Text, int]], list[_Text], _Text, _Properties],
-    ),
-    "runLoadBalancing": (
-        UnitKind.BALANCE,
-        ("balance", "hosts", "properties"),
-        tuple[_Text, list[_Text], _Properties],
-    ),
-}
-_PLACE = re.compile(r"\[(\d)\]")
+    def fail(self, times: deque[float], now: float) -> None:
+        times.append(now)
+        often = len(times) == times.maxlen and now - times[0] <= WINDOW_SECONDS
+        if often or self.trying:
+            self.opened_at = now
+        self.trying = False
 
 
-def read_question(method: str, parameters: Sequence[Any]) -> Question:
-    """The question that a call of one of the three methods asks; units and hosts that stand twice stand once.
+class Breakers:
+    """The breakers of all units, distinguished by a key."""
 
-    Raises `Fault` for an unknown method or arguments that the engine would not send. The old proxy's own test
-    client sends an empty text for no properties.
-    """
-    if method not in _METHODS:
-        known = ", ".join(["discover", *_METHODS])
-        raise Fault(UNKNOWN_METHOD, f"there is no method {method[:80]!r}; there are {known}")
-    kind, names, types = _METHODS[method]
-    check_count(method, parameters, names)
-    try:
-        given = {} if parameters[-1] in (None, "") else parameters[-1]
-        units, hosts, *vm, properties = msgspec.convert([*parameters[:-1], given], types)
-    except msgspec.ValidationError as error:
-        what = _PLACE.sub(lambda found: names[int(found[1])], complaint(error, Question), count=1)
-        raise Fault(INVALID_PARAMETERS, f"{method}: {what}") from None
-    if kind is UnitKind.BALANCE:
-        units = [units]
-    elif kind is UnitKind.SCORE:
-        units = [unit for unit, _ in units]
-    return Question(
-        method,
-        kind,
-        list(dict.fromkeys(units)),
-        list(dict.fromkeys(hosts)),
-        vm[0] if vm else "",
-        {name: value or "" for name, value in properties.items()},
-    )
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._breakers: dict[str, _Breaker] = {}
 
+    def admit(self, key: str, ready: bool = True) -> bool:
+        """Whether the unit may be asked. When half-open, the first who asks may and all others may not.
 
-def check_count(method: str, parameters: Sequence[Any], names: Sequence[str] = ()) -> None:
-    """Raise `Fault` unless there are as many arguments as names of them."""
-    if len(parameters) != len(names):
-        wanted = f"{method}({', '.join(names)})"
-        raise Fault(INVALID_PARAMETERS, f"{wanted} takes {len(names)} arguments, not {len(parameters)}")
+        Where no worker is `ready`, a unit that was cut off stays so: trying would take a whole deadline.
+        """
+        breaker = self._breakers.get(key)
+        if breaker is None or breaker.opened_at is None:
+            return True
+        if not ready or breaker.trying or self._clock() - breaker.opened_at < OPEN_SECONDS:
+            return False
+        breaker.trying = True
+        return True
+
+    def record(self, key: str, cause: Cause | None) -> None:
+        """Note how a call that was admitted ended: with a failure, or well (None)."""
+        if cause in _OVERRUNS or cause in _CRASHES:
+            breaker = self._breakers.setdefault(key, _Breaker())
+            breaker.fail(breaker.overruns if cause in _OVERRUNS else breaker.crashes, self._clock())
+        elif key in self._breakers and self._breakers[key].trying:
+            if cause is Cause.NO_WORKER:
+                self._breakers[key].trying = False  # it was never asked: nothing is known
+            else:
+                del self._breakers[key]  # it answered, be it with a failure of another kind: it is back
+
+    def open_keys(self) -> list[str]:
+        """The units that are cut off, or on trial."""
+        return sorted(key for key, breaker in self._breakers.items() if breaker.opened_at is not None)
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -222,8 +205,6 @@ _QUIET_SECONDS = 600.0
 _DIGEST_SIZE = 16
 
 
-log = logging.getLogger(__name__)
-
 #: Bytes for each host in the body of a worker's answer; a balance answer is JSON.
 _WIDTHS = {UnitKind.FILTER: 1, UnitKind.SCORE: 4, UnitKind.BALANCE: None}
 
@@ -237,30 +218,23 @@ _CONSEQUENCES = {
 }
 
 
-@dataclass(frozen=True)
-class Plugins:
-    """What can be asked at one moment, what is wrong with it, and the pool of each folder: replaced whole."""
-
-    units: tuple[Unit, ...] = ()
-    problems: tuple[ProblemFound, ...] = ()
-    pools: Mapping[Path, Pool] = field(default_factory=dict)
-
-    def of_kind(self, kind: UnitKind) -> Mapping[str, Unit]:
-        """The units of a kind by name."""
-        return {unit.name: unit for unit in self.units if unit.kind is kind}
-
-
 class Scheduler:
-    """Answers the engine's calls, on an event loop. `plugins` may be replaced at any time."""
+    """Answers the engine's calls, on an event loop."""
 
-    def __init__(self, plugins: Plugins, deadline: float, rejects: Rejects) -> None:
-        self.plugins = plugins
+    def __init__(self, plugins: Callable[[], Plugins], deadline: float, rejects: Rejects) -> None:
+        """`plugins` gives what can be asked now."""
+        self._plugins = plugins
         self.breakers = Breakers()
         self._deadline = deadline
         self._rejects = rejects
         self._failures = Said(_QUIET_SECONDS)
         # Apart: however many VMs are refused, no failure is reported again for it.
         self._refusals = Said(_QUIET_SECONDS)
+
+    @property
+    def plugins(self) -> Plugins:
+        """What can be asked now."""
+        return self._plugins()
 
     def discover(self, stamp: str = "") -> dict[str, dict[str, list[str]]]:
         """Every unit with its description and properties, under exactly the keys that the engine knows.
@@ -283,7 +257,7 @@ class Scheduler:
         looks for trouble: it reports every failure, and neither cuts a unit off nor is kept from one.
         """
         outcomes, jobs = self._prepare(question, by_hand)
-        asked = [ask(job, arrived + self._deadline) for job in jobs.values()]
+        asked = [job.ask(arrived + self._deadline) for job in jobs.values()]
         found = [await asked[0]] if len(asked) == 1 else await asyncio.gather(*asked)  # needs a task for each
         return self._finish(question, outcomes, jobs, found, by_hand)
 
@@ -296,7 +270,7 @@ class Scheduler:
     def _prepare(self, question: Question, by_hand: bool) -> tuple[dict[str, Outcome], dict[str, Job]]:
         """The outcomes of units that need not be asked (missing, cut off), and the jobs for all others."""
         plugins = self.plugins
-        loaded = plugins.of_kind(question.kind)
+        pools, loaded = plugins.pools, plugins.of_kind(question.kind)
         body = self._encode(question)
         outcomes: dict[str, Outcome] = {}
         jobs: dict[str, Job] = {}
@@ -307,11 +281,11 @@ class Scheduler:
                 outcomes[name] = failed(Cause.MISSING, text)
             elif not question.hosts:
                 outcomes[name] = Outcome(_NO_HOSTS[question.kind])
-            elif not by_hand and not self.breakers.admit(_key(unit), plugins.pools[unit.folder].has_workers):
+            elif not by_hand and not self.breakers.admit(_key(unit), bool(pools[unit.folder].workers)):
                 text = f"is cut off for up to {OPEN_SECONDS:g} s because it fails again and again"
                 outcomes[name] = failed(Cause.CUT_OFF, text)
             else:
-                jobs[name] = Job(_key(unit), plugins.pools[unit.folder], _request(unit, body, by_hand))
+                jobs[name] = Job(_key(unit), pools[unit.folder], _request(unit, body, by_hand))
         return outcomes, jobs
 
     def _finish(

@@ -1,9 +1,10 @@
-"""The running proxy: loads the plugins, opens the port, answers calls, handles signals and the watchdog."""
+"""The running proxy: loads the plugins, opens the port, answers calls and reports them; signals, watchdog."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import itertools
 import logging
 import os
 import signal
@@ -15,47 +16,165 @@ from pathlib import Path
 
 from ovirt_scheduler_proxy import logs
 from ovirt_scheduler_proxy import xmlrpc as writing
-from ovirt_scheduler_proxy.http import Gate, asks_for_metrics, check_content, open_socket, tls_context
-from ovirt_scheduler_proxy.logs import DecisionLog
+from ovirt_scheduler_proxy.http import (
+    Gate,
+    asks_for_metrics,
+    check_content,
+    open_socket,
+    possible_connections,
+    tls_context,
+)
+from ovirt_scheduler_proxy.logs import DecisionLog, Metrics
 from ovirt_scheduler_proxy.plugins import Reloader, load_all
-from ovirt_scheduler_proxy.processes import end_children
-from ovirt_scheduler_proxy.reporting import Reporter
-from ovirt_scheduler_proxy.scheduler import Question, Scheduler, check_count, read_question
-from ovirt_scheduler_proxy.settings import Settings
-from ovirt_scheduler_proxy.xmlrpc import INTERNAL_ERROR, Fault, read_call
+from ovirt_scheduler_proxy.processes import Cause, end_children
+from ovirt_scheduler_proxy.scheduler import Answer, Asked, Scheduler
+from ovirt_scheduler_proxy.settings import TROUBLE_SHOOTING, Settings
+from ovirt_scheduler_proxy.xmlrpc import (
+    INTERNAL_ERROR,
+    Fault,
+    Question,
+    check_count,
+    read_call,
+    read_question,
+)
 from ovirt_service.daemon import Notifier
 from ovirt_service.http.connection import HttpError, HttpRequest, Respond, Response
-from ovirt_service.http.listener import Limits, Listener, raise_limit
+from ovirt_service.http.listener import Limits, Listener
+from ovirt_service.log import Few
 
 log = logging.getLogger(__name__)
 
-#: Logs, plugins' interpreters, what a reload opens in addition.
-_OTHERS = 32
-#: A connection, a handle and its standard error.
-_FOR_A_WORKER = 3
-#: Fewer connections than this are of no use.
-_LEAST = 8
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+#: For this many seconds a page of metrics is shown again, unless there is something new: who reads it in a
+#: loop costs the engine's calls little.
+_PAGE_SECONDS = 0.25
+
+#: Seconds between an answer and its report.
+_PAUSE = 0.005
+
+#: Of faults, and of failures of a unit by one cause, this many are described within these seconds.
+_DESCRIBED, _DESCRIBED_SECONDS = 10, 60.0
 
 
-def connections(settings: Settings) -> int:
-    """How many connections may stand, once as many descriptors as are wanted, or allowed, are there."""
-    wanted = settings.server.most_connections
-    workers = _FOR_A_WORKER * settings.workers.most * len(settings.plugins)
-    limit = raise_limit(_OTHERS + workers + wanted)
-    possible = min(wanted, max(_LEAST, limit - _OTHERS - workers))
-    if possible < wanted:
-        log.warning(
-            "only %d file descriptors are allowed (LimitNOFILE, ulimit -n): %d connections at a time in place"
-            " of %d",
-            limit,
-            possible,
-            wanted,
+class Reporter:
+    """Each call gets an id of its own, by which its lines in the log belong together."""
+
+    def __init__(self, scheduler: Scheduler, decisions: DecisionLog | None) -> None:
+        self._scheduler = scheduler
+        self._decisions = decisions
+        self._metrics = Metrics(scheduler)
+        self._described = Few(_DESCRIBED, _DESCRIBED_SECONDS)
+        self._prefix = os.urandom(3).hex()
+        self._numbers = itertools.count(1)
+        #: Calls that are answered but not yet reported.
+        self._notes: list[tuple[Answer, float]] = []
+        self._page: Response | None = None
+        self._page_expires = 0.0
+
+    def answered(self, answer: Answer, seconds: float) -> None:
+        """Remember to report the call: a moment later, and with others, it costs the next call nothing."""
+        if not self._notes:
+            asyncio.get_running_loop().call_later(_PAUSE, self._report_all)
+        self._notes.append((answer, seconds))
+
+    def discovered(self, found: dict[str, dict[str, list[str]]], seconds: float, moment: float) -> None:
+        """The engine's discovery was answered at this `moment` (Unix time) after these seconds of work."""
+        self._page = None
+        self._metrics.discovery.set(moment)
+        self._metrics.calls.labels("discover", "ok").inc()
+        self._metrics.seconds.labels("discover").observe(seconds)
+        counts = ", ".join(f"{len(units)} {key}" for key, units in found.items())
+        log.info("[%s] discover %.1f ms: %s", self._next_id(), seconds * 1e3, counts)
+
+    def faulted(self, fault: Fault, method: str) -> None:
+        self._page = None
+        self._metrics.calls.labels("none", "fault").inc()
+        request_id = self._next_id()
+        if (more := self._more("fault", fault.code)) is not None:
+            words = method[:80], fault.sentence, fault.code, more
+            log.warning("[%s] %r refused: %s (fault %d)%s", request_id, *words)
+
+    def connection_closed(self) -> None:
+        self._metrics.closed.inc()
+
+    def metrics_page(self) -> Response:
+        now = time.monotonic()
+        if self._page is None or self._notes or now > self._page_expires:
+            self._report_all()
+            self._page = Response(self._metrics.page(), CONTENT_TYPE)
+            self._page_expires = now + _PAGE_SECONDS
+        return self._page
+
+    def close(self) -> None:
+        self._report_all()
+        if self._decisions is not None:
+            self._decisions.close()
+
+    def _report_all(self) -> None:
+        notes, self._notes = self._notes, []
+        self._page = None
+        for answer, seconds in notes:
+            self._report(answer, seconds)
+
+    def _report(self, answer: Answer, seconds: float) -> None:
+        request_id = self._next_id()
+        self._metrics.answered(answer, seconds)
+        question = answer.question
+        log.info(
+            "[%s] %s vm=%s hosts=%d out=%d %.1f ms: %s",
+            request_id,
+            question.method,
+            question.vm or "-",
+            len(question.hosts),
+            answer.hosts_out,
+            seconds * 1e3,
+            " ".join([_unit_time(asked) for asked in answer.asked]) or "no units",
         )
-    return possible
+        for asked in answer.asked:
+            self._log_unit(request_id, asked)
+        self._report_fallen(request_id, answer, seconds)
+
+    def _report_fallen(self, request_id: str, answer: Answer, seconds: float) -> None:
+        """Which unit dropped which host: worth its time only where it is logged or recorded."""
+        explaining = log.isEnabledFor(logging.DEBUG)
+        if not explaining and self._decisions is None:
+            return
+        fallen = self._scheduler.fallen(answer)
+        if explaining:
+            for host, units in fallen.items():
+                log.debug("[%s] host %s: dropped by %s", request_id, host, ", ".join(units))
+        if self._decisions is not None:
+            self._decisions.record(request_id, answer, seconds, fallen)
+
+    def _log_unit(self, request_id: str, asked: Asked) -> None:
+        outcome, errors = asked.outcome, asked.outcome.errors
+        if (failure := outcome.failure) is not None:
+            # Names of units that are missing are what a caller makes up; what refuses a VM is always said.
+            unit = "" if failure.cause is Cause.MISSING else asked.unit
+            more = "" if failure.cause is Cause.REFUSED else self._more(unit, failure.cause)
+            if more is None:
+                errors = ""
+            else:
+                log.warning("[%s] %s %s%s", request_id, asked.unit, failure.sentence, more)
+        for text in (outcome.printed, errors):
+            for line in text.splitlines():
+                log.info("[%s] %s: %s", request_id, asked.unit, line)
+
+    def _more(self, *kind: object) -> str | None:
+        """What is added to a line that says how many of its kind were left out; None if it is one of them."""
+        count = self._described.left_out(kind)
+        return f"; {count} more were not described" if count else None if count is None else ""
+
+    def _next_id(self) -> str:
+        return f"{self._prefix}-{next(self._numbers)}"
 
 
-#: A request with this header is an administrator's, who wants to see every failure.
-TROUBLE_SHOOTING = "x-trouble-shooting"
+def _unit_time(asked: Asked) -> str:
+    outcome = asked.outcome
+    failed = f" FAILED ({outcome.failure.cause.value})" if outcome.failure else ""
+    return f"{asked.unit}={outcome.seconds * 1e3:.1f}ms{failed}"
+
 
 _PATHS = ("/", "/RPC2")
 
@@ -65,13 +184,10 @@ _OWN_ERROR = Fault(INTERNAL_ERROR, "the proxy erred; its log says more")
 class Endpoint:
     """Answers what comes over HTTP: calls by POST, and `/metrics` by GET."""
 
-    def __init__(
-        self, scheduler: Scheduler, reporter: Reporter, most_elements: int, discovery_seconds: float
-    ) -> None:
+    def __init__(self, scheduler: Scheduler, reporter: Reporter, settings: Settings) -> None:
         self._scheduler = scheduler
-        self._reporter = reporter
-        self._most_elements = most_elements
-        self._discovery_seconds = discovery_seconds
+        self.reporter = reporter
+        self._settings = settings
         #: The engine's last discovery, in milliseconds since the epoch.
         self._discovered_ms = 0
         self._asking: set[asyncio.Task[None]] = set()
@@ -80,7 +196,7 @@ class Endpoint:
         """Raises `HttpError` for what is no call."""
         head = request.head
         if asks_for_metrics(head):
-            respond(self._reporter.metrics_page())
+            respond(self.reporter.metrics_page())
             return
         if head.method != "POST":
             raise HttpError(405, "calls come by POST")
@@ -93,7 +209,7 @@ class Endpoint:
         arrived = time.monotonic()
         method = "unread"
         try:
-            call = read_call(body, self._most_elements)
+            call = read_call(body, self._settings.server.most_elements)
             method = call.method
             if method == "discover":
                 check_count(method, call.parameters)
@@ -124,7 +240,7 @@ class Endpoint:
             respond(Response(writing.response(self._scheduler.discover())))
         else:
             loop = asyncio.get_running_loop()
-            loop.call_later(self._discovery_seconds, self._answer_discovery, respond)
+            loop.call_later(self._settings.calls.discovery_seconds, self._answer_discovery, respond)
 
     def _answer_discovery(self, respond: Respond) -> None:
         began = time.monotonic()
@@ -140,7 +256,7 @@ class Endpoint:
             self._refuse(_OWN_ERROR, "discover", respond)
             return
         respond(Response(body))
-        self._reporter.discovered(found, time.monotonic() - began, self._discovered_ms / 1000)
+        self.reporter.discovered(found, time.monotonic() - began, self._discovered_ms / 1000)
 
     async def _answer_question(
         self, question: Question, arrived: float, by_hand: bool, respond: Respond
@@ -154,10 +270,10 @@ class Endpoint:
             return
         seconds = time.monotonic() - arrived
         respond(Response(body))
-        self._reporter.answered(answer, seconds)
+        self.reporter.answered(answer, seconds)
 
     def _refuse(self, fault: Fault, method: str, respond: Respond) -> None:
-        self._reporter.faulted(fault, method)
+        self.reporter.faulted(fault, method)
         respond(Response(writing.fault(fault.code, fault.sentence)))
 
 
@@ -186,13 +302,13 @@ async def _serve(settings: Settings, context: ssl.SSLContext | None, decisions: 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
     loop.add_signal_handler(signal.SIGHUP, lambda: None)  # there is nothing to reload yet
-    plugins = await load_all(settings)
-    scheduler = Scheduler(plugins, settings.calls.deadline_seconds, settings.rejects)
+    reloader = Reloader(settings, await load_all(settings))
+    scheduler = Scheduler(lambda: reloader.plugins, settings.calls.deadline_seconds, settings.rejects)
     reporter = Reporter(scheduler, decisions)
-    reloader = Reloader(settings, scheduler)
     try:
         if not stopped.is_set():
-            await _attend(settings, context, scheduler, reporter, reloader, stopped)
+            endpoint = Endpoint(scheduler, reporter, settings)
+            await _attend(settings, context, endpoint, reloader, stopped)
     finally:
         await reloader.close()
         reporter.close()
@@ -201,26 +317,23 @@ async def _serve(settings: Settings, context: ssl.SSLContext | None, decisions: 
 async def _attend(
     settings: Settings,
     context: ssl.SSLContext | None,
-    scheduler: Scheduler,
-    reporter: Reporter,
+    endpoint: Endpoint,
     reloader: Reloader,
     stopped: asyncio.Event,
 ) -> None:
     """Open the port, now that the workers are warm, and look after all until it is time to stop."""
-    server = settings.server
+    server, loop = settings.server, asyncio.get_running_loop()
     seconds = server.request_seconds
-    limits = Limits(connections(settings), server.idle_seconds, seconds, seconds)
-    endpoint = Endpoint(scheduler, reporter, server.most_elements, settings.calls.discovery_seconds)
+    limits = Limits(possible_connections(settings), server.idle_seconds, seconds, seconds)
     gate = Gate(server)
     admit = partial(gate.admit, endpoint.answer, server.body_mib << 20)
-    listener = Listener(open_socket(server.listen), limits, admit, reporter.connection_closed)
+    listener = Listener(open_socket(server.listen), limits, admit, endpoint.reporter.connection_closed)
     url = listener.start(context)
     gc.freeze()  # what stands now will stand for long: no collection need look at it
-    loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGHUP, reloader.reload_all)
     notifier = Notifier()
     tasks = [loop.create_task(reloader.watch()), loop.create_task(notifier.keep_alive())]
-    log.info("listening on %s with %d units", url, len(scheduler.plugins.units))
+    log.info("listening on %s with %d units", url, len(reloader.plugins.units))
     print(f"ovirt-scheduler-proxy: listening on {url}", flush=True)
     notifier.ready()
     await stopped.wait()

@@ -23,6 +23,9 @@ PLUGINS_VARIABLE = "OSCHEDPROXY_PLUGINS"
 DEFAULT_PLUGINS = "/usr/share/ovirt-placement/plugins"
 FORMER_PLUGINS = "/usr/share/ovirt-scheduler-proxy/plugins"
 
+#: A request with this header is an administrator's, who wants to see every failure.
+TROUBLE_SHOOTING = "x-trouble-shooting"
+
 _Count = Annotated[int, msgspec.Meta(ge=1)]
 _Duration = Annotated[float, msgspec.Meta(gt=0, lt=1e6)]
 #: At most half of the engine's patience.

@@ -1,4 +1,4 @@
-"""XML-RPC: reads method calls with lxml, and writes answers and faults by hand.
+"""XML-RPC: calls are read with lxml, and become questions; answers and faults are written by hand.
 
 The shapes of answers are few, and joining text is what Python does fastest.
 """
@@ -11,10 +11,13 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from lxml import etree
+
+from ovirt_scheduler_proxy.worker.contract import UnitKind
+from ovirt_service.decoding import complaint
 
 NOT_WELL_FORMED = -32700
 INVALID_REQUEST = -32600
@@ -202,6 +205,85 @@ _SCALARS: dict[str, Callable[[str], Any]] = {
     "nil": lambda _: None,
     "base64": lambda text: base64.b64decode("".join(text.split()), validate=True),
 }
+
+
+# A name or an id of the engine's has 36 characters; calls are logged and recorded with them.
+_Text = Annotated[str, msgspec.Meta(max_length=1000)]
+# A property without a value is an empty one: the engine saves it so where the parameter's regex allows the
+# empty text, and keeps all hosts when it gets a fault.
+_Properties = dict[_Text, Annotated[str, msgspec.Meta(max_length=100_000)] | None]
+
+
+class Question(msgspec.Struct, frozen=True):
+    """What the engine asks: these units about these hosts, for a VM unless it is about balance."""
+
+    method: str
+    kind: UnitKind
+    units: list[str]
+    hosts: list[str]
+    vm: str
+    #: Of the cluster's policy.
+    properties: dict[str, str]
+
+
+#: Of each method, what its units are, what its arguments are called, and what they are. The factors of cost
+#: functions are only checked: the engine applies them itself.
+_METHODS: dict[str, tuple[UnitKind, tuple[str, ...], Any]] = {
+    "runFilters": (
+        UnitKind.FILTER,
+        ("filters", "hosts", "vm", "properties"),
+        tuple[list[_Text], list[_Text], _Text, _Properties],
+    ),
+    "runCostFunctions": (
+        UnitKind.SCORE,
+        ("cost_functions", "hosts", "vm", "properties"),
+        tuple[list[tuple[_Text, int]], list[_Text], _Text, _Properties],
+    ),
+    "runLoadBalancing": (
+        UnitKind.BALANCE,
+        ("balance", "hosts", "properties"),
+        tuple[_Text, list[_Text], _Properties],
+    ),
+}
+_PLACE = re.compile(r"\[(\d)\]")
+
+
+def read_question(method: str, parameters: Sequence[Any]) -> Question:
+    """The question that a call of one of the three methods asks; units and hosts that stand twice stand once.
+
+    Raises `Fault` for an unknown method or arguments that the engine would not send. The old proxy's own test
+    client sends an empty text for no properties.
+    """
+    if method not in _METHODS:
+        known = ", ".join(["discover", *_METHODS])
+        raise Fault(UNKNOWN_METHOD, f"there is no method {method[:80]!r}; there are {known}")
+    kind, names, types = _METHODS[method]
+    check_count(method, parameters, names)
+    try:
+        given = {} if parameters[-1] in (None, "") else parameters[-1]
+        units, hosts, *vm, properties = msgspec.convert([*parameters[:-1], given], types)
+    except msgspec.ValidationError as error:
+        what = _PLACE.sub(lambda found: names[int(found[1])], complaint(error, Question), count=1)
+        raise Fault(INVALID_PARAMETERS, f"{method}: {what}") from None
+    if kind is UnitKind.BALANCE:
+        units = [units]
+    elif kind is UnitKind.SCORE:
+        units = [unit for unit, _ in units]
+    return Question(
+        method,
+        kind,
+        list(dict.fromkeys(units)),
+        list(dict.fromkeys(hosts)),
+        vm[0] if vm else "",
+        {name: value or "" for name, value in properties.items()},
+    )
+
+
+def check_count(method: str, parameters: Sequence[Any], names: Sequence[str] = ()) -> None:
+    """Raise `Fault` unless there are as many arguments as names of them."""
+    if len(parameters) != len(names):
+        wanted = f"{method}({', '.join(names)})"
+        raise Fault(INVALID_PARAMETERS, f"{wanted} takes {len(names)} arguments, not {len(parameters)}")
 
 
 class Rendered(str):

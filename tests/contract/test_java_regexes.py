@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_scheduler_proxy import units
+from ovirt_scheduler_proxy import plugins as units
 
 SOURCE = Path(__file__).parent / "java/src/main/java/contract/Regexes.java"
 

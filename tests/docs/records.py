@@ -28,7 +28,7 @@ from ovirt_placement.engine.events import ORIGIN
 from ovirt_placement.store.enforcer.history import RecordedMigration
 from ovirt_placement.store.orders import Pause, WaitingPlan
 from ovirt_placement_web.settings import WebSettings
-from ovirt_scheduler_proxy.commands import ProxyCheck
+from ovirt_scheduler_proxy.plugins import ProxyCheck
 from ovirt_scheduler_proxy.settings import Settings
 
 _FIELD = re.compile(r"    (\w+): ")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_scheduler_proxy import units
+from ovirt_scheduler_proxy import plugins as units
 from ovirt_scheduler_proxy.settings import Server
 
 PACKAGING = Path(__file__).parents[2] / "packaging"

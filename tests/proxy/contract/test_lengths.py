@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from ovirt_scheduler_proxy.scheduler import read_question
-from ovirt_scheduler_proxy.xmlrpc import Fault
+from ovirt_scheduler_proxy.xmlrpc import Fault, read_question
 
 LONG, LONGER = "x" * 1000, "x" * 1001
 TEXTS = {

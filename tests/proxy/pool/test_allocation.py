@@ -11,13 +11,14 @@ from contextlib import suppress
 from itertools import count
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ovirt_scheduler_proxy.pool import FIRST_SECONDS, LONGEST_SECONDS, NextTry, Pool
+from ovirt_scheduler_proxy.pool import Pool
 from ovirt_scheduler_proxy.processes import Worker
 from ovirt_scheduler_proxy.settings import PluginFolder, Workers
-from ovirt_scheduler_proxy.worker.frames import pack
+from ovirt_scheduler_proxy.worker.kernel import pack
 from tests.examples import examples
 
 UNITS = "uvw"
@@ -98,7 +99,7 @@ async def play(steps: list[tuple[str, str]]) -> None:
             del waiting[task]
         elif what == "end":
             lent = {worker.pid for _, worker in held}
-            idle = [zygote.workers[pid] for pid in pool.worker_pids() if pid not in lent]
+            idle = [zygote.workers[pid] for pid in pool.workers if pid not in lent]
             for worker in idle[:1]:
                 zygote.end(worker)
         for _ in range(20):
@@ -119,20 +120,24 @@ def test_a_unit_waits_only_for_its_own_workers_or_while_all_are_lent(steps: list
     asyncio.run(play(steps))
 
 
-@given(st.lists(st.tuples(st.booleans(), st.floats(0, 30)), max_size=40))
-def test_each_failure_in_a_row_doubles_the_delay(events: list[tuple[bool, float]]) -> None:
-    now = [1000.0]
-    next_try = NextTry(lambda: now[0])
-    due, row = now[0], 0
-    for failed, pause in events:
-        now[0] += pause
-        assert (next_try.remaining == 0) == (now[0] >= due)
-        if not failed:
-            next_try.succeeded()
-            due, row = now[0], 0
-        elif now[0] < due:
-            assert next_try.failed() is None, "it belongs to the failure before"
-        else:
-            expected = min(LONGEST_SECONDS, FIRST_SECONDS * 2**row)
-            assert next_try.failed() == expected
-            due, row = now[0] + expected, row + 1
+class RefusingZygote(StubZygote):
+    """Starts no worker."""
+
+    def spawn(self, eager: bool) -> None:
+        self._far.send(json.dumps({"event": "refused", "error": "no memory"}).encode())
+
+
+def test_what_fails_at_once_counts_once_and_each_failure_in_a_row_doubles_the_delay(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def wait_for_failures() -> None:
+        zygote: Any = RefusingZygote()
+        pool = Pool(PluginFolder("/"), Workers(warm=3, most=MOST), zygote)
+        while len(caplog.records) < 2:
+            await asyncio.sleep(0.01)
+        await pool.close()
+
+    asyncio.run(wait_for_failures())
+    assert [record.getMessage() for record in caplog.records] == [
+        f"no new worker for /: no memory; next try in {seconds} s" for seconds in ("0.1", "0.2")
+    ]

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_scheduler_proxy.jobs import Breakers
 from ovirt_scheduler_proxy.processes import Cause
+from ovirt_scheduler_proxy.scheduler import Breakers
 from tests.clock import Clock
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from ovirt_scheduler_proxy.pool import FIRST_SECONDS
+from ovirt_scheduler_proxy.pool import BACK_OFF
 
 from ..running import RunningProxy, eventually, running, write_plugins
 from .watching import CONFIG, HEALTHY, HOSTS, WARM, kill_workers, ready, serves
@@ -81,7 +81,7 @@ def test_workers_that_do_not_start_are_tried_again_later_and_later(
             eventually(lambda: len(proxy.workers()) == WARM)
             eventually(lambda: proxy.filters(["Healthy"], HOSTS)["result_code"] == 0)
             delays = _delays(proxy)[reported:]
-            assert delays[:3] == [FIRST_SECONDS * 2**number for number in range(3)]
+            assert delays[:3] == [BACK_OFF.pause_after(failures) for failures in (1, 2, 3)]
             assert spoilt.forks - before <= WARM * len(delays)
         eventually(lambda: len(proxy.workers()) == WARM)
 

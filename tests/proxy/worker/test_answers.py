@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_scheduler_proxy.worker import answers
-from ovirt_scheduler_proxy.worker.answers import NOTHING, find_answer
+from ovirt_scheduler_proxy.worker import contract as answers
+from ovirt_scheduler_proxy.worker.contract import NOTHING, find_answer
 
 from ..running import RunningProxy, eventually, running, write_plugins
 
