@@ -11,8 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from ovirt_service.daemon import Notifier, Progress
+from ovirt_service.daemon import BackOff, Notifier, Progress
 from tests.service.listening import systemd
 
 PLAIN = """
@@ -160,3 +162,20 @@ def test_a_sign_of_life_waits_for_no_systemd_that_does_not_listen(
         with pytest.raises(RuntimeError, match="StopIteration"):
             asyncio.run(Notifier().keep_alive(lambda: next(more)))
         assert listening.hear() == "WATCHDOG=1"
+
+
+@given(st.floats(0.01, 10), st.floats(0.01, 1000), st.integers(1, 30))
+def test_each_pause_is_twice_the_last_up_to_the_longest(first: float, longest: float, failures: int) -> None:
+    back_off = BackOff(first, longest)
+    expected = first
+    for _ in range(failures - 1):
+        expected *= 2
+    assert back_off.pause_after(failures) == min(expected, longest)
+
+
+def test_without_a_failure_there_is_no_pause() -> None:
+    assert BackOff(1.0, 10.0).pause_after(0) == 0.0
+
+
+def test_what_failed_for_days_is_still_tried() -> None:
+    assert BackOff(1.0, 10.0).pause_after(1_000_000) == 10.0

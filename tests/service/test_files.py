@@ -10,6 +10,7 @@ import pytest
 
 from ovirt_service import files
 from ovirt_service.errors import UserError
+from ovirt_service.files import digest, digest_name
 
 
 def test_what_it_holds(tmp_path: Path) -> None:
@@ -64,3 +65,9 @@ def test_a_folder_in_memory_is_the_users_alone() -> None:
     place.symlink_to("/tmp")
     assert files.memory_folder("of-this-test") == Path("/dev/null")
     place.unlink()
+
+
+def test_a_digest_is_the_beginning_of_a_sha_256() -> None:
+    # FIPS 180-2, appendix B.1.
+    assert digest("abc", 8).hex() == digest_name("abc", 8) == "ba7816bf8f01cfea"
+    assert digest("\ud800", 4) != digest("\udfff", 4)

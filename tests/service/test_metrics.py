@@ -70,10 +70,6 @@ def test_one_of_several_engines_is_a_label_of_all() -> None:
     assert registry.get_sample_value("things_total", {"engine": "red", "kind": "small"}) == 1
 
 
-def test_nowhere_is_the_default() -> None:
-    metrics.serve(metrics.new_registry("part"), "", "[part] metrics")
-
-
 def test_an_address_that_is_taken_or_none_is_reported() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

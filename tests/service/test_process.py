@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from ovirt_placement.model.files import state_file
+from ovirt_service.errors import EXIT_STATUS
+from ovirt_service.process import BackgroundThread
 from tests.builders import APART, group, host, snapshot, vm
 from tests.paths import PLUGINS
 
@@ -109,3 +111,35 @@ def test_every_command_starts_so() -> None:
         program = f"import sys\n{source}\nprint('msgspec' in sys.modules)"
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
         assert done.stdout == "False\n", name
+
+
+#: As a thread is that the system has, and that lacks the memory for its first step: nothing comes of it.
+NOTHING_COMES_OF_IT = """
+import threading
+import ovirt_service.process as threads
+threads._LOOK_SECONDS = 0.01
+for starts in ("_start_new_thread", "_start_joinable_thread"):
+    setattr(threading, starts, lambda *arguments, **named: 1)
+threads.BackgroundThread(target=print).start()
+print("went on")
+"""
+#: As the system refuses one.
+REFUSED = NOTHING_COMES_OF_IT.replace(
+    "lambda *arguments, **named: 1",
+    "lambda *arguments, **named: exec('raise RuntimeError(\"can\\'t start new thread\")')",
+)
+
+
+@pytest.mark.parametrize("program", [NOTHING_COMES_OF_IT, REFUSED], ids=["never begins", "refused"])
+def test_a_process_whose_thread_does_not_begin_ends(program: str) -> None:
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stdout) == (EXIT_STATUS, "")
+    assert ended.stderr == "out of memory, or of threads: ends, as nothing can be relied on any more\n"
+
+
+def test_one_that_begins_works_and_holds_up_no_end() -> None:
+    done: list[str] = []
+    thread = BackgroundThread(target=done.append, args=("work",), name="worker")
+    thread.start()
+    thread.join()
+    assert (done, thread.name, thread.daemon) == (["work"], "worker", True)

@@ -1,35 +1,17 @@
-"""How long daemons wait, how often they say a thing, and what names a thing."""
+"""A message is one line; the same is said once, until it changes or was over; others are counted."""
 
 from __future__ import annotations
 
+import io
 import logging
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_service.daemon import BackOff
-from ovirt_service.files import digest, digest_name
-from ovirt_service.log import Complaint, Few, Said
+from ovirt_service.log import Complaint, Few, LineFormatter, Said
+from ovirt_service.text import one_line
 from tests.clock import Clock
-
-
-@given(st.floats(0.01, 10), st.floats(0.01, 1000), st.integers(1, 30))
-def test_each_pause_is_twice_the_last_up_to_the_longest(first: float, longest: float, failures: int) -> None:
-    back_off = BackOff(first, longest)
-    expected = first
-    for _ in range(failures - 1):
-        expected *= 2
-    assert back_off.pause_after(failures) == min(expected, longest)
-
-
-def test_without_a_failure_there_is_no_pause() -> None:
-    assert BackOff(1.0, 10.0).pause_after(0) == 0.0
-
-
-def test_what_failed_for_days_is_still_tried() -> None:
-    assert BackOff(1.0, 10.0).pause_after(1_000_000) == 10.0
-
 
 QUIET_SECONDS = 600.0
 
@@ -103,7 +85,40 @@ def test_few_of_a_kind_are_said_in_a_while_and_the_others_counted() -> None:
     assert len(few._said) <= 10_000
 
 
-def test_a_digest_is_the_beginning_of_a_sha_256() -> None:
-    # FIPS 180-2, appendix B.1.
-    assert digest("abc", 8).hex() == digest_name("abc", 8) == "ba7816bf8f01cfea"
-    assert digest("\ud800", 4) != digest("\udfff", 4)
+def logged(message: str, error: BaseException | None = None) -> list[str]:
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(LineFormatter("%(levelname)s %(message)s"))
+    handler.handle(
+        logging.makeLogRecord(
+            {
+                "levelname": "INFO",
+                "msg": "%s",
+                "args": (message,),
+                "exc_info": error and (type(error), error, error.__traceback__),
+            }
+        )
+    )
+    return stream.getvalue().split("\n")[:-1]
+
+
+@given(st.text())
+def test_a_message_is_one_line_of_characters_that_are_to_be_seen(text: str) -> None:
+    (line,) = logged(text)
+    assert line.isprintable()
+
+
+def test_a_forged_line_and_a_terminals_codes_are_reported_as_what_they_are() -> None:
+    assert logged("no VM x\nERROR all hosts\x1b[31m refused\u202e") == [
+        r"INFO no VM x\nERROR all hosts\x1b[31m refused\u202e"
+    ]
+    assert one_line("Zürich 東京") == "Zürich 東京"
+
+
+def test_a_traceback_forges_no_line_either() -> None:
+    try:
+        raise ValueError("one\nERROR two\r\x1b[2J")
+    except ValueError as error:
+        first, *others = logged("it failed", error)
+    assert first == "INFO it failed"
+    assert all(line.startswith("    ") and line.isprintable() for line in others)

@@ -1,20 +1,26 @@
-"""Tables are aligned and fit a terminal; an answer to one who waits has a bar and pages."""
+"""Text is safe to be shown; tables are aligned and fit a terminal; one who waits has a bar and pages."""
 
 from __future__ import annotations
 
+import io
+import json
 import os
 import pty
 import re
 import subprocess
 import sys
 import termios
+import unicodedata
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ovirt_service import screen
 from ovirt_service.screen import answering
-from ovirt_service.text import escaped, show_lines, show_table, table
+from ovirt_service.text import escaped, legible, show_lines, show_table, table, unbroken
 
 
 def test_wide_characters_are_aligned_and_controls_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
@@ -33,56 +39,64 @@ def test_what_may_be_seen_stays() -> None:
     assert escaped("\t\x7f\udcff") == "\\u0009\\u007f\\udcff"
 
 
-def test_a_narrow_terminal_breaks_lines_and_no_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    monkeypatch.setenv("COLUMNS", "37")
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("NO_COLOR", "1")
+Terminal = Callable[[int], None]
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """Makes standard output a terminal of this many columns, without colours."""
+
+    def make(columns: int) -> None:
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+        for name, value in (("COLUMNS", str(columns)), ("TERM", "xterm"), ("NO_COLOR", "1")):
+            monkeypatch.setenv(name, value)
+
+    return make
+
+
+def drawn(rows: Sequence[Sequence[object]], headers: Sequence[str]) -> list[str]:
+    """The lines of a table without their styles."""
+    return [re.sub(r"\x1b\[\d*m", "", line).rstrip() for line in table(rows, headers).splitlines()]
+
+
+def test_a_narrow_terminal_breaks_lines_and_no_names(terminal: Terminal) -> None:
+    terminal(37)
     rows = [("shop-frontend", "positive, enforcing", "vm-1 on host-2")]
-    shown = table(rows, ("group", "VM rule", "VMs"))
-    plain = re.sub(r"\x1b\[\d*m", "", shown)
-    assert [line.rstrip() for line in plain.splitlines()] == [
+    assert drawn(rows, ("group", "VM rule", "VMs")) == [
         "group          VM rule     VMs",
         "-------------  ----------  ----------",
         "shop-frontend  positive,   vm-1 on",
         "               enforcing   host-2",
     ]
-    monkeypatch.setenv("COLUMNS", "20")
-    narrow = re.sub(r"\x1b\[\d*m", "", table([("abcdefghijkl", "mnopqrstuvwx")], ("a", "b")))
-    assert max(map(len, narrow.splitlines())) == 20
+    terminal(20)
+    assert max(map(len, drawn([("abcdefghijkl", "mnopqrstuvwx")], ("a", "b")))) == 20
+
+
+def test_a_narrow_terminal_breaks_names_of_units_in_headers(terminal: Terminal) -> None:
+    terminal(30)
+    shown = drawn([("h1", 0, 12)], ("host", "SoftAffinityWeight", "HostAffinityWeight"))
+    assert [line.split() for line in shown] == [
+        ["host", "Soft", "Host"],
+        ["Affinity", "Affinity"],
+        ["Weight", "Weight"],
+        ["-" * 4, "-" * 8, "-" * 8],
+        ["h1", "0", "12"],
+    ]
 
 
 def test_lines_are_folded_at_words_on_a_terminal_alone(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    terminal: Terminal, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = ["  one two three four five six", "short", "a-word-that-is-longer-than-a-line"]
-    monkeypatch.setenv("COLUMNS", "20")
-    monkeypatch.setenv("TERM", "xterm")
     show_lines(lines)
     assert capsys.readouterr().out.splitlines() == lines
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    terminal(20)
     show_lines(lines)
     assert capsys.readouterr().out.splitlines() == [
         "  one two three four",
         "    five six",
         "short",
         "a-word-that-is-longer-than-a-line",
-    ]
-
-
-def test_a_narrow_terminal_breaks_names_of_units_in_headers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    monkeypatch.setenv("COLUMNS", "30")
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("NO_COLOR", "1")
-    shown = table([("h1", 0, 12)], ("host", "SoftAffinityWeight", "HostAffinityWeight"))
-    plain = re.sub(r"\x1b\[\d*m", "", shown)
-    assert [line.split() for line in plain.splitlines()] == [
-        ["host", "Soft", "Host"],
-        ["Affinity", "Affinity"],
-        ["Weight", "Weight"],
-        ["-" * 4, "-" * 8, "-" * 8],
-        ["h1", "0", "12"],
     ]
 
 
@@ -163,3 +177,43 @@ def test_where_there_is_no_terminal_nothing_is_said(
     with answering("reading the engine"):
         print("answer")
     assert capfd.readouterr() == ("answer\n", "")
+
+
+#: Any text, with many of the characters that are not to be seen.
+TEXTS = st.text(st.characters() | st.characters(categories=["Cc", "Cf", "Cs", "Zl", "Zp"]))
+
+
+@given(TEXTS)
+def test_nothing_is_shown_but_what_can_be_seen_and_ends_of_lines(text: str) -> None:
+    shown = escaped(text)
+    assert all(
+        unicodedata.category(one) not in {"Cc", "Cf", "Cs", "Zl", "Zp"} for one in shown if one != "\n"
+    )
+    assert shown.count("\n") == text.count("\n")
+
+
+@given(TEXTS)
+def test_what_can_be_seen_stays_as_it_is(text: str) -> None:
+    seen = "".join(one for one in text if unicodedata.category(one)[0] not in "CZ")
+    assert escaped(seen) == unbroken(seen) == seen
+
+
+@given(st.dictionaries(TEXTS, st.lists(TEXTS)))
+def test_json_still_says_the_same(reported: dict[str, list[str]]) -> None:
+    text = json.dumps(reported, indent=2, ensure_ascii=False)
+    # Two halves of a character are one to JSON, as they were before.
+    assert json.loads(escaped(text)) == json.loads(json.dumps(reported, ensure_ascii=True))
+
+
+@given(TEXTS)
+def test_a_name_is_one_line_to_each_reader(text: str) -> None:
+    assert len(unbroken(text).splitlines()) <= 1
+
+
+def test_a_stream_writes_nothing_else() -> None:
+    plain, styled = io.StringIO(), io.StringIO()
+    for stream in (legible(plain), legible(styled, styled=True)):
+        print("\x1b[31mbroken\x1b[0m", "\x9b2J\x1b[2J", file=stream)
+        stream.writelines(["\u202e", "\n"])
+    assert plain.getvalue() == ("\\u001b[31mbroken\\u001b[0m \\u009b2J\\u001b[2J\n\\u202e\n")
+    assert styled.getvalue() == "\x1b[31mbroken\x1b[0m \\u009b2J\\u001b[2J\n\\u202e\n"
