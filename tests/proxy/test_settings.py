@@ -14,7 +14,6 @@ import pytest
 
 from ovirt_scheduler_proxy import settings
 from ovirt_scheduler_proxy.http import Gate
-from ovirt_service.addresses import split_address
 from ovirt_service.errors import UserError
 from tests.paths import CHECKOUT
 
@@ -88,12 +87,6 @@ def test_the_sample_names_every_key_with_its_default(tmp_path: Path) -> None:
             assert set(found[0]) == {field.name for field in msgspec.structs.fields(settings.PluginFolder)}
         else:
             assert found == json.loads(msgspec.json.encode(section.default)), section.name
-
-
-@pytest.mark.parametrize("listen", ["", "127.0.0.1", ":80", "host:", "host:x", "host:70000"])
-def test_what_is_no_address(listen: str) -> None:
-    with pytest.raises(UserError, match="HOST:PORT"):
-        split_address(listen)
 
 
 def test_who_may_connect() -> None:

@@ -1,15 +1,17 @@
-"""A unit that fails, refuses, or answers what cannot be costs its own answer, and the engine learns why."""
+"""Units that fail, and questions that are too long: what the engine and its administrator are answered."""
 
 from __future__ import annotations
 
 import xmlrpc.client
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
 from ovirt_scheduler_proxy import scheduler
 from ovirt_scheduler_proxy.processes import Outcome
+from ovirt_scheduler_proxy.xmlrpc import Fault, read_question
 
 from ..running import RunningProxy, running, write_plugins
 from .units import HOSTS, PLUGINS
@@ -112,3 +114,42 @@ def test_a_vm_that_the_engine_cannot_read_never_reaches_it(proxy: RunningProxy, 
 def test_what_a_worker_says_is_checked_once_more(body: bytes) -> None:
     assert scheduler.checked(Outcome(body), ["h1"], None).failure is not None
     assert scheduler.checked(Outcome(b'["%s", ["h1"]]' % VM), ["h1"], None).failure is None
+
+
+LONG, LONGER = "x" * 1000, "x" * 1001
+TEXTS = {
+    "runFilters": [["{}"], ["{}"], "{}", {"{}": "v"}],
+    "runCostFunctions": [[["{}", 1]], ["{}"], "{}", {"{}": "v"}],
+    "runLoadBalancing": ["{}", ["{}"], {"{}": "v"}],
+}
+
+
+def filled(given: Any, texts: list[str]) -> Any:
+    """The arguments, with the next of the texts in each place."""
+    if isinstance(given, list):
+        return [filled(one, texts) for one in given]
+    if isinstance(given, dict):
+        return {filled(name, texts): value for name, value in given.items()}
+    return texts.pop(0) if given == "{}" else given
+
+
+@pytest.mark.parametrize("method", TEXTS)
+def test_what_is_longer_than_the_engines_is_a_fault(method: str) -> None:
+    count = str(TEXTS[method]).count("{}")
+    assert read_question(method, filled(TEXTS[method], [LONG] * count))
+    for place in range(count):
+        texts = ["short"] * place + [LONGER] + ["short"] * (count - place - 1)
+        with pytest.raises(Fault) as fault:
+            read_question(method, filled(TEXTS[method], texts))
+        assert "expected text of length <= 1000" in fault.value.sentence
+        assert len(fault.value.sentence) < 200
+
+
+@pytest.mark.parametrize(("size", "fits"), [(100_000, True), (100_001, False)])
+def test_the_value_of_a_property_may_be_long(size: int, fits: bool) -> None:
+    given = [["unit"], ["host"], "vm", {"name": "v" * size}]
+    if fits:
+        assert read_question("runFilters", given).properties == given[3]
+    else:
+        with pytest.raises(Fault):
+            read_question("runFilters", given)

@@ -1,9 +1,13 @@
-"""Workers that do not start, or lose their parent: tried again, later each time."""
+"""Workers that do not start, lose their zygote, or fail to import a module: tried again, later each time."""
 
 from __future__ import annotations
 
+import contextlib
 import re
 import signal
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
@@ -13,9 +17,6 @@ from ovirt_scheduler_proxy.pool import BACK_OFF
 
 from ..running import RunningProxy, eventually, running, write_plugins
 from .watching import CONFIG, HEALTHY, HOSTS, WARM, kill_workers, ready, serves
-
-#: These assertions depend on real time.
-pytestmark = [pytest.mark.system, pytest.mark.timing]
 
 #: What a plugin may leave to happen at each fork: as long as the file `spoilt` is there, it does.
 AT_FORK = """
@@ -55,6 +56,8 @@ class Spoilt:
         return len(self._forks.read_text()) if self._forks.exists() else 0
 
 
+@pytest.mark.system
+@pytest.mark.timing
 @pytest.mark.parametrize(
     ("deed", "said"),
     [
@@ -63,6 +66,8 @@ class Spoilt:
         ("for one in filter(is_socket, range(3, 60)): os.write(one, b'x' * 64)", "it ended before it was"),
     ],
 )
+@pytest.mark.system
+@pytest.mark.timing
 def test_workers_that_do_not_start_are_tried_again_later_and_later(
     tmp_path: Path, deed: str, said: str
 ) -> None:
@@ -86,6 +91,8 @@ def test_workers_that_do_not_start_are_tried_again_later_and_later(
         eventually(lambda: len(proxy.workers()) == WARM)
 
 
+@pytest.mark.system
+@pytest.mark.timing
 def test_a_parent_that_ends_at_each_fork_is_not_started_in_a_rush(tmp_path: Path) -> None:
     spoilt = Spoilt(tmp_path, "os._exit(3)", hook="after_in_parent")
     with running(spoilt.folder, config=CONFIG) as proxy:
@@ -99,6 +106,8 @@ def test_a_parent_that_ends_at_each_fork_is_not_started_in_a_rush(tmp_path: Path
         eventually(lambda: len(proxy.workers()) == WARM)
 
 
+@pytest.mark.system
+@pytest.mark.timing
 def test_a_parent_that_is_killed_while_workers_start_leaves_their_number_right(tmp_path: Path) -> None:
     spoilt = Spoilt(tmp_path, "while True: pass")
     with running(spoilt.folder, config=CONFIG.replace("load_seconds = 0.5", "load_seconds = 60")) as proxy:
@@ -118,3 +127,169 @@ def test_a_parent_that_is_killed_while_workers_start_leaves_their_number_right(t
 def _delays(proxy: RunningProxy) -> list[float]:
     """After each start that failed; one that is killed while it starts fails in another way than the rest."""
     return [float(delay) for delay in re.findall(r"; next try in ([\d.]+) s", proxy.log)]
+
+
+UNITS = tuple(f"Held{number}" for number in range(6))
+#: Each writes down its process, and waits until it is released, but for the second time.
+HELD = "import os, time\n" + "".join(
+    f"""
+class {name}:
+    def do_filter(self, hosts, vm, args):
+        if not os.path.exists("{name}.pid"):
+            with open("{name}.new", "w") as file:
+                file.write(str(os.getpid()))
+            os.rename("{name}.new", "{name}.pid")
+            while not os.path.exists("{name}.go"):
+                time.sleep(0.01)
+        return hosts[1:]
+"""
+    for name in UNITS
+)
+
+
+def kill_zygote(proxy: RunningProxy) -> bool:
+    """Whether there was one to kill."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        for zygote in psutil.Process(proxy.process.pid).children():
+            zygote.send_signal(signal.SIGKILL)
+            return True
+    return False
+
+
+def test_a_call_does_not_spend_its_tries_on_workers_that_die_with_the_zygote(tmp_path: Path) -> None:
+    """Idle workers stand in the order in which the call would be given one after the other of the dying."""
+    folder = write_plugins(tmp_path / "plugins", held=HELD)
+    config = f"[calls]\ndeadline_seconds = 60\n[workers]\nwarm = {len(UNITS)}\nmost = {len(UNITS)}\n"
+    with running(folder, config=config) as proxy, ThreadPoolExecutor(len(UNITS)) as clients:
+        calls = {name: clients.submit(proxy.filters, [name], HOSTS) for name in UNITS}
+        eventually(lambda: len(list(folder.glob("*.pid"))) == len(UNITS))
+        longest, *others = sorted(UNITS, key=lambda name: int((folder / f"{name}.pid").read_text()))
+        for name in reversed(others):
+            (folder / f"{name}.go").touch()
+            assert calls[name].result()["result_code"] == 0
+        assert kill_zygote(proxy)
+        answer = calls[longest].result()
+        assert answer == {"result_code": 0, "result": HOSTS[1:], "plugin_errors": {}, "errors": []}
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("kills", [20, pytest.param(1000, marks=pytest.mark.nightly)])
+def test_no_call_is_lost_while_zygotes_are_killed(tmp_path: Path, kills: int) -> None:
+    folder = write_plugins(tmp_path / "plugins", healthy=HEALTHY)
+    config = "[calls]\ndeadline_seconds = 60\n[workers]\nwarm = 4\nmost = 8\n"
+    killed, over = 0, threading.Event()
+
+    def call(_: int) -> int:
+        done = 0
+        with proxy.client() as client:
+            while not over.is_set():
+                answer = client.runFilters(["Healthy"], HOSTS, "vm", {})
+                assert answer == {
+                    "result_code": 0, "result": HOSTS[1:], "plugin_errors": {}, "errors": [],
+                }  # fmt: skip
+                done += 1
+        return done
+
+    with running(folder, config=config) as proxy, ThreadPoolExecutor(4) as clients:
+        counts = clients.map(call, range(4))
+        try:
+            while killed < kills:
+                eventually(proxy.workers)
+                time.sleep(0.01 * (killed % 10))
+                killed += kill_zygote(proxy)
+        finally:
+            over.set()
+        assert sum(counts) > kills
+
+
+#: What a module's import may do to its process, and what becomes of a call to a unit of such a module.
+DEATHS = {
+    "os._exit(7)": "ended its worker process with exit status 7",
+    "ctypes.string_at(0)": "crashed its worker process (SIGSEGV)",
+    "while True: pass": "did not answer in time (1 s)",
+}
+
+
+#: A module whose import goes well the first time, when the proxy learns that it cannot be shared.
+ONCE = """
+import ctypes, os, threading
+if os.path.exists({tried!r}):
+    {death}
+open({tried!r}, "w").close()
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+class Once:
+    def do_filter(self, hosts, vm, args):
+        return hosts
+"""
+
+
+def _once(place: Path, death: str) -> Path:
+    once = ONCE.format(death=death, tried=str(place / "tried"))
+    return write_plugins(place / "plugins", once=once, healthy=HEALTHY)
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("death", DEATHS)
+def test_an_import_that_goes_wrong_in_each_worker_costs_its_own_units(tmp_path: Path, death: str) -> None:
+    with running(_once(tmp_path, death), config=CONFIG) as proxy:
+        assert proxy.filters(["Healthy"], HOSTS)["result"] == HOSTS[1:]
+        answer = proxy.filters(["Once", "Healthy"], HOSTS)
+        assert answer["result"] == HOSTS[1:]
+        assert DEATHS[death] in answer["plugin_errors"]["Once"][0]
+        eventually(lambda: len(proxy.workers()) == WARM)
+        assert proxy.filters(["Healthy"], HOSTS)["result_code"] == 0
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("death", DEATHS)
+def test_an_import_that_ends_or_holds_up_its_process_costs_its_own_units(tmp_path: Path, death: str) -> None:
+    defective = (
+        "import ctypes, os, signal, subprocess\nsignal.signal(signal.SIGUSR1, signal.SIG_IGN)\n"
+        "subprocess.Popen(['sleep', '600'])\n"
+        f"{death}\nclass Defective:\n    def do_filter(self, hosts, vm, args): pass\n"
+    )
+    folder = write_plugins(tmp_path / "plugins", defective=defective, healthy=HEALTHY)
+    with running(folder, config=CONFIG) as proxy:
+        answer = proxy.filters(["Defective", "Healthy"], HOSTS)
+        assert answer["result"] == HOSTS[1:]
+        assert list(answer["plugin_errors"]) == ["Defective"]
+        eventually(lambda: "defective.py: cannot be loaded: its import" in proxy.log)
+        assert not [left for left in proxy.descendants() if left.name() == "sleep"]
+
+
+@pytest.mark.system
+def test_an_import_that_raises_what_has_no_text_costs_its_own_units(tmp_path: Path) -> None:
+    mute = "raise type('Mute', (Exception,), {'__str__': lambda _: 1 / 0})"
+    with running(_once(tmp_path, mute), config=CONFIG) as proxy:
+        answer = proxy.filters(["Once", "Healthy"], HOSTS)
+        assert answer["result"] == HOSTS[1:]
+        assert "could not be imported: Mute;" in answer["plugin_errors"]["Once"][0]
+        assert "Traceback" not in proxy.log
+
+
+#: As many as a proxy with a thousand connections has, before it starts a worker.
+CROWDED = "ulimit -n 4096; for number in {1..1100}; do exec {held}</dev/null; done"
+CLOSING = """
+import os
+class Close:
+    def do_filter(self, hosts, vm, args):
+        os.closerange(3, 64)
+        while True:
+            pass
+class Exit:
+    def do_filter(self, hosts, vm, args):
+        os._exit(3)
+"""
+
+
+@pytest.mark.system
+def test_more_than_select_knows(tmp_path: Path) -> None:
+    folder = write_plugins(tmp_path / "plugins", closing=CLOSING, healthy=HEALTHY)
+    with running(folder, shell=CROWDED) as proxy:
+        answer = proxy.filters(["Close", "Exit", "Healthy"], HOSTS)
+        assert answer["result"] == HOSTS[1:]
+        assert answer["plugin_errors"] == {
+            "Close": ["closed its worker's connection to the proxy; it filtered no host"],
+            "Exit": ["ended its worker process with exit status 3; it filtered no host"],
+        }
+        assert "Traceback" not in proxy.log

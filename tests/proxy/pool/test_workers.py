@@ -1,13 +1,17 @@
-"""Workers that grow too large or end unasked: replaced, and only the guilty pay."""
+"""Workers that grow too large, end unasked or await something: they are replaced, and only the guilty pay."""
 
 from __future__ import annotations
 
 import re
+import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ..running import eventually, running, write_plugins
+from ..running import RunningProxy, eventually, running, write_plugins
 from .watching import CONFIG, HEALTHY, HOSTS, WARM, metrics, ready, restarts, serves
 
 #: These assertions depend on real time.
@@ -109,3 +113,78 @@ def test_an_alarm_that_a_unit_leaves_behind_does_not_end_the_next_one(tmp_path: 
     with running(folder, config="[workers]\nwarm = 1\nmost = 1\n") as proxy:
         assert proxy.filters(["Alarming"], HOSTS)["result"] == HOSTS
         assert proxy.filters(["Undisturbed"], HOSTS)["result"] == HOSTS
+
+
+AWAITING = """
+import pathlib, time
+
+class Away(LookupError):
+    awaits = True
+
+class Keep:
+    def do_filter(self, hosts, vm, args):
+        if vm.startswith("unknown"):
+            raise Away(f"no VM {vm}")
+        if vm.startswith("late"):
+            asked = pathlib.Path(args["folder"]) / f"{vm}-{time.monotonic_ns()}"
+            asked.touch()
+            if len(list(asked.parent.glob(f"{vm}-*"))) < 3:
+                raise Away(f"no VM {vm} yet")
+        return hosts[:1]
+    def do_score(self, hosts, vm, args):
+        raise Away(f"no VM {vm}")
+"""
+
+
+@pytest.fixture
+def awaiting(tmp_path: Path) -> Iterator[RunningProxy]:
+    with running(write_plugins(tmp_path / "plugins", units=AWAITING)) as started:
+        yield started
+
+
+def ask(awaiting: RunningProxy, vm: str, **properties: str) -> Any:
+    with awaiting.client() as client:
+        return client.runFilters(["Keep"], ["h1", "h2"], vm, properties)
+
+
+def test_it_is_asked_until_it_has_what_it_awaits(awaiting: RunningProxy, tmp_path: Path) -> None:
+    assert ask(awaiting, "late", folder=str(tmp_path))["result"] == ["h1"]
+    assert len(list(tmp_path.glob("late-*"))) == 3
+
+
+def test_what_does_not_come_is_a_failure_soon(awaiting: RunningProxy) -> None:
+    began = time.monotonic()
+    answer = ask(awaiting, "unknown")
+    assert answer["result"] == ["h1", "h2"]
+    assert answer["plugin_errors"]["Keep"][0].startswith("raised Away: no VM unknown")
+    assert time.monotonic() - began < 1.0
+    with awaiting.client() as client:
+        assert client.runCostFunctions([["Keep", 1]], ["h1"], "v", {})["plugin_errors"]["Keep"]
+
+
+def test_eight_who_ask_about_what_is_not_there_hold_up_nobody(awaiting: RunningProxy) -> None:
+    def seconds() -> float:
+        """What one call takes, by the median."""
+        taken = []
+        for _ in range(9):
+            began = time.monotonic()
+            assert ask(awaiting, "known")["result"] == ["h1"]
+            taken.append(time.monotonic() - began)
+        return sorted(taken)[4]
+
+    alone, ended = seconds(), threading.Event()
+
+    def keep_asking(number: int) -> None:
+        while not ended.is_set():
+            ask(awaiting, f"unknown-{number}")
+
+    threads = [threading.Thread(target=keep_asking, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    try:
+        time.sleep(0.5)
+        assert seconds() < alone + 0.05
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
