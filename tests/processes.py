@@ -24,7 +24,7 @@ PROCESSES.set_forkserver_preload(
         "ovirt_enforcer.service.process",
         "ovirt_placement.cli.inventory",
         "ovirt_placement.inventory.service.service",
-        "ovirt_scheduler_proxy.commands",
+        "ovirt_scheduler_proxy.plugins",
         "ovirt_scheduler_proxy.service",
         "ovirt_simulator.cli",
         "sqlalchemy.dialects.sqlite",
