@@ -11,7 +11,7 @@ from random import Random
 from uuid import UUID
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
@@ -25,7 +25,8 @@ from ovirt_simulator.scheduler.placing import candidates
 from tests.examples import examples
 from tests.placement.rules import strategies
 from tests.simulator.core import engines
-from tools.engine_conformance.comparing import Unit
+from tools.engine_conformance import product, simulator
+from tools.engine_conformance.comparing import Unit, as_closure, conflicts_alike
 from tools.engine_conformance.questions import Question
 from tools.engine_conformance.switches import MEMBERS_ELSEWHERE
 from tools.engine_conformance.units import UNITS
@@ -64,6 +65,7 @@ def test_they_answer_alike_where_groups_collide(state: Snapshot, vms: list[str],
 IDS = (st.uuids() | st.integers(0, 400).map(lambda number: UUID(int=number * 8))).map(str)
 
 
+@settings(max_examples=examples(60))
 @given(st.lists(st.tuples(st.booleans(), IDS), max_size=60))
 def test_both_go_alike_through_a_table_of_java(calls: list[tuple[bool, str]]) -> None:
     """What a JVM found: `test_rank_selector.py`, and of the simulator `test_vectors.py`."""
@@ -83,6 +85,16 @@ def test_ids_and_numbers_of_java_are_alike(ids: list[str], number: float, whole:
     assert ranks.rounded(small) == weights.math_round(small)
     for divisor in (0, number):
         assert str(ranks.quotient(whole, divisor)) == str(weights.divided(whole, divisor))
+
+
+def test_both_find_the_same_conflicts_and_ties() -> None:
+    """Of the simulator's ties, a VM takes along what is on its own host."""
+    for question in UNITS["closure"].questions(4, examples(400)):
+        asked = MEMBERS_ELSEWHERE.instead(question)
+        assert conflicts_alike(asked, simulator.conflicts(asked), product.conflicts(asked))
+        tied = [one for one in product.unified(asked) if asked.vms[0] in one]
+        here = as_closure(asked, [*asked.vms, *(vm for one in tied for vm in one if vm != asked.vms[0])])
+        assert sorted(simulator.closure(asked)) == here
 
 
 def test_both_enforce_hard_groups_in_the_same_order() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from ovirt_placement.model.files import state_file
 from tools.engine_conformance.comparing import Unit
-from tools.engine_conformance.questions import State, random_state, signed_halves
+from tools.engine_conformance.questions import State, random_state
 from tools.engine_conformance.units import UNITS
 
 STATES = [random_state(Random(seed)) for seed in range(400)]
@@ -47,17 +47,6 @@ def _elsewhere(state: State) -> list[str]:
     return [
         vm for group in state["affinity_groups"] for vm in group["vms"] if cluster[vm] != group["cluster"]
     ]
-
-
-def test_ids_compare_as_in_java() -> None:
-    assert sorted(("7a" + REST, "8a" + REST, "fa" + REST), key=signed_halves) == [
-        "8a" + REST,
-        "fa" + REST,
-        "7a" + REST,
-    ]
-
-
-REST = "000000-0000-4000-8000-000000000001"
 
 
 @pytest.mark.parametrize("unit", UNITS.values(), ids=list(UNITS))

@@ -9,10 +9,10 @@ from functools import cached_property
 from itertools import count
 from random import Random
 from typing import Any
-from uuid import UUID
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.files import state_file
+from ovirt_simulator.scheduler.weights import guid_order
 
 State = dict[str, Any]
 
@@ -85,12 +85,6 @@ def uuid(random: Random, kind: str, number: int) -> str:
     first = random.choice(("0", "1", "7", "8", "9", "f")) + f"{random.getrandbits(4):x}" + kind
     last = random.getrandbits(random.choice((8, 48)))
     return f"{first}{random.getrandbits(20):05x}-{number:04x}-4000-{random.choice('089f')}000-{last:012x}"
-
-
-def signed_halves(name: str) -> tuple[int, int]:
-    """The order in which Java compares ids."""
-    upper, lower = divmod(UUID(name).int, 1 << 64)
-    return upper - (upper >> 63 << 64), lower - (lower >> 63 << 64)
 
 
 def _clusters(random: Random) -> list[State]:
@@ -377,7 +371,7 @@ def balancing(random: Random, state: State) -> dict[str, Any] | None:
         host["cpu_percent"] = random.choice((None, 20, 59, 60, 61, 74, 75, 76, 79, 80, 90, 90, 100))
     for vm in state["vms"]:
         vm["cluster"] = cluster
-    state["vms"].sort(key=lambda vm: signed_halves(vm["id"]))
+    state["vms"].sort(key=lambda vm: guid_order(vm["id"]))
     coming = {entry["host"] for entry in state["pending"]}
     coming |= {vm.get("migrating_to") for vm in state["vms"]}
     leaving = {vm["host"] for vm in state["vms"] if vm["status"] in ("migrating", "saving_state")}

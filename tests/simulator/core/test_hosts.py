@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -9,10 +11,18 @@ from ovirt_placement.model import SchedulingPolicy
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.rejections import NotFound
 from ovirt_simulator.core.settings import PROMPT, USUAL, MigrationFault, UpgradeFault
-from tests.builders import APART, TOGETHER, cluster, group, host, vm
+from tests.builders import APART, TOGETHER, Part, cluster, group, host, vm
 from tests.simulator.core import engines
 from tests.simulator.scheduler.conftest import proxy
 from tests.simulator.scheduler.proxy import Proxy, reply
+
+
+def drained(*parts: Part, seconds: float = 30, **options: Any) -> Engine:
+    """An engine in which h1 has been ordered into maintenance, so long ago."""
+    engine = engines.engine(host("h1"), *parts, **options)
+    engine.hosts.deactivate("h1")
+    engine.advance(seconds)
+    return engine
 
 
 def test_maintenance_drains_the_host_first() -> None:
@@ -35,23 +45,19 @@ def test_maintenance_drains_the_host_first() -> None:
 
 
 def test_hard_positive_groups_leave_together() -> None:
-    engine = engines.engine(
-        host("h1"),
+    engine = drained(
         host("h2", free_mb=1500),
         host("h3", free_mb=2500),
         vm("a", "h1"),
         vm("b", "h1"),
         group("g", TOGETHER, "a b"),
+        seconds=60,
     )
-    engine.hosts.deactivate("h1")
-    engine.advance(60)
     assert [engines.where(engine, v) for v in "ab"] == [("up", "h3"), ("up", "h3")]
 
 
 def test_a_vm_that_finds_no_place_holds_the_host_until_it_does() -> None:
-    engine = engines.engine(host("h1"), host("h2", free_mb=100), vm("a", "h1"), vm("b", "h2"))
-    engine.hosts.deactivate("h1")
-    engine.advance(20)
+    engine = drained(host("h2", free_mb=100), vm("a", "h1"), vm("b", "h2"), seconds=20)
     assert engines.host(engine, "h1").status == "preparing_for_maintenance"
     assert engines.codes(engine) == [602]
     engine.vms.stop("b")
@@ -226,53 +232,39 @@ __all__ = ["proxy"]
 
 
 def test_hard_rules_between_vms_give_way_and_no_event_says_so() -> None:
-    engine = engines.engine(host("h1"), host("h2"), vm("a", "h1"), vm("b", "h2"), group("g", APART, "a b"))
-    engine.hosts.deactivate("h1")
-    engine.advance(30)
+    engine = drained(host("h2"), vm("a", "h1"), vm("b", "h2"), group("g", APART, "a b"))
     assert engines.host(engine, "h1").status == "maintenance"
     assert engines.where(engine, "a") == ("up", "h2")
     assert engines.codes(engine) == [67, 620, 63]
 
 
 def test_a_group_that_fits_no_host_leaves_one_by_one() -> None:
-    engine = engines.engine(
-        host("h1"),
+    engine = drained(
         host("h2", free_mb=1500),
         host("h3", free_mb=1500),
         vm("a", "h1"),
         vm("b", "h1"),
         group("g", TOGETHER, "a b"),
     )
-    engine.hosts.deactivate("h1")
-    engine.advance(30)
     assert {engines.where(engine, name) for name in "ab"} == {("up", "h2"), ("up", "h3")}
 
 
 def test_before_version_4_3_they_hold_the_host() -> None:
-    engine = engines.engine(
-        cluster(compatibility="4.2"),
-        host("h1"),
-        host("h2"),
-        vm("a", "h1"),
-        vm("b", "h2"),
-        group("g", APART, "a b"),
+    engine = drained(
+        cluster(compatibility="4.2"), host("h2"), vm("a", "h1"), vm("b", "h2"), group("g", APART, "a b")
     )
-    engine.hosts.deactivate("h1")
-    engine.advance(30)
     assert engines.host(engine, "h1").status == "preparing_for_maintenance"
     assert engines.codes(engine)[0] == 602
 
 
 def test_rules_between_vms_and_hosts_hold_one_vm_and_the_others_go() -> None:
-    engine = engines.engine(
-        host("h1"),
+    engine = drained(
         host("h2"),
         vm("a", "h1"),
         vm("b", "h1"),
         group("g", hosts_rule=TOGETHER, vms="a", hosts="h1"),
+        seconds=20,
     )
-    engine.hosts.deactivate("h1")
-    engine.advance(20)
     assert engines.where(engine, "a") == ("up", "h1")
     assert engines.where(engine, "b") == ("up", "h2")
     assert engines.codes(engine) == [67, 602, 63]

@@ -1,4 +1,4 @@
-"""Scheduling policies are built part by part and given to a cluster, as the engine's commands do it."""
+"""Scheduling policies: the built-in ones, what may be changed, and the engine's bugs on the way."""
 
 from __future__ import annotations
 
@@ -6,11 +6,150 @@ import pytest
 from ovirtsdk4 import Connection, Error, types
 from ovirtsdk4.services import SchedulingPoliciesService
 
+from ovirt_placement.model import SchedulingPolicy as Units
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.entities import PolicyFilter, SchedulingPolicy
+from ovirt_simulator.core.rejections import NotFound
 from ovirt_simulator.http.server import Server
+from tests.builders import CLUSTER, cluster, host
+from tests.simulator.core import engines
 from tests.simulator.http.plain import request
 
+NONE = "b4ed2332-a7ac-4d5f-9596-99a439cb2812"
 NO_BALANCE = "38440000-8cf0-14bd-c43e-10b96e4ef00a"
-MEMORY = "c9ddbb34-0e1d-4061-a8d7-b0893fa80932"
+MEMORY_FILTER = "c9ddbb34-0e1d-4061-a8d7-b0893fa80932"
+CPU_WEIGHT = "7db4ab05-81ab-42e8-868a-aee2df483edb"
+EXTERNAL = Units(filters=("F",), weights={"W": 3}, balance="B")
+
+
+def small() -> Engine:
+    return engines.engine(cluster(scheduling_policy=EXTERNAL), cluster("plain"), host("h1"))
+
+
+def policy(engine: Engine, policy_id: str) -> SchedulingPolicy:
+    found = engine.queries.state.policies.get(policy_id)
+    assert found is not None
+    return found
+
+
+def unit_id(engine: Engine, name: str) -> str:
+    (found,) = [u.id for u in engine.queries.state.units.values() if u.name == name and not u.internal]
+    return found
+
+
+def test_the_state_files_units_stand_in_a_policy_of_their_own() -> None:
+    engine = small()
+    with_units, plain = engine.queries.state.clusters.values()
+    assert plain.policy_id == NONE
+    own = policy(engine, with_units.policy_id)
+    assert not own.locked
+    assert len(own.filters) == len(policy(engine, NONE).filters) + 1
+    assert own.filters[-1].unit == unit_id(engine, "F")
+    assert (own.weights[-1].unit, own.weights[-1].factor) == (unit_id(engine, "W"), 3)
+    assert own.balance == unit_id(engine, "B")
+
+
+def test_factors_of_the_engines_own_weights_come_from_the_state_file() -> None:
+    engine = engines.engine(cluster(policy={"vm_affinity_weight": 50}), host("h1"))
+    (found,) = engine.queries.state.clusters.values()
+    factors = {w.unit: w.factor for w in policy(engine, found.policy_id).weights}
+    assert factors["84e6ddee-ab0d-42dd-82f0-c297779db567"] == 50
+    assert engine.snapshot().clusters[0].policy == {"vm_affinity_weight": 50}
+
+
+def test_the_snapshot_reports_the_assigned_units() -> None:
+    engine = small()
+    by_id = {c.id: c for c in engine.snapshot().clusters}
+    assert by_id[CLUSTER].scheduling_policy == EXTERNAL
+    assert by_id["plain"].scheduling_policy is None
+    engine.policies.update_cluster("plain", policy_name="CLUSTER1-placement")
+    assert {c.id: c for c in engine.snapshot().clusters}["plain"].scheduling_policy == EXTERNAL
+    engine.policies.update_cluster("plain", policy_id="no such id")
+    assert {c.id: c for c in engine.snapshot().clusters}["plain"].scheduling_policy is None
+    assert engines.codes(engine) == [811, 811]
+
+
+def test_a_policy_is_built_up_from_nothing() -> None:
+    engine = small()
+    added = engine.policies.add("p", description="d")
+    assert (added.filters, added.weights, added.balance) == ((), (), None)
+    entry = engine.policies.add_filter(added.id, MEMORY_FILTER, position=-1)
+    assert entry == PolicyFilter(unit=MEMORY_FILTER, position=-1)
+    engine.policies.add_weight(added.id, CPU_WEIGHT, factor=4)
+    engine.policies.set_balance(added.id, NO_BALANCE)
+    assert engines.refused(engine.policies.edit, added.id, properties={"HighUtilization": "75"})
+    engine.policies.edit(added.id, name="q", properties={"VCpuToPhysicalCpuRatio": "1.5"})
+    built = policy(engine, added.id)
+    assert (built.name, built.description, built.balance) == ("q", "d", NO_BALANCE)
+    engine.policies.remove_unit(added.id, MEMORY_FILTER)
+    assert MEMORY_FILTER not in {f.unit for f in policy(engine, added.id).filters}
+    engine.policies.remove_unit(added.id, MEMORY_FILTER)
+    engine.policies.remove(added.id)
+    assert engine.queries.state.policies.get(added.id) is None
+    assert engines.codes(engine) == [9910, *[9912] * 6, 9914]
+
+
+def test_what_a_policy_may_not_be() -> None:
+    engine = small()
+    added = engine.policies.add("p")
+    refused = [
+        engines.refused(engine.policies.add, "p"),
+        engines.refused(engine.policies.add, "q", properties={"HighUtilization": "75"}),
+        engines.refused(engine.policies.edit, added.id, properties={"unknown": "1"}),
+        engines.refused(engine.policies.add_filter, added.id, "no such unit"),
+        engines.refused(engine.policies.edit, NONE, name="mine"),
+        engines.refused(engine.policies.remove, NONE),
+        engines.refused(engine.policies.remove, next(iter(engine.queries.state.clusters.values())).policy_id),
+    ]
+    assert {refusal.http_status for refusal in refused} == {400}
+    assert "cluster1" in refused[6].detail
+
+
+@pytest.mark.parametrize(
+    ("command", "unit", "options"),
+    [
+        ("add_filter", MEMORY_FILTER, {}),
+        ("add_filter", CPU_WEIGHT, {}),
+        ("add_weight", CPU_WEIGHT, {"factor": -1}),
+        ("set_balance", MEMORY_FILTER, {}),
+    ],
+)
+def test_a_refused_unit_stays_and_spoils_the_policy(command: str, unit: str, options: dict[str, int]) -> None:
+    engine = small()
+    added = engine.policies.add("p")
+    engine.policies.add_filter(added.id, MEMORY_FILTER)
+    assert engines.refused(getattr(engine.policies, command), added.id, unit, **options).http_status == 400
+    assert engines.refused(engine.policies.edit, added.id, description="harmless").http_status == 400
+
+
+def test_only_one_filter_is_first() -> None:
+    engine = small()
+    added = engine.policies.add("p")
+    engine.policies.add_filter(added.id, MEMORY_FILTER, position=-1)
+    other = policy(engine, NONE).filters[-1].unit
+    assert engines.refused(engine.policies.add_filter, added.id, other, position=-1).http_status == 400
+
+
+def test_cluster_properties_are_merged_dropped_and_checked() -> None:
+    engine = small()
+    changed = engine.policies.update_cluster(
+        "plain", properties={"HighUtilization": "60", "unknown": "x"}, ha_reservation=True
+    )
+    assert changed.scheduling_properties == {"HighUtilization": "60", "CpuOverCommitDurationMinutes": "2"}
+    assert changed.ha_reservation
+    changed = engine.policies.update_cluster("plain", properties={"CpuOverCommitDurationMinutes": "5"})
+    assert changed.scheduling_properties == {"HighUtilization": "60", "CpuOverCommitDurationMinutes": "5"}
+    for wrong in ({"HighUtilization": "5"}, {"VCpuToPhysicalCpuRatio": "3"}):
+        assert engines.refused(engine.policies.update_cluster, "plain", properties=wrong).http_status == 400
+    changed = engine.policies.update_cluster("plain", properties={"VCpuToPhysicalCpuRatio": "1.5"})
+    assert changed.scheduling_properties["VCpuToPhysicalCpuRatio"] == "1.5", "a property of a weight"
+    with pytest.raises(NotFound):
+        engine.policies.update_cluster("nowhere")
+
+
+# -- By the API.
+
+
 EVEN_MEMORY = "4134247a-9c58-4b9a-8593-530bb9e37c59"
 
 
@@ -27,12 +166,16 @@ def test_built_and_assigned(sdk: Connection, policies: SchedulingPoliciesService
     policy = policies.add(types.SchedulingPolicy(name="ours", description="built here"))
     service = policies.policy_service(policy.id)
     assert (policy.locked, service.balances_service().list()) == (False, [])
-    service.filters_service().add(types.Filter(position=0, scheduling_policy_unit=unit(MEMORY)))
+    service.filters_service().add(types.Filter(position=0, scheduling_policy_unit=unit(MEMORY_FILTER)))
     service.weights_service().add(types.Weight(factor=3, scheduling_policy_unit=unit(EVEN_MEMORY)))
     service.balances_service().add(types.Balance(scheduling_policy_unit=unit(NO_BALANCE)))
-    assert MEMORY in {each.id for each in service.filters_service().list()}
+    assert MEMORY_FILTER in {each.id for each in service.filters_service().list()}
     (weight,) = service.weights_service().list()
-    assert (weight.id, weight.factor, weight.scheduling_policy_unit.id) == (EVEN_MEMORY, 3, EVEN_MEMORY)
+    assert (weight.id, weight.factor, weight.scheduling_policy_unit.id) == (
+        EVEN_MEMORY,
+        3,
+        EVEN_MEMORY,
+    )
     (balance,) = service.get(follow="filters,balances").balances
     assert balance.id == NO_BALANCE
 
@@ -51,6 +194,6 @@ def test_attaching_answers_200_and_adding_201(server: Server) -> None:
         "<scheduling_policy><name>p</name></scheduling_policy>",
     )
     assert added.status == 201
-    body = f'<filter><position>0</position><scheduling_policy_unit id="{MEMORY}"/></filter>'
+    body = f'<filter><position>0</position><scheduling_policy_unit id="{MEMORY_FILTER}"/></filter>'
     attached = request(f"{server.api_url}/schedulingpolicies/{added.xml.get('id')}/filters", "POST", body)
     assert (attached.status, attached.xml.tag) == (200, "filter")

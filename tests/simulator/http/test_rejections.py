@@ -2,48 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import ovirtsdk4
 import pytest
 from msgspec.structs import replace
-from ovirtsdk4 import AuthError, Connection, Error, NotFoundError, types
+from ovirtsdk4 import Connection, Error, NotFoundError, types
 
 from ovirt_placement.model import SchedulingPolicy
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT, MigrationFault
 from ovirt_simulator.http.server import Server, serve
-from tests.builders import CLUSTER, cluster, host, snapshot, vm
+from tests.builders import CLUSTER
 from tests.simulator.http.plain import request
+from tests.simulator.http.world import WORLD
 from tests.simulator.scheduler.proxy import refusing_proxy
-
-WORLD = snapshot(
-    cluster(),
-    cluster("other"),
-    cluster("lonely"),
-    host("h1"),
-    host("h2"),
-    host("down", status="maintenance"),
-    host("far", cluster="other"),
-    host("alone", cluster="lonely"),
-    vm("v1", "h1"),
-    vm("peer", "h2"),
-    vm("pinned", "h1", migratable=False, pinned_hosts=("h1",)),
-    vm("manual", "h1", migratable=False),
-    vm("off"),
-    vm("silent", "h1", status="not_responding"),
-    vm("single", "alone", cluster="lonely"),
-    vm("huge", "h1", memory_mb=60000),
-)
 
 NOT_RUNNING = "[Cannot migrate VM. VM is not running.]"
 NO_HOSTS = "[There are no hosts to use. Check that the cluster contains at least one host in Up state.]"
-FULL = (
-    "[Cannot migrate VM. There is no host that satisfies current scheduling constraints. "
-    "See below for details:, The host h2 did not satisfy internal filter Memory because *.]"
-)
 
 
 class Row(NamedTuple):
@@ -61,7 +39,7 @@ def to(host_id: str) -> dict[str, Any]:
 
 
 def under_way(engine: Engine) -> None:
-    engine.vms.migrate("v1", host_id="h2")
+    engine.vms.migrate("web2", host_id="host1")
 
 
 def under_way_unlocked(engine: Engine) -> None:
@@ -76,15 +54,13 @@ def refused_by_vdsm(engine: Engine) -> None:
 
 ROWS = {
     "another command holds the lock": Row(
-        "v1", 409, "[Cannot migrate VM. VM v1 is being migrated.]", to("h2"), under_way
+        "web2", 409, "[Cannot migrate VM. VM web2 is being migrated.]", to("host1"), under_way
     ),
     "migrating, and nothing holds the lock": Row(
-        "v1", 409, "[Cannot migrate VM. VM migration is in progress.]", to("h2"), under_way_unlocked
+        "web2", 409, "[Cannot migrate VM. VM migration is in progress.]", to("host1"), under_way_unlocked
     ),
-    "pinned": Row("pinned", 409, "[Cannot migrate VM. VM is pinned to Host.]"),
-    "pinned, whatever force": Row(
-        "pinned", 409, "[Cannot migrate VM. VM is pinned to Host.]", {"force": True}
-    ),
+    "pinned": Row("db1", 409, "[Cannot migrate VM. VM is pinned to Host.]"),
+    "pinned, whatever force": Row("db1", 409, "[Cannot migrate VM. VM is pinned to Host.]", {"force": True}),
     "user-migratable, not forced": Row(
         "manual",
         409,
@@ -92,37 +68,29 @@ ROWS = {
     ),
     "not responding": Row("silent", 409, "[Cannot migrate VM because the VM is in NotResponding status.]"),
     "host not up": Row(
-        "v1", 409, "[Cannot migrate VM. Operation can be performed only when Host status is Up.]", to("down")
+        "web2",
+        409,
+        "[Cannot migrate VM. Operation can be performed only when Host status is Up.]",
+        to("host3"),
     ),
     "host not up comes before all about the VM": Row(
-        "off", 409, "[Cannot migrate VM. Operation can be performed only when Host status is Up.]", to("down")
+        "spare",
+        409,
+        "[Cannot migrate VM. Operation can be performed only when Host status is Up.]",
+        to("host3"),
     ),
     "present host, with the cluster": Row(
-        "v1",
+        "stuck",
         409,
         "[Cannot migrate VM, source and destination is the same.]",
-        {**to("h1"), "cluster": types.Cluster(id=CLUSTER)},
+        {**to("host1"), "cluster": types.Cluster(id=CLUSTER)},
     ),
-    "host of another cluster": Row("v1", 400, NO_HOSTS, to("far")),
-    "no other host": Row("single", 400, NO_HOSTS),
-    "memory": Row("huge", 409, FULL),
+    "host of another cluster": Row("web2", 400, NO_HOSTS, to("far")),
+    "no other host": Row("remote", 400, NO_HOSTS),
     "VDSM refuses": Row(
-        "v1", 400, "[Cannot migrate VM. VDSM refused the command.]", to("h2"), refused_by_vdsm
+        "web2", 400, "[Cannot migrate VM. VDSM refused the command.]", to("host1"), refused_by_vdsm
     ),
 }
-
-
-@pytest.fixture
-def engine() -> Engine:
-    return Engine.from_snapshot(WORLD, clock=datetime(2026, 3, 1, 12, tzinfo=UTC), settings=PROMPT)
-
-
-@pytest.fixture
-def reader(server: Server) -> Iterator[Connection]:
-    """A user that sees all and may do nothing."""
-    connection = ovirtsdk4.Connection(url=server.api_url, username="reader@internal", password="password")
-    yield connection
-    connection.close()
 
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS.keys())
@@ -133,34 +101,24 @@ def test_row(engine: Engine, sdk: Connection, row: Row) -> None:
     assert type(caught.value) is Error
     assert caught.value.code == row.code
     assert caught.value.fault.reason == "Operation Failed"
-    before, star, after = row.detail.partition("*")
-    assert caught.value.fault.detail.startswith(before)
-    assert caught.value.fault.detail.endswith(after)
-    assert star or caught.value.fault.detail == row.detail
+    assert caught.value.fault.detail == row.detail
     assert f"HTTP response code is {row.code}" in str(caught.value)
     migrating = [vm.id for vm in engine.queries.state.vms.values() if vm.status == "migrating"]
-    assert migrating == (["v1"] if row.prepare in (under_way, under_way_unlocked) else [])
-
-
-def test_no_permit(reader: Connection) -> None:
-    with pytest.raises(AuthError) as caught:
-        reader.system_service().vms_service().vm_service("v1").migrate()
-    assert caught.value.code == 403
-    assert caught.value.fault.detail == "[User is not authorized to perform this action.]"
+    assert migrating == (["web2"] if row.prepare in (under_way, under_way_unlocked) else [])
 
 
 def test_a_host_by_unknown_name(server: Server, sdk: Connection) -> None:
     """Resolved before there is an action: a plain fault."""
     with pytest.raises(NotFoundError) as caught:
-        sdk.system_service().vms_service().vm_service("v1").migrate(host=types.Host(name="nowhere"))
+        sdk.system_service().vms_service().vm_service("web2").migrate(host=types.Host(name="nowhere"))
     assert caught.value.fault.detail == "Entity not found: nowhere"
     body = "<action><host><name>nowhere</name></host></action>"
-    assert request(f"{server.api_url}/vms/v1/migrate", "POST", body).xml.tag == "fault"
+    assert request(f"{server.api_url}/vms/web2/migrate", "POST", body).xml.tag == "fault"
 
 
 def test_a_refused_action_has_the_fault_inside(server: Server) -> None:
-    body = '<action><force>true</force><host id="h2"/></action>'
-    reply = request(f"{server.api_url}/vms/off/migrate", "POST", body)
+    body = '<action><force>true</force><host id="host1"/></action>'
+    reply = request(f"{server.api_url}/vms/spare/migrate", "POST", body)
     assert reply.status == 409
     assert [node.tag for node in reply.xml] == ["fault", "status"]
     assert [node.tag for node in reply.xml.find("fault")] == ["detail", "reason"]
@@ -169,32 +127,33 @@ def test_a_refused_action_has_the_fault_inside(server: Server) -> None:
 
 def test_only_the_external_scheduler_refuses() -> None:
     """Validation never asks it: the refusal comes late, with its reasons left behind."""
-    constrained = replace(
-        WORLD,
-        clusters=(cluster(scheduling_policy=SchedulingPolicy(filters=("NoHost",))), *WORLD.clusters[1:]),
-    )
+    policy = SchedulingPolicy(filters=("NoHost",))
+    clusters = (replace(WORLD.clusters[0], scheduling_policy=policy), *WORLD.clusters[1:])
     with refusing_proxy("NoHost") as proxy:
         engine = Engine.from_snapshot(
-            constrained, clock=datetime(2026, 3, 1, 12, tzinfo=UTC), settings=PROMPT, proxy=proxy.url
+            replace(WORLD, clusters=clusters),
+            clock=datetime(2026, 3, 1, 12, tzinfo=UTC),
+            settings=PROMPT,
+            proxy=proxy.url,
         )
         server = serve(engine)
         sdk = ovirtsdk4.Connection(url=server.api_url, username="admin@internal", password="password")
         try:
             with pytest.raises(Error) as caught:
-                sdk.system_service().vms_service().vm_service("v1").migrate()
+                sdk.system_service().vms_service().vm_service("web2").migrate()
         finally:
             sdk.close()
             server.close()
     assert (caught.value.code, caught.value.fault.detail) == (400, "[]")
     asked = [(vm, hosts) for method, _, hosts, vm, _ in proxy.calls[1:]]
-    assert asked == [("v1", ["h2"])], "asked once, for the hosts that the internal filters left"
+    assert asked == [("web2", ["host1"])], "asked once, for the hosts that the internal filters left"
 
 
 def test_each_refusal_is_logged(sdk: Connection) -> None:
     system = sdk.system_service()
     for _ in range(2):
         with pytest.raises(Error):
-            system.vms_service().vm_service("off").migrate(query={"correlation_id": "try"})
+            system.vms_service().vm_service("spare").migrate(query={"correlation_id": "try"})
     logged = system.events_service().list(search="type=65")
     assert [event.severity for event in logged] == [types.LogSeverity.ERROR] * 2
     assert {event.correlation_id for event in logged} == {"try"}

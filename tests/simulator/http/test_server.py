@@ -6,22 +6,32 @@ import gc
 import socket
 import threading
 import weakref
-from contextlib import closing
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from datetime import UTC, datetime
 from http.client import HTTPConnection
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import ovirtsdk4
 import pytest
 import trustme
+from werkzeug import Response
 
+from ovirt_placement.model import SchedulingPolicy
 from ovirt_service.errors import UserError
 from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.settings import PROMPT
+from ovirt_simulator.http.control import Control
 from ovirt_simulator.http.server import Server, serve
-from tests.builders import host, snapshot
+from ovirt_simulator.http.sso import Tokens, default_users
+from tests.builders import cluster, host, snapshot, vm
 from tests.proxy.running import eventually
 from tests.scenarios.stage import START
 from tests.simulator.http.plain import request
+from tests.simulator.scheduler.proxy import refusing_proxy, reply
 
 
 def test_tls(engine: Engine, tmp_path: Path) -> None:
@@ -156,3 +166,157 @@ def test_what_a_closed_server_served_is_forgotten() -> None:
         return known() is None
 
     eventually(is_forgotten, what="the end of the engine")
+
+
+# -- What waits while all threads of the engine are taken: as behind Undertow, nothing is refused or dropped.
+# Source: XNIO's worker, which queues tasks without a limit, and Undertow's listeners, which accept at once.
+
+
+LOG_IN = f"Authorization: Basic {b64encode(b'admin@internal:password').decode()}\r\n"
+#: So long it is seen that no answer comes, and so long one that is due is waited for.
+SHORT_SECONDS, LONG_SECONDS = 0.2, 30.0
+
+
+@contextmanager
+def held_start(threads: int) -> Iterator[tuple[Server, threading.Event]]:
+    """An engine with this many threads, in which a start waits for the proxy until that is released."""
+    policy = SchedulingPolicy(filters=("NoHost",))
+    state = snapshot(cluster(scheduling_policy=policy), host("h1"), vm("idle"))
+    with ExitStack() as stack:
+        proxy = stack.enter_context(refusing_proxy("NoHost"))
+        asked, released = threading.Event(), threading.Event()
+
+        def held(*_: object) -> dict[str, Any]:
+            asked.set()
+            released.wait(LONG_SECONDS)
+            return reply([])
+
+        proxy.run_filters = held
+        clock = datetime(2026, 3, 1, 12, tzinfo=UTC)
+        engine = Engine.from_snapshot(state, clock=clock, settings=PROMPT, proxy=proxy.url)
+        server = serve(engine, threads=threads)
+        stack.callback(server.close)
+        stack.callback(released.set)
+        stack.enter_context(sent(server, "POST", "vms/idle/start", "<action/>"))
+        assert asked.wait(LONG_SECONDS)
+        yield server, released
+
+
+def connected(server: Server) -> socket.socket:
+    address = urlsplit(server.url)
+    return socket.create_connection((address.hostname or "", address.port or 0), timeout=LONG_SECONDS)
+
+
+def sent(server: Server, method: str, path: str, body: str = "") -> socket.socket:
+    """Send a request, and leave its answer for later."""
+    connection = connected(server)
+    connection.sendall(
+        f"{method} /ovirt-engine/api/{path} HTTP/1.1\r\nHost: engine\r\n{LOG_IN}"
+        f"Content-Type: application/xml\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
+    )
+    return connection
+
+
+def status(connection: socket.socket) -> bytes:
+    return connection.recv(12).removeprefix(b"HTTP/1.1 ")
+
+
+def test_a_start_holds_its_thread_until_it_is_scheduled() -> None:
+    with held_start(threads=1) as (server, released), sent(server, "GET", "vms") as reader:
+        reader.settimeout(SHORT_SECONDS)
+        with pytest.raises(TimeoutError):
+            status(reader)
+        released.set()
+        reader.settimeout(LONG_SECONDS)
+        assert status(reader) == b"200"
+
+
+def test_another_thread_answers_meanwhile() -> None:
+    with held_start(threads=2) as (server, released), sent(server, "GET", "vms") as reader:
+        assert status(reader) == b"200"
+        assert not released.is_set()
+
+
+def test_requests_that_wait_are_all_answered_however_many() -> None:
+    with held_start(threads=1) as (server, released), ExitStack() as stack:
+        waiting = [stack.enter_context(sent(server, "GET", "clusters")) for _ in range(300)]
+        released.set()
+        assert {status(connection) for connection in waiting} == {b"200"}
+
+
+def test_connections_that_bring_no_request_hold_no_thread(engine: Engine) -> None:
+    with closing(serve(engine, threads=1)) as server, connected(server) as silent:
+        assert request(f"{server.api_url}/vms").status == 200
+        silent.settimeout(SHORT_SECONDS)
+        with pytest.raises(TimeoutError):
+            silent.recv(1)
+
+
+def test_connections_are_kept_however_many(engine: Engine) -> None:
+    with closing(serve(engine, threads=1)) as server, ExitStack() as stack:
+        netloc = urlsplit(server.url).netloc
+        connections = [stack.enter_context(closing(HTTPConnection(netloc))) for _ in range(30)]
+        for _ in range(2):
+            for connection in connections:
+                connection.request("POST", "/ovirt-engine/services/sso-logout")
+                reply = connection.getresponse()
+                reply.read()
+                assert (reply.status, reply.getheader("Connection")) == (200, None)
+
+
+def answering(before: set[threading.Thread]) -> int:
+    """How many threads there are that were not there before, and answer requests."""
+    new = set(threading.enumerate()) - before
+    return sum(thread.name.startswith("answering") for thread in new)
+
+
+def test_threads_are_started_when_requests_need_them(engine: Engine) -> None:
+    before = set(threading.enumerate())
+    with closing(serve(engine)) as server:
+        at_start = answering(before)
+        for _ in range(5):
+            assert request(f"{server.api_url}/vms").status == 200
+        one_by_one = answering(before)
+    assert (at_start, answering(before)) == (0, 0)
+    assert 0 < one_by_one <= 5
+
+
+def test_of_more_clients_than_threads_as_many_are_answered_at_once_and_then_the_others(
+    engine: Engine,
+) -> None:
+    busy, gate = threading.Semaphore(0), threading.Event()
+    answered = []
+
+    def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        busy.release()
+        gate.wait(LONG_SECONDS)
+        answered.append(threading.current_thread().name)
+        return Response()(environ, start_response)
+
+    control = Control(Tokens(default_users("password"), 60.0), engine)
+    server = Server(answer, control, "127.0.0.1:0", None, threads=4)
+    with closing(server), ExitStack() as stack:
+        clients = [stack.enter_context(sent(server, "GET", f"vms/{number}")) for number in range(40)]
+        assert all(busy.acquire(timeout=LONG_SECONDS) for _ in range(4))
+        assert not busy.acquire(timeout=SHORT_SECONDS)
+        gate.set()
+        assert {status(client) for client in clients} == {b"200"}
+    assert (len(answered), len(set(answered))) == (40, 4)
+
+
+def test_servers_end_at_once(engine: Engine) -> None:
+    """Within the time that a quick test may take: each would wait half a second for its interval."""
+    for _ in range(20):
+        with closing(serve(engine)) as server, connected(server):
+            assert request(f"{server.api_url}/vms").status == 200
+
+
+def test_a_server_ends_though_a_client_has_sent_half_a_request(engine: Engine) -> None:
+    with closing(serve(engine)) as server:
+        server._server.shutdown_timeout = 0.01
+        half = connected(server)
+        half.sendall(b"GET /ovirt-engine/api HTTP/1.1\r\n")
+        assert request(f"{server.api_url}/vms").status == 200
+    with half:
+        half.settimeout(LONG_SECONDS)
+        assert b"200 OK" not in half.recv(100)

@@ -46,7 +46,7 @@ class Proxy:
         return answers[method](*parameters)
 
 
-def reply(result: Any, code: int = 0, **more: Any) -> dict[str, Any]:
+def reply(result: Any, code: Any = 0, **more: Any) -> dict[str, Any]:
     return {"result_code": code, "result": result, "plugin_errors": {}, "errors": [], **more}
 
 

@@ -69,12 +69,32 @@ def test_validation_does_not_ask_and_a_veto_comes_back_empty(proxy: Proxy) -> No
     engine.vms.start("v")
 
 
-def test_lower_external_weights_win_by_their_factor(proxy: Proxy) -> None:
-    proxy.run_cost_functions = lambda *_: reply(
-        [["h1", 5, "SoftAffinityWeight"], ["h2", 5, "SoftAffinityWeight"], ["h3", 4, "SoftAffinityWeight"]]
-    )
-    found = {placed(start(proxy, vm("w", "h3"), seed=seed)) for seed in range(8)}
-    assert found == {"h3"}
+def weights(unit: str, **of_hosts: int) -> list[list[Any]]:
+    return [[host_id, weight, unit] for host_id, weight in of_hosts.items()]
+
+
+ALIKE = weights("SoftAffinityWeight", h1=2, h3=9, h2=3) + weights("SoftAffinityWeight", h1=2)
+
+
+@pytest.mark.parametrize(
+    ("records", "best"),
+    [
+        pytest.param(weights("SoftAffinityWeight", h1=5, h2=5, h3=4), "h3", id="the lowest"),
+        pytest.param(weights("SoftAffinityWeight", h1=1, h2=1), "h3", id="one without a weight"),
+        pytest.param(ALIKE, "h2", id="records of a host add up"),
+        pytest.param([[host, weight] for host, weight, _ in ALIKE], "h2", id="and of no unit"),
+        pytest.param([[*one[:2], "NotOfThePolicy"] for one in ALIKE], "h2", id="and of an unknown one"),
+        pytest.param(
+            [*ALIKE, *weights("SoftAffinityWeight", h2=4, h3=-9)], "h3", id="and may cancel each other"
+        ),
+    ],
+)
+def test_external_weights_choose(proxy: Proxy, records: list[list[Any]], best: str) -> None:
+    """As in the engine's RankSelector, whatever the seed."""
+    proxy.run_cost_functions = lambda *_: reply(records)
+    worst = host("h3", cpu_percent=95, free_mb=3000) if best == "h2" else host("h3")
+    parts = (UNITS, host("h1"), host("h2"), worst, vm("v"))
+    assert {placed(engines.engine(*parts, proxy=proxy.url, seed=seed)) for seed in range(8)} == {best}
 
 
 def test_pairs_count_once_under_no_unit(proxy: Proxy) -> None:
@@ -86,33 +106,6 @@ def test_pairs_count_once_under_no_unit(proxy: Proxy) -> None:
     assert placed(engines.engine(*parts, proxy=proxy.url)) in {"h1", "h2"}
     proxy.run_cost_functions = lambda *_: reply([[*entry, "SoftAffinityWeight"] for entry in weights])
     assert placed(engines.engine(*parts, proxy=proxy.url)) == "h3"
-
-
-def test_a_host_without_a_weight_has_the_best(proxy: Proxy) -> None:
-    proxy.run_cost_functions = lambda *_: reply(
-        [["h1", 1, "SoftAffinityWeight"], ["h2", 1, "SoftAffinityWeight"]]
-    )
-    assert placed(start(proxy)) == "h3"
-
-
-@pytest.mark.parametrize("unit", [["SoftAffinityWeight"], ["NotOfThePolicy"], []])
-def test_several_records_of_a_host_add_up(proxy: Proxy, unit: list[str]) -> None:
-    """As in the engine's RankSelector, though neither the first nor the last of them says so."""
-    proxy.run_cost_functions = lambda *_: reply(
-        [[host_id, weight, *unit] for host_id, weight in (("h1", 2), ("h3", 9), ("h2", 3), ("h1", 2))]
-    )
-    busy = host("h3", cpu_percent=95, free_mb=3000)
-    parts = (UNITS, host("h1"), host("h2"), busy, vm("v"))
-    found = {placed(engines.engine(*parts, proxy=proxy.url, seed=seed)) for seed in range(8)}
-    assert found == {"h2"}
-
-
-def test_records_that_cancel_each_other_leave_the_best_weight(proxy: Proxy) -> None:
-    proxy.run_cost_functions = lambda *_: reply(
-        [[host_id, weight, "SoftAffinityWeight"] for host_id in ("h1", "h2", "h3") for weight in (4, 3)]
-        + [["h3", -7, "SoftAffinityWeight"]]
-    )
-    assert {placed(start(proxy, seed=seed)) for seed in range(8)} == {"h3"}
 
 
 def test_no_answer_keeps_all_hosts_and_reports_once_a_minute(proxy: Proxy) -> None:
@@ -131,28 +124,28 @@ def fail(*_: Any) -> Any:
     raise RuntimeError("an XML-RPC fault")
 
 
-@pytest.mark.parametrize("result", [None, "text", {"h1": 1}])
-def test_a_filter_reply_without_a_list_leaves_no_host(proxy: Proxy, result: Any) -> None:
-    proxy.run_filters = lambda *_: reply(result)
-    assert engines.refused(start(proxy).vms.start, "v").detail == "[]"
-
-
 @pytest.mark.parametrize(
-    "answer",
-    [{"result": ["h1"]}, {**reply(["h1"]), "result_code": "0"}, {**reply(["h1"]), "result_code": None}],
+    ("method", "answer", "detail"),
+    [
+        *(("run_filters", reply(result), "[]") for result in (None, "text", {"h1": 1})),
+        ("run_filters", {"result": ["h1"]}, "[Internal Engine Error]"),
+        *(("run_filters", reply(["h1"], code), "[Internal Engine Error]") for code in ("0", None)),
+        *(
+            ("run_cost_functions", reply([["h1", weight, "SoftAffinityWeight"]]), "[Internal Engine Error]")
+            for weight in (1.5, None, True, "1")
+        ),
+    ],
 )
-def test_a_reply_without_an_integer_code_fails_the_command(proxy: Proxy, answer: Any) -> None:
-    proxy.run_filters = lambda *_: answer
-    engine = start(proxy)
-    assert engines.refused(engine.vms.start, "v").detail == "[Internal Engine Error]"
-    proxy.run_filters = lambda names, hosts, *_: reply(hosts)
+def test_an_answer_that_is_none_fails_the_command(
+    proxy: Proxy, method: str, answer: Any, detail: str
+) -> None:
+    """Of filters no list leaves no host; a code or a weight is a whole number."""
+    engine, well = start(proxy), getattr(proxy, method)
+    setattr(proxy, method, lambda *_: answer)
+    refusal = engines.refused(engine.vms.start, "v")
+    assert (refusal.http_status, refusal.detail) == (400, detail)
+    setattr(proxy, method, well)
     engine.vms.start("v")
-
-
-@pytest.mark.parametrize("weight", [1.5, None, True, "1"])
-def test_a_weight_that_is_no_integer_fails_the_command(proxy: Proxy, weight: Any) -> None:
-    proxy.run_cost_functions = lambda *_: reply([["h1", weight, "SoftAffinityWeight"]])
-    assert engines.refused(start(proxy).vms.start, "v").http_status == 400
 
 
 def test_complaints_reach_the_administrator_and_the_result_counts(proxy: Proxy) -> None:
