@@ -1,16 +1,17 @@
-"""A unit waits for the engine a moment at most: then what was known last decides."""
+"""Decisions: how long they wait for the engine, and what is expected of those before."""
 
 from __future__ import annotations
 
 import time
 
 import pytest
+from msgspec.structs import replace
 
 from ovirt_placement.config import InventorySettings
-from ovirt_placement.inventory.decision import Awaited, Base, Decision, Decisions, NoSnapshot
+from ovirt_placement.inventory.decision import Accepted, Awaited, Base, Decision, Decisions, NoSnapshot
 from ovirt_placement.inventory.publication import now
 from ovirt_placement.model import Snapshot
-from tests.builders import host, snapshot, vm
+from tests.builders import cluster, host, snapshot, vm
 
 STATE = snapshot(host("h1"), host("h2"), vm("a"), vm("b"))
 
@@ -131,3 +132,138 @@ def test_filters_see_what_is_confirmed_and_weights_what_is_expected() -> None:
     assert later.confirmed.pending == ()
     assert [(one.vm, one.host, one.expected) for one in later.snapshot.pending] == [("a", "h2", True)]
     assert later.snapshot.unconfirmed == {"a"}
+
+
+HOSTS = ("h1", "h2", "h3")
+HOSTS_STATE = snapshot(*(host(name) for name in HOSTS), vm("a"), vm("b"), vm("c", "h3"))
+A, B, C = (HOSTS_STATE.vm_by_id[name] for name in "abc")
+LONGEST = 30.0
+
+
+def places(found: Snapshot) -> dict[str, str]:
+    """Where VMs are expected."""
+    return {one.vm: one.host for one in found.pending if one.expected}
+
+
+def with_vm(state: Snapshot, name: str, **changes: object) -> Snapshot:
+    return replace(state, vms=tuple(replace(one, **changes) if one.id == name else one for one in state.vms))
+
+
+def over(accepted: Accepted, at: float, base: Snapshot = HOSTS_STATE, asked: str | None = None) -> Snapshot:
+    return accepted.over(base, at, at, asked)
+
+
+def test_the_one_host_that_is_left_is_expected() -> None:
+    accepted = Accepted(LONGEST)
+    accepted.leave_accepted("F", A, ["h2", "h1"], 10.0)
+    accepted.leave_accepted("G", A, ["h2", "h3"], 10.1)
+    assert places(over(accepted, 10.2)) == {"a": "h2"}
+
+
+def test_of_several_the_best_by_our_ranks_is_expected() -> None:
+    accepted = Accepted(LONGEST)
+    state = snapshot(cluster(policy={"preferred_hosts_weight": 2}), *HOSTS_STATE.hosts, A, B)
+    accepted.leave_ranks("W", A, HOSTS, [2, 0, 1], 3, 10.0)
+    assert places(over(accepted, 10.1, state)) == {"a": "h2"}
+    accepted.leave_ranks("W", B, HOSTS, [2, 0, 1], 9, 10.2)
+    assert places(over(accepted, 10.3, state))["b"] == "h2"
+
+
+def test_where_ours_tie_free_memory_decides_less_what_is_expected_there() -> None:
+    accepted = Accepted(LONGEST)
+    hosts = host("h1", free_mb=9000), host("h2", free_mb=10000), host("h3", free_mb=5000)
+    policy = cluster(policy={"even_memory_weight": 1})
+    state = snapshot(policy, *hosts, vm("a", needs_mb=2000), vm("b", needs_mb=2000))
+    for number, name in enumerate("ab"):
+        accepted.leave_ranks("W", state.vm_by_id[name], HOSTS, [0, 0, 0], 1, 10.0 + number)
+    assert places(over(accepted, 12.0, state)) == {"a": "h2", "b": "h1"}
+
+
+def test_many_hosts_of_a_filter_alone_say_nothing() -> None:
+    accepted = Accepted(LONGEST)
+    accepted.leave_accepted("F", A, [f"h{number}" for number in range(9)], 10.0)
+    accepted.leave_accepted("F", B, ["h1", "h2"], 10.0)
+    assert over(accepted, 10.1) is HOSTS_STATE
+
+
+def test_a_vm_that_is_asked_about_is_not_looked_at_yet() -> None:
+    accepted = Accepted(LONGEST)
+    accepted.leave_accepted("F", A, ["h2"], 10.0)
+    assert places(over(accepted, 10.1, asked="a")) == {}
+    assert places(over(accepted, 10.2, asked="b")) == {"a": "h2"}
+
+
+def test_the_same_state_with_the_same_expected_is_the_same_object() -> None:
+    accepted = Accepted(LONGEST)
+    accepted.leave_accepted("F", A, ["h2"], 10.0)
+    first = over(accepted, 10.1)
+    assert over(accepted, 10.2) is first
+    accepted.leave_accepted("F", B, ["h1"], 10.3)
+    assert over(accepted, 10.4) is not first
+
+
+def test_what_the_engine_shows_ends_it() -> None:
+    accepted = Accepted(LONGEST)
+    for name, real in (("a", "h2"), ("b", "h3")):
+        accepted.leave_accepted("F", HOSTS_STATE.vm_by_id[name], ["h2"], 10.0)
+        assert places(over(accepted, 10.1)) == {name: "h2"}
+        assert over(accepted, 10.2, with_vm(HOSTS_STATE, name, host=real)).pending == ()
+
+
+def test_a_migration_that_begins_elsewhere_ends_it() -> None:
+    accepted = Accepted(LONGEST)
+    accepted.leave_accepted("F", C, ["h1"], 10.0)
+    assert places(over(accepted, 10.1)) == {"c": "h1"}
+    migrating = with_vm(HOSTS_STATE, "c", migrating_to="h2", status="migrating")
+    assert places(over(accepted, 10.2, migrating)) == {}
+
+
+def test_a_vm_that_stays_down_is_expected_until_its_start_would_show() -> None:
+    accepted = Accepted(LONGEST)
+    accepted.leave_accepted("F", A, ["h2"], 10.0)
+    down = with_vm(HOSTS_STATE, "a", status="down")
+    assert places(accepted.over(down, 14.9, 15.0)) == {"a": "h2"}
+    assert places(accepted.over(down, 15.1, 15.2)) == {}
+
+
+def test_nothing_is_expected_for_longer_than_allowed() -> None:
+    accepted = Accepted(LONGEST)
+    waiting = with_vm(HOSTS_STATE, "a", status="wait_for_launch")
+    accepted.leave_accepted("F", A, ["h2"], 10.0)
+    assert places(over(accepted, 39.9, waiting)) == {"a": "h2"}
+    assert places(over(accepted, 40.1, waiting)) == {}
+
+
+def test_an_intent_of_the_enforcer_is_known_better() -> None:
+    accepted = Accepted(LONGEST)
+    accepted.leave_accepted("F", C, ["h1"], 10.0)
+    meant = replace(
+        HOSTS_STATE, pending=(replace(over(accepted, 10.1).pending[0], host="h2", expected=False),)
+    )
+    assert [one.host for one in over(accepted, 10.2, meant).pending] == ["h2"]
+
+
+def test_events_say_where_it_went_or_that_it_did_not() -> None:
+    accepted = Accepted(LONGEST)
+    for name in "ab":
+        accepted.leave_accepted("F", HOSTS_STATE.vm_by_id[name], ["h2"], 10.0)
+    over(accepted, 10.1)
+    accepted.heard("a", "h1", 10.2, 10.3)
+    accepted.heard("b", None, 9.0, 10.3)  # of a start before
+    assert places(over(accepted, 10.4)) == {"a": "h1", "b": "h2"}
+    accepted.heard("b", None, 10.5, 10.5)
+    assert places(over(accepted, 10.6)) == {"a": "h1"}
+
+
+def test_another_decision_about_a_vm_begins_again() -> None:
+    accepted = Accepted(LONGEST)
+    accepted.leave_accepted("F", A, ["h2"], 10.0)
+    over(accepted, 10.1)
+    accepted.leave_accepted("F", A, ["h1"], 12.0)
+    assert places(over(accepted, 12.1)) == {"a": "h1"}
+
+
+def test_a_vm_whose_one_host_is_the_present_one_stays_where_it_is() -> None:
+    accepted = Accepted(LONGEST)
+    accepted.leave_accepted("F", C, ["h3"], 10.0)
+    assert over(accepted, 10.1) is HOSTS_STATE

@@ -1,4 +1,4 @@
-"""Placement keys in the store: what is written is there, once, with who wrote it, and readers learn of it."""
+"""Placement keys and rules in the store: written once, with who wrote it, and readers learn of it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from ovirt_placement.model import FrozenKeys, PlacementKey, StickyCopy
+from ovirt_placement.model import FrozenKeys, PlacementKey, PlacementRule, RuleDomain, StickyCopy
 from ovirt_placement.store.keys import KeyChange, KeyStore, Run
+from ovirt_placement.store.placement_rules import RuleChange, RuleStore
 from ovirt_placement.store.sql.database import StoreAway
 from ovirt_service.errors import UserError
+from tests.builders import rule
 from tests.examples import examples
 from tests.placement.databases import database
 from tests.placement.store.conftest import Opening
@@ -214,3 +216,70 @@ def test_frozen_sets_that_stayed_are_not_read_twice(store: KeyStore) -> None:
     after = {frozen.vm: frozen.keys for frozen in store.records().frozen}
     assert after == {"v1": (("A", 0.1), ("v1", 1.0)), "v2": (("A", 0.2),), "v3": ()}
     assert after["v1"] is before["v1"]
+
+
+FULL = rule(
+    "racks",
+    "at_most_per_domain",
+    "tag:web db1",
+    hosts="h1",
+    domain_tags=("rack",),
+    domains=(RuleDomain(name="r1", hosts=("h1", "h2")),),
+    most=2,
+    enforcing=False,
+    priority=3.5,
+)
+
+
+@pytest.fixture
+def rule_store(opening: Opening) -> RuleStore:
+    return opening(RuleStore)
+
+
+@pytest.fixture
+def keys(opening: Opening) -> KeyStore:
+    return opening(KeyStore)
+
+
+def put(rule_store: RuleStore, *rules: PlacementRule, by: str = "ann") -> None:
+    rule_store.change(lambda standing: RuleChange(put=rules), changed_by=by)
+
+
+def test_a_rule_is_known_whole_with_who_changed_it_and_when(rule_store: RuleStore) -> None:
+    put(rule_store, FULL)
+    (found,) = rule_store.all_rules()
+    assert (found.rule, found.changed_by) == (FULL, "ann")
+    assert found.changed_at > 1_600_000_000
+
+
+def test_a_rule_replaces_the_one_of_its_name_and_one_that_says_the_same_stays(rule_store: RuleStore) -> None:
+    put(rule_store, rule("a", "x", most=1), rule("b", "x"))
+    put(rule_store, rule("a", "x", most=2), rule("b", "x"), by="bob")
+    assert [(one.rule.name, one.rule.most, one.changed_by) for one in rule_store.all_rules()] == [
+        ("a", 2, "bob"),
+        ("b", None, "ann"),
+    ]
+
+
+def test_what_the_decision_raises_changes_nothing(rule_store: RuleStore) -> None:
+    put(rule_store, rule("a", "x"))
+
+    def decide(standing: tuple[PlacementRule, ...]) -> RuleChange:
+        assert standing == (rule("a", "x"),)
+        raise UserError("no")
+
+    with pytest.raises(UserError, match="no"):
+        rule_store.change(decide, changed_by="bob")
+    assert [one.rule.name for one in rule_store.all_rules()] == ["a"]
+
+
+def test_readers_of_keys_are_shown_the_rules_and_that_there_are_others(
+    rule_store: RuleStore, keys: KeyStore
+) -> None:
+    before = keys.records()
+    put(rule_store, FULL)
+    after = keys.records()
+    assert (before.rules, after.rules) == ((), (FULL,))
+    assert keys.revision() == after.revision != before.revision
+    rule_store.change(lambda standing: RuleChange(remove=("racks", "unknown")), changed_by="bob")
+    assert keys.records().rules == ()

@@ -1,7 +1,8 @@
-"""Who asks for an engine's state closes what that took: at the end of a command, or with other settings."""
+"""Who asks for an engine's state closes what that took; a service that hears nothing for a while hangs."""
 
 from __future__ import annotations
 
+import math
 import signal
 import subprocess
 import sys
@@ -13,10 +14,13 @@ import pytest
 from ovirt_placement import inventory
 from ovirt_placement.cli.main import main
 from ovirt_placement.config import Config
+from ovirt_placement.inventory.asking import Hangs, NoAnswer, NoService, Services
+from ovirt_placement.inventory.protocol import Wake, ask
 from ovirt_placement.store.enforcer.intents import Store
 from ovirt_service import process
+from tests.clock import Clock
 from tests.placement.engine_server import PASSWORD, EngineServer
-from tests.placement.inventory.running import readings
+from tests.placement.inventory.running import configured, ended, loaded, readings, running
 
 #: As Python 3.12.0 and 3.12.1 refuse each thread from the moment at which the interpreter begins to end.
 REFUSAL = "can't create new thread at interpreter shutdown"
@@ -139,3 +143,35 @@ def test_a_process_logs_out_before_it_ends(
     )
     assert (done.stderr, done.returncode in {0, 1}) == (b"", True)
     assert engine.logins == len(log_outs) == 1
+
+
+#: A service that is awake hears within a quarter of it, and one that is stopped does not.
+SHORT_SECONDS = 2.0
+
+
+@pytest.mark.system
+@pytest.mark.timing
+def test_who_hears_in_between_does_not_hang(engine: EngineServer, tmp_path: Path) -> None:
+    file = configured(tmp_path, engine)
+    config, clock = loaded(file), Clock()
+    services = Services(clock)
+    with running(file) as service:
+        published = inventory.known(config=config, max_age=math.inf).publication
+        assert published is not None
+
+        def wait(awake: bool) -> None:
+            service.send_signal(signal.SIGCONT if awake else signal.SIGSTOP)
+            ask(config.inventory.directory, Wake(published.version), SHORT_SECONDS, int, services)
+
+        for awake in (False, True, False):  # nothing is published meanwhile
+            with pytest.raises(NoAnswer):
+                wait(awake)
+            clock.now += 60.0
+        with pytest.raises(Hangs):
+            wait(awake=False)
+        with pytest.raises(NoService):  # it is not asked
+            wait(awake=True)
+        clock.now += 60.0
+        with pytest.raises(NoAnswer):
+            wait(awake=True)
+        ended(service)

@@ -1,11 +1,15 @@
-"""An engine that is away, hangs, or answers what cannot be is awaited, and taken at its word in nothing."""
+"""An engine that is away, hangs, or answers what cannot be; and a service that gets too little memory."""
 
 from __future__ import annotations
 
 import contextlib
+import selectors
+import signal
+import subprocess
 import threading
 import time
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -13,14 +17,13 @@ from ovirt_placement import inventory
 from ovirt_placement.config import Config
 from ovirt_placement.inventory import NoSnapshot
 from ovirt_placement.model import Snapshot
-from ovirt_service.errors import UserError
+from ovirt_service.errors import EXIT_STATUS, UserError
 from tests.placement.engine_server import EngineServer
-from tests.placement.inventory.running import ended, running
-
-#: These assertions depend on real time.
-pytestmark = [pytest.mark.system, pytest.mark.timing]
+from tests.placement.inventory.running import COMMAND, ended, running
 
 
+@pytest.mark.system
+@pytest.mark.timing
 def test_an_engine_that_goes_away_is_reported_once_and_awaited(
     engine: EngineServer, file: Path, config: Config
 ) -> None:
@@ -46,6 +49,8 @@ def recovered(config: Config) -> Snapshot:
             assert time.monotonic() < until
 
 
+@pytest.mark.system
+@pytest.mark.timing
 def test_a_bug_in_reading_reaches_the_log_and_not_the_end(
     engine: EngineServer, file: Path, config: Config
 ) -> None:
@@ -59,6 +64,8 @@ def test_a_bug_in_reading_reaches_the_log_and_not_the_end(
         assert "Traceback" in ended(service)
 
 
+@pytest.mark.system
+@pytest.mark.timing
 def test_an_engine_that_suddenly_lists_nothing_is_asked_again_before_it_is_believed(
     engine: EngineServer, file: Path, config: Config
 ) -> None:
@@ -75,6 +82,8 @@ def test_an_engine_that_suddenly_lists_nothing_is_asked_again_before_it_is_belie
     assert "it is asked again before that is believed" in log
 
 
+@pytest.mark.system
+@pytest.mark.timing
 def test_a_page_of_a_web_server_switches_no_rule_off(
     engine: EngineServer, file: Path, config: Config
 ) -> None:
@@ -91,6 +100,8 @@ def test_a_page_of_a_web_server_switches_no_rule_off(
         assert "a web server answers 404" in ended(service)
 
 
+@pytest.mark.system
+@pytest.mark.timing
 def test_it_ends_within_two_seconds_though_the_engine_hangs(
     engine: EngineServer, file: Path, config: Config
 ) -> None:
@@ -118,3 +129,42 @@ def test_it_ends_within_two_seconds_though_the_engine_hangs(
 def _ask_in_vain(config: Config) -> None:
     with contextlib.suppress(UserError):
         inventory.snapshot(config=config, max_age=0, deadline=0.5)
+
+
+#: MiB of addresses, from where Python hardly starts to where a small engine can be followed.
+LIMITS = range(100, 260, 20)
+LONG_SECONDS = 60
+#: A library that does without the memory that it did not get is ended by the system.
+CRASHES = (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS)
+
+
+def heard(pipe: IO[str]) -> bool:
+    """Whether something comes, or the end, in time."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(pipe, selectors.EVENT_READ)
+        return bool(selector.select(LONG_SECONDS))
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("limit", LIMITS)
+def test_it_ends_by_itself_or_by_a_signal(file: Path, tmp_path: Path, limit: int) -> None:
+    command = f"ulimit -v {limit << 10}; exec {COMMAND} inventory run --config {file}"
+    log = tmp_path / "log"
+    with (
+        log.open("w") as logged,
+        subprocess.Popen(
+            ["bash", "-c", command], stdout=subprocess.PIPE, stderr=logged, text=True
+        ) as service,
+    ):
+        try:
+            assert service.stdout is not None
+            assert heard(service.stdout), f"it hangs: {log.read_text()}"
+            began = service.stdout.readline()  # that it publishes, or nothing when it has ended
+            if began:
+                service.send_signal(signal.SIGTERM)
+            # What has begun may still run out before the signal comes.
+            ended = (0, EXIT_STATUS) if began else range(1, EXIT_STATUS + 2)
+            assert service.wait(LONG_SECONDS) in (*ended, *CRASHES)
+        finally:
+            service.kill()
+    assert "malformed XML" not in log.read_text()

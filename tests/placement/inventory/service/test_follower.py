@@ -8,13 +8,17 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from ovirt_placement.inventory.on_demand import NOTHING, Needed, Needs
-from ovirt_placement.inventory.service.readings import read
+from ovirt_placement.inventory.on_demand import NO_STATISTICS, NOTHING, Demands, Needed, Needs
+from ovirt_placement.inventory.service.readings import LargerReadings, read
 from ovirt_placement.inventory.service.schedule import ReconciliationScope
+from ovirt_placement.inventory.service.view import Reading
+from ovirt_simulator.core.entities import UnitType
 from ovirt_simulator.core.rejections import Rejected
 from ovirt_simulator.generate import Sizes, generate
 from ovirt_simulator.http.control import Disturbance
+from tests.builders import cluster, host, snapshot, vm
 from tests.examples import seeds
 from tests.placement.inventory.stage import Stage, staged, stir
 
@@ -165,3 +169,119 @@ def test_at_rest_a_turn_costs_one_request_and_changes_nothing(stage: Stage) -> N
         stage.turn()
     assert stage.failures == 0
     assert stage.follower.snapshot() is before
+
+
+TAGGED = snapshot(cluster("c1"), host("h1", cluster="c1", tags=("rack-1",)), vm("a", "h1", cluster="c1"))
+STATISTICS = ReconciliationScope.STATISTICS
+TAGS = Needed(hosts=False, vms=False, tags=True)
+
+
+@pytest.fixture
+def tagged(tmp_path: Path) -> Iterator[Stage]:
+    with staged(tmp_path, TAGGED) as found:
+        yield found
+
+
+def _tags(tagged: Stage) -> tuple[str, ...]:
+    return tagged.follower.snapshot().host_by_id["h1"].tags
+
+
+def test_tags_of_hosts_are_missed_until_they_are_read_and_asked_for_when_a_rule_needs_them(
+    tagged: Stage,
+) -> None:
+    tagged.read(STATISTICS, Needs(statistics=Needed(hosts=True, vms=False)))
+    tagged.turn()
+    assert tagged.follower.lacking == NO_STATISTICS
+    tagged.follower.demands = Demands(host_tags=True)  # a rule came that goes by them
+    tagged.turn()
+    assert tagged.follower.lacking == TAGS
+    assert tagged.follower.required[ReconciliationScope.STATISTICS].since == tagged.now
+    tagged.read(STATISTICS, tagged.follower.needs)
+    tagged.turn()
+    assert tagged.follower.lacking == NO_STATISTICS
+    assert _tags(tagged) == ("rack-1",)
+
+
+def test_a_host_that_comes_has_no_tags_before_they_are_read(tagged: Stage) -> None:
+    tagged.follower.demands = Demands(host_tags=True)
+    tagged.turn()
+    tagged.read(STATISTICS, tagged.follower.needs)
+    tagged.turn()
+    assert tagged.follower.lacking == NO_STATISTICS
+    view = tagged.follower.snapshot()
+    more = replace(view.hosts[0], id="h2", name="h2", tags=())
+    tagged.follower.hand_in(Reading(tagged.now, hosts=(*view.hosts, more)))
+    tagged.turn()
+    tagged.turn()
+    assert tagged.follower.lacking == TAGS
+    assert tagged.follower.required[ReconciliationScope.STATISTICS].since > 0
+
+
+@pytest.fixture
+def with_policy(tmp_path: Path) -> Iterator[Stage]:
+    with staged(tmp_path, snapshot(cluster("c1"), host("h1", cluster="c1"))) as made:
+        made.engine.policies.add("ours")
+        made.engine.policies.update_cluster("c1", policy_name="ours")
+        made.settle()
+        yield made
+
+
+def policy_id(with_policy: Stage) -> str:
+    (found,) = (each.id for each in with_policy.engine.queries.state.policies.values() if each.name == "ours")
+    return found
+
+
+def add_weight(with_policy: Stage, factor: int) -> None:
+    queries = with_policy.engine.queries
+    (unit,) = (
+        each.id
+        for each in queries.state.units.values()
+        if (each.type, each.name) == (UnitType.WEIGHT, "OptimalForHaReservation")
+    )
+    with_policy.engine.policies.add_weight(policy_id(with_policy), unit, factor=factor)
+
+
+def known_factor(with_policy: Stage) -> int | None:
+    return with_policy.follower.snapshot().cluster_by_id["c1"].policy.get("ha_weight")
+
+
+@pytest.mark.system
+def test_a_larger_reading_soon_after_a_change_does_not_bring_back_what_was(with_policy: Stage) -> None:
+    larger = LargerReadings()
+    larger.read(with_policy.connection, ReconciliationScope.WHOLE, NOTHING, with_policy.now)
+    add_weight(with_policy, 7)
+    with_policy.settle()
+    assert known_factor(with_policy) == 7
+    with_policy.follower.hand_in(
+        larger.read(with_policy.connection, ReconciliationScope.WHOLE, NOTHING, with_policy.now)
+    )
+    with_policy.turn()
+    assert known_factor(with_policy) == 7
+
+
+@pytest.mark.system
+def test_a_cluster_that_changes_after_a_silence_does_not_bring_back_what_was(with_policy: Stage) -> None:
+    with_policy.server.disturbances.add(Disturbance(path="/events", status=503, times=None))
+    add_weight(with_policy, 7)
+    for _ in range(40):
+        with_policy.turn()
+    with_policy.server.disturbances.clear()
+    with_policy.settle()
+    assert known_factor(with_policy) == 7
+    with_policy.engine.policies.update_cluster("c1", description="changed")
+    with_policy.settle()
+    assert known_factor(with_policy) == 7
+
+
+@pytest.mark.system
+def test_a_policy_that_is_saved_after_its_event_is_known_in_the_end(with_policy: Stage) -> None:
+    saved = with_policy.engine._backend.state
+    add_weight(with_policy, 7)
+    later = saved.policies[policy_id(with_policy)]
+    saved.put(saved.policies, replace(later, weights=()))
+    for _ in range(3):
+        with_policy.turn()
+    assert known_factor(with_policy) is None
+    saved.put(saved.policies, later)
+    with_policy.settle()
+    assert known_factor(with_policy) == 7

@@ -1,4 +1,4 @@
-"""One holds the lease at a time, by the database's clock, and what another epoch would write is refused."""
+"""Who leads: one holds the lease at a time; its cycles and settings, and nothing under another epoch."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
 from ovirt_placement.store.enforcer.intents import Intent, Store
-from ovirt_placement.store.enforcer.leader import LeaseStore
+from ovirt_placement.store.enforcer.leader import EnforcerSettingsStore, LeaseStore, ViolatedRuleStore
 from ovirt_placement.store.enforcer.observations import Membership, MembershipChange, MembershipStore, Seen
 from ovirt_placement.store.keys import KeyStore, Run
 from ovirt_placement.store.sql.access import LeaseLost
+from ovirt_placement.store.sql.schema import violated_rules
+from ovirt_placement.store.user_actions import UserActionStore
 from tests.placement.databases import database, set_clock
 from tests.placement.store.conftest import Opening, at_once
 from tests.stored import prepared
@@ -26,12 +29,9 @@ _WRITES = 100
 
 
 @pytest.fixture
-def leases(url: str) -> Iterator[tuple[LeaseStore, LeaseStore]]:
-    """The same lease over two connections."""
-    one, other = (LeaseStore(url, engine="default", patience_seconds=5) for _ in range(2))
-    yield one, other
-    one.close()
-    other.close()
+def leases(opening: Opening) -> tuple[LeaseStore, LeaseStore]:
+    """The same lease for two."""
+    return opening(LeaseStore), opening(LeaseStore)
 
 
 @pytest.fixture
@@ -241,3 +241,142 @@ except StoreAway as away:
     mine.close()
     with database(server) as connection:
         connection.exec_driver_sql("DELETE FROM leases")
+
+
+@pytest.fixture
+def violated(opening: Opening) -> ViolatedRuleStore:
+    return opening(ViolatedRuleStore)
+
+
+def look(violated: ViolatedRuleStore, *rules: str, **how: Any) -> dict[str, int]:
+    violated.record_violated("c1", rules, **{"cycle_seconds": 60.0, "enough": 3, **how})
+    return violated.cycles()
+
+
+def wait(url: str, seconds: float) -> None:
+    with database(url) as connection:
+        table = violated_rules
+        connection.execute(table.update().values(counted=table.c.counted - seconds))
+
+
+def test_a_cycle_counts_once(violated: ViolatedRuleStore, url: str) -> None:
+    assert look(violated, "a", "b") == {"a": 1, "b": 1}
+    wait(url, 50)
+    assert look(violated, "a", "b") == {"a": 1, "b": 1}
+    wait(url, 9)
+    assert look(violated, "a", "b", "c") == {"a": 2, "b": 2, "c": 1}
+
+
+def test_what_held_begins_again(violated: ViolatedRuleStore, url: str) -> None:
+    look(violated, "a", "b")
+    wait(url, 60)
+    assert look(violated, "b") == {"b": 2}
+    wait(url, 60)
+    assert look(violated, "a", "b") == {"a": 1, "b": 3}
+    assert look(violated) == {}
+
+
+def test_no_more_is_counted_than_is_asked_for(violated: ViolatedRuleStore, url: str) -> None:
+    for _ in range(5):
+        look(violated, "a")
+        wait(url, 60)
+    assert look(violated, "a") == {"a": 3}
+
+
+def test_a_look_is_at_one_cluster(violated: ViolatedRuleStore) -> None:
+    look(violated, "a")
+    violated.record_violated("c2", {"z"}, cycle_seconds=60, enough=3)
+    assert look(violated, "b") == {"b": 1, "z": 1}
+
+
+def test_more_rules_than_a_statement_has_parameters_for(violated: ViolatedRuleStore) -> None:
+    many = [f"rule {number}" for number in range(1201)]
+    assert len(look(violated, *many)) == 1201
+    assert look(violated, many[0]) == {many[0]: 1}
+
+
+class Stage:
+    def __init__(self, opening: Opening) -> None:
+        self.leases = opening(LeaseStore)
+        self.epoch = self.leases.take_lease("one", 600.0)
+        self.settings = opening(EnforcerSettingsStore, epoch=lambda: self.epoch or 0)
+        self._actions = opening(UserActionStore)
+
+    def record(self, **settings: Any) -> None:
+        self.settings.record(self.epoch or 0, settings)
+
+    def sentences(self) -> list[str]:
+        return [
+            action.sentence.replace(f" on {action.machine} ", " on MACHINE ", 1)
+            for action in self._actions.actions(since_seconds=600)
+        ]
+
+
+@pytest.fixture
+def stage(opening: Opening) -> Stage:
+    return Stage(opening)
+
+
+def test_the_first_settings_and_the_same_again_are_no_change(stage: Stage) -> None:
+    assert stage.settings.of_leader() is None
+    for _ in range(2):
+        stage.record(mode="observe", repair=["hard"], cooldown_seconds=600.0)
+    assert stage.sentences() == []
+    assert stage.settings.of_leader() == {"mode": "observe", "repair": ["hard"], "cooldown_seconds": 600.0}
+    stage.leases.release(1)
+    assert stage.settings.of_leader() is None
+
+
+def test_each_difference_is_named_with_what_it_was(stage: Stage) -> None:
+    stage.record(mode="observe", repair=["hard"], planning_seconds=None, audit_log="/var/log/a")
+    stage.record(mode="enforce", repair=["hard", "soft"], planning_seconds=5.0, audit_log="")
+    (sentence,) = stage.sentences()
+    assert sentence == (
+        "ovirt-enforcer on MACHINE leads with changed settings: audit_log empty, before /var/log/a;"
+        " mode enforce, before observe; planning_seconds 5.0, before not set;"
+        ' repair ["hard","soft"], before ["hard"]'
+    )
+
+
+def test_of_long_lists_the_entries_in_which_they_differ_are_named(stage: Stage) -> None:
+    many = [f"vm-{number}" for number in range(10_000)]
+    stage.record(exclude_vms=[])
+    stage.record(exclude_vms=many)
+    stage.record(exclude_vms=["web", *many[3:]])
+    stage.record(exclude_vms=[*many[3:], "web"])
+    stage.record(exclude_vms=None)
+    ten = ", ".join(many[:10])
+    others = ", ".join(many[3:13])
+    assert [sentence.partition(" exclude_vms ")[2] for sentence in stage.sentences()] == [
+        f"10,000 entries (with {ten} and 9,990 more), before []",
+        "9,998 entries (with web), before 10,000 entries (with vm-0, vm-1, vm-2)",
+        "9,998 entries, before 9,998 entries",
+        f"not set, before 9,998 entries (with {others} and 9,988 more)",
+    ]
+
+
+def test_entries_may_be_more_than_names(stage: Stage) -> None:
+    windows = [{"start": f"0 {hour} * * *", "hours": 1.0, "clusters": ["red"]} for hour in range(24)]
+    stage.record(windows=windows)
+    stage.record(windows=windows[1:])
+    assert [sentence.partition(" windows ")[2] for sentence in stage.sentences()] == [
+        '23 entries, before 24 entries (with {"start":"0 0 * * *","hours":1.0,"clusters":["red"]})'
+    ]
+
+
+def test_a_clock_that_was_set_back_far_leaves_nobody_leading(stage: Stage, url: str) -> None:
+    stage.record(mode="observe")
+    set_clock(url, -60_000.0)
+    assert (stage.settings.of_leader(), stage.leases.leader()) == (None, None)
+
+
+def test_one_that_leads_no_more_records_nothing(stage: Stage) -> None:
+    stage.record(mode="observe")
+    stage.leases.release(1)
+    assert stage.leases.take_lease("other", 600.0) == 2
+    with pytest.raises(LeaseLost):
+        stage.record(mode="enforce")
+    assert (stage.settings.of_leader(), stage.sentences()) == (None, [])
+    stage.epoch = 2
+    stage.record(mode="observe")
+    assert (stage.settings.of_leader(), stage.sentences()) == ({"mode": "observe"}, [])

@@ -1,4 +1,4 @@
-"""Placement keys of a store that is locked, away or violated are published as they were last read."""
+"""Placement keys are published of the store as it is now, or, where that is away, as they were last read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,12 @@ import pytest
 
 from ovirt_placement import inventory
 from ovirt_placement.config import Config
+from ovirt_placement.inventory import NoSnapshot
 from ovirt_placement.inventory.publication import age
+from ovirt_placement.model import FrozenKeys, StickyCopy
+from ovirt_placement.store.keys import Run
+from ovirt_placement.store.placement_rules import RuleChange, RuleStore
+from tests.builders import rule
 from tests.placement.databases import database
 from tests.placement.engine_server import EngineServer
 from tests.placement.inventory.published.key_store import (
@@ -27,8 +32,102 @@ from tests.placement.inventory.published.key_store import (
     reported,
     soon,
 )
-from tests.placement.inventory.running import ended, loaded, running
+from tests.placement.inventory.running import ended, loaded, polls, running
 from tests.stored import put_keys
+
+
+@pytest.fixture
+def patient(tmp_path: Path, engine: EngineServer, url: str) -> Path:
+    """The store takes as long to answer as a busy machine does."""
+    found = configured_over(tmp_path, engine, url)
+    found.write_text(found.read_text().replace("[store]", "[store]\npatience_seconds = 30.0"))
+    return found
+
+
+@pytest.fixture
+def patient_config(patient: Path) -> Config:
+    return loaded(patient)
+
+
+@pytest.mark.system
+def test_all_keys_of_the_store_are_published_at_the_start_and_as_they_change(
+    patient: Path, patient_config: Config, url: str, engine: EngineServer
+) -> None:
+    copy = StickyCopy(vm="v", name="SAN", value=1.0, weight=60.0)
+    with opened(url) as store:
+        put_keys(store, [key("A")])
+        store.begin_runs([Run("v", None, (("B", 0.1),), (copy,))])
+        with running(patient) as service:
+            first = published(patient_config)
+            assert (first.placement_keys, first.sticky_copies) == ((key("A"),), (copy,))
+            assert first.frozen_keys == (FrozenKeys("v", (("B", 0.1),)),)
+            asked = polls(engine)
+            put_keys(store, [key("C")])
+            store.end_runs(["v"])
+            after = soon(patient_config, lambda found: names(found) == ["A", "C"] and not found.frozen_keys)
+            assert after.sticky_copies == (copy,)
+            assert polls(engine) <= asked + 1  # they do not wait for the engine, which may be asked for more
+            ended(service)
+
+
+@pytest.mark.system
+def test_what_was_set_before_a_decision_is_seen_by_it(
+    patient: Path, patient_config: Config, url: str
+) -> None:
+    with opened(url) as store, running(patient) as service:
+        for number in range(10):
+            put_keys(store, [key(f"K{number}")])
+            max_age = 0.0 if number % 3 == 0 else 0.001
+            if max_age:
+                time.sleep(max_age)
+            assert f"K{number}" in names(
+                inventory.snapshot(config=patient_config, max_age=max_age, deadline=30)
+            )
+        ended(service)
+
+
+@pytest.mark.system
+def test_before_there_is_a_store_there_are_no_keys_and_nothing_is_wrong(
+    patient: Path, patient_config: Config, url: str
+) -> None:
+    with running(patient) as service:
+        assert names(inventory.snapshot(config=patient_config, max_age=0, deadline=30)) == []
+        with opened(url) as store:
+            put_keys(store, [key("A")])
+        assert names(inventory.snapshot(config=patient_config, max_age=0, deadline=30)) == ["A"]
+        log = ended(service)
+    assert log.count("there is no store yet") == 1
+    assert "WARNING" not in log
+
+
+@pytest.mark.system
+def test_keys_are_published_while_the_engine_is_away(
+    patient: Path, patient_config: Config, url: str, engine: EngineServer
+) -> None:
+    with opened(url) as store, running(patient) as service:
+        engine.answer = lambda path: (503, b"<html>")
+        with pytest.raises(NoSnapshot):
+            inventory.snapshot(config=patient_config, max_age=0, deadline=30)
+        put_keys(store, [key("A")])
+        soon(patient_config, lambda found: names(found) == ["A"])
+        ended(service)
+
+
+@pytest.mark.system
+def test_placement_rules_are_published_at_once_and_by_whom_nobody_publishes(
+    patient: Path, patient_config: Config, url: str
+) -> None:
+    first, second = rule("a", "at_most_per_host", most=1), rule("b", "at_most_per_host", "tag:web", most=2)
+    store = RuleStore(url, engine=patient_config.engine.name, patience_seconds=30)
+    store.change(lambda standing: RuleChange(put=(first,)), changed_by="ann")
+    with running(patient) as service:
+        assert inventory.snapshot(config=patient_config, max_age=60, deadline=30).placement_rules == (first,)
+        store.change(lambda standing: RuleChange(put=(second,)), changed_by="ann")
+        soon(patient_config, lambda found: found.placement_rules == (first, second))
+        ended(service)
+    alone = inventory.snapshot(config=patient_config, max_age=0, deadline=30)
+    assert alone.placement_rules == (first, second)
+    store.close()
 
 
 @pytest.fixture

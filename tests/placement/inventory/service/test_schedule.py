@@ -1,25 +1,37 @@
-"""What is read again after events, by a simulated clock: the view comes to hold what the engine holds."""
+"""What is read again and when: after an event, at its interval, and the sooner the more is decided."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ovirt_placement import inventory
+from ovirt_placement.config import InventorySettings
 from ovirt_placement.engine.events import EngineEvent
+from ovirt_placement.engine.vms import Detail
+from ovirt_placement.inventory.on_demand import NOTHING, Needed, Needs
 from ovirt_placement.inventory.service.events import reported_by
 from ovirt_placement.inventory.service.follower import LATEST_SECONDS, Feed
 from ovirt_placement.inventory.service.schedule import (
+    BURST_SECONDS,
     LATER_SECONDS,
     SOON_SECONDS,
+    Reconciliation,
+    ReconciliationPace,
+    ReconciliationScope,
     Rereads,
     Subject,
     SubjectKind,
 )
 from ovirt_placement.model import Vm
 from tests import builders as build
+from tests.placement.engine_server import EngineServer
 from tests.placement.inventory.events import event
+from tests.placement.inventory.running import configured, ended, loaded, running
 
 VM = Subject(SubjectKind.VM, "v")
 HOSTS = ("h1", "h2", "h3")
@@ -197,3 +209,147 @@ def test_a_reading_that_failed_is_due_still() -> None:
     rereads = Rereads()
     rereads.ask(VM, 10.0)
     assert rereads.due(10.0) == rereads.due(10.5) == (VM,)
+
+
+SETTINGS = InventorySettings(
+    hosts_interval_seconds=15,
+    vms_interval_seconds=60,
+    statistics_interval_seconds=40,
+    details_interval_seconds=600,
+)
+WITH_STATISTICS = Needs(statistics=Needed(hosts=True, vms=False))
+WITH_DISKS = Needs(details=Detail.DISKS)
+
+
+def schedule() -> Reconciliation:
+    return Reconciliation(
+        SETTINGS, ReconciliationScope.WHOLE, ReconciliationScope.HOSTS, ReconciliationScope.STATISTICS
+    )
+
+
+def read_until(made: Reconciliation, until: float, needs: Needs) -> list[tuple[float, ReconciliationScope]]:
+    """Make every reading as soon as it is due, each in no time."""
+    now, found = 0.0, []
+    while now <= until:
+        while (scope := made.next_reading(now, needs)) is not None:
+            made.done(scope, now)
+            found.append((now, scope))
+        now += made.pause(now, needs)
+    return found
+
+
+def test_each_scope_has_its_interval_and_a_whole_reading_has_the_hosts_in_it() -> None:
+    made = schedule()
+    made.require({ReconciliationScope.WHOLE: 0.0})
+    assert read_until(made, 100.0, NOTHING) == [
+        (0.0, ReconciliationScope.WHOLE),
+        (15.0, ReconciliationScope.HOSTS),
+        (30.0, ReconciliationScope.HOSTS),
+        (45.0, ReconciliationScope.HOSTS),
+        (60.0, ReconciliationScope.WHOLE),
+        (75.0, ReconciliationScope.HOSTS),
+        (90.0, ReconciliationScope.HOSTS),
+    ]
+
+
+def test_statistics_are_read_where_they_are_needed_first_after_the_start() -> None:
+    made = schedule()
+    made.require({ReconciliationScope.WHOLE: 0.0})
+    found = read_until(made, 100.0, WITH_STATISTICS)
+    assert [now for now, scope in found if scope is ReconciliationScope.STATISTICS] == [0.0, 40.0, 80.0]
+
+
+def test_statistics_wait_for_a_reader_but_not_for_ever() -> None:
+    made = Reconciliation(SETTINGS, ReconciliationScope.STATISTICS, patience=5.0)
+    made.require({ReconciliationScope.STATISTICS: 0.0})
+    assert [now for now, _ in read_until(made, 500.0, WITH_STATISTICS)] == [0.0, 200.0, 400.0]
+    made.asked(501.0)
+    assert [made.next_reading(now, WITH_STATISTICS) for now in (439.0, 501.0)] == [
+        None,
+        ReconciliationScope.STATISTICS,
+    ]
+    made.done(ReconciliationScope.STATISTICS, 501.0)
+    made.asked(510.0)
+    made.asked(520.0)
+    assert made.pause(520.0, WITH_STATISTICS) == 21.0
+
+
+def test_nothing_is_due_before_the_first_demand() -> None:
+    made = schedule()
+    assert made.next_reading(1000.0, WITH_STATISTICS) is None
+    assert made.pause(1000.0, WITH_STATISTICS) > 0
+
+
+def test_a_demand_is_met_only_by_a_reading_that_began_later() -> None:
+    made = schedule()
+    made.require({ReconciliationScope.WHOLE: 0.0})
+    made.done(ReconciliationScope.WHOLE, 1.0)
+    assert made.require({ReconciliationScope.WHOLE: 2.0})
+    assert not made.require({ReconciliationScope.WHOLE: 1.5})  # asked for already
+    made.done(ReconciliationScope.WHOLE, 1.9)
+    assert made.next_reading(3.0, NOTHING) is ReconciliationScope.WHOLE
+    made.done(ReconciliationScope.WHOLE, 2.0)
+    assert made.next_reading(3.0, NOTHING) is None
+
+
+def test_details_are_read_at_long_intervals_and_at_once_when_others_are_needed() -> None:
+    made = Reconciliation(SETTINGS, ReconciliationScope.DETAILS)
+    made.require({ReconciliationScope.DETAILS: 0.0})
+    assert read_until(made, 700.0, WITH_DISKS) == [
+        (0.0, ReconciliationScope.DETAILS),
+        (600.0, ReconciliationScope.DETAILS),
+    ]
+    made.require({ReconciliationScope.DETAILS: 701.0})
+    assert made.next_reading(702.0, WITH_DISKS) is ReconciliationScope.DETAILS
+
+
+def test_details_that_nothing_needs_are_never_read_even_if_they_were_demanded() -> None:
+    made = Reconciliation(SETTINGS, ReconciliationScope.DETAILS)
+    made.require({ReconciliationScope.DETAILS: 0.0})
+    assert read_until(made, 10_000.0, WITH_STATISTICS) == []
+    assert read_until(made, 0.0, WITH_DISKS) == [(0.0, ReconciliationScope.DETAILS)]
+
+
+def test_a_decision_quickens_the_pace_for_a_while() -> None:
+    pace = ReconciliationPace(5.0, max_age=0.5)
+    assert pace.interval(100.0) == 5.0
+    pace.asked(100.0)
+    assert pace.interval(100.0) == pace.interval(99.9 + BURST_SECONDS) < 0.5
+    assert pace.interval(100.0 + BURST_SECONDS) == 5.0
+
+
+@pytest.mark.parametrize("took", [0.01, 0.05, 0.1, 0.15])
+def test_no_decision_of_a_burst_waits_for_a_version_that_takes_a_while(took: float) -> None:
+    """As old as it gets a version is when the next one is there, which is begun before by what it takes."""
+    pace = ReconciliationPace(5.0, max_age=0.5)
+    pace.asked(100.0)
+    for _ in range(3):
+        pace.published(took)
+    assert pace.interval(100.0) + took < 0.5
+    assert pace.interval(100.0) >= 2 * took, "half of the time is left to decisions"
+
+
+def test_an_engine_that_takes_too_long_for_that_is_asked_no_more_often() -> None:
+    pace = ReconciliationPace(5.0, max_age=0.5)
+    pace.asked(100.0)
+    at_once = pace.interval(100.0)
+    pace.published(3.0)
+    assert pace.interval(100.0) == at_once
+    for _ in range(8):
+        pace.published(0.1)
+    assert pace.interval(100.0) < at_once, "it has become quick again"
+
+
+def test_a_decision_at_rest_costs_one_request_and_who_waits_for_a_change_none(
+    engine: EngineServer, tmp_path: Path
+) -> None:
+    file = configured(tmp_path, engine)
+    config = loaded(file)
+    with running(file) as service:
+        inventory.snapshot(config=config, max_age=600)
+        before = len(engine.requests)
+        assert not inventory.wait_for_change(0.3, config=config)
+        assert len(engine.requests) == before
+        inventory.snapshot(config=config, max_age=0.1, deadline=30)
+        assert [request.partition("?")[0] for request in engine.requests[before:]] == ["/events"]
+        ended(service)

@@ -1,4 +1,4 @@
-"""Statistics are read where an enabled rule asks for them, with a service and without one."""
+"""What is read on demand: statistics where a rule asks for them, and searches that a rule names."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ import pytest
 
 from ovirt_placement import inventory
 from ovirt_placement.config import Config
-from ovirt_placement.inventory.on_demand import Needed, needed
+from ovirt_placement.inventory.on_demand import KnownSearches, Needed, needed, searches_of
 from ovirt_placement.inventory.publication import age
-from ovirt_placement.model import SchedulingPolicy, Snapshot
+from ovirt_placement.model import MemberSearch, SchedulingPolicy, Snapshot
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve
 from tests import builders as build
+from tests.builders import rule
 from tests.configuration import write_configuration
 from tests.placement.inventory.running import ended, loaded, running
 
@@ -136,3 +137,45 @@ def test_without_a_service_tags_of_hosts_are_read_where_they_name_domains(
         file.write_text(file.read_text() + (TAGGED if tagged else ""))
         (host,) = inventory.snapshot(config=loaded(file)).hosts
         assert host.tags == (("rack-1",) if tagged else ())
+
+
+WANTED = frozenset({("vms", "name=a*"), ("hosts", "name=h*")})
+
+
+def answer(found: tuple[str, ...] | None, problem: str = "") -> MemberSearch:
+    return MemberSearch(of="vms", text="name=a*", found=found, problem=problem)
+
+
+def test_searches_are_those_that_rules_name() -> None:
+    two = (
+        rule("a", "separate", "search:name=a*", other_vms="x search:name=a*", hosts="search:name=h*"),
+        rule("b", "spread", "tag:x"),
+    )
+    assert searches_of(two) == WANTED
+
+
+def test_whom_it_found_counts_while_the_engine_refuses_it() -> None:
+    known = KnownSearches()
+    known.want(WANTED)
+    known.put([answer(None, "refused")])
+    assert known.found == (answer(None, "refused"),)
+    known.put([answer(("v1",))])
+    assert known.found == (answer(("v1",)),)
+    known.put([answer(None, "refused")])
+    (kept,) = known.found
+    assert kept.found == ("v1",)
+    assert kept.problem.startswith("refused; whom it found at 2")
+    known.put([answer(None, "refused")])
+    assert known.found[0] is kept or known.found == (kept,)
+    known.put([answer(())])
+    assert known.found == (answer(()),)
+
+
+def test_what_nobody_wants_is_forgotten() -> None:
+    known = KnownSearches()
+    known.want(WANTED)
+    known.put([answer(("v1",))])
+    known.want(frozenset())
+    assert known.found == ()
+    known.put([answer(("v1",))])  # asked before it was forgotten
+    assert known.found == ()

@@ -1,4 +1,4 @@
-"""The service reads what keys of the store refer to, publishes it, and asks the engine for nothing else."""
+"""The service has read what keys and rules of the store ask for, and publishes it; and nothing else."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from msgspec.structs import replace
 from ovirt_placement import inventory
 from ovirt_placement.config import Config
 from ovirt_placement.inventory.publication import age
-from ovirt_placement.model import Disk, Network, Nic, PlacementKey, Snapshot, VnicProfile
+from ovirt_placement.model import Disk, MemberSearch, Network, Nic, PlacementKey, Snapshot, VnicProfile
+from ovirt_placement.rules.placement_rules.members import resolved_rules
 from ovirt_placement.store.keys import KeyStore
+from ovirt_placement.store.placement_rules import RuleChange, RuleStore
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import Server, serve
 from tests import builders as build
+from tests.builders import host, rule, snapshot, vm
 from tests.configuration import write_configuration
-from tests.placement.inventory.published.key_store import publication
+from tests.placement.inventory.published.key_store import publication, published, soon
 from tests.placement.inventory.running import ended, loaded, running
 from tests.stored import put_keys
 
@@ -117,3 +120,57 @@ def test_it_begins_without_them_where_they_cannot_be_read(stage: Stage) -> None:
         assert len(first.vms) == VMS
         assert not any(vm.owner for vm in first.vms)
         assert "asking again" in ended(service)
+
+
+FEW = rule("few", "at_most_per_host", "search:name=db*", most=1)
+SEARCHED = snapshot(host("h1"), host("h2"), vm("db1", "h1"), vm("web1", "h2"))
+
+
+class SearchStage:
+    def __init__(self, folder: Path) -> None:
+        self.engine = Engine.from_snapshot(SEARCHED, clock=datetime(2026, 1, 1, tzinfo=UTC), settings=PROMPT)
+        self.server: Server = serve(self.engine)
+        self.file = write_configuration(folder, self.server.api_url, inventory="interval_seconds = 0.1\n")
+        self.config = loaded(self.file)
+        self.store = RuleStore(self.config.store.url, engine="default", patience_seconds=30)
+
+    def put(self) -> None:
+        self.store.change(lambda standing: RuleChange(put=(FEW,)), changed_by="a")
+
+
+@pytest.fixture
+def searching(tmp_path: Path) -> Iterator[SearchStage]:
+    made = SearchStage(tmp_path)
+    yield made
+    made.store.close()
+    made.server.close()
+
+
+def members(found: Snapshot) -> tuple[str, ...]:
+    return tuple(vm for one in resolved_rules(found) for vm in one.vms)
+
+
+@pytest.mark.system
+def test_a_rule_that_comes_has_its_members_and_gets_others_as_vms_change(searching: SearchStage) -> None:
+    with running(searching.file) as service:
+        assert published(searching.config).member_searches == ()
+        searching.put()
+        found = soon(searching.config, lambda found: members(found) == ("db1",))
+        assert found.member_searches == (MemberSearch(of="vms", text="name=db*", found=("db1",)),)
+        searching.engine.vms.edit("web1", name="db2")
+        soon(searching.config, lambda found: members(found) == ("db1", "web1"))
+        searching.server.disturbances.add(Disturbance(path="search=name", status=500, times=None))
+        searching.engine.vms.edit("db1", name="other")
+        found = soon(searching.config, lambda found: bool(found.member_searches[0].problem))
+        assert members(found) == ("db1", "web1")
+        searching.server.disturbances.clear()
+        searching.engine.vms.edit("db1", description="changed")
+        soon(searching.config, lambda found: members(found) == ("web1",))
+        ended(service)
+
+
+def test_it_begins_with_who_is_found(searching: SearchStage) -> None:
+    searching.put()
+    with running(searching.file) as service:
+        assert members(published(searching.config)) == ("db1",)
+        ended(service)

@@ -1,0 +1,293 @@
+"""What events report: crashes, starts, targets of migrations, and what is to be read again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ovirt_placement.engine.events import EngineEvent
+from ovirt_placement.engine.vms import NO_DETAILS, Detail
+from ovirt_placement.inventory.service.events import (
+    Crashes,
+    MigrationTargets,
+    destination,
+    reported_by,
+    reported_start,
+    vms_named,
+)
+from ovirt_placement.inventory.service.schedule import Subject, SubjectKind
+from ovirt_placement.rules.elements.verdict import Request
+from ovirt_placement.rules.failover.admission import filter_hosts
+from tests import builders as build
+from tests.builders import cluster, host, snapshot, vm
+from tests.placement.inventory.events import event
+from tests.placement.inventory.stage import Stage, staged
+
+_GRANTED = (
+    "User/Group ann, Namespace *, Authorization provider: internal-authz was granted permission for Role"
+    " UserVmManager on {}, by admin@internal-authz."
+)
+_REMOVED = "User/Group ann Role UserRole permission was removed from {} by admin@internal-authz"
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "expected"),
+    [
+        (850, _GRANTED.format("VM web-1.x"), (Detail.OWNER, ("web-1.x",))),
+        (850, _GRANTED.format("Cluster web"), (NO_DETAILS, ())),
+        (850, _GRANTED.format("VM Pool web"), (NO_DETAILS, ())),
+        (852, _REMOVED.format("VM web"), (Detail.OWNER, ("web",))),
+        (852, _REMOVED.format("Host web"), (NO_DETAILS, ())),
+        (440, "Tag t was attached to VM(s) a, b, c by admin.", (Detail.OWNER, ("a", "b", "c"))),
+        (446, "Tag t was detached from VM(s) a by admin.", (Detail.OWNER, ("a",))),
+        (
+            2042,
+            "Disk d associated to the VMs a, b was successfully removed from domain data (User admin).",
+            (Detail.DISKS, ("a", "b")),
+        ),
+        (
+            2043,
+            "Disk d associated to the VMs a was successfully removed (User admin).",
+            (Detail.DISKS, ("a",)),
+        ),
+        (
+            2044,
+            "Removal of Disk d associated to the VMs a, b from domain data was initiated by admin.",
+            (Detail.DISKS, ("a", "b")),
+        ),
+        (35, "VM a configuration was updated by admin.", (NO_DETAILS, ())),
+        (440, "", (NO_DETAILS, ())),
+    ],
+)
+def test_vms_that_an_event_only_names_are_found_in_its_text(
+    code: int, text: str, expected: tuple[Detail, tuple[str, ...]]
+) -> None:
+    assert vms_named(event(5, code, description=text)) == expected
+
+
+@pytest.mark.parametrize("code", [34, 35, 53, 78, 80, 88, 97, 930, 932, 934, 2000, 2002, 2016, 2018])
+def test_what_happens_to_a_vms_devices_makes_it_be_read_again(code: int) -> None:
+    (reported,) = reported_by(event(5, code, vm="v"))
+    assert (reported.subject, reported.effect) == (Subject(SubjectKind.VM, "v"), None)
+
+
+@pytest.mark.parametrize("code", [942, 944, 1114, 1122, 1124, 1126])
+def test_what_happens_to_networks_makes_them_be_read_again(code: int) -> None:
+    (reported,) = reported_by(event(5, code))
+    assert reported.subject == Subject(SubjectKind.NETWORKS)
+
+
+@pytest.mark.parametrize("code", [9920, 10300, 10301, 10351, 10353, 10355, 10358, 10381, 10383, 10385, 10500])
+def test_what_somebody_found_or_failed_to_do_makes_nothing_be_read_again(code: int) -> None:
+    assert not list(reported_by(event(5, code, vm="v", host="h", cluster="c")))
+
+
+ODD = "(VM: v, Source: a, Destination: b, Destination: c, User: u)"
+HOSTS = {"h1": "id1", "h2": "id2", "h3": "id3"}
+
+
+def started(number: int, target: str = "h2", code: int = 62) -> EngineEvent:
+    text = f"Migration started (VM: v, Source: h1, Destination: {target}, User: admin). "
+    return event(number, code, vm="v", description=text)
+
+
+def targets_of(*events: EngineEvent, now: float = 0.0) -> MigrationTargets:
+    targets = MigrationTargets()
+    for one in events:
+        targets.report(one, "v", HOSTS, now)
+    return targets
+
+
+@pytest.mark.parametrize(
+    ("text", "hosts", "found"),
+    [
+        ("Migration started (VM: v, Source: h1, Destination: h2, User: admin@internal). ", HOSTS, "id2"),
+        ("Migration initiated by system (VM: v, Source: h1, Destination: h3, Reason: load).", HOSTS, "id3"),
+        ("Migration started (VM: v, Source: h1, Destination: <UNKNOWN>, User: a).", HOSTS, None),
+        ("Migration started (VM: w, Source: h1, Destination: h2, User: a).", HOSTS, None),
+        ("Migration started (VM: v, Source: gone, Destination: h2, User: a).", HOSTS, None),
+        ("Migration failed (VM: v, Source: h1).", HOSTS, None),
+        ("", HOSTS, None),
+        # A name that is the beginning of another.
+        ("(VM: v, Source: h, Destination: h-2, User: a)", {"h": "a", "h-2": "b"}, "b"),
+        # Names with the text's own words in them.
+        (ODD, {"a": "1", "b, Destination: c": "2"}, "2"),
+        (ODD, {"a, Destination: b": "1", "c": "2"}, "2"),
+        # Two readings that mean different hosts: unknown.
+        (ODD, {"a": "1", "a, Destination: b": "2", "b, Destination: c": "3", "c": "4"}, None),
+        ("(VM: v, Source: a, Destination: b, User: c, User: )", {"a": "", "b": "1", "b, User: c": "2"}, None),
+    ],
+)  # fmt: skip
+def test_a_target_is_found_only_where_the_text_can_mean_but_one(
+    text: str, hosts: dict[str, str], found: str | None
+) -> None:
+    assert destination(text, "v", hosts) == found
+
+
+def test_a_vm_may_be_named_like_the_text() -> None:
+    odd = "x, Source: h1, Destination: h3, User: y"
+    text = f"Migration started (VM: {odd}, Source: h1, Destination: h2, User: a). "
+    assert destination(text, odd, HOSTS) == "id2"
+
+
+@pytest.mark.parametrize("code", [62, 67])
+def test_the_start_is_reported_and_each_end_takes_it_back(code: int) -> None:
+    if code == 67:
+        text = "Migration initiated by system (VM: v, Source: h1, Destination: h2, Reason: r)."
+        start = event(5, 67, vm="v", description=text)
+    else:
+        start = started(5)
+    assert targets_of(start).target_host("v") == "id2"
+    for end in (63, 64, 65, 120, 128, 140, 161, 1111):
+        assert targets_of(start, event(6, end, vm="v")).target_host("v") is None
+
+
+def test_events_may_come_in_any_order() -> None:
+    assert targets_of(event(6, 63, vm="v"), started(5)).target_host("v") is None
+    assert targets_of(started(8, "h3"), event(6, 63, vm="v"), started(5)).target_host("v") == "id3"
+
+
+def test_a_vm_that_has_not_begun_yet_keeps_its_target_for_a_while() -> None:
+    before = build.vm("v", "id1")
+    targets = targets_of(started(5), now=10.0)
+    targets.read(before, 11.0)  # the engine logs before it saves
+    assert targets.target_host("v") == "id2"
+    targets.read(before, 15.1)
+    assert targets.target_host("v") is None
+
+
+def test_a_vm_that_was_migrating_and_is_up_has_no_target() -> None:
+    targets = targets_of(started(5), now=10.0)
+    targets.read(build.vm("v", "id1", status="migrating"), 10.5)
+    assert targets.target_host("v") == "id2"
+    targets.read(build.vm("v", "id1"), 11.0)
+    assert targets.target_host("v") is None
+
+
+def test_a_vm_that_is_there_already_has_no_target() -> None:
+    targets = targets_of(started(5), now=10.0)
+    targets.read(build.vm("v", "id2"), 10.5)
+    assert targets.target_host("v") is None
+
+
+def test_the_end_is_remembered_for_a_late_start_and_then_forgotten() -> None:
+    targets = targets_of(event(6, 63, vm="v"), now=10.0)
+    targets.read(build.vm("v", "id2"), 20.0)
+    targets.report(started(5), "v", HOSTS, 20.0)
+    assert targets.target_host("v") is None
+    targets.read(build.vm("v", "id2"), 71.0)
+    targets.report(started(5), "v", HOSTS, 71.0)  # as if it were new: nothing is known any more
+    assert targets.target_host("v") == "id2"
+
+
+def heard(code: int, vm: str | None = "v", host: str | None = "h") -> list[tuple[str, str | None, float]]:
+    found: list[tuple[str, str | None, float]] = []
+    event = EngineEvent(
+        id=1,
+        code=code,
+        severity="normal",
+        time=0.0,
+        description="",
+        correlation_id=None,
+        vm=vm,
+        host=host,
+        cluster=None,
+    )
+    reported_start(event, 5.0, lambda *reported: found.append(reported))
+    return found
+
+
+@pytest.mark.parametrize("code", [32, 152, 153, 506])
+def test_a_start_reports_its_host(code: int) -> None:
+    assert heard(code) == [("v", "h", 5.0)]
+    assert heard(code, host=None) == []
+
+
+@pytest.mark.parametrize("code", [54, 61, 119, 507])
+def test_a_start_that_failed_or_a_vm_that_is_down_is_nowhere(code: int) -> None:
+    assert heard(code) == [("v", None, 5.0)]
+
+
+@pytest.mark.parametrize(("code", "vm"), [(62, "v"), (32, None), (54, None)])
+def test_other_events_report_nothing(code: int, vm: str | None) -> None:
+    assert heard(code, vm) == []
+
+
+#: The cluster is unsafe with the VM: no other host has room for it.
+STATE = snapshot(
+    cluster(ha_reservation=True, ha_failures=1),
+    host("h1", free_mb=100),
+    host("h2", free_mb=100),
+    vm("db", "h1", ha=True, needs_mb=4000),
+    vm("idle", "h2"),
+)
+DOWN = vm("db", ha=True)
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    with staged(tmp_path, STATE) as running:
+        yield running
+
+
+def crashed(stage: Stage, name: str) -> bool:
+    return stage.follower.snapshot().vm_by_id[name].crashed
+
+
+def accepted(stage: Stage) -> list[str]:
+    verdicts = filter_hosts(stage.follower.snapshot(), Request(("db",), ("h1", "h2")))
+    return [verdict.host for verdict in verdicts if verdict.accepted]
+
+
+@pytest.mark.system
+def test_a_vm_that_crashes_may_restart_and_has_not_crashed_when_it_runs(stage: Stage) -> None:
+    assert not crashed(stage, "db")
+    # When it is down it is too large for any host, until somebody changes that.
+    stage.engine.vms.edit("db", memory_mb=60_000)
+    stage.engine.vms.crash("db")
+    for _ in range(20):
+        stage.turn()
+    assert stage.follower.snapshot().vm_by_id["db"].host is None
+    assert crashed(stage, "db")
+    assert accepted(stage) == ["h1", "h2"]
+    stage.engine.vms.edit("db", memory_mb=2_000)
+    stage.settle()
+    assert stage.follower.snapshot().vm_by_id["db"].host == "h1"
+    assert not crashed(stage, "db")
+
+
+@pytest.mark.system
+def test_what_somebody_stops_has_not_crashed(stage: Stage) -> None:
+    stage.engine.vms.stop("db")
+    stage.settle()
+    assert not crashed(stage, "db")
+    # On h1 nobody could take it over if that failed; from h2 it would find h1 empty.
+    assert accepted(stage) == ["h2"]
+
+
+def is_crashed(*events: EngineEvent) -> bool:
+    crashes = Crashes()
+    for one in events:
+        crashes.report(one)
+    return crashes.include(DOWN)
+
+
+@pytest.mark.parametrize("code", [119, 143])
+def test_of_what_events_report_of_a_crash_the_newest_stands(code: int) -> None:
+    crash = event(5, code, vm="db")
+    assert is_crashed(crash)
+    assert not is_crashed(crash, event(6, 61, vm="db"))
+    assert not is_crashed(event(6, 32, vm="db"), crash)
+    assert is_crashed(event(4, 32, vm="db"), crash)
+    assert is_crashed(event(6, 32, vm="db"), event(7, code, vm="db"), crash)
+    assert not is_crashed(event(5, code, vm="other"))
+
+
+def test_of_what_is_gone_nothing_is_known() -> None:
+    crashes = Crashes()
+    crashes.report(event(5, 119, vm="db"))
+    assert not crashes.include(vm("db", "h1", ha=True))
+    crashes.forget("db")
+    assert not crashes.include(DOWN)

@@ -1,0 +1,280 @@
+"""A store that is locked, away, of another engine or of an earlier release: what its readers learn."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import time
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+
+from ovirt_placement import store
+from ovirt_placement.model import PlacementKey
+from ovirt_placement.store.enforcer.history import HistoryStore, StepOutcome
+from ovirt_placement.store.enforcer.intents import ImpossibleTransition, Store
+from ovirt_placement.store.keys import KeyChange, KeyStore
+from ovirt_placement.store.sql import database as opening
+from ovirt_placement.store.sql import versions
+from ovirt_placement.store.sql.access import EngineRows, StoreAccess
+from ovirt_placement.store.sql.database import StoreAway
+from ovirt_placement.store.sql.schema import metadata, missing_vms, schema_version
+from ovirt_service.errors import UserError
+from tests.placement.databases import database
+from tests.placement.store.conftest import at_once
+from tests.stored import prepared, put_keys
+
+
+@pytest.mark.timing
+def test_a_locked_store_is_away_after_its_patience(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/store.db"
+    store = Store(url, engine="default")
+    prepared(store)
+    with database(url) as holder:
+        holder.exec_driver_sql("BEGIN EXCLUSIVE")
+        began = time.monotonic()
+        with pytest.raises(StoreAway, match="database is locked"):
+            prepared(store, "other", "other")
+        assert time.monotonic() - began < 1  # 50 ms, on a machine that may be very busy
+        assert [intent.vm for intent in store.open_intents()] == ["vm"]  # readers are not held up
+    store.close()
+
+
+def test_an_absent_store_is_away_for_a_reader_and_not_made(tmp_path: Path) -> None:
+    store = Store(f"sqlite:///{tmp_path}/store.db", engine="default", create=False)
+    with pytest.raises(StoreAway, match="no such file"):
+        store.open_intents()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_store_that_may_not_be_looked_for_is_away(tmp_path: Path) -> None:
+    """Root may look anywhere: a name that is too long stands for a folder that is closed."""
+    store = Store(f"sqlite:///{tmp_path}/{'d' * 300}/store.db", engine="default", create=False)
+    with pytest.raises(StoreAway, match="name too long"):
+        store.open_intents()
+
+
+@pytest.mark.parametrize(
+    ("url", "complaint"),
+    [
+        ("nonsense", "is no database URL"),
+        ("mysql://host/name", "is neither sqlite"),
+        ("sqlite://", "is neither sqlite"),
+    ],
+)
+def test_a_url_that_names_no_store_is_a_mistake(url: str, complaint: str) -> None:
+    with pytest.raises(UserError, match=complaint):
+        Store(url, engine="default")
+
+
+def test_a_place_where_no_store_can_stand_is_a_mistake(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"no directory .*absent; make it"):
+        prepared(Store(f"sqlite:///{tmp_path}/absent/store.db", engine="default"))
+    (tmp_path / "store.db").write_text("not a database" * 100)
+    with pytest.raises(UserError, match="file is not a database"):
+        prepared(Store(f"sqlite:///{tmp_path}/store.db", engine="default"))
+
+
+def test_a_file_that_took_the_place_of_another_is_the_store(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/store.db"
+    reader, writer, restored = (
+        Store(url, engine="default", create=False),
+        Store(url, engine="default"),
+        Store(f"sqlite:///{tmp_path}/restored.db", engine="default"),
+    )
+    prepared(writer, "before", "before")
+    prepared(restored, "after", "after")
+    assert [intent.vm for intent in reader.open_intents()] == ["before"]
+    restored.close()
+    for left in ("store.db-wal", "store.db-shm"):  # else SQLite would write their content into the new file
+        (tmp_path / left).unlink()
+    (tmp_path / "restored.db").replace(tmp_path / "store.db")
+    for part in (reader, writer):
+        assert [intent.vm for intent in part.open_intents()] == ["after"]
+    (tmp_path / "store.db").unlink()
+    with pytest.raises(StoreAway, match="it was there, and is gone"):
+        reader.open_intents()
+    with pytest.raises(StoreAway, match="it was there, and is gone"):
+        prepared(writer, "again", "again")
+    reader.close()
+    writer.close()
+
+
+OURS, THEIRS = "ours", "theirs"
+VM = missing_vms.c.vm
+
+
+def held(rows: EngineRows) -> list[tuple[str, float]]:
+    return [tuple(row) for row in rows.execute(rows.select(missing_vms).order_by(VM))]
+
+
+def test_every_verb_touches_the_rows_of_one_engine_alone(url: str) -> None:
+    with ExitStack() as opened:
+        ours, theirs = (
+            opened.enter_context(closing(StoreAccess(url, engine=engine, patience_seconds=30)))
+            for engine in (OURS, THEIRS)
+        )
+        with theirs._transaction() as rows:
+            rows.add_all(missing_vms, [{"vm": vm, "since": 1.0} for vm in ("v1", "v2", "v3")])
+        with ours._transaction() as rows:
+            assert held(rows) == []
+            assert rows.change(missing_vms, VM == "v1", since=2.0) == rows.remove(missing_vms) == 0
+            rows.put(missing_vms, {"vm": "v1"}, {"since": 3.0})
+            rows.put(missing_vms, {"vm": "v1"}, {"since": 4.0})
+            rows.add(missing_vms, {"vm": "v2", "since": 5.0})
+            assert rows.change(missing_vms, since=6.0) == 2
+            rows.remove_all(VM, ["v2", "v3"])
+            assert held(rows) == [("v1", 6.0)]
+        with theirs._transaction() as rows:
+            assert held(rows) == [("v1", 1.0), ("v2", 1.0), ("v3", 1.0)]
+
+
+def test_all_statements_are_made_by_these_verbs() -> None:
+    """But for what concerns the store as a whole, and an alias, which names the engine itself."""
+    whole = {"access.py", "backup.py", "versions.py"}
+    made = re.compile(r"(?<![.\w])(?:select|insert|update|delete)\((?!open_steps)")
+    files = [file for file in Path(store.__path__[0]).rglob("*.py") if file.name not in whole]
+    assert len(files) > 10
+    assert [file.name for file in files if made.search(file.read_text())] == []
+    assert all("engine" in table.columns for table in metadata.tables.values() if table is not schema_version)
+
+
+def test_an_intent_is_one_engines_alone_and_so_is_its_step(url: str) -> None:
+    wanted = {"vm": "v", "cluster": "c", "source": None, "target": "h", "plan": "p1", "step": 1}
+    with closing(Store(url, engine=OURS)) as ours, closing(Store(url, engine=THEIRS)) as theirs:
+        intent = prepared(ours, **wanted, correlation_id="same")
+        with pytest.raises(ImpossibleTransition, match=f"intent {intent.id} does not exist"):
+            theirs.accept(intent.id)
+        with pytest.raises(UserError):
+            prepared(theirs, **wanted, correlation_id="same")
+        theirs.fail(prepared(theirs, **wanted, correlation_id="another").id, "refused")
+    with closing(HistoryStore(url, engine=THEIRS)) as history:
+        history.record_plan("p1", "c", {"steps": [{}], "remaining": []})
+        assert [one.plan for one in history.ended_steps()] == ["p1"]
+        history.record_outcome(["another"], StepOutcome(0))
+        assert history.ended_steps() == ()
+
+
+def test_the_first_writers_of_an_engine_come_at_once(url: str) -> None:
+    """Its revision is made by the first, and counted up by the others."""
+    Store(url, engine=OURS).open_intents()  # makes the tables
+
+    def count(placement: tuple[PlacementKey, ...]) -> KeyChange:
+        value = float(placement[0].value) + 1 if placement else 1.0
+        return KeyChange(put=(PlacementKey("server", "v1", "system", "GEN", value, 5.0),))
+
+    def come(number: int) -> None:
+        with closing(KeyStore(url, engine=THEIRS, patience_seconds=30)) as keys:
+            keys.change(count, set_by=f"author{number}")
+
+    assert at_once(6, come) == [None] * 6
+    with closing(KeyStore(url, engine=THEIRS)) as found:
+        assert [one.key.value for one in found.all_keys()] == [6]
+
+
+KEY = PlacementKey(level="cluster", resource="c1", key_class="be", name="A", value=1.0, weight=1.0)
+
+
+def opened(url: str, *, create: bool = True) -> KeyStore:
+    return KeyStore(url, engine="default", patience_seconds=30, create=create)
+
+
+def keys(url: str, *, create: bool = True) -> list[PlacementKey]:
+    store = opened(url, create=create)
+    try:
+        return [found.key for found in store.all_keys()]
+    finally:
+        store.close()
+
+
+def version_of(url: str) -> list[int]:
+    with database(url) as connection:
+        return list(connection.exec_driver_sql("SELECT version FROM schema_version").scalars())
+
+
+def columns(url: str) -> int:
+    with database(url) as connection:
+        return len(connection.exec_driver_sql("SELECT * FROM sticky_copies").keys())
+
+
+@pytest.fixture
+def present(url: str) -> str:
+    """A store of version 1 that holds something."""
+    store = opened(url)
+    put_keys(store, [KEY])
+    store.close()
+    assert version_of(url) == [1]
+    return url
+
+
+def of_the_next_release(monkeypatch: pytest.MonkeyPatch, *statements: str) -> None:
+    """The release in which version 2 comes, by these statements."""
+
+    def migrate(connection: object) -> None:
+        for statement in statements:
+            connection.exec_driver_sql(statement)  # type: ignore[attr-defined]
+
+    monkeypatch.setattr(versions, "MIGRATIONS", (migrate,))
+    for module in (versions, opening):
+        monkeypatch.setattr(module, "VERSION", 2)
+
+
+ADDED = "ALTER TABLE sticky_copies ADD COLUMN noted INTEGER"
+
+
+def test_a_later_release_takes_the_step_that_is_missing_and_loses_nothing(
+    present: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = columns(present)
+    of_the_next_release(monkeypatch, ADDED)
+    words = r"has schema version 1 of an earlier release, and this one needs 2: start ovirt-enforcer"
+    with pytest.raises(StoreAway, match=words):
+        keys(present, create=False)  # who may not write leaves that to who may
+    assert (version_of(present), columns(present)) == ([1], before)
+    for _ in range(2):
+        assert keys(present) == [KEY]
+        assert (version_of(present), columns(present)) == ([2], before + 1)
+
+
+def test_a_step_that_fails_leaves_all_as_it_was(present: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = columns(present)
+    with monkeypatch.context() as later:
+        of_the_next_release(later, ADDED, "DROP TABLE there_is_none")
+        with pytest.raises(StoreAway, match="there_is_none"):
+            keys(present)
+    assert (version_of(present), columns(present)) == ([1], before)
+    assert keys(present) == [KEY]
+
+
+@pytest.mark.system
+def test_a_step_that_is_killed_leaves_all_as_it_was(present: str) -> None:
+    before = columns(present)
+    program = f"""
+import os, signal
+from ovirt_placement.store.sql import database, versions
+from ovirt_placement.store.keys import KeyStore
+
+def migrate(connection):
+    connection.exec_driver_sql({ADDED!r})
+    os.kill(os.getpid(), signal.SIGKILL)
+
+versions.MIGRATIONS, versions.VERSION, database.VERSION = (migrate,), 2, 2
+KeyStore({present!r}, engine="default", patience_seconds=30).all_keys()
+"""
+    done = subprocess.run([sys.executable, "-c", program], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert (version_of(present), columns(present)) == ([1], before)
+    assert keys(present) == [KEY]
+
+
+def test_tables_that_another_made_are_seen_by_a_connection_that_found_none(url: str) -> None:
+    """SQLite 3.26 answers some questions about tables from what the connection has read before."""
+    with database(url) as late:
+        assert versions.version(late) is None
+        with database(url) as early:
+            versions.make_or_upgrade(early)
+        versions.make_or_upgrade(late)
+    assert version_of(url) == [versions.VERSION]

@@ -1,0 +1,183 @@
+"""Orders: of each cluster one plan waits at most; a pause is in force until it ends or is taken back."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from ovirt_placement.store.enforcer.intents import IntendedMigration, Store
+from ovirt_placement.store.enforcer.leader import LeaseStore
+from ovirt_placement.store.orders import ALL_CLUSTERS, ApprovalStore, ApprovedMove, Paused, PauseStore
+from tests.placement.store.conftest import Opening
+
+FIRST = (ApprovedMove(("v1",), ("h1",), "h2"), ApprovedMove(("v2", "v3"), ("h1", "h1"), "h3"))
+SECOND = (ApprovedMove(("v2", "v3"), ("h1", "h1"), "h3"),)
+
+
+@pytest.fixture
+def approvals(opening: Opening) -> ApprovalStore:
+    return opening(ApprovalStore)
+
+
+def test_a_plan_waits_in_place_of_the_one_before(approvals: ApprovalStore) -> None:
+    assert approvals.offer("c1", "p1", FIRST, "two moves")
+    assert approvals.offer("c2", "p9", SECOND, "elsewhere")
+    assert not approvals.offer("c1", "p1", FIRST, "two moves")
+    assert [(one.plan, one.moves, one.text) for one in approvals.waiting()] == [
+        ("p1", FIRST, "two moves"),
+        ("p9", SECOND, "elsewhere"),
+    ]
+    assert approvals.offer("c1", "p2", SECOND, "one move")
+    assert {one.plan for one in approvals.waiting()} == {"p2", "p9"}
+    approvals.withdraw("c1")
+    approvals.withdraw("c3")
+    assert [one.plan for one in approvals.waiting()] == ["p9"]
+
+
+def test_what_is_approved_of_waits_no_more(approvals: ApprovalStore) -> None:
+    approvals.offer("c1", "p1", FIRST, "two moves")
+    approved = approvals.approve("p1", set_by="eve")
+    assert approved is not None
+    assert (approved.cluster, approved.moves) == ("c1", FIRST)
+    assert approvals.waiting() == ()
+    (approval,) = approvals.approvals()
+    assert (approval.cluster, approval.plan, approval.moves, approval.set_by) == ("c1", "p1", FIRST, "eve")
+    assert 0 <= approval.age_seconds < 60
+    assert approvals.approve("p1", set_by="eve") is None
+
+
+def test_a_plan_whose_place_another_took_cannot_be_approved_of(approvals: ApprovalStore) -> None:
+    approvals.offer("c1", "p1", FIRST, "two moves")
+    approvals.offer("c1", "p2", SECOND, "one move")
+    assert approvals.approve("p1", set_by="eve") is None
+    assert approvals.approvals() == ()
+
+
+def test_the_next_approval_takes_the_place_of_the_last(approvals: ApprovalStore) -> None:
+    for plan, moves in (("p1", FIRST), ("p2", SECOND)):
+        approvals.offer("c1", plan, moves, "")
+        approvals.approve(plan, set_by="eve")
+    assert [(one.plan, one.moves) for one in approvals.approvals()] == [("p2", SECOND)]
+
+
+def test_what_is_refused_waits_no_more_and_is_not_offered_again_for_a_while(approvals: ApprovalStore) -> None:
+    approvals.offer("c1", "p1", FIRST, "two moves")
+    refused = approvals.refuse("p1", set_by="eve", reason="not tonight")
+    assert refused is not None
+    assert (refused.cluster, refused.plan) == ("c1", "p1")
+    assert approvals.refuse("p1", set_by="ann", reason="") is None
+    assert approvals.approve("p1", set_by="ann") is None
+    assert not approvals.offer("c1", "p1", FIRST, "two moves")
+    assert not approvals.offer("c1", "p1", FIRST, "two moves", refusal_seconds=3600)
+    assert approvals.waiting() == ()
+    # Another plan is another question; and what is asked for again after a while is not.
+    assert approvals.offer("c1", "p2", SECOND, "one move")
+    assert not approvals.offer("c1", "p1", FIRST, "two moves")
+    assert approvals.waiting() == ()
+    assert approvals.offer("c1", "p1", FIRST, "two moves", refusal_seconds=0)
+
+
+def test_who_applies_a_refused_plan_has_the_last_word(approvals: ApprovalStore) -> None:
+    approvals.offer("c1", "p1", FIRST, "two moves")
+    approvals.refuse("p1", set_by="eve", reason="")
+    approvals.order("c1", "p1", FIRST, set_by="ann")
+    assert approvals.offer("c1", "p1", FIRST, "two moves")
+
+
+@pytest.fixture
+def pauses(opening: Opening) -> PauseStore:
+    return opening(PauseStore)
+
+
+def pause(pauses: PauseStore, where: str, reason: str = "", seconds: float | None = None) -> None:
+    pauses.pause(where, cluster_name=where.upper(), reason=reason, set_by="eve", seconds=seconds)
+
+
+def test_pauses_say_who_when_why_and_until(pauses: PauseStore) -> None:
+    before = time.time()
+    pause(pauses, "c2", "storage", 3600.0)
+    pause(pauses, "c1")
+    pause(pauses, ALL_CLUSTERS)
+    everywhere, first, second = pauses.pauses()
+    assert (everywhere.cluster, everywhere.cluster_name) == ("", "")
+    assert (first.cluster_name, first.reason, first.until) == ("C1", "", None)
+    assert (second.cluster, second.reason, second.set_by) == ("c2", "storage", "eve")
+    assert before - 1 <= second.set_at <= time.time() + 1
+    assert second.until == pytest.approx(second.set_at + 3600, abs=1)
+
+
+def test_the_last_word_on_a_cluster_counts(pauses: PauseStore) -> None:
+    pause(pauses, "c1", "first")
+    pause(pauses, "c1", "second", 60)
+    (only,) = pauses.pauses()
+    assert (only.reason, only.until is None) == ("second", False)
+
+
+def test_a_pause_ends_by_itself(pauses: PauseStore) -> None:
+    pause(pauses, "c1", seconds=-1)
+    assert pauses.pauses() == ()
+    assert pauses.resume("c1", set_by="adam") is None
+
+
+def test_what_is_taken_back_is_reported_and_when(pauses: PauseStore) -> None:
+    pause(pauses, "c1", "storage")
+    pause(pauses, ALL_CLUSTERS)
+    lifted = pauses.resume("c1", set_by="adam")
+    assert lifted is not None
+    assert (lifted.cluster, lifted.reason, lifted.set_by) == ("c1", "storage", "eve")
+    assert [one.cluster for one in pauses.pauses()] == [ALL_CLUSTERS]
+    assert pauses.resume("c1", set_by="adam") is None
+    assert pauses.resume(ALL_CLUSTERS, set_by="adam") is not None
+    assert pauses.pauses() == ()
+    ages = pauses.resumed()
+    assert ages.keys() == {"c1", ALL_CLUSTERS}
+    assert all(0 <= age < 60 for age in ages.values())
+
+
+@pytest.mark.parametrize("where", ["c1", "C1", ALL_CLUSTERS, "c2"])
+def test_no_intent_is_written_of_what_is_paused(pauses: PauseStore, url: str, where: str) -> None:
+    pause(pauses, where)
+    intents = Store(url, engine="default", patience_seconds=30)
+    planned = IntendedMigration(vm="v1", cluster="c1", source="h1", target="h2", correlation_id="one")
+    if where == "c2":
+        assert intents.prepare([planned], paused_by=("c1", "C1"))
+        intents.check_pauses(("c1", "C1"))
+    else:
+        for refused in (
+            lambda: intents.prepare([planned], paused_by=("c1", "C1")),
+            lambda: intents.check_pauses(("c1", "C1")),
+        ):
+            with pytest.raises(Paused, match="eve paused"):
+                refused()
+        assert intents.open_intents() == ()
+    intents.close()
+
+
+def test_who_pauses_waits_for_the_intent_that_is_being_written(url: str) -> None:
+    """So the user who paused sees every migration that leaves nevertheless."""
+    leases = LeaseStore(url, engine="default", patience_seconds=30)
+    epoch = leases.take_lease("one", 600.0)
+    pauses, intents, reader = (
+        part(url, engine="default", patience_seconds=30) for part in (PauseStore, Store, Store)
+    )
+    seen: list[str] = []
+
+    def pause_and_look() -> None:
+        pause(pauses, "c1")
+        seen.extend(intent.vm for intent in reader.open_intents())
+
+    pausing = threading.Thread(target=pause_and_look)
+
+    def planned() -> Iterator[IntendedMigration]:
+        pausing.start()
+        pausing.join(0.5)  # as long as it would take if it did not wait
+        yield IntendedMigration(vm="v1", cluster="c1", source="h1", target="h2", correlation_id="one")
+
+    intents.prepare(planned(), epoch=epoch, paused_by=("c1",))
+    pausing.join()
+    assert seen == ["v1"]
+    for part in (leases, pauses, intents, reader):
+        part.close()
