@@ -128,7 +128,7 @@ class Scene:
         self.url = server.url
         self.pause()
 
-    def pause_with(self) -> None:
+    def pause(self) -> None:
         with closing(PauseStore(self.url, engine="e", patience_seconds=5.0)) as store:
             pause_with(store, "")
             assert store.pauses()

@@ -27,7 +27,7 @@ from ovirt_placement.store.sql.schema import IS_MIGRATION, held_steps, intents, 
 
 
 class Cause(StrEnum):
-    """Why it failed or is unknown, where what comes next depends on it; all others have words alone."""
+    """The causes that something depends on; all others have words alone."""
 
     #: The request surely never left this machine.
     NEVER_ASKED = "never_asked"
