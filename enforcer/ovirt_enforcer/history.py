@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from ovirt_placement.answers.document import fewest_text
 from ovirt_placement.answers.question import THE_VM, Reads, question
 from ovirt_placement.model import Snapshot, Vm
-from ovirt_placement.model.names import counted, group_name, host_name
+from ovirt_placement.model.names import counted, group_names, host_name
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.catalogue import Violation, find_violations
 from ovirt_placement.store.enforcer.history import HeldStep, PlanRecord, RecordedMigration
@@ -308,7 +308,7 @@ def why_not(known: KnownHistory, vm: Annotated[Vm, THE_VM]) -> WhyNot:
         because=tuple(_because(vm, known)) if violations else (),
         rules=tuple(
             UnrepairedRule(
-                rule=f"{_group_names(one, known.snapshot)}: {one.constraint.asks}",
+                rule=f"{group_names(one.groups, known.snapshot)}: {one.constraint.asks}",
                 hard=one.hard,
                 offends=vm.id in one.offenders,
                 because=tuple(_why_unrepaired(one, known, plan)),
@@ -316,10 +316,6 @@ def why_not(known: KnownHistory, vm: Annotated[Vm, THE_VM]) -> WhyNot:
             for one in violations
         ),
     )
-
-
-def _group_names(violation: Violation, snapshot: Snapshot) -> str:
-    return " and ".join(group_name(group, snapshot) for group in violation.groups)
 
 
 def _why_not_lines(answer: WhyNot) -> list[str]:

@@ -10,7 +10,7 @@ import msgspec
 
 from ovirt_placement.answers.plans.plan import reason
 from ovirt_placement.model import Cluster, Snapshot, Vm
-from ovirt_placement.model.names import Named, host_name, named_groups, named_host, named_vm
+from ovirt_placement.model.names import Named, group_names, host_name, named_groups, named_host, named_vm
 from ovirt_placement.model.record import Record
 from ovirt_placement.planning.plan import Deadline
 from ovirt_placement.planning.planner import Frozen, make_plan
@@ -186,7 +186,7 @@ def enforce_as_engine(cluster: SimulatedCluster, deadline: Deadline) -> list[Sim
     groups = dict.fromkeys(group for one in asking for group in one.constraint.groups)
     reasons = []
     for one in asking:
-        names = " and ".join(group.title for group in named_groups(one.constraint.groups, snapshot))
+        names = group_names(one.constraint.groups, snapshot)
         verb = "is" if len(one.constraint.groups) == 1 else "are"
         reasons.append(f"{names} {verb} violated ({'hard' if hard else 'soft'}: {one.constraint.asks})")
     source = snapshot.vm_by_id[vm].host or ""

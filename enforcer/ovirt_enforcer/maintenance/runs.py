@@ -39,7 +39,7 @@ from ovirt_enforcer.stores import Stores
 from ovirt_placement.engine.actions import finish_upgrade, read_upgrade, show_progress, start_upgrade
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection
 from ovirt_placement.model import Snapshot
-from ovirt_placement.model.names import group_name
+from ovirt_placement.model.names import group_names
 from ovirt_placement.rules.catalogue import find_violations
 from ovirt_placement.store.enforcer.intents import Intent, IntentKind, IntentState
 from ovirt_placement.store.enforcer.maintenance import (
@@ -220,7 +220,7 @@ class MaintenanceRuns:
     def _unsound(self, run: MaintenanceRun, snapshot: Snapshot) -> str:
         """What is not as it was when the run began: rules, keys and the HA reservation; empty for nothing."""
         violated = [
-            " and ".join(group_name(group, snapshot) for group in one.groups) or one.constraint.asks
+            group_names(one.groups, snapshot) or one.constraint.asks
             for one in find_violations(snapshot, run.cluster)
             if one.hard and rule_key(one) not in run.violated
         ]

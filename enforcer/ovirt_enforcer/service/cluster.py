@@ -22,7 +22,7 @@ from ovirt_placement.answers.plans.plan import misfit_text, plan_record, step_re
 from ovirt_placement.answers.plans.text import dropped_text, plan_lines, step_text
 from ovirt_placement.engine.connection.dialogues import Outcome
 from ovirt_placement.model import Snapshot
-from ovirt_placement.model.names import counted, group_name, vm_name
+from ovirt_placement.model.names import counted, group_names, vm_name
 from ovirt_placement.planning.maintenance.site import Leaving
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.requests import HOMEWARD
@@ -260,8 +260,9 @@ class ClusterWork:
         """Give up a plan that has led elsewhere, or leads nowhere any more, or is over."""
         violated = under_way.prove(reading.snapshot)
         if violated:
-            groups = " and ".join(group_name(group, reading.snapshot) for group in violated)
-            self._drop(f"{groups} is still violated after all steps of its repair")
+            self._drop(
+                f"{group_names(violated, reading.snapshot)} is still violated after all steps of its repair"
+            )
             return
         # VMs that the plan must leave alone; what a user had applied waits for the gates instead.
         held = frozenset() if under_way.ordered else reading.frozen(under_way.plan).keys()

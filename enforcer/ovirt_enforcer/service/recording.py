@@ -16,7 +16,7 @@ from ovirt_enforcer.notices import Notice, NoticeKind
 from ovirt_enforcer.notifications import Notifications
 from ovirt_enforcer.service.metrics import EnforcerMetrics, Sampler, engine_is_away
 from ovirt_placement.model import NO_STATE, Snapshot
-from ovirt_placement.model.names import counted, group_name, host_name, vm_name
+from ovirt_placement.model.names import counted, group_names, host_name, vm_name
 from ovirt_placement.rules.catalogue import Violation, find_violations
 from ovirt_placement.store.enforcer.history import (
     Document,
@@ -54,9 +54,7 @@ class News:
         """Report the hard rules that are violated now and were not, and the other way round."""
         before, name = self._violated.get(cluster, {}), snapshot.cluster_by_id[cluster].name
         now = self._violated[cluster] = {
-            one.groups: " and ".join(group_name(group, snapshot) for group in one.groups)
-            for one in violations
-            if one.hard
+            one.groups: group_names(one.groups, snapshot) for one in violations if one.hard
         }
         fresh = [rule for groups, rule in now.items() if self._said.is_news((cluster, groups))]
         gone = [groups for groups in before if groups not in now]

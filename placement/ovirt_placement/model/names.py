@@ -67,6 +67,10 @@ def group_name(group_id: str, snapshot: Snapshot) -> str:
     return named_group(group_id, snapshot).title
 
 
+def group_names(group_ids: Iterable[str], snapshot: Snapshot) -> str:
+    return " and ".join(group_name(group, snapshot) for group in group_ids)
+
+
 def named_vm(vm_id: str, snapshot: Snapshot) -> Named:
     return Named(vm_id, vm_name(vm_id, snapshot))
 

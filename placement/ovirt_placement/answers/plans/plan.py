@@ -16,7 +16,7 @@ from ovirt_placement.model.names import (
     NamedHost,
     NamedVm,
     counted,
-    group_name,
+    group_names,
     host_name,
     named_host,
     vm_name,
@@ -148,7 +148,7 @@ def reasons_text(reasons: Iterable[Reason], snapshot: Snapshot) -> str:
 
 def _text(template: str, obstacle: Obstacle, snapshot: Snapshot) -> str:
     hosts = [host_name(host, snapshot) for host in obstacle.hosts]
-    groups = " and ".join(group_name(group, snapshot) for group in obstacle.groups)
+    groups = group_names(obstacle.groups, snapshot)
     return template.format(
         vms=_and([vm_name(vm, snapshot) for vm in obstacle.vms]),
         hosts=", ".join(sorted(hosts)),
@@ -372,13 +372,9 @@ def dropped_record(dropped: RefusedStep, snapshot: Snapshot) -> DroppedStep:
 def reason(step: Step, snapshot: Snapshot) -> str:
     """What a step is for, as a sentence."""
     if step.repairs:
-        return f"repairs {_groups(step.repairs, snapshot)}"
+        return f"repairs {group_names(step.repairs, snapshot)}"
     if step.reserves:
         return "for the HA reservation"
     if step.groups and step.purpose is not StepPurpose.MAINTENANCE:
-        return f"helps to repair {_groups(step.groups, snapshot)}"
+        return f"helps to repair {group_names(step.groups, snapshot)}"
     return _PURPOSES[step.purpose]
-
-
-def _groups(groups: Iterable[str], snapshot: Snapshot) -> str:
-    return " and ".join(group_name(group, snapshot) for group in groups)
