@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 import pytest
@@ -36,9 +36,21 @@ def bound(most: Limit, each: Limit, metrics: WebMetrics | None = None, patience:
     )
 
 
-async def settle() -> None:
+async def begun(asked: Iterable[Coroutine[Any, Any, Any]]) -> list[asyncio.Task[Any]]:
+    """Tasks that are as far as they come by themselves."""
+    tasks = [asyncio.create_task(one) for one in asked]
     for _ in range(20):
         await asyncio.sleep(0)
+    return tasks
+
+
+async def hold(plans: Bound, held: asyncio.Event, asker: object, order: list[object] | None = None) -> object:
+    """Have a place until it is given back."""
+    async with plans.place(asker):
+        if order is not None:
+            order.append(asker)
+        await held.wait()
+    return asker
 
 
 async def until(holds: Callable[[], object]) -> None:
@@ -60,18 +72,10 @@ async def refusals(tasks: list[asyncio.Task[Any]]) -> list[Refusal]:
 
 async def test_one_who_asks_300_times_is_refused_and_others_have_the_next_turn() -> None:
     metrics = WebMetrics()
-    plans, held, order = bound(Limit(2, 40), Limit(1, 4), metrics), asyncio.Event(), []
-
-    async def one(asker: str) -> str:
-        async with plans.place(asker):
-            order.append(asker)
-            await held.wait()
-            return asker
-
-    many = [asyncio.create_task(one("many")) for _ in range(300)]
-    await settle()
-    other = asyncio.create_task(one("other"))
-    await settle()
+    plans, held = bound(Limit(2, 40), Limit(1, 4), metrics), asyncio.Event()
+    order: list[object] = []
+    many = await begun(hold(plans, held, "many", order) for _ in range(300))
+    (other,) = await begun([hold(plans, held, "other", order)])
     assert order == ["many", "other"], "one asker has one place, however many there are"
     held.set()
     assert await other == "other"
@@ -84,57 +88,37 @@ async def test_one_who_asks_300_times_is_refused_and_others_have_the_next_turn()
 
 async def test_all_askers_together_are_refused_with_503_and_when_to_come_again() -> None:
     plans, held = bound(Limit(2, 3), Limit(1, 4)), asyncio.Event()
-
-    async def one(asker: int) -> None:
-        async with plans.place(asker):
-            await held.wait()
-
-    tasks = [asyncio.create_task(one(asker)) for asker in range(20)]
-    await settle()
+    tasks = await begun(hold(plans, held, asker) for asker in range(20))
     held.set()
-    assert await outcomes(tasks) == {None: 5, 503: 15}
+    found = await outcomes(tasks)
+    assert (found[503], found.total()) == (15, 20)
     (refusal,) = {one.headers["Retry-After"] for one in await refusals(tasks)}
     assert refusal == "5"
 
 
 async def test_where_all_places_are_waited_for_who_asks_much_makes_room_for_who_asks_little() -> None:
     plans, held = bound(Limit(2, 8), Limit(1, 9)), asyncio.Event()
-
-    async def one(asker: str) -> str:
-        async with plans.place(asker):
-            await held.wait()
-        return asker
-
-    much = [asyncio.create_task(one(asker)) for asker in "ab" for _ in range(5)]
-    await settle()
-    little = [asyncio.create_task(one(asker)) for asker in "cdefg"]
-    await settle()
+    much = await begun(hold(plans, held, asker) for asker in "ab" * 5)
+    little = await begun(hold(plans, held, asker) for asker in "cdefg")
     held.set()
     # As many as came were refused of those who had most.
     assert await outcomes(much) == {"a": 2, "b": 3, 503: 5}
     assert await outcomes(little) == {"c": 1, "d": 1, "e": 1, "f": 1, "g": 1}
-    assert await one("a") == "a"
+    assert await hold(plans, held, "a") == "a"
 
 
 async def test_who_waits_too_long_or_leaves_costs_no_place() -> None:
     plans, held = bound(Limit(1, 9), Limit(1, 9), patience=0.01), asyncio.Event()
-
-    async def one() -> None:
-        async with plans.place("one"):
-            await held.wait()
-
-    holder = asyncio.create_task(one())
-    await settle()
+    (holder,) = await begun([hold(plans, held, "one")])
     with pytest.raises(Refusal) as refused:
-        await one()
+        await hold(plans, held, "one")
     assert refused.value.status == 503
-    leaving = asyncio.create_task(one())
-    await settle()
+    (leaving,) = await begun([hold(plans, held, "one")])
     leaving.cancel()
     held.set()
     await holder
     await outcomes([leaving] if not leaving.cancelled() else [])
-    await one()
+    await hold(plans, held, "one")
     assert not plans._askers
     assert plans._free == 1
 
@@ -142,10 +126,7 @@ async def test_who_waits_too_long_or_leaves_costs_no_place() -> None:
 async def test_work_of_one_kind_that_hangs_holds_up_no_other() -> None:
     limits, hangs = Bounds(WebMetrics(), streams=5, streams_each=5), threading.Event()
     kinds = [limits.plans, limits.acts, limits.log_ins, limits.tokens, limits.rights, limits.checks]
-    tasks = [
-        asyncio.create_task(kind.run(asker, hangs.wait, 2 * SOON)) for kind in kinds for asker in range(60)
-    ]
-    await settle()
+    tasks = await begun(kind.run(asker, hangs.wait, 2 * SOON) for kind in kinds for asker in range(60))
     assert await asyncio.wait_for(limits.views.run("a person", lambda: "a view"), SOON) == "a view"
     hangs.set()
     assert (await outcomes(tasks))[503] > 0
@@ -217,8 +198,7 @@ async def test_invented_tokens_keep_out_none_that_is_known(
     known_at = bearing._known
     bearing._known = {key: (rights, at - 61.0) for key, (rights, at) in known_at.items()}
     engine.goes_on.clear()
-    many = [asyncio.create_task(bearing.rights(f"more-{number}", str(number))) for number in range(600)]
-    await settle()
+    many = await begun(bearing.rights(f"more-{number}", str(number)) for number in range(600))
     again = asyncio.create_task(bearing.rights("good", "1.2.3.4"))
     await until(lambda: "good" in engine.asked)
     engine.goes_on.set()
@@ -230,10 +210,8 @@ async def test_a_right_token_waits_for_its_turn_among_hundreds_that_are_invented
     engine: Engine, bearing: Bearers
 ) -> None:
     # From an address that many share, where each token is one by itself.
-    many = [asyncio.create_task(bearing.rights(f"invented-{number}", "")) for number in range(400)]
-    await settle()
-    right = asyncio.create_task(bearing.rights("good", ""))
-    await settle()
+    many = await begun(bearing.rights(f"invented-{number}", "") for number in range(400))
+    (right,) = await begun([bearing.rights("good", "")])
     engine.goes_on.set()
     assert await right is ADMIN
     assert (await outcomes(many))[503] == 0
@@ -244,8 +222,7 @@ async def test_while_the_engine_hangs_few_connections_wait_for_its_word_of_a_tok
     engine: Engine, one_token: bool, bearing: Bearers
 ) -> None:
     names = ["same" if one_token else f"invented-{number}" for number in range(2000)]
-    many = [asyncio.create_task(bearing.rights(name, "")) for name in names]
-    await settle()
+    many = await begun(bearing.rights(name, "") for name in names)
     assert sum(not task.done() for task in many) <= (100 if one_token else 500)
     engine.goes_on.set()
     await outcomes(many)
@@ -288,8 +265,7 @@ async def test_of_1000_wrong_log_ins_at_once_the_engine_is_asked_five_and_then_e
     def who(number: int) -> tuple[str, str]:
         return ("victim", str(number)) if by == "name" else (f"name-{number}", "192.0.2.1")
 
-    tasks = [asyncio.create_task(at.log_in(*who(number))) for number in range(1000)]
-    await settle()
+    tasks = await begun(at.log_in(*who(number)) for number in range(1000))
     assert len(at.asked) == 5
     assert at.pauses == 8
     # From elsewhere, and with another name, nobody notices.
@@ -305,8 +281,7 @@ async def test_the_last_right_password_passes_all_that_are_guessed_from_the_same
     address: str, at: Paused
 ) -> None:
     assert await at.log_in("admin@internal", address, RIGHT) == "in"
-    guesses = [asyncio.create_task(at.log_in("admin@internal", address, f"{n}")) for n in range(1000)]
-    await settle()
+    guesses = await begun(at.log_in("admin@internal", address, f"{n}") for n in range(1000))
     assert await at.log_in("Admin@INTERNAL", address, RIGHT) == "in"
     # An earlier one passes once, and is a guess as others from then on.
     at.right = "changed"
@@ -320,9 +295,7 @@ async def test_the_last_right_password_passes_all_that_are_guessed_from_the_same
 
 
 async def test_all_that_are_slowed_leave_room_for_others(at: Paused) -> None:
-    tries = (at.log_in(f"name-{n % 100}", f"192.0.2.{n % 99}") for n in range(1200))
-    tasks = [asyncio.create_task(one) for one in tries]
-    await settle()
+    tasks = await begun(at.log_in(f"name-{n % 100}", f"192.0.2.{n % 99}") for n in range(1200))
     assert sum(not task.done() for task in tasks) <= 1000
     at.ends.set()
     await asyncio.gather(*tasks, return_exceptions=True)
@@ -347,10 +320,8 @@ async def test_one_address_that_goes_on_guessing_has_every_other_turn_at_most(at
     guesses = [asyncio.create_task(at.log_in("admin", "198.51.100.1")) for _ in range(60)]
     await asyncio.gather(*guesses, return_exceptions=True)
     at.ends.clear()
-    guesses = [asyncio.create_task(at.log_in("admin", "198.51.100.1")) for _ in range(60)]
-    await settle()
-    person = asyncio.create_task(at.log_in("admin", "192.0.2.1", RIGHT))
-    await settle()
+    guesses = await begun(at.log_in("admin", "198.51.100.1") for _ in range(60))
+    (person,) = await begun([at.log_in("admin", "192.0.2.1", RIGHT)])
     at.asked.clear()
     at.ends.set()
     assert await person == "in"
@@ -366,13 +337,10 @@ async def test_few_addresses_with_many_guesses_keep_no_right_password_out(name: 
         with pytest.raises(Refused):
             await at.log_in(name, f"203.0.113.{number}")
     at.ends.clear()
-    guesses = [
-        asyncio.create_task(at.log_in("victim" if n % 2 else f"name-{n % 50}", f"192.0.2.{n % 100}"))
-        for n in range(1500)
-    ]
-    await settle()
-    person = asyncio.create_task(at.log_in(name, "198.51.100.1", RIGHT))
-    await settle()
+    guesses = await begun(
+        at.log_in("victim" if n % 2 else f"name-{n % 50}", f"192.0.2.{n % 100}") for n in range(1500)
+    )
+    (person,) = await begun([at.log_in(name, "198.51.100.1", RIGHT)])
     at.ends.set()
     assert await person == "in"
     await asyncio.gather(*guesses, return_exceptions=True)
@@ -380,10 +348,8 @@ async def test_few_addresses_with_many_guesses_keep_no_right_password_out(name: 
 
 async def test_a_right_password_has_its_turn_among_300_guesses_from_the_same_place(at: Paused) -> None:
     """Where many come from one address that stands for all of them."""
-    guesses = [asyncio.create_task(at.log_in("victim", "", f"{n}")) for n in range(300)]
-    await settle()
-    person = asyncio.create_task(at.log_in("victim", "", RIGHT))
-    await settle()
+    guesses = await begun(at.log_in("victim", "", f"{n}") for n in range(300))
+    (person,) = await begun([at.log_in("victim", "", RIGHT)])
     at.ends.set()
     assert await person == "in"
     assert {type(one) for one in await asyncio.gather(*guesses, return_exceptions=True)} == {Refused}
