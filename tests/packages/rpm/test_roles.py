@@ -101,21 +101,24 @@ def play(there: Machine, home: Path, **variables: object) -> dict[str, Any]:
     """Run the page's playbook, and return how many tasks did what."""
     playbook = home / "page.yml"
     playbook.write_text(yaml.safe_dump([_of_page() | {"module_defaults": _UNLIKE_EL}]))
+    given = f"--extra-vars={json.dumps(_variables(there, home, variables))}"
+    said = _ran(home, home, "ansible-playbook", "--inventory=machine,", given, str(playbook))
+    found: dict[str, Any] = json.loads(said)["stats"]["machine"]
+    return found
+
+
+def _ran(home: Path, folder: Path, command: str, *words: str, **environment: str) -> str:
+    """What a command says, with nothing of the user's."""
     done = subprocess.run(
-        [
-            str(Path(sys.executable).with_name("ansible-playbook")),
-            "--inventory=machine,",
-            f"--extra-vars={json.dumps(_variables(there, home, variables))}",
-            str(playbook),
-        ],
-        env=_environment(home),
+        [str(Path(sys.executable).with_name(command)), *words],
+        cwd=folder,
+        env=_environment(home) | environment,
         capture_output=True,
         text=True,
         timeout=600,
     )
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-4000:]
-    found: dict[str, Any] = json.loads(done.stdout)["stats"]["machine"]
-    return found
+    return done.stdout
 
 
 def _of_page() -> dict[str, Any]:
@@ -131,23 +134,16 @@ def molecule(there: Machine, home: Path, **variables: object) -> str:
     file = home / "machine.json"
     of_page = {name: value for role in _of_page()["roles"] for name, value in role.get("vars", {}).items()}
     file.write_text(json.dumps(of_page | _variables(there, home, variables)))
-    done = subprocess.run(
-        [str(Path(sys.executable).with_name("molecule")), "test", "--destroy=never"],
-        cwd=home / "ansible_collections" / "ovirt_placement" / "core",
-        env=_environment(home)
-        | {
-            "ANSIBLE_STDOUT_CALLBACK": "ansible.builtin.default",
-            "ANSIBLE_NOCOLOR": "1",
-            "NO_COLOR": "1",
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "PLACEMENT_MACHINE": str(file),
-        },
-        capture_output=True,
-        text=True,
-        timeout=600,
+    return _ran(
+        home,
+        home / "ansible_collections" / "ovirt_placement" / "core",
+        *("molecule", "test", "--destroy=never"),
+        ANSIBLE_STDOUT_CALLBACK="ansible.builtin.default",
+        ANSIBLE_NOCOLOR="1",
+        NO_COLOR="1",
+        PATH=f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        PLACEMENT_MACHINE=str(file),
     )
-    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-4000:]
-    return done.stdout
 
 
 def _variables(there: Machine, home: Path, variables: Mapping[str, object]) -> dict[str, object]:

@@ -103,12 +103,6 @@ def test_what_cannot_start_is_refused_with_an_event() -> None:
     assert engines.codes(engine) == [54, 54]
 
 
-def test_a_vm_starts_on_the_host_that_is_named() -> None:
-    engine = engines.engine(host("h1"), host("h2", free_mb=2000), vm("v"))
-    engine.vms.start("v", host_id="h2")
-    assert engines.where(engine, "v") == ("wait_for_launch", "h2")
-
-
 def test_what_the_state_file_found_under_way_goes_on() -> None:
     engine = engines.engine(
         host("h1"),

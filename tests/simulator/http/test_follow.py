@@ -52,15 +52,6 @@ def test_a_chain_through_a_reference(sdk: Connection) -> None:
     assert (vm.host.name, vm.cluster.name) == ("beta", "Default")
 
 
-def test_statistics_of_all_hosts_and_vms(sdk: Connection) -> None:
-    system = sdk.system_service()
-    for entity in [
-        *system.hosts_service().list(follow="statistics"),
-        *system.vms_service().list(follow="statistics"),
-    ]:
-        assert len(entity.statistics) >= 6
-
-
 def test_max_and_search_are_the_outer_collections_own(sdk: Connection) -> None:
     (vm,) = sdk.system_service().vms_service().list(search="name=web1", max=1, follow="statistics,tags")
     assert len(vm.statistics) > 1
