@@ -12,24 +12,28 @@ from typing import Final
 import msgspec
 
 from ovirt_enforcer.gates.gate import HOUR_SECONDS, Facts, Gate, Held, HostAction, Remembered
-from ovirt_enforcer.gates.limits import LIMITS, BreakerGate, CooldownGate, JustMovedGate, VmHourLimitGate
+from ovirt_enforcer.gates.limits import (
+    LIMITS,
+    BackupGate,
+    BreakerGate,
+    CooldownGate,
+    HostEmptyGate,
+    JustMovedGate,
+    LegalityGate,
+    MovementGate,
+    VmHourLimitGate,
+)
 from ovirt_enforcer.gates.people import (
     ApprovalGate,
+    ClusterUpgradeGate,
     ExclusionGate,
     HoldGate,
+    HostMaintenanceGate,
     ModeGate,
     PauseGate,
     TimeWindowsGate,
     moves,
     rule_key,
-)
-from ovirt_enforcer.gates.state import (
-    BackupGate,
-    ClusterUpgradeGate,
-    HostEmptyGate,
-    HostMaintenanceGate,
-    LegalityGate,
-    MovementGate,
 )
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_enforcer.stores import Stores

@@ -1,4 +1,4 @@
-"""What people asked for: modes, pauses, exclusions, approvals, patience with a rule, and time windows."""
+"""What people asked for or do: modes, pauses, maintenance, exclusions, approvals, patience, time windows."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Final
 
 from ovirt_enforcer.gates.gate import HOUR_SECONDS, ClusterGate, Facts, Gate, Held, HostAction, begun_ago
 from ovirt_enforcer.settings import EnforcerSettings, Mode, Window
+from ovirt_placement.answers.document import upgrade_text
 from ovirt_placement.lookups.names import fits, named, value_of
 from ovirt_placement.model import Cluster, Host, Vm
 from ovirt_placement.model.names import group_ids, group_name, named_group
@@ -129,6 +130,48 @@ class PauseGate(ClusterGate):
         return next((pause.sentence for pause in pauses), None)
 
 
+class ClusterUpgradeGate(ClusterGate):
+    """Closed while another upgrades a cluster: its hosts are emptied, and each move is in the way."""
+
+    name = "cluster_upgrade"
+    # What brings back what is out of service does not disturb the upgrade.
+    at_any_time = (IntentKind.UPGRADE_HOST, IntentKind.ACTIVATE_HOST, IntentKind.START_VM)
+
+    def cluster_blocked_reason(self, facts: Facts, cluster: str) -> str | None:
+        known = facts.snapshot.cluster_by_id[cluster]
+        own = known.upgrade_correlation_id in facts.remembered.own_upgrades
+        return upgrade_text(known) if known.upgrade_mode and not own else None
+
+
+_STATUSES: Final = {"maintenance": "is in maintenance", "preparing_for_maintenance": "goes into maintenance"}
+
+
+class HostMaintenanceGate(Gate):
+    """Leaves alone hosts in maintenance or on their way there: the engine empties them, and they stay so."""
+
+    name = "host_maintenance"
+
+    def blocked_reason(self, facts: Facts, cluster: str, step: Step) -> str | None:
+        frozen = self.frozen_hosts(facts)
+        return next((frozen[host] for host in (*step.sources, step.target) if host in frozen), None)
+
+    def held(self, facts: Facts) -> Mapping[str, Held]:
+        return {vm: Held(why) for vm, why in _vms_there(facts, self.frozen_hosts(facts)).items()}
+
+    def frozen_hosts(self, facts: Facts) -> Mapping[str, str]:
+        return {
+            host.id: f"host {host.name} {_STATUSES[host.status]}"
+            for host in facts.snapshot.hosts
+            if host.status in _STATUSES
+        }
+
+
+def _vms_there(facts: Facts, hosts: Mapping[str, str]) -> dict[str, str]:
+    """The VMs on hosts that are left alone, with the reason."""
+    vms_of_host = facts.snapshot.vms_of_host
+    return {vm.id: why for host, why in hosts.items() for vm in vms_of_host.get(host, ())}
+
+
 class ExclusionGate(Gate):
     """Leaves alone what was opted out: VMs, hosts in both directions, and groups, by list or by tag."""
 
@@ -149,11 +192,7 @@ class ExclusionGate(Gate):
 
     def held(self, facts: Facts) -> Mapping[str, Held]:
         known = facts.snapshot.vm_by_id
-        there = {
-            vm.id: why
-            for host, why in self.frozen_hosts(facts).items()
-            for vm in facts.snapshot.vms_of_host.get(host, ())
-        }
+        there = _vms_there(facts, self.frozen_hosts(facts))
         own = _reasons(known, lambda vm: _why_vm(facts, known[vm]))
         return {vm: Held(why) for vm, why in {**there, **own}.items()}
 

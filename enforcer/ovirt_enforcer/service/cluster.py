@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from ovirt_enforcer.actions.executor import Stale, Task
 from ovirt_enforcer.actions.plan_progress import UnderWay
 from ovirt_enforcer.gates.admission import Admitted, Closed
+from ovirt_enforcer.gates.limits import LegalityGate
 from ovirt_enforcer.gates.people import ApprovalGate
-from ovirt_enforcer.gates.state import LegalityGate
 from ovirt_enforcer.log import RetryState
 from ovirt_enforcer.planners import Call
 from ovirt_enforcer.service.reading import LastPlan, Parts, Reading, applied_plan
