@@ -20,10 +20,12 @@ from typing import Any
 import psutil
 
 from ovirt_scheduler_proxy.cli import main
+from tests.pages import Sample, samples
 from tests.processes import Forked, completed
 
 COMMAND = [sys.executable, "-m", "ovirt_scheduler_proxy.cli"]
 AT_ONCE = "\n[calls]\ndiscovery_seconds = 0\n"
+PREFIX = "ovirt_scheduler_proxy_"
 READY = "ovirt-scheduler-proxy: listening on "
 
 
@@ -70,6 +72,11 @@ class RunningProxy:
         with self.client() as client:
             return client.runLoadBalancing(unit, hosts, {})
 
+    def metrics(self) -> dict[Sample, float]:
+        """Its figures, by their names without the proxy's prefix, and their labels."""
+        found = samples(f"{self.url}metrics")
+        return {(name.removeprefix(PREFIX), *labels): value for (name, *labels), value in found.items()}
+
     def descendants(self) -> list[psutil.Process]:
         return list(psutil.Process(self.process.pid).children(recursive=True))
 
@@ -97,6 +104,11 @@ class RunningProxy:
         assert self.process.wait(60) == 0, self.log
         _, alive = psutil.wait_procs(left, timeout=30)
         assert not alive
+
+
+def well(result: Any) -> dict[str, Any]:
+    """An answer of units of which none has failed."""
+    return {"result_code": 0, "result": result, "plugin_errors": {}, "errors": []}
 
 
 def write_plugins(folder: Path, **modules: str) -> Path:

@@ -7,7 +7,7 @@ import xmlrpc.client
 
 import pytest
 
-from ..running import RunningProxy
+from ..running import RunningProxy, well
 from .units import HOSTS
 
 
@@ -24,7 +24,7 @@ def test_discovery_has_exactly_the_keys_that_the_engine_knows(proxy: RunningProx
 
 def test_hosts_come_back_in_the_order_asked_and_once(proxy: RunningProxy) -> None:
     answer = proxy.filters(["KeepOdd"], ["h3", "h2", "h1", "h3"])
-    assert answer == {"result_code": 0, "result": ["h3", "h1"], "plugin_errors": {}, "errors": []}
+    assert answer == well(["h3", "h1"])
 
 
 def test_filters_intersect_and_empty_stays_empty(proxy: RunningProxy) -> None:
@@ -82,7 +82,7 @@ def test_a_property_without_a_value_is_empty(proxy: RunningProxy) -> None:
     request = urllib.request.Request(proxy.url, apache.encode(), {"Content-Type": "text/xml"})
     with urllib.request.urlopen(request) as response:
         (answer,), _ = xmlrpc.client.loads(response.read())
-    assert answer == {"result_code": 0, "result": HOSTS, "plugin_errors": {}, "errors": []}
+    assert answer == well(HOSTS)
 
 
 def test_many_hosts(proxy: RunningProxy) -> None:

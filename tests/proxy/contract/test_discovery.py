@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -93,10 +92,7 @@ def test_only_the_engine_waits(late: RunningProxy) -> None:
 
 def test_the_metrics_say_when_the_engine_was_answered(folder: Path) -> None:
     def answered(proxy: RunningProxy) -> float:
-        with urllib.request.urlopen(f"{proxy.url}metrics") as response:
-            lines = response.read().decode().splitlines()
-        name = "ovirt_scheduler_proxy_last_discovery_timestamp_seconds"
-        return next(float(line.split()[1]) for line in lines if line.startswith(f"{name} "))
+        return proxy.metrics()["last_discovery_timestamp_seconds",]
 
     with running(folder) as proxy:
         proxy.discover()

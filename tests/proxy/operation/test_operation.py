@@ -6,10 +6,8 @@ import json
 import os
 import re
 import signal
-import socket
 import ssl
 import subprocess
-import urllib.request
 import xmlrpc.client
 from collections.abc import Iterator
 from importlib.metadata import version
@@ -17,9 +15,9 @@ from pathlib import Path
 
 import pytest
 import trustme
-from prometheus_client.parser import text_string_to_metric_families
 
 from tests.pages import faults
+from tests.service.listening import systemd
 
 from ..running import COMMAND, RunningProxy, command, eventually, running, write_plugins
 
@@ -27,7 +25,6 @@ from ..running import COMMAND, RunningProxy, command, eventually, running, write
 pytestmark = [pytest.mark.system, pytest.mark.timing]
 
 HOSTS = ["h1", "h2", "h3"]
-LABELS = ("folder", "method", "unit", "cause", "result")
 
 PLUGINS = '''
 import logging
@@ -113,41 +110,26 @@ def test_metrics(folder: Path) -> None:
             client.discover()
             with pytest.raises(xmlrpc.client.Fault):
                 client.nothing()
-        with urllib.request.urlopen(f"{proxy.url}metrics") as response:
-            page = response.read().decode()
+        samples = proxy.metrics()
         assert faults(f"{proxy.url}metrics") == ""
-    samples = {
-        (
-            sample.name.removeprefix("ovirt_scheduler_proxy_"),
-            *(sample.labels[name] for name in LABELS if name in sample.labels),
-        ): sample.value
-        for family in text_string_to_metric_families(page)
-        for sample in family.samples
-    }
     assert samples["calls_total", "runFilters", "unit_failed"] == 1
     assert samples["calls_total", "runCostFunctions", "ok"] == 1
     assert samples["calls_total", "discover", "ok"] == 1
     assert samples["calls_total", "none", "fault"] == 1
     assert samples["call_duration_seconds_count", "runFilters"] == 1
     assert samples["unit_duration_seconds_count", "runFilters", "Keep"] == 1
-    assert samples["unit_failures_total", "runFilters", "Failing", "raised"] == 1
-    assert samples["unit_failures_total", "runFilters", "(not loaded)", "missing"] == 1
+    assert samples["unit_failures_total", "raised", "runFilters", "Failing"] == 1
+    assert samples["unit_failures_total", "missing", "runFilters", "(not loaded)"] == 1
     assert samples["workers", str(folder)] == 4
     assert samples["worker_restarts_total", str(folder)] == 0
     assert samples["units",] == 4
 
 
 def test_systemd_is_notified(folder: Path, tmp_path: Path) -> None:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
-        systemd.bind(str(tmp_path / "notify"))
-        systemd.settimeout(10)
-        environment = {"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "300000"}
-        with running(folder, environment=environment):
-            reported = [systemd.recv(100).decode() for _ in range(4)]
-            assert "READY=1" in reported
-            assert reported.count("WATCHDOG=1") >= 2
-        while reported[-1] != "STOPPING=1":
-            reported.append(systemd.recv(100).decode())
+    with systemd(tmp_path) as listening:
+        with running(folder, environment=listening.environment(watchdog_seconds=0.3)):
+            assert "READY=1" in listening.hear_until("WATCHDOG=1", times=2)
+        listening.hear_until("STOPPING=1")
 
 
 @pytest.fixture

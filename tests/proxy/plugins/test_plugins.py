@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from ..pool.watching import CONFIG, HEALTHY, HOSTS, WARM, kill_workers
-from ..running import eventually, running, write_plugins
+from ..running import eventually, running, well, write_plugins
 from .good import GOOD
 
 #: These assertions depend on real time.
@@ -42,7 +42,7 @@ def test_modules_with_threads_and_connections_are_not_shared_between_workers(tmp
     )
     with running(folder, config="[calls]\ndeadline_seconds = 5\n") as proxy:
         answer = proxy.filters(["Beats", "Good"], ["h1"])
-        assert answer == {"result_code": 0, "result": ["h1"], "plugin_errors": {}, "errors": []}
+        assert answer == well(["h1"])
 
 
 def test_a_folder_may_bring_its_own_interpreter(tmp_path: Path) -> None:
@@ -151,9 +151,7 @@ def test_a_folder_that_is_renamed_costs_no_unit(tmp_path: Path) -> None:
         eventually(lambda: "stay as they were" in proxy.log)
         kill_workers(proxy)  # those that come now have never seen the folder
         for _ in range(4 * WARM):
-            assert proxy.filters(["Healthy"], HOSTS) == {
-                "result_code": 0, "result": HOSTS[1:], "plugin_errors": {}, "errors": [],
-            }  # fmt: skip
+            assert proxy.filters(["Healthy"], HOSTS) == well(HOSTS[1:])
         (tmp_path / "elsewhere").rename(folder)
         write_plugins(folder, healthy=HEALTHY.replace("hosts[1:]", "hosts[:1]"))
         eventually(lambda: proxy.filters(["Healthy"], HOSTS)["result"] == HOSTS[:1])

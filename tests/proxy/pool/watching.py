@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import urllib.request
 from contextlib import suppress
 
 import psutil
@@ -42,19 +40,13 @@ def kill_workers(proxy: RunningProxy) -> None:
 
 
 def ready(proxy: RunningProxy) -> float:
-    return _value(metrics(proxy), "ovirt_scheduler_proxy_workers")
+    return _of_folder(proxy, "workers")
 
 
-def metrics(proxy: RunningProxy) -> str:
-    with urllib.request.urlopen(f"{proxy.url}metrics") as response:
-        return str(response.read().decode())
+def restarts(proxy: RunningProxy) -> float:
+    return _of_folder(proxy, "worker_restarts_total")
 
 
-def restarts(page: str) -> float:
-    return _value(page, "ovirt_scheduler_proxy_worker_restarts_total")
-
-
-def _value(page: str, name: str) -> float:
-    found = re.search(rf"^{name}\{{.*\}} ([\d.e+]+)$", page, re.MULTILINE)
-    assert found
-    return float(found[1])
+def _of_folder(proxy: RunningProxy, name: str) -> float:
+    (found,) = (value for (named, *_), value in proxy.metrics().items() if named == name)
+    return found

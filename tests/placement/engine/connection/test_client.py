@@ -37,6 +37,12 @@ def prepared(password: str = PASSWORD, **settings: Any) -> EngineConnection:
     )
 
 
+def refused(complaint: str, **settings: Any) -> None:
+    """A person must set something right, and is shown what."""
+    with prepared(**settings) as connection, pytest.raises(EngineSetupError, match=complaint):
+        connection.get("/vms")
+
+
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> tuple[trustme.CA, Path]:
     ca = trustme.CA()
@@ -63,20 +69,12 @@ def test_another_authority_is_a_wrong_set_up(tls_engine: EngineServer, tmp_path:
     other = tmp_path / "other.pem"
     trustme.CA().cert_pem.write_to_path(other)
     for ca_file in (other, None):
-        with (
-            prepared(url=tls_engine.url, ca_file=ca_file) as connection,
-            pytest.raises(EngineSetupError, match=r"not trusted.*set ca_file.*ca-certificate"),
-        ):
-            connection.get("/vms")
+        refused(r"not trusted.*set ca_file.*ca-certificate", url=tls_engine.url, ca_file=ca_file)
 
 
 def test_another_name_is_a_wrong_set_up(tls_engine: EngineServer, authority: tuple[trustme.CA, Path]) -> None:
     url = tls_engine.url.replace("localhost", "127.0.0.1")
-    with (
-        prepared(url=url, ca_file=authority[1]) as connection,
-        pytest.raises(EngineSetupError, match=r"for another name than 127\.0\.0\.1"),
-    ):
-        connection.get("/vms")
+    refused(r"for another name than 127\.0\.0\.1", url=url, ca_file=authority[1])
 
 
 def test_insecure_trusts_any_server(tls_engine: EngineServer) -> None:
@@ -87,29 +85,17 @@ def test_insecure_trusts_any_server(tls_engine: EngineServer) -> None:
 def test_an_authority_that_is_none_is_a_wrong_set_up(tls_engine: EngineServer, tmp_path: Path) -> None:
     junk = tmp_path / "junk.pem"
     junk.write_text("junk")
-    with (
-        prepared(url=tls_engine.url, ca_file=junk) as connection,
-        pytest.raises(EngineSetupError, match="holds no CA certificate"),
-    ):
-        connection.get("/vms")
+    refused("holds no CA certificate", url=tls_engine.url, ca_file=junk)
     with pytest.raises(UserError, match=r"ca_file: .*absent\.pem: cannot be read"):
         prepared(url=tls_engine.url, ca_file=tmp_path / "absent.pem")
 
 
 def test_an_unknown_name_is_a_wrong_set_up() -> None:
-    with (
-        prepared(url=f"https://no-such-engine.invalid{API}") as connection,
-        pytest.raises(EngineSetupError, match=r'no host is named "no-such-engine\.invalid"'),
-    ):
-        connection.get("/vms")
+    refused(r'no host is named "no-such-engine\.invalid"', url=f"https://no-such-engine.invalid{API}")
 
 
 def test_tls_to_a_server_without_it_is_a_wrong_set_up(engine: EngineServer) -> None:
-    with (
-        prepared(url=engine.url.replace("http:", "https:"), insecure=True) as connection,
-        pytest.raises(EngineSetupError, match="correct url"),
-    ):
-        connection.get("/vms")
+    refused("correct url", url=engine.url.replace("http:", "https:"), insecure=True)
 
 
 def test_a_late_answer_is_reported_in_the_same_words_by_the_connection_itself() -> None:

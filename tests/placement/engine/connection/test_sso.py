@@ -57,6 +57,12 @@ def connected(
         yield connection
 
 
+def failed(complaint: str, url: str, kind: type[UserError] = EngineSetupError, **settings: Any) -> None:
+    """What is asked of an engine at this address fails, and the user reads why."""
+    with connected(url, **settings) as connection, pytest.raises(kind, match=complaint):
+        connection.get("/clusters")
+
+
 class Authority:
     """A CA, and what it issues, as files."""
 
@@ -132,23 +138,16 @@ def test_a_certificate_out_of_its_time_is_named_as_that(authority: Authority, si
     certificate = authority.certificate(
         "127.0.0.1", not_before=now + timedelta(days=since), not_after=now + timedelta(days=until)
     )
-    with (
-        simulated(certificate) as server,
-        connected(server.api_url, ca_file=authority.file) as connection,
-        pytest.raises(EngineSetupError, match=r"not valid now \(certificate .*\): renew it on the engine"),
-    ):
-        connection.get("/clusters")
+    with simulated(certificate) as server:
+        complaint = r"not valid now \(certificate .*\): renew it on the engine"
+        failed(complaint, server.api_url, ca_file=authority.file)
 
 
 def test_no_variable_adds_an_authority(authority: Authority, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
         monkeypatch.setenv(name, str(authority.file))
-    with (
-        simulated(authority.certificate("127.0.0.1")) as server,
-        connected(server.api_url) as connection,
-        pytest.raises(EngineSetupError, match="not trusted"),
-    ):
-        connection.get("/clusters")
+    with simulated(authority.certificate("127.0.0.1")) as server:
+        failed("not trusted", server.api_url)
 
 
 def test_a_token_that_the_engine_forgets_is_renewed_once_for_each_session(server: Server) -> None:
@@ -174,11 +173,7 @@ def test_what_the_sdk_was_refused_for_its_token_is_sent_again_and_once(server: S
 def test_a_log_in_that_is_slow_is_waited_for_as_long_as_is_set(server: Server) -> None:
     server.disturbances.add(Disturbance(path=LOG_IN, delay_seconds=60))
     began = time.monotonic()
-    with (
-        connected(server.api_url, timeout_seconds=1) as connection,
-        pytest.raises(EngineAway, match="does not answer: no answer within 1 s"),
-    ):
-        connection.get("/clusters")
+    failed("does not answer: no answer within 1 s", server.api_url, EngineAway, timeout_seconds=1)
     assert time.monotonic() - began < 20
     server.disturbances.clear()
     with connected(server.api_url) as connection:
