@@ -20,7 +20,7 @@ from ovirt_placement.store.orders import ALL_CLUSTERS, ApprovalStore, PauseStore
 from ovirt_placement.store.sql.opening import opened
 from ovirt_placement_web.bounds import Refusal, sentence
 from ovirt_placement_web.state.map import MapDocument, MapHost, MapVm
-from ovirt_placement_web.state.plans import MadePlan, life
+from ovirt_placement_web.state.plans import life
 from ovirt_placement_web.state.sources import MONTH, runs
 from ovirt_placement_web.views.endpoints import (
     Act,
@@ -113,14 +113,14 @@ def plan_now(asked: Asked) -> Shown:
     if made.document.get("remaining") or made.document.get("refused"):
         nothing = "What is violated cannot be repaired, or its repair is not asked for."
     return "plan_now.html", {
-        **_frame(asked, one, "New plan"),
+        **_frame(asked, one, "New plan", made.document),
         "title": "New plan",
         "former": former,
         "vms": vms,
         "again": urlencode(again),
         "nothing": nothing,
         **compared,
-        **_made(asked, one, made),
+        **_course(asked, one, made.document),
     }
 
 
@@ -139,12 +139,12 @@ def undo(asked: Asked) -> Shown:
     elif made.kept:
         nothing = "Nothing of it can be undone now."
     return "plan_now.html", {
-        **_frame(asked, one, "Undo"),
+        **_frame(asked, one, "Undo", made.document),
         "title": f"Undo plan {former.id[:7]}",
         "former": former,
         "kept": made.kept,
         "nothing": nothing,
-        **_made(asked, one, made),
+        **_course(asked, one, made.document),
     }
 
 
@@ -167,29 +167,26 @@ def room(asked: Asked) -> Shown:
         after = "after these migrations of other VMs. Start it in the engine once they are done."
         said = ("success", f"It can start on host {answer.host.name} {after}")
     return "plan_now.html", {
-        **_frame(asked, asked.snapshot.cluster_by_id[one.cluster], "Make room"),
+        **_frame(asked, asked.snapshot.cluster_by_id[one.cluster], "Make room", document),
         "crumbs": (("Virtual machines", "/vms"), (one.name, f"/vm/{one.id}"), ("Make room", "")),
         "tabs": (),
         "title": "Room for VM",
         "vm": one,
         "said": [said],
-        "document": document,
         "because": answer.because if answer.host is None else (),
-        "came": _unbegun(document),
-        "gantt": _gantt(document["steps"]),
-        "sides": None,
-        "misfit": "",
     }
 
 
-def _frame(asked: Asked, cluster: Cluster, title: str) -> dict[str, Any]:
-    """What the views of plans that nobody has carried out share."""
-    frame = cluster_frame(asked, cluster, "Plan")
+def _frame(asked: Asked, cluster: Cluster, title: str, document: Document) -> dict[str, Any]:
+    """What the views of plans that nobody has carried out share: nothing has come of a step yet."""
+    frame, steps = cluster_frame(asked, cluster, "Plan"), document["steps"]
     crumbs = [*frame["crumbs"][:-1], ("Plan", f"/plan/{cluster.id}"), (title, "")]
     nothing: dict[str, Any] = dict.fromkeys(
         ("said", "vms", "skipped", "depending", "kept", "because", "nothing", "vm", "former"), ()
     )
-    return {**frame, "crumbs": crumbs, "again": None, **nothing}
+    came = [(number, step, None) for number, step in enumerate(steps, 1)]
+    shown = {"document": document, "came": came, "gantt": _gantt(steps), "sides": None, "misfit": ""}
+    return {**frame, "crumbs": crumbs, "again": None, **nothing, **shown}
 
 
 def _compared(former: PlanRecord, before: Sequence[Document], after: Sequence[Document]) -> str:
@@ -212,7 +209,7 @@ def _migration(step: Document) -> tuple[tuple[tuple[str, str], ...], str]:
 
 
 def _left_alone(asked: Asked, cluster: Cluster) -> list[Any]:
-    ids = dict.fromkeys(asked.words("without"))
+    ids = asked.words("without")
     if len(ids) > _MOST_SKIPPED:
         raise Refusal(400, f"without: {_MOST_SKIPPED} VMs at most")
     known = asked.snapshot.vm_by_id
@@ -228,16 +225,6 @@ def _former(asked: Asked, cluster: Cluster) -> PlanRecord | None:
     if word and (record is None or record.cluster != cluster.id):
         raise Refusal(404, f"Cluster {cluster.name} has no plan {word} on record.")
     return record
-
-
-def _made(asked: Asked, cluster: Cluster, made: MadePlan) -> dict[str, Any]:
-    document = made.document
-    return {"document": document, "came": _unbegun(document), **_course(asked, cluster, document)}
-
-
-def _unbegun(document: Document) -> list[tuple[int, Document, None]]:
-    """The steps of a plan of which nothing has come yet."""
-    return [(number, step, None) for number, step in enumerate(document["steps"], 1)]
 
 
 def _course(
