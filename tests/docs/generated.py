@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-from release import changelog
+from release import checks
 from tests.docs import command_pages, metrics, records
 from tests.paths import CHECKOUT
 
@@ -27,7 +27,7 @@ PAGES: Mapping[Path, Callable[[], str]] = {
     CHECKOUT / "docs" / "reference-configuration.md": records.configuration_page,
     CHECKOUT / "docs" / "reference-metrics.md": metrics.metrics_page,
     CHECKOUT / "docs" / "reference-events.md": records.events_page,
-    changelog.COLLECTION: changelog.of_collection,
+    checks.COLLECTION: checks.of_collection,
     **{
         PACKAGING / "monitoring" / "dashboards" / name: partial(str, text)
         for name, text in metrics.dashboards().items()

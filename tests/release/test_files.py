@@ -18,7 +18,7 @@ import pytest
 
 from release import artifacts, version
 from release.artifacts import checksums, repack
-from release.changelog import Section, of_collection, sections
+from release.checks import Section, of_collection, sections
 from tests.paths import CHECKOUT
 
 EPOCH = 1893456000

@@ -70,11 +70,11 @@ def set_up_and_undo(trial: Trial) -> str:
     name, policy = f"{trial.prefix}cluster", f"{trial.prefix}policy"
     snapshot = read_snapshot(trial.connection)
     like = next(cluster for cluster in snapshot.clusters if cluster.name == trial.cluster)
-    trial.undo.append((f"policy {policy}", lambda: _remove_policy(trial, policy)))
+    trial.undo.append((f"policy {policy}", lambda: _remove_named(trial, "scheduling_policies", policy)))
     with trial.system() as system:
         service = system.clusters_service()
         model = service.cluster_service(like.id).get()
-        trial.undo.append((f"cluster {name}", lambda: _remove_cluster(trial, name)))
+        trial.undo.append((f"cluster {name}", lambda: _remove_named(trial, "clusters", name)))
         made = types.Cluster(name=name, data_center=types.DataCenter(id=like.data_center), cpu=model.cpu)
         try:
             service.add(made)
@@ -88,20 +88,12 @@ def set_up_and_undo(trial: Trial) -> str:
     return f"{len(first.splitlines())} changes, none by a second run, and undone"
 
 
-def _remove_cluster(trial: Trial, name: str) -> None:
+def _remove_named(trial: Trial, kind: str, name: str) -> None:
     with trial.system() as system:
-        service = system.clusters_service()
+        service = getattr(system, f"{kind}_service")()
         for one in service.list():
             if one.name == name:
-                service.cluster_service(one.id).remove()
-
-
-def _remove_policy(trial: Trial, policy: str) -> None:
-    with trial.system() as system:
-        service = system.scheduling_policies_service()
-        for one in service.list():
-            if one.name == policy:
-                service.policy_service(one.id).remove()
+                service.service(one.id).remove()
 
 
 def make_vms(trial: Trial) -> str:

@@ -10,7 +10,6 @@ from tools.engine_conformance.comparing import Switch
 from tools.engine_conformance.questions import Question, State
 
 _OFF = {"enabled": False, "positive": False, "enforcing": False}
-_RULES = ("vms_rule", "hosts_rule")
 
 
 def _each(name: str, change: Callable[[State], State]) -> Callable[[Question], Question]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -14,7 +15,6 @@ from ovirt_simulator.core.affinity import shown_priority
 from ovirt_simulator.core.entities import (
     USER_VM_MANAGER,
     AffinityGroup,
-    AffinityLabel,
     Cluster,
     DataCenter,
     Host,
@@ -38,27 +38,22 @@ _OWNER_TAG = "pk-customer-"
 
 def load(state: State, snapshot: model.Snapshot, now: datetime) -> None:
     """Fill the empty database with what the snapshot holds; running VMs run since now."""
-    _load_policies(state)
-    for data_center in _data_centers(snapshot):
-        state.put(state.data_centers, data_center)
-    for cluster in snapshot.clusters:
-        state.put(state.clusters, _cluster(state, cluster))
+    _put_all(state, state.units, built_in.units())
+    _put_all(state, state.policies, built_in.policies())
+    _put_all(state, state.data_centers, _data_centers(snapshot))
+    _put_all(state, state.clusters, (_cluster(state, cluster) for cluster in snapshot.clusters))
     _load_hosts(state, snapshot)
     _load_vms(state, snapshot, now)
     _load_groups(state, snapshot)
-    for network in snapshot.networks:
-        state.put(state.networks, network)
-    for profile in snapshot.vnic_profiles:
-        state.put(state.vnic_profiles, profile)
+    _put_all(state, state.networks, snapshot.networks)
+    _put_all(state, state.vnic_profiles, snapshot.vnic_profiles)
     state.loaded = snapshot
     state.calibrate()
 
 
-def _load_policies(state: State) -> None:
-    for unit in built_in.units():
-        state.put(state.units, unit)
-    for policy in built_in.policies():
-        state.put(state.policies, policy)
+def _put_all(state: State, table: dict[str, Any], records: Iterable[Any]) -> None:
+    for record in records:
+        state.put(table, record)
 
 
 def _load_hosts(state: State, snapshot: model.Snapshot) -> None:
@@ -71,15 +66,13 @@ def _load_hosts(state: State, snapshot: model.Snapshot) -> None:
 
 
 def _load_groups(state: State, snapshot: model.Snapshot) -> None:
-    for label in snapshot.affinity_labels:
-        state.put(state.labels, _widened(AffinityLabel, label))
+    _put_all(state, state.labels, snapshot.affinity_labels)
     for group in snapshot.affinity_groups:
         priority = shown_priority(group.priority)
         state.put(state.groups, replace(_widened(AffinityGroup, group), priority=priority))
     names = {tag for host in snapshot.hosts for tag in host.tags}
     names |= {tag for vm in snapshot.vms for tag in vm.tags}
-    for name in sorted(names):
-        state.put(state.tags, Tag(id=stable_id("tag", name), name=name))
+    _put_all(state, state.tags, (Tag(id=stable_id("tag", name), name=name) for name in sorted(names)))
 
 
 def _load_vms(state: State, snapshot: model.Snapshot, now: datetime) -> None:

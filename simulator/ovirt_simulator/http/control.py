@@ -177,16 +177,10 @@ class Disturbances:
     def take_disturbance(self, method: str, path: str) -> Disturbance | None:
         """Give what this request meets, if anything, and use it up by one."""
         with self._lock:
-            for index, disturbance in enumerate(self._waiting):
-                if disturbance.fits(method, path):
-                    self._count_down(index, disturbance)
-                    return disturbance
+            for index, found in enumerate(self._waiting):
+                if found.fits(method, path):
+                    if found.times is not None:
+                        left = msgspec.structs.replace(found, times=found.times - 1)
+                        self._waiting[index : index + 1] = [left] * (found.times > 1)
+                    return found
         return None
-
-    def _count_down(self, index: int, disturbance: Disturbance) -> None:
-        if disturbance.times is None:
-            return
-        if disturbance.times > 1:
-            self._waiting[index] = msgspec.structs.replace(disturbance, times=disturbance.times - 1)
-        else:
-            del self._waiting[index]

@@ -188,7 +188,7 @@ class Action(Change, frozen=True, kw_only=True, dict=True):
         A "complete" action is accepted and begun; its effect shows later.
         """
         given = self.read(call, "action")
-        if not call.user.may(self.permit):
+        if self.permit not in call.user.permits:
             return _failed(403, NOT_AUTHORIZED)
         try:
             job: Job = self.run(call, ids, given)

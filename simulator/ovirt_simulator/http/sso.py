@@ -45,9 +45,6 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
     admin: bool = False
     permits: frozenset[Permit] = frozenset()
 
-    def may(self, permit: Permit) -> bool:
-        return permit in self.permits
-
 
 #: Users by full name, name@profile.
 Users = Mapping[str, User]

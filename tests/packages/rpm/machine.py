@@ -98,9 +98,6 @@ class Machine:
     def read(self, file: str) -> str:
         return self.runs("cat", file)
 
-    def has(self, file: str) -> bool:
-        return self.tries("test", "-e", file).returncode == 0
-
     def shows(self, file: str) -> str:
         """Show mode, owner and group of a file."""
         return self.runs("stat", "--format=%a %U %G", file).strip()

@@ -31,8 +31,10 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 
     vm_id: str
     host_id: str | None = None
+    #: What the action carried; it decides which refusal a target equal to the source gets.
     cluster_id: str | None = None
     force: bool = False
+    #: Whether hard peers go along.
     closure: bool = False
     caller: Caller
     #: Where the engine itself wants it to go; empty for anywhere.

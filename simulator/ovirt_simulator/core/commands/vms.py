@@ -199,24 +199,9 @@ class VmCommands(Commands):
                 self._backend.unlock(vm_id, held)
         return job
 
-    def migrate(
-        self,
-        vm_id: str,
-        *,
-        host_id: str | None = None,
-        cluster_id: str | None = None,
-        force: bool = False,
-        closure: bool = False,
-        caller: Caller = ADMIN,
-    ) -> Job:
-        """Begin a migration, to the host or where the scheduler says; `closure` takes hard peers along.
-
-        `cluster_id` is what the action carried; it decides which refusal a target equal to the source gets.
-        """
-        order = Order(
-            vm_id=vm_id, host_id=host_id, cluster_id=cluster_id, force=force, closure=closure, caller=caller
-        )
-        return self._migrations.carry_out(order)
+    def migrate(self, vm_id: str, *, caller: Caller = ADMIN, **wanted: Any) -> Job:
+        """Begin a migration as fields of `Order` say, to the host or where the scheduler says."""
+        return self._migrations.carry_out(Order(vm_id=vm_id, caller=caller, **wanted))
 
     def migrate_by_system(self, vm_id: str, reason: str, *, hosts: Collection[str] = ()) -> Job:
         """Begin a migration that the engine itself wants, to one of the hosts, or any if none is named.
