@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 from ovirt_placement.inventory import publication
 from ovirt_placement.inventory.publication import Moments
 from ovirt_placement.model import Snapshot
 from tests.kit.served import ServedInventory
+from tests.paths import PLUGINS
 
 #: Nothing of the past counts: each question of a test is one by itself.
 WITHOUT_PAST = "expected_seconds = 0.000001"
@@ -53,3 +56,14 @@ class Publisher:
         keys_at = float("-inf") if keys_ago is None else now - keys_ago
         moments = Moments(now - seconds_ago, store_asked_at=now, keys_at=keys_at)
         self._served.publish(snapshot, moments, same_story=same_story)
+
+    def run_alone(self, call: str) -> subprocess.CompletedProcess[str]:
+        """Run `MODULE.CLASS().METHOD(...)` of a unit in a process of its own, as the old proxy does."""
+        return subprocess.run(
+            [sys.executable, "-c", f"import {call.partition('.')[0]}; {call}"],
+            cwd=PLUGINS,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,7 +23,7 @@ from tests.builders import (
     snapshot,
     vm,
 )
-from tests.plugins.proxy_process import PLUGINS, proxy_url, running_proxy
+from tests.plugins.proxy_process import proxy_url, running_proxy
 from tests.plugins.published import Publisher
 
 HOSTS = ["h1", "h2", "h3"]
@@ -52,40 +50,27 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Publisher
         yield publisher, proxy
 
 
-def in_the_old_manner(publisher: Publisher, call: str) -> subprocess.CompletedProcess[str]:
-    """Run a unit as ovirt-scheduler-proxy does."""
-    module = "affinity" if "Host" not in call else "host_affinity"
-    return subprocess.run(
-        [sys.executable, "-c", f"import {module}; {module}.{call}"],
-        cwd=PLUGINS,
-        env=publisher.environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 @pytest.mark.parametrize(
     ("call", "answer"),
     [
-        ("AffinityFilter().do_filter(['h1', 'h2', 'h3'], 'new', {})", ["h2"]),
-        ("SoftAffinityWeight().do_score(['h1', 'h2'], 'new', {})", [("h1", 1), ("h2", 0)]),
-        ("HostAffinityFilter().do_filter(['h1', 'h2'], 'new', {})", ["h1", "h2"]),
-        ("HostAffinityWeight().do_score(['h1', 'h3'], 'new', None)", [("h1", 1), ("h3", 0)]),
+        ("affinity.AffinityFilter().do_filter(['h1', 'h2', 'h3'], 'new', {})", ["h2"]),
+        ("affinity.SoftAffinityWeight().do_score(['h1', 'h2'], 'new', {})", [("h1", 1), ("h2", 0)]),
+        ("host_affinity.HostAffinityFilter().do_filter(['h1', 'h2'], 'new', {})", ["h1", "h2"]),
+        ("host_affinity.HostAffinityWeight().do_score(['h1', 'h3'], 'new', None)", [("h1", 1), ("h3", 0)]),
     ],
 )
 def test_unit_prints_its_answer_and_nothing_else_in_a_process_of_its_own(
     publisher: Publisher, call: str, answer: object
 ) -> None:
     publisher.publish(PEERS_ON_H2)
-    ended = in_the_old_manner(publisher, call)
+    ended = publisher.run_alone(call)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert ast.literal_eval(ended.stdout) == answer
 
 
 def test_unit_without_a_snapshot_fails_and_names_the_configuration(publisher: Publisher) -> None:
     publisher.close()
-    ended = in_the_old_manner(publisher, "AffinityFilter().do_filter(['h1'], 'new', {})")
+    ended = publisher.run_alone("affinity.AffinityFilter().do_filter(['h1'], 'new', {})")
     assert ended.returncode != 0
     assert ended.stdout == ""
     assert "Undecided: no engine: " in ended.stderr.splitlines()[-1]

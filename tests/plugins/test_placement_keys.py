@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import FrozenKeys, PlacementKey, Snapshot
 from tests.builders import CLUSTER, host, snapshot, vm
-from tests.plugins.proxy_process import PLUGINS, running_proxy
+from tests.plugins.proxy_process import running_proxy
 from tests.plugins.published import Publisher
 
 HOSTS = ["h1", "h2", "h3", "h4", "h5"]
@@ -71,14 +69,7 @@ class Units:
 
     def alone(self, call: str) -> Any:
         """Call a unit as the old proxy does."""
-        ended = subprocess.run(
-            [sys.executable, "-c", f"import placement_keys; placement_keys.PlacementKey{call}"],
-            cwd=PLUGINS,
-            env=self.publisher.environment,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        ended = self.publisher.run_alone(f"placement_keys.PlacementKey{call}")
         assert ended.stderr == ""
         return ast.literal_eval(ended.stdout)
 

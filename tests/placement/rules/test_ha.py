@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 from itertools import product
 
@@ -13,7 +14,7 @@ from msgspec.structs import replace
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.rules.elements.verdict import BalanceMove, Reason, Request
 from ovirt_placement.rules.ha import HA_RESOURCES_HERE, HA_VMS_HERE, Measure, balance_ha_vms, rank_hosts
-from tests.builders import APART, CLUSTER, cluster, group, host, needed_mb, pending, snapshot, vm
+from tests.builders import APART, CLUSTER, Part, cluster, group, host, needed_mb, pending, snapshot, vm
 from tests.placement.rules.strategies import HOSTS, VMS, snapshots
 
 RESERVING = cluster(ha_reservation=True)
@@ -51,61 +52,52 @@ def test_a_host_twice_as_large_bears_twice_as_much() -> None:
     assert of(uneven, hosts="h1 h2") == BalanceMove("v0", ("h2",))
 
 
-def test_fullest_host_gives_to_hosts_below_the_share_the_emptiest_first() -> None:
-    at_h1 = (vm(f"v{number}", "h1", ha=True) for number in range(4))
-    state = snapshot(RESERVING, *THREE_HOSTS, *at_h1, vm("w", "h2", ha=True))
-    assert of(state) == BalanceMove("v0", ("h3", "h2"))
+def crowd(prefix: str, at: str, count: int, **fields: object) -> list[Vm]:
+    return [vm(f"{prefix}{number}", at, ha=True, **fields) for number in range(count)]
 
 
-def test_even_cluster_is_left_alone() -> None:
-    state = snapshot(RESERVING, *THREE_HOSTS, *(vm(f"v{one}", f"h{one}", ha=True) for one in (1, 2, 3)))
-    assert of(state) is None
-
-
-def test_move_that_would_only_swap_the_roles_of_two_hosts_is_not_made() -> None:
-    state = snapshot(RESERVING, *THREE_HOSTS, *(vm(f"v{one}", f"h{one}", ha=True) for one in (1, 2)))
-    assert of(state) is None
-
-
-def test_host_with_only_fixed_vms_is_passed_over() -> None:
-    fixed = (vm(f"p{number}", "h1", ha=True, migratable=False) for number in range(4))
-    movable = (vm(f"q{number}", "h2", ha=True) for number in range(3))
-    assert of(snapshot(RESERVING, *THREE_HOSTS, *fixed, *movable)) == BalanceMove("q0", ("h3",))
-
-
-def test_hosted_engine_and_migrating_vms_stay() -> None:
-    state = snapshot(
-        RESERVING,
-        *THREE_HOSTS,
-        vm("engine", "h1", ha=True, hosted_engine=True),
-        vm("moving", "h1", ha=True, status="migrating"),
-        vm("v", "h1", ha=True),
-    )
-    assert of(state) == BalanceMove("v", ("h2", "h3"))
-
-
-def test_target_that_a_hard_rule_refuses_is_left_out() -> None:
-    state = snapshot(
-        RESERVING,
-        *THREE_HOSTS,
-        vm("a", "h1", ha=True),
-        vm("b", "h1", ha=True),
-        vm("foe", "h2"),
-        group("g", APART, "a foe"),
-    )
-    assert of(state) == BalanceMove("a", ("h3",))
+@pytest.mark.parametrize(
+    ("parts", "move"),
+    [
+        pytest.param(
+            (*crowd("v", "h1", 4), *crowd("w", "h2", 1)),
+            BalanceMove("v0", ("h3", "h2")),
+            id="the fullest host gives to hosts below the share, the emptiest first",
+        ),
+        pytest.param([vm(f"v{one}", f"h{one}", ha=True) for one in (1, 2, 3)], None, id="an even cluster"),
+        pytest.param(
+            [vm(f"v{one}", f"h{one}", ha=True) for one in (1, 2)],
+            None,
+            id="nothing only swaps two hosts",
+        ),
+        pytest.param(
+            (*crowd("p", "h1", 4, migratable=False), *crowd("q", "h2", 3)),
+            BalanceMove("q0", ("h3",)),
+            id="a host with fixed VMs alone is passed over",
+        ),
+        pytest.param(
+            (
+                vm("engine", "h1", ha=True, hosted_engine=True),
+                vm("moving", "h1", ha=True, status="migrating"),
+                vm("v", "h1", ha=True),
+            ),
+            BalanceMove("v", ("h2", "h3")),
+            id="the hosted engine and migrating VMs stay",
+        ),
+        pytest.param(
+            (*crowd("v", "h1", 2), vm("foe", "h2"), group("g", APART, "v0 foe")),
+            BalanceMove("v0", ("h3",)),
+            id="a target that a hard rule refuses is left out",
+        ),
+    ],
+)
+def test_each_move(parts: Iterable[Part], move: BalanceMove | None) -> None:
+    assert of(snapshot(RESERVING, *THREE_HOSTS, *parts)) == move
 
 
 def test_failover_host_is_no_target() -> None:
-    state = snapshot(
-        RESERVING,
-        host("h1"),
-        host("h2"),
-        host("h3", failover=True),
-        vm("a", "h1", ha=True),
-        vm("b", "h1", ha=True),
-    )
-    assert of(state) == BalanceMove("a", ("h2",))
+    hosts = host("h1"), host("h2"), host("h3", failover=True)
+    assert of(snapshot(RESERVING, *hosts, *crowd("v", "h1", 2))) == BalanceMove("v0", ("h2",))
 
 
 @st.composite

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ovirt_placement.answers.placement import why
-from ovirt_placement.model import Cluster, SchedulingPolicy, Snapshot
+from ovirt_placement.model import AffinityGroup, Cluster, SchedulingPolicy, Snapshot
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.strategies import StrategyName, strategy
 from ovirt_placement.rules.affinity.filters import UNIT_MISSING, missing_units
@@ -113,35 +113,27 @@ def test_the_engine_fills_a_new_hash_set_from_those_that_a_group_ties(groups: li
 BOTH = group("g", SOFT_TOGETHER, "a b", hosts_rule=SOFT_TOGETHER, hosts="h1")
 
 
-def missing(policy: Cluster, *groups: object) -> list[str | None]:
-    state = snapshot(policy, host("h1"), vm("a"), vm("b"), *groups)
-    return [reason.unit for reason in missing_units(state, "a")]
-
-
 def with_units(**weights: int) -> Cluster:
     return cluster(scheduling_policy=SchedulingPolicy(weights=weights))
 
 
-def test_each_soft_half_asks_for_its_unit() -> None:
-    assert missing(with_units(), BOTH) == ["SoftAffinityWeight", "HostAffinityWeight"]
-    assert missing(with_units(SoftAffinityWeight=1), BOTH) == ["HostAffinityWeight"]
-    state = snapshot(with_units(), host("h1"), vm("a"), vm("b"), BOTH)
-    assert missing_units(state, "a")[0] == Reason(UNIT_MISSING, "g", "a", unit="SoftAffinityWeight")
-
-
-def test_factor_0_is_as_good_as_missing() -> None:
-    assert missing(with_units(SoftAffinityWeight=0, HostAffinityWeight=1), BOTH) == ["SoftAffinityWeight"]
-
-
-def test_engines_own_weights_do_as_well() -> None:
-    policy = cluster(scheduling_policy=SchedulingPolicy(), policy={"vm_affinity_weight": 1})
-    assert missing(policy, BOTH) == ["HostAffinityWeight"]
-
-
-def test_nothing_is_missing_where_the_policy_is_not_known_or_no_soft_rule_asks() -> None:
-    assert missing(cluster(), BOTH) == []
-    assert missing(with_units(), group("g", TOGETHER, "a b", hosts_rule=SOFT_TOGETHER)) == []
-    assert missing(with_units(), group("g", SOFT_TOGETHER, "a")) == []
+@pytest.mark.parametrize(
+    ("policy", "asking", "missing"),
+    [
+        (with_units(), BOTH, ["SoftAffinityWeight", "HostAffinityWeight"]),
+        (with_units(SoftAffinityWeight=1), BOTH, ["HostAffinityWeight"]),
+        # Factor 0 is as good as missing, the engine's own weight does as well.
+        (with_units(SoftAffinityWeight=0, HostAffinityWeight=1), BOTH, ["SoftAffinityWeight"]),
+        (replace(with_units(), policy={"vm_affinity_weight": 1}), BOTH, ["HostAffinityWeight"]),
+        # Nothing is missing where the policy is not known, or no soft rule asks.
+        (cluster(), BOTH, []),
+        (with_units(), group("g", TOGETHER, "a b", hosts_rule=SOFT_TOGETHER), []),
+        (with_units(), group("g", SOFT_TOGETHER, "a"), []),
+    ],
+)
+def test_each_soft_half_asks_for_its_unit(policy: Cluster, asking: AffinityGroup, missing: list[str]) -> None:
+    state = snapshot(policy, host("h1"), vm("a"), vm("b"), asking)
+    assert missing_units(state, "a") == tuple(Reason(UNIT_MISSING, "g", "a", unit=unit) for unit in missing)
 
 
 HOSTS = (host("h1"), host("h2"), host("h3"))

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from ovirt_placement.model import PlacementKey
-from ovirt_placement.rules.placement_keys.judgement import KeyDecision
 from tests.placement.rules.placement_keys import nodes
 from tests.placement.rules.placement_keys.nodes import key, node_key
 
@@ -21,133 +20,104 @@ def node(
     return nodes.node(host, keys, [((name, 1.0),) for name in brought], **fields)
 
 
-def place(keys: list[PlacementKey], *hosts: nodes.Node) -> KeyDecision:
-    return nodes.place(hosts, keys)
-
-
-def scores(decision: KeyDecision) -> dict[str, float]:
-    return {one.host: float(one.system.total) for one in decision.hosts if one.system}
-
-
-def customer_scores(decision: KeyDecision) -> dict[str, float]:
-    return {one.host: float(one.customer.total) for one in decision.hosts if one.customer}
-
-
 def customers(name: str, value: float = 1.0, weight: float = 100.0) -> PlacementKey:
     return key(name, value, weight, key_class="customer")
 
 
-PRIVATE = {"PRIV7": 1.0, "SHARED": 0.0}
-PUBLIC = {"PRIV7": 0.0, "SHARED": 1.0}
+PRIVATE, PUBLIC = (
+    node("private", {"PRIV7": 1.0, "SHARED": 0.0}),
+    node("public", {"PRIV7": 0.0, "SHARED": 1.0}),
+)
+FULL = node("private", {"PRIV7": 1.0, "SHARED": 0.0}, free_mb=1000)
 EVERYBODY = [key("PRIV7", 1.0, -200.0, "cluster"), key("SHARED", 1.0, 50.0, "cluster")]
 OWNER = [*EVERYBODY, key("PRIV7", 1.0, 100.0, "customer"), key("SHARED", 1.0, -200.0, "customer")]
-
-
-def test_private_cloud_takes_its_owner_in_round_1_and_nobody_else() -> None:
-    hosts = node("private", PRIVATE), node("public", PUBLIC)
-    owner, stranger = place(OWNER, *hosts), place(EVERYBODY, *hosts)
-    assert scores(owner) == {"private": 100, "public": -200}
-    assert (owner.round, owner.choice) == (1, ("private",))
-    assert scores(stranger) == {"private": -200, "public": 50}
-    assert (stranger.round, stranger.choice) == (5, ("public",))
-
-
-def test_full_private_cloud_spills_over_only_without_the_owners_exclusion() -> None:
-    hosts = node("private", PRIVATE, free_mb=1000), node("public", PUBLIC)
-    assert place(OWNER, *hosts).failed == "threshold"
-    spilling = [one for one in OWNER if (one.name, one.level) != ("SHARED", "customer")]
-    assert place(spilling, *hosts).choice == ("public",)
-
-
-def test_licence_bound_image_runs_on_licensed_hosts_only() -> None:
-    image = [key("WINLIC", 1.0, 100.0, "image"), key("NOWINLIC", 1.0, -200.0, "image")]
-    hosts = (
-        node("licensed", {"WINLIC": 1.0, "NOWINLIC": 0.0}),
-        node("other", {"WINLIC": 0.0, "NOWINLIC": 1.0}),
-    )
-    assert scores(place(image, *hosts)) == {"licensed": 100, "other": -200}
-    assert place(image, *hosts[1:]).failed == "threshold"
-
-
-def test_others_are_kept_off_licensed_hosts_softly() -> None:
-    wanted = [key("WINLIC", 0.0, 20.0, "cluster")]
-    licensed, other = node("licensed", {"WINLIC": 1.0}), node("other", {"WINLIC": 0.0})
-    decision = place(wanted, licensed, other)
-    assert (decision.round, decision.choice) == (8, ("other",))
-    assert place(wanted, licensed).choice == ("licensed",)
-
-
-def test_soft_spread_and_soft_pack() -> None:
-    hosts = node("two", None, ("A", "A")), node("one", None, ("A",)), node("none")
-    spread, pack = place([customers("A", weight=-100)], *hosts), place([customers("A")], *hosts)
-    assert (customer_scores(spread), spread.choice) == ({"two": -200, "one": -100, "none": 0}, ("none",))
-    assert (customer_scores(pack), pack.choice) == ({"two": 200, "one": 100, "none": 0}, ("two",))
-
-
-def test_mixed_pack_and_spread() -> None:
-    hosts = node("h1", None, ("db", "web")), node("h2", None, ("db",)), node("h3", None, ("web",))
-    decision = place([customers("db", weight=60), customers("web", weight=-40)], *hosts)
-    assert (customer_scores(decision), decision.choice) == ({"h1": 20, "h2": 60, "h3": -40}, ("h2",))
-
-
-def test_storage_island_holds_its_vms() -> None:
-    decision = place(
-        [key("SAN", 2.0, 60.0, "server_sticky")], node("one", {"SAN": 1.0}), node("two", {"SAN": 2.0})
-    )
-    assert (scores(decision), decision.round) == ({"one": 0, "two": 60}, 4)
-
-
+SPILLING = OWNER[:-1]
+IMAGE = [key("WINLIC", 1.0, 100.0, "image"), key("NOWINLIC", 1.0, -200.0, "image")]
+OTHERS = [key("WINLIC", 0.0, 20.0, "cluster")]
+LICENSED, OTHER = (
+    node("licensed", {"WINLIC": 1.0, "NOWINLIC": 0.0}),
+    node("other", {"WINLIC": 0.0, "NOWINLIC": 1.0}),
+)
+TWO, ONE, NONE = node("two", None, ("A", "A")), node("one", None, ("A",)), node("none")
+MIXED = (node("h1", None, ("db", "web")), node("h2", None, ("db",)), node("h3", None, ("web",)))
 IDLE = [key("#RAM", 0, 40.0, "cluster"), key("#CPU", 0, 30.0, "cluster"), key("#LOAD", 0, 30.0, "cluster")]
-
-
-def test_idle_hosts_score_the_full_weight() -> None:
-    half = node("half", allocated_mb=32768, allocated_vcpus=8, load=Fraction(1, 2))
-    assert scores(place(IDLE, node("idle"), half)) == {"idle": 100, "half": 50}
-
-
-def test_filling_hosts_needs_a_bias_that_keeps_all_acceptable() -> None:
-    fill = [key("#RAM", 0, -100.0, "cluster"), key("TIER", 1.0, 100.0, "cluster")]
-    hosts = node("empty", {"TIER": 1.0}), node("half", {"TIER": 1.0}, allocated_mb=32768)
-    assert scores(place(fill, *hosts)) == {"empty": 0, "half": 50}
-    assert place(fill[:1], *hosts).failed == "threshold"
+HALF_RAM, HALF = {"allocated_mb": 32768}, {"allocated_vcpus": 8, "load": Fraction(1, 2)}
+FILL = [key("#RAM", 0, -100.0, "cluster"), key("TIER", 1.0, 100.0, "cluster")]
+TIERS = (node("empty", {"TIER": 1.0}), node("half", {"TIER": 1.0}, **HALF_RAM))
+PREMIUM = [key("Premium", 0.0, 0.0, "cluster"), key("Premium", 1.0, 100.0, "server_offer")]
+FAST, ORDINARY = node("fast", {"Premium": 1.0}), node("ordinary", {"Premium": 0.0})
+RACKS = tuple(node(f"h{rack}", {"_RACK": float(rack)}) for rack in (1, 2, 3))
+AGES = tuple(node(f"h{at}", {"GEN": age}) for at, age in enumerate((0.0, 0.25, 0.5, 1.0)))
+GREEN = (node("h1", {"_GREEN": 1.0}), node("h2", {"_GREEN": 0.8}))
+SERVER = [*IDLE, key("#LOAD", 0, 100.0), key("#RAM", 2.0, 1.0)]
 
 
 @pytest.mark.parametrize(
-    ("noise", "score", "accepted"), [(1, -100, False), (0.2, -20, False), (0.05, -5, True), (0, 0, True)]
+    ("keys", "hosts", "promised"),
+    [
+        # A private cloud takes its owner in round 1, and nobody else; it spills over if the owner allows it.
+        (OWNER, (PRIVATE, PUBLIC), {"system": [100, -200], "round": 1, "choice": ("private",)}),
+        (EVERYBODY, (PRIVATE, PUBLIC), {"system": [-200, 50], "round": 5, "choice": ("public",)}),
+        (OWNER, (FULL, PUBLIC), {"failed": "threshold"}),
+        (SPILLING, (FULL, PUBLIC), {"choice": ("public",)}),
+        # An image that is bound to licences runs on licensed hosts alone; others are kept off them softly.
+        (IMAGE, (LICENSED, OTHER), {"system": [100, -200]}),
+        (IMAGE, (OTHER,), {"failed": "threshold"}),
+        (OTHERS, (LICENSED, OTHER), {"round": 8, "choice": ("other",)}),
+        (OTHERS, (LICENSED,), {"choice": ("licensed",)}),
+        # Soft spread, soft pack, and both at once.
+        ([customers("A", weight=-100)], (TWO, ONE, NONE), {"customer": [-200, -100, 0], "choice": ("none",)}),
+        ([customers("A")], (TWO, ONE, NONE), {"customer": [200, 100, 0], "choice": ("two",)}),
+        (
+            [customers("db", weight=60), customers("web", weight=-40)],
+            MIXED,
+            {"customer": [20, 60, -40], "choice": ("h2",)},
+        ),
+        # A storage island holds its VMs.
+        (
+            [key("SAN", 2.0, 60.0, "server_sticky")],
+            (node("one", {"SAN": 1.0}), node("two", {"SAN": 2.0})),
+            {"system": [0, 60], "round": 4},
+        ),
+        # Idle hosts score the full weight; filling hosts needs a bias that keeps all acceptable.
+        (IDLE, (node("idle"), node("half", **HALF_RAM, **HALF)), {"system": [100, 50]}),
+        (FILL, TIERS, {"system": [0, 50]}),
+        (FILL[:1], TIERS, {"failed": "threshold"}),
+        # Noisy hosts are refused from a tenth on.
+        *(
+            ([key("NOISY", 1.0, -100.0, "cluster")], (node("h1", {"NOISY": noise}),), promised)
+            for noise, promised in (
+                (1, {"system": [-100], "choice": ()}),
+                (0.2, {"system": [-20], "choice": ()}),
+                (0.05, {"system": [-5], "choice": ("h1",)}),
+                (0, {"system": [0], "choice": ("h1",)}),
+            )
+        ),
+        # Customers avoid another one, and choose green hosts and a rack within a band.
+        (
+            [customers("tenantB", weight=-50)],
+            (node("h1", None, ("tenantB",)), node("h2")),
+            {"customer": [-50, 0], "choice": ("h2",)},
+        ),
+        ([customers("_GREEN", weight=50)], GREEN, {"customer": [50, 40], "choice": ("h1",)}),
+        ([customers("_RACK", 2.0, 50.0)], RACKS, {"customer": [0, 50, 0]}),
+        # Premium falls back to ordinary hosts; newer hardware scores by degrees.
+        (PREMIUM, (FAST, ORDINARY), {"round": 1}),
+        (PREMIUM, (ORDINARY,), {"round": 10}),
+        ([key("GEN", 1.0, 80.0)], AGES, {"system": [0, 20, 40, 80]}),
+        # One server weighs load more, and switches memory off.
+        (SERVER, (node("idle"), node("busy", load=Fraction(1, 2), **HALF_RAM)), {"system": [130, 80]}),
+    ],
 )
-def test_noisy_hosts_are_refused_from_a_tenth_on(noise: float, score: float, accepted: bool) -> None:
-    decision = place([key("NOISY", 1.0, -100.0, "cluster")], node("h1", {"NOISY": noise}))
-    assert (scores(decision)["h1"], bool(decision.choice)) == (score, accepted)
-
-
-def test_customers_avoid_another_and_choose_green_hosts_within_a_band() -> None:
-    away = place([customers("tenantB", weight=-50)], node("h1", None, ("tenantB",)), node("h2"))
-    assert (customer_scores(away), away.choice) == ({"h1": -50, "h2": 0}, ("h2",))
-    green = place([customers("_GREEN", weight=50)], node("h1", {"_GREEN": 1.0}), node("h2", {"_GREEN": 0.8}))
-    assert (customer_scores(green), green.choice) == ({"h1": 50, "h2": 40}, ("h1",))
-
-
-def test_premium_falls_back_to_ordinary_hosts() -> None:
-    premium = [key("Premium", 0.0, 0.0, "cluster"), key("Premium", 1.0, 100.0, "server_offer")]
-    fast, ordinary = node("fast", {"Premium": 1.0}), node("ordinary", {"Premium": 0.0})
-    assert (place(premium, fast, ordinary).round, place(premium, ordinary).round) == (1, 10)
-
-
-def test_newer_hardware_scores_by_degrees() -> None:
-    hosts = [node(f"h{age}", {"GEN": age}) for age in (0.0, 0.25, 0.5, 1.0)]
-    assert list(scores(place([key("GEN", 1.0, 80.0)], *hosts)).values()) == [0, 20, 40, 80]
-
-
-def test_rack_is_a_number_that_customers_may_want() -> None:
-    hosts = [node(f"h{rack}", {"_RACK": rack}) for rack in (1.0, 2.0, 3.0)]
-    assert customer_scores(place([customers("_RACK", 2.0, 50.0)], *hosts)) == {
-        "h1.0": 0,
-        "h2.0": 50,
-        "h3.0": 0,
+def test_each_use_case(
+    keys: list[PlacementKey], hosts: tuple[nodes.Node, ...], promised: dict[str, Any]
+) -> None:
+    decision = nodes.place(hosts, keys)
+    found = {
+        "system": [float(one.system.total) for one in decision.hosts if one.system],
+        "customer": [float(one.customer.total) for one in decision.hosts if one.customer],
+        "round": decision.round,
+        "choice": decision.choice,
+        "failed": decision.failed,
     }
-
-
-def test_one_server_weighs_load_more_and_switches_memory_off() -> None:
-    server = [*IDLE, key("#LOAD", 0, 100.0), key("#RAM", 2.0, 1.0)]
-    busy = node("busy", load=Fraction(1, 2), allocated_mb=65536 // 2)
-    assert scores(place(server, node("idle"), busy)) == {"idle": 130, "busy": 80}
+    assert {name: found[name] for name in promised} == promised
