@@ -20,7 +20,6 @@ def request_of(question: Question) -> Request:
     return Request(
         vms=question.vms,
         candidate_hosts=question.hosts,
-        ignore_hard_vm_affinity=question.request.get("ignore_hard_vm_affinity", False),
         parameters=question.parameters,
     )
 

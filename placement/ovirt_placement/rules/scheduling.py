@@ -207,7 +207,9 @@ def order(snapshot: Snapshot, vm: Vm, also: Collection[str] = NO_UNITS) -> Ranki
     ranks: dict[str | None, dict[str, int]] = {
         unit: {host: found.rank for host, found in by_host.items()} for unit, by_host in weights.items()
     }
-    ordered = order_hosts(request.candidate_hosts, ranks, _factors(cluster))
+    # Of our units in the cluster's policy; 1 where the policy is not known or lacks them.
+    factors = cluster.scheduling_policy.weights if cluster.scheduling_policy else {}
+    ordered = order_hosts(request.candidate_hosts, ranks, factors)
     return Ranking(
         tuple(weights),
         tuple(
@@ -230,11 +232,6 @@ def _weights(
         if rule.weight is not None
         and (rule.enabled_in(cluster) or rule.name in also or not (known or rule is hard_affinity.RULE))
     }
-
-
-def _factors(cluster: Cluster) -> dict[str, int]:
-    """Of our units in the cluster's policy; 1 where the policy is not known or lacks them."""
-    return dict(cluster.scheduling_policy.weights) if cluster.scheduling_policy else {}
 
 
 def gains(snapshot: Snapshot, vm: str, target: str | None) -> bool:

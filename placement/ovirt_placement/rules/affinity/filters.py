@@ -130,8 +130,6 @@ def filter_by_vms(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
         lacking = ()
     if lacking:
         return tuple(Verdict(host, accepted=False, reasons=lacking) for host in request.candidate_hosts)
-    if request.ignore_hard_vm_affinity:
-        return tuple(Verdict(host, accepted=True) for host in request.candidate_hosts)
     parting = tuple(_must_part(snapshot, request.vms))
     if parting:
         return tuple(Verdict(host, accepted=False, reasons=parting) for host in request.candidate_hosts)

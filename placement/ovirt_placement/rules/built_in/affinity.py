@@ -57,8 +57,6 @@ ENGINE_WANTS_APART = ReasonKind(
 
 def filter_by_vm_groups(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     """Judge each candidate host by the hard groups of the requested VMs, as a union over positive ones."""
-    if request.ignore_hard_vm_affinity:
-        return tuple(Verdict(host, accepted=True) for host in request.candidate_hosts)
     groups = _hard_groups(snapshot, request.vms)
     parting = tuple(_must_part(snapshot, groups, request.vms))
     wanted = _peers(snapshot, groups, request.vms, positive=True)

@@ -91,7 +91,6 @@ class Request(Record, frozen=True):
 
     vms: tuple[str, ...]
     candidate_hosts: tuple[str, ...]
-    ignore_hard_vm_affinity: bool = False
     #: The parameters of the cluster's scheduling policy.
     parameters: Mapping[str, str] = {}
     #: Asked as the engine asks: it moves a positive group as a whole, but VM by VM (see `affinity.draining`).
