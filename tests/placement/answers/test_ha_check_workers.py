@@ -16,7 +16,7 @@ from ovirt_placement.answers.ha import workers as ha_check_workers
 from ovirt_placement.answers.ha.workers import examine_lump, spreading
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.failover.check import HaCheck, check
-from ovirt_placement.rules.failover.outcomes import ExaminationTask, Examined
+from ovirt_placement.rules.failover.measures import ExaminationTask, Examined
 from ovirt_service.errors import UserError
 from ovirt_simulator.generate import Sizes, generate
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ovirt_placement.rules.failover.check import CheckQuestion, Spread
-from ovirt_placement.rules.failover.outcomes import ExaminationTask, Examined, Examiner, Measure, examine
+from ovirt_placement.rules.failover.measures import ExaminationTask, Examined, Examiner, Measure, examine
 from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:

@@ -29,26 +29,28 @@ from ovirt_placement.rules.elements.assignment import (
 )
 from ovirt_placement.rules.elements.memory import huge_page_kib, overhead_mb, required_mb
 from ovirt_placement.rules.elements.placement import LEAVABLE, World, given_back
-from ovirt_placement.rules.failover.arithmetic import SEARCH_BUDGET, Arithmetic, Combining, Fitting, blocks_of
 from ovirt_placement.rules.failover.failures import judge_failures
+from ovirt_placement.rules.failover.measures import (
+    SEARCH_BUDGET,
+    Arithmetic,
+    ExaminationTask,
+    Examiner,
+    Measure,
+    examine,
+)
 from ovirt_placement.rules.failover.outcomes import (
     NOWHERE,
     Domain,
-    ExaminationTask,
-    Examiner,
     FailureUnit,
     Loss,
     Lost,
-    Measure,
     Outcome,
     Outside,
     Proven,
     Survival,
     Unknown,
-    examine,
     find_lost,
     find_outside,
-    protected,
     single_hosts,
     whole_domains,
 )
@@ -57,44 +59,34 @@ from ovirt_placement.rules.failover.restart_check import Ready, RestartCheck, Tr
 _NOTHING_TAKEN: Mapping[str, Block] = MappingProxyType({})
 
 
-class Starts:
+class Starts(Measure):
     """A failure is survived if there is an order of starts of which each passes every filter."""
 
     def __init__(self, snapshot: Snapshot, cluster_id: str, *, everywhere: bool = False) -> None:
         """Hosts that may fail are those that are up; with `everywhere` all that have VMs, and `NOWHERE`."""
-        self._snapshot = snapshot
         hosts = snapshot.hosts_of_cluster.get(cluster_id, ())
         up = [host for host in hosts if host.up]
         holding = snapshot.vms_of_host if everywhere else ()
-        self._homes = tuple(host.id for host in up)
-        self.hosts = tuple(host.id for host in hosts if host.up or host.id in holding)
-        self._fitting = Fitting({host.id: Resources(host.free_mb) for host in up})
         self._restart_check = RestartCheck(snapshot, cluster_id)
+        super().__init__(
+            snapshot,
+            (host.id for host in hosts if host.up or host.id in holding),
+            {host.id: Resources(host.free_mb) for host in up},
+            shared=self._restart_check.plain,
+        )
+        self._homes = tuple(self._rooms)
         self._order = restart_order(snapshot)
         #: Two failures at once are in the order of both; rules may ask for one that neither has alone.
         self.separable = self._restart_check.nearby and (
             self._restart_check.plain or not self._order.by_rules
         )
         self._pages = any(host.free_huge_pages for host in up)
-        self._combining = Combining(
-            snapshot, self._fitting.hosts, self._need_of, shared=self._restart_check.plain
-        )
-        self._vms = dict(protected(snapshot, self.hosts))
         if everywhere:
             lost = (one for one in find_lost(snapshot, cluster_id) if one.host not in self._vms)
             self._vms[NOWHERE] = tuple(one.vm for one in lost)
 
-    def vms_on(self, failed: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(vm for host in failed for vm in self._vms[host])
-
     def combine(self, failed: tuple[str, ...], survivals: Sequence[Survival]) -> Survival | None:
-        """Survive by what is known of smaller failures; None if that alone does not do.
-
-        Nothing may be on its way from or to the failed hosts, and the measure be separable.
-        """
-        found = self._combining.combine(
-            failed, [one.homes for one in survivals], lambda: self._fitting.order_from(failed[0])
-        )
+        found = self._combined(failed, survivals)
         if found is None:
             return None
         again = self._in_order(found.again)
@@ -107,7 +99,7 @@ class Starts:
         Of hosts in `taken` something is taken already, as if that block were there.
         """
         left, settled = self._left(failed)
-        blocks = blocks_of(self._snapshot, self.vms_on(failed), frozenset(failed), self._need_of)
+        blocks = self._blocks_of(failed)
         for host, block in taken.items():
             if host in left:
                 left[host] = left[host].without(block.need)
@@ -129,7 +121,7 @@ class Starts:
         gone = frozenset(failed)
         left, settled = self._left(failed)
         for blocks in self._narrower(failed, left, budget):
-            outcome = self._fitting.fit(failed, blocks, left, budget)
+            outcome = self._fitted(failed, blocks, left, budget)
             if not isinstance(outcome, Survival):
                 return outcome
             homes = self._in_order(outcome.homes)
@@ -151,7 +143,7 @@ class Starts:
         """What other hosts may hand out, and whether nothing was on its way from or to the failed ones."""
         ways = self._snapshot.pending_hosts
         lost = [vm.id for host in failed for vm in self._snapshot.vms_of_host.get(host, ()) if vm.id in ways]
-        left = self._fitting.without(failed)
+        left = self._without(failed)
         for host, memory in given_back(self._snapshot, lost).items() if lost else ():
             if host in left:
                 left[host] = Resources(left[host].memory + memory)
@@ -160,7 +152,7 @@ class Starts:
     def _narrower(self, failed: tuple[str, ...], left: Hosts, budget: Budget) -> Iterator[tuple[Block, ...]]:
         """The VMs to start as blocks; then with the hosts that filters leave them: that costs more to ask."""
         gone, vms, hosts = frozenset(failed), self.vms_on(failed), tuple(left)
-        blocks = blocks_of(self._snapshot, vms, gone, self._need_of)
+        blocks = self._blocks_of(failed)
         yield blocks
         asked, homes = self._restart_check, self._homes
         yield tuple(_narrowed(block, [asked.open_to(vm, homes) for vm in block.vms]) for block in blocks)

@@ -20,13 +20,11 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.affinity.constraints import bindings_of, block_of
 from ovirt_placement.rules.elements.assignment import NOTHING
 from ovirt_placement.rules.elements.memory import required_mb
+from ovirt_placement.rules.failover.measures import ExaminationTask, Examiner, Measure, examine, one_by_one
 from ovirt_placement.rules.failover.outcomes import (
     Chosen,
-    ExaminationTask,
-    Examiner,
     FailureUnit,
     Loss,
-    Measure,
     Outcome,
     Proven,
     Size,
@@ -34,9 +32,7 @@ from ovirt_placement.rules.failover.outcomes import (
     Tight,
     Unknown,
     domains_of,
-    examine,
     failing_hosts,
-    one_by_one,
     protected,
     sets_without,
     single_hosts,

@@ -23,18 +23,16 @@ from ovirt_placement.rules.elements.memory import (
     required_mb,
     used_mb,
 )
-from ovirt_placement.rules.failover.arithmetic import NONE, bond_of, rivalries_of
 from ovirt_placement.rules.failover.check import Starts
 from ovirt_placement.rules.failover.failures import judge_and_keep
+from ovirt_placement.rules.failover.measures import NONE, ExaminationTask, bond_of, examine, rivalries_of
 from ovirt_placement.rules.failover.outcomes import (
     Domain,
-    ExaminationTask,
     FailureUnit,
     Loss,
     Outcome,
     Proven,
     Survival,
-    examine,
     single_hosts,
     whole_domains,
 )

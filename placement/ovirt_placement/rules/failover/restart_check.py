@@ -24,7 +24,7 @@ from ovirt_placement.rules.elements.assignment import Budget
 from ovirt_placement.rules.elements.placement import World
 from ovirt_placement.rules.elements.rule import Rule, Scope
 from ovirt_placement.rules.elements.verdict import Request
-from ovirt_placement.rules.failover.arithmetic import bond_of
+from ovirt_placement.rules.failover.measures import bond_of
 from ovirt_placement.rules.placement_rules.in_force import find_ways, restart_orders
 from ovirt_placement.rules.rule_list import restart_filters
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.elements.assignment import Budget
-from ovirt_placement.rules.failover.arithmetic import SEARCH_BUDGET, Arithmetic
 from ovirt_placement.rules.failover.check import by_engine
+from ovirt_placement.rules.failover.measures import SEARCH_BUDGET, Arithmetic
 from ovirt_placement.rules.failover.outcomes import Loss, Proven, Survival
 from tests import builders as build
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm

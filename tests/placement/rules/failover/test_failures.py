@@ -14,15 +14,14 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.elements.assignment import Budget
 from ovirt_placement.rules.failover.check import Starts, by_engine, check
 from ovirt_placement.rules.failover.failures import judge_failures
+from ovirt_placement.rules.failover.measures import ExaminationTask, one_by_one
 from ovirt_placement.rules.failover.outcomes import (
     Domain,
-    ExaminationTask,
     Loss,
     Outcome,
     Proven,
     Size,
     Survival,
-    one_by_one,
     sets_without,
     whole_domains,
 )

@@ -1,7 +1,7 @@
-"""Homes for the VMs of failed hosts, and the engine's own check of HA reservation, made exact.
+"""What failures are judged by: homes for the VMs of failed hosts, and the engine's own check, made exact.
 
-VMs are taken as blocks: what they need, what ties them, and what smaller failures decide. The engine's check,
-softer than asking every filter, looks at memory and CPU as used.
+VMs are taken as blocks: what they need, what ties them, and what smaller failures decide. The engine's check
+of HA reservation, softer than asking every filter, looks at memory and CPU as used.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from ovirt_placement.lookups.index import once_whatever_is_pending
 from ovirt_placement.model import AffinityGroup, Cluster, Host, Snapshot, Vm
+from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.constraints import bindings_of, block_of, gather
 from ovirt_placement.rules.affinity.groups import connected, hard_positive_group_of, members
 from ovirt_placement.rules.elements.assignment import (
@@ -125,45 +126,83 @@ class Combined(NamedTuple):
     again: dict[str, str]
 
 
-class Combining:
-    """Combines evacuations on the hosts of one cluster.
+#: Steps for the search of one set, so that one hard set does not leave all others unjudged.
+SEARCH_BUDGET = 400_000
 
-    `shared` says that memory and CPU, and hard VM groups, are all that connects VMs which start on one host.
-    """
 
-    def __init__(self, snapshot: Snapshot, hosts: Hosts, need: Need, *, shared: bool) -> None:
-        self._snapshot = snapshot
-        self._hosts = hosts
-        self._need = need
-        self._shared = shared
-        self._rivalries = rivalries_of(snapshot)
+#: CPU is in millionths of a percent of a core, so that nothing is lost by rounding (HC3, HC7): a VM brings
+#: its own use along, whatever the size of the host it came from.
+_MILLIONTHS = 10**6
 
-    def combine(
-        self,
-        failed: Sequence[str],
-        evacuations: Sequence[Mapping[str, str]],
-        order: Callable[[], Sequence[str]],
-    ) -> Combined | None:
-        """Find homes for all VMs of the failed hosts, near those that they have already; None if that fails.
 
-        `evacuations` are the homes after the failure of some of the hosts, together of all. Homes that are
-        sought again are tried in this order.
+class Measure:
+    """What failures are judged by: the VMs of the hosts that may fail, and what hosts can take as homes."""
+
+    #: Whether starts on different hosts have nothing to do with each other, but for affinity.
+    separable: bool = True
+
+    def __init__(
+        self, snapshot: Snapshot, hosts: Iterable[str], rooms: Hosts, *, shared: bool = True
+    ) -> None:
+        """`hosts` may fail.
+
+        `shared` says that memory and CPU, and hard VM groups, are all that connects VMs which start on one
+        host.
         """
+        self.hosts = tuple(hosts)
+        self._snapshot = snapshot
+        self._rooms = rooms
+        self._shared = shared
+        self._vms = dict(protected(snapshot, self.hosts))
+        self._rivalries = rivalries_of(snapshot)
+        #: Most memory first: there a block fits soonest.
+        self._roomiest = sorted(rooms, key=lambda host: (-rooms[host].memory, host))
+        self._position = {host: number for number, host in enumerate(self._roomiest)}
+
+    def vms_on(self, failed: tuple[str, ...]) -> tuple[str, ...]:
+        """The VMs that would restart."""
+        return tuple(vm for host in failed for vm in self._vms[host])
+
+    def judge(self, failed: tuple[str, ...], budget: Budget) -> Outcome:
+        """Judge one failure. Raises `BudgetSpentError`."""
+        raise NotImplementedError
+
+    def combine(self, failed: tuple[str, ...], survivals: Sequence[Survival]) -> Survival | None:
+        """Survive by what is known of smaller failures that make up this one; None if that does not do.
+
+        Nothing may be on its way from or to the failed hosts, and the measure be separable.
+        """
+        found = self._combined(failed, survivals)
+        return None if found is None else Survival(failed, found.homes)
+
+    def _need_of(self, vm: Vm) -> Resources:
+        """What a VM needs elsewhere."""
+        raise NotImplementedError
+
+    def _blocks_of(self, failed: tuple[str, ...]) -> tuple[Block, ...]:
+        return blocks_of(self._snapshot, self.vms_on(failed), frozenset(failed), self._need_of)
+
+    def _without(self, failed: tuple[str, ...]) -> dict[str, Resources]:
+        """What the hosts that are left can take."""
+        return {host: room for host, room in self._rooms.items() if host not in failed}
+
+    def _combined(self, failed: tuple[str, ...], survivals: Sequence[Survival]) -> Combined | None:
+        """Homes for all VMs of the failed hosts, near those that they have already; None if that fails."""
         gone = frozenset(failed)
-        kept, stray = self._keep_homes(gone, evacuations)
+        kept, stray = self._keep_homes(gone, [one.homes for one in survivals])
         if not stray:
             return Combined(kept, {})
         there = _by_home(kept)
         left = {
             host: self._rest(host, there[host]) if host in there else room
-            for host, room in self._hosts.items()
+            for host, room in self._rooms.items()
             if host not in gone and (self._shared or host not in there)
         }
         blocks = [
             block.narrowed(None, self._held(block, there))
-            for block in blocks_of(self._snapshot, stray, gone, self._need)
+            for block in blocks_of(self._snapshot, stray, gone, self._need_of)
         ]
-        homes, _ = first_fit(blocks, left, [host for host in order() if host in left])
+        homes, _ = first_fit(blocks, left, [host for host in self._order_from(failed[0]) if host in left])
         if homes is None:
             return None
         again = {vm: home for block, home in zip(blocks, homes, strict=True) for vm in block.vms}
@@ -197,9 +236,9 @@ class Combining:
         return room is not None and room.cover(NOTHING) and len(rivalries) == len({*rivalries})
 
     def _rest(self, home: str, vms: Iterable[str]) -> Resources:
-        needs = [self._need(self._snapshot.vm_by_id[vm]) for vm in vms]
+        needs = [self._need_of(self._snapshot.vm_by_id[vm]) for vm in vms]
         used = Resources(sum(one.memory for one in needs), sum(one.cpu for one in needs))
-        return self._hosts[home].without(used)
+        return self._rooms[home].without(used)
 
     def _held(self, block: Block, there: Mapping[str, Sequence[str]]) -> frozenset[str]:
         """The hosts where a VM is settled that one of the block's VMs must be apart from."""
@@ -209,41 +248,10 @@ class Combining:
             home for home, vms in settled for vm in vms if not own.isdisjoint(self._rivalries.get(vm, NONE))
         )
 
-
-def _by_home(homes: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
-    found: dict[str, list[str]] = {}
-    for vm, home in homes.items():
-        found.setdefault(home, []).append(vm)
-    return found
-
-
-#: Steps for the search of one set, so that one hard set does not leave all others unjudged.
-SEARCH_BUDGET = 400_000
-
-
-#: CPU is in millionths of a percent of a core, so that nothing is lost by rounding (HC3, HC7): a VM brings
-#: its own use along, whatever the size of the host it came from.
-_MILLIONTHS = 10**6
-
-
-class Fitting:
-    """The hosts of a cluster, in the orders in which they are tried as homes."""
-
-    def __init__(self, hosts: Hosts) -> None:
-        self.hosts = hosts
-        #: Most memory first: there a block fits soonest.
-        self._order = sorted(hosts, key=lambda host: (-hosts[host].memory, host))
-        self._position = {host: number for number, host in enumerate(self._order)}
-
-    def without(self, failed: tuple[str, ...]) -> dict[str, Resources]:
-        """What the hosts that are left can take."""
-        left = dict(self.hosts)
-        for host in failed:
-            left.pop(host, None)
-        return left
-
-    def fit(self, failed: tuple[str, ...], blocks: Sequence[Block], left: Hosts, budget: Budget) -> Outcome:
-        """Find homes on the hosts that are left. A loss is proven, and names what a greedy try left over."""
+    def _fitted(
+        self, failed: tuple[str, ...], blocks: Sequence[Block], left: Hosts, budget: Budget
+    ) -> Outcome:
+        """Homes on the hosts that are left. A loss is proven, and names what a greedy try left over."""
         unplaced = tuple(blocks)
         for order in self._orders(failed):
             homes, rest = first_fit(blocks, left, order)
@@ -267,46 +275,81 @@ class Fitting:
         the fullest.
         """
         gone = frozenset(failed)
-        for order in (self.order_from(failed[0]), self._order, self._order[::-1]):
+        for order in (self._order_from(failed[0]), self._roomiest, self._roomiest[::-1]):
             yield [host for host in order if host not in gone]
 
-    def order_from(self, host: str) -> list[str]:
+    def _order_from(self, host: str) -> list[str]:
         """All hosts, beginning with the one that comes after this one, or with the first."""
         start = self._position.get(host, -1) + 1
-        return self._order[start:] + self._order[:start]
+        return self._roomiest[start:] + self._roomiest[:start]
+
+
+def _by_home(homes: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
+    found: dict[str, list[str]] = {}
+    for vm, home in homes.items():
+        found.setdefault(home, []).append(vm)
+    return found
 
 
 def _survival(failed: tuple[str, ...], blocks: Sequence[Block], homes: Homes) -> Survival:
     return Survival(failed, {vm: home for block, home in zip(blocks, homes, strict=True) for vm in block.vms})
 
 
-class Arithmetic:
+class ExaminationTask(Record, frozen=True):
+    """Hosts that fail together, and survivals of smaller failures to begin with, if there are any."""
+
+    failed: tuple[str, ...]
+    survivals: tuple[Survival, ...] = ()
+
+
+class Examined(Record, frozen=True):
+    """What came of a task, and the steps that it took."""
+
+    outcome: Outcome
+    steps: int
+
+
+#: Examines tasks and reports each, in their order: the caller may stop listening at any time.
+Examiner = Callable[[Iterable[ExaminationTask]], Iterator[Examined]]
+
+
+def examine(measure: Measure, task: ExaminationTask, steps: int) -> Examined:
+    """Judge one failure in about this many steps: one, one for each VM to place, and those of a search.
+
+    What takes more ends as unknown.
+    """
+    budget = Budget(steps)
+    try:
+        budget.spend(1 + len(measure.vms_on(task.failed)))
+        found = measure.combine(task.failed, task.survivals) if task.survivals else None
+        outcome = found or measure.judge(task.failed, budget)
+    except BudgetSpentError:
+        outcome = Unknown(task.failed)
+    return Examined(outcome, steps - budget.left)
+
+
+def one_by_one(measure: Measure, steps: int) -> Examiner:
+    """Examine in this process, each task when it is asked for."""
+    return lambda tasks: (examine(measure, task, steps) for task in tasks)
+
+
+class Arithmetic(Measure):
     """A failure is survived if what the VMs use, and are guaranteed, fits on the other hosts."""
 
-    separable = True
-
     def __init__(self, snapshot: Snapshot, cluster_id: str) -> None:
-        self._snapshot = snapshot
         cluster = snapshot.cluster_by_id[cluster_id]
         up = [host for host in snapshot.hosts_of_cluster.get(cluster_id, ()) if host.up]
-        self.hosts = tuple(host.id for host in up)
-        self._fitting = Fitting({host.id: _room_of(host, cluster) for host in up})
-        self._combining = Combining(snapshot, self._fitting.hosts, _need_of, shared=True)
-        self._vms = protected(snapshot, self.hosts)
-
-    def vms_on(self, failed: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(vm for host in failed for vm in self._vms[host])
-
-    def combine(self, failed: tuple[str, ...], survivals: Sequence[Survival]) -> Survival | None:
-        """Survive by what is known of smaller failures; None if that alone does not do."""
-        found = self._combining.combine(
-            failed, [one.homes for one in survivals], lambda: self._fitting.order_from(failed[0])
-        )
-        return None if found is None else Survival(failed, found.homes)
+        rooms = {host.id: _room_of(host, cluster) for host in up}
+        super().__init__(snapshot, rooms, rooms)
 
     def judge(self, failed: tuple[str, ...], budget: Budget) -> Outcome:
-        blocks = blocks_of(self._snapshot, self.vms_on(failed), frozenset(failed), _need_of)
-        return self._fitting.fit(failed, blocks, self._fitting.without(failed), budget)
+        return self._fitted(failed, self._blocks_of(failed), self._without(failed), budget)
+
+    def _need_of(self, vm: Vm) -> Resources:
+        """What it uses, half a MiB rounded up, and at least what it is guaranteed."""
+        used = floor(vm.memory_mb * (vm.usage_mem_percent or 0) / 100 + 0.5)
+        cpu = round((vm.usage_cpu_percent or 0) * vm.vcpus * _MILLIONTHS)
+        return Resources(max(used, vm.guaranteed_mb), cpu)
 
 
 def _room_of(host: Host, cluster: Cluster) -> Resources:
@@ -316,9 +359,3 @@ def _room_of(host: Host, cluster: Cluster) -> Resources:
     """
     idle = 0.0 if host.cpu_percent is None else max(0.0, 100 - host.cpu_percent)
     return Resources(max(0, host.free_mb), round(idle * cores_of(host, cluster) * _MILLIONTHS))
-
-
-def _need_of(vm: Vm) -> Resources:
-    """What a VM needs elsewhere: what it uses, half a MiB rounded up, and at least what it is guaranteed."""
-    used = floor(vm.memory_mb * (vm.usage_mem_percent or 0) / 100 + 0.5)
-    return Resources(max(used, vm.guaranteed_mb), round((vm.usage_cpu_percent or 0) * vm.vcpus * _MILLIONTHS))
