@@ -23,7 +23,6 @@ from ovirt_placement.planning.problem.ends import (
     crowded,
     meeting_first,
     value,
-    value_of,
 )
 from ovirt_placement.planning.problem.placement import after, placement_after
 from ovirt_placement.planning.problem.problem import Move, Problem
@@ -78,16 +77,11 @@ class _Found:
     worth: Value
     proven: bool
 
-    @property
-    def bound(self) -> Value:
-        """No end is better."""
-        return value_of(self.choice.bound)
-
     def ordered(self, problem: Problem, deadline: Deadline) -> _Found:
         """With moves to the end that it chose, in as much time."""
         moves = _best_moves(problem, self.choice, deadline)
         worth = value(problem, moves)
-        return replace(self, moves=moves, worth=worth, proven=worth <= self.bound)
+        return replace(self, moves=moves, worth=worth, proven=worth <= self.choice.bound)
 
 
 def solve(problem: Problem, strategy: Strategy, deadline: Deadline) -> Iterator[Solution]:
@@ -129,7 +123,7 @@ def _without(deadline: Deadline, other: Deadline) -> Deadline:
 
 def _solution(problem: Problem, found: Sequence[_Found]) -> Solution:
     """The best of what was found: of what is as good, the last."""
-    bound = max(one.bound for one in found)
+    bound = max(one.choice.bound for one in found)
     best = min(reversed(found), key=lambda one: one.worth)
     proven = best.worth <= bound or any(one.proven for one in found if one.worth == best.worth)
     known = None if problem.guessed else bound
@@ -145,14 +139,14 @@ def _found(
     chosen = strategy.choose(problem, deadline.within(_CHOOSING_SHARE), known)
     if simple is not None and deadline.over:
         return replace(simple, choice=chosen)
-    least = value_of(chosen.bound)
-    found = _Found(chosen.bounded(least_migrations(problem, least, least)), (), (), proven=False)
+    least = (*chosen.bound[:-1], least_migrations(problem, chosen.bound, chosen.bound))
+    found = _Found(replace(chosen, bound=least), (), (), proven=False)
     if simple is not None and chosen is known:
         found = replace(found, moves=simple.moves, worth=simple.worth, proven=simple.proven)
     else:
         found = found.ordered(problem, ordering)
     if not found.proven and strategy.shortest is not None and not deadline.over:
-        shortest = strategy.shortest(problem, found.bound[:-1], deadline.within(_SHORTENING_SHARE))
+        shortest = strategy.shortest(problem, least[:-1], deadline.within(_SHORTENING_SHARE))
         if shortest is not None:
             found = replace(found, moves=shortest, worth=value(problem, shortest), proven=True)
     return found
@@ -160,14 +154,14 @@ def _found(
 
 def _gone_on(problem: Problem, found: _Found, strategy: Strategy, deadline: Deadline) -> _Found:
     """By all that is known, in turn, as long as the bound is open, there is time, and any of it helps."""
-    moves = found.moves
+    moves, bound = found.moves, found.choice.bound
     while strategy.goes_on and not found.proven and not deadline.over:
-        repaired = _further(problem, found.moves, found.bound, strategy, deadline)
+        repaired = _further(problem, found.moves, bound, strategy, deadline)
         moves = _to_better_ends(problem, repaired, found.choice, deadline)
         worth = value(problem, moves)
         same = moves == found.moves
-        found = replace(found, moves=moves, worth=worth, proven=worth <= found.bound)
-        if same or worth[:-1] <= found.bound[:-1]:
+        found = replace(found, moves=moves, worth=worth, proven=worth <= bound)
+        if same or worth[:-1] <= bound[:-1]:
             break
     return found
 
@@ -175,7 +169,7 @@ def _gone_on(problem: Problem, found: _Found, strategy: Strategy, deadline: Dead
 def _to_better_ends(problem: Problem, moves: _Moves, choice: StrategyChoice, deadline: Deadline) -> _Moves:
     """The end that the moves lead to is made better, and a way is looked for to where that leads."""
     worth = value(problem, moves)
-    while choice.further is not None and worth > value_of(choice.bound) and not deadline.over:
+    while choice.further is not None and worth > choice.bound and not deadline.over:
         where = choice.further(placement_after(problem, moves).moved, deadline.within(_IMPROVING_SHARE))
         tried = _moves(problem, where, deadline)
         reached = value(problem, tried)
@@ -215,7 +209,7 @@ def _best_moves(problem: Problem, choice: StrategyChoice, deadline: Deadline) ->
     best = _moves(problem, choice.where, deadline)
     trying = deadline.within(_OTHERS_SHARE)
     for where in choice.others:
-        if value(problem, best) <= value_of(choice.score) or trying.over:
+        if value(problem, best) <= choice.score.value or trying.over:
             break
         moves = _moves(problem, spread(problem, where), trying)
         best = min(best, moves, key=lambda one: value(problem, one))

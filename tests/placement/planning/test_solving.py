@@ -120,7 +120,7 @@ class Improving(Found):
         self, problem: Problem, deadline: Deadline, known: StrategyChoice | None = None
     ) -> StrategyChoice:
         choice = super().choose(problem, deadline)
-        known = choice.bound._replace(migrations=self._migrations)
+        known = (*choice.bound[:-1], self._migrations)
         return replace(choice, bound=known, further=self._further)
 
     def _further(self, where: Mapping[str, str], deadline: Deadline) -> Mapping[str, str]:

@@ -59,7 +59,7 @@ def test_one_vm_leaves_each_host_that_is_above_its_ceiling(name: StrategyName, h
 
 
 def test_what_hosts_must_lose_adds_up_though_the_rules_are_about_the_same_vms() -> None:
-    assert bound(pose(crowded(6, 3), CLUSTER)).migrations == 3
+    assert bound(pose(crowded(6, 3), CLUSTER))[-1] == 3
 
 
 def test_moves_to_and_from_different_ceilings_need_not_wait_for_each_other() -> None:
@@ -100,7 +100,7 @@ def test_of_two_ceilings_of_a_host_as_many_must_leave_as_bring_it_below_both(see
     ]
     hosts = [host("h1", cores=99, memory_mb=10**6), host("h2", cores=99, memory_mb=10**6, free_mb=10**6)]
     problem = pose(snapshot(*hosts, *vms, *limits), CLUSTER)
-    least, truly = bound(problem).migrations, fewest(sizes, excess)
+    least, truly = bound(problem)[-1], fewest(sizes, excess)
     assert least <= truly
     assert least == truly or truly > 2
     [(may_leave, number)] = leavers(problem, problem.goals)

@@ -10,7 +10,7 @@ from itertools import count
 from ovirt_placement.planning.detours import direct_moves
 from ovirt_placement.planning.plan import Deadline
 from ovirt_placement.planning.problem.bound import fixed
-from ovirt_placement.planning.problem.ends import Value, score, value, value_of
+from ovirt_placement.planning.problem.ends import Value, score, value
 from ovirt_placement.planning.problem.placement import (
     ProblemPlacement,
     ReversiblePlacement,
@@ -35,7 +35,7 @@ class Walk(ReversiblePlacement):
 
     @property
     def value(self) -> Value:
-        return (*value_of(score(self.placement))[:-1], sum(len(move.vms) for move in self.moves))
+        return (*score(self.placement).value[:-1], sum(len(move.vms) for move in self.moves))
 
     def go(self, vms: tuple[str, ...], host: str) -> bool:
         """Move VMs at once, if that is legal."""
@@ -49,7 +49,7 @@ class Walk(ReversiblePlacement):
     def residents(self, host: str) -> list[str]:
         """VMs on a host that may be migrated."""
         problem = self.problem
-        return sorted(vm for vm in self.on(host) if vm in problem.memory_mb and problem.targets[vm])
+        return sorted(vm for vm in self.placement.on(host) if vm in problem.memory_mb and problem.targets[vm])
 
     def size_mb(self, vms: Sequence[str]) -> int:
         return sum(self.problem.memory_mb[vm] for vm in vms)

@@ -58,7 +58,7 @@ def shift(
     then sends the fewest to hosts of the second choice.
     """
     problem = reached.problem
-    movable = sorted(vm for host in hosts for vm in reached.on(host) if problem.targets[vm])
+    movable = sorted(vm for host in hosts for vm in reached.placement.on(host) if problem.targets[vm])
     mark = reached.mark
     tried: list[tuple[tuple[int, int], _Way]] = []
     for way in _WAYS:
@@ -280,12 +280,12 @@ class Draining:
             before = self.site.rank(host), led, self._refusals[host]
             if content <= room:
                 return *before, 0, -content, place[host]
-            return *before, 1, len(reached.on(host)), place[host]
+            return *before, 1, len(reached.placement.on(host)), place[host]
 
         yield from sorted(undone, key=key)
 
     def _content_mb(self, reached: ReversiblePlacement, host: str) -> int:
-        return self.site.memory_mb(reached.on(host))
+        return self.site.memory_mb(reached.placement.on(host))
 
     def _settled(self) -> Collection[str]:
         """Hosts whose VMs need not leave again."""
@@ -307,7 +307,7 @@ class Draining:
         moves = reached.since(mark)
         by_engine = self._by_engine(reached, hosts, (settled, later))
         free_of = {vm for vm, _ in by_engine}.union(stopped)
-        empty = all(vm in free_of for host in hosts for vm in reached.on(host))
+        empty = all(vm in free_of for host in hosts for vm in reached.placement.on(host))
         if found.left or not empty or self._unsafe(moves, hosts, stopped):
             reached.back_to(mark)
             return None
@@ -323,7 +323,8 @@ class Draining:
     ) -> tuple[tuple[str, str], ...]:
         """Where the hosted engine is expected: settled if possible."""
         needed, free_mb = self.site.problem.memory_mb, reached.placement.free_mb
-        vms = (vm for host in hosts for vm in reached.on(host) if vm in self.site.by_engine.values())
+        engines = self.site.by_engine.values()
+        vms = (vm for host in hosts for vm in reached.placement.on(host) if vm in engines)
         expected = ((vm, expected_by_engine(needed[vm], free_mb, *choices)) for vm in vms)
         return tuple((vm, host) for vm, host in expected if host is not None)
 

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from ovirt_placement.planning.plan import Deadline
 from ovirt_placement.planning.problem.counts import Count, count
-from ovirt_placement.planning.problem.ends import CandidateHosts, Score, Value, score, value_of
+from ovirt_placement.planning.problem.ends import CandidateHosts, Value, score
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Goal, Move, Problem
 from ovirt_placement.rules.elements.constraints import AtLeast, Even, Sum
@@ -22,8 +22,8 @@ from ovirt_placement.rules.elements.constraints import AtLeast, Even, Sum
 _ROUNDING = 1e-6
 
 
-def bound(problem: Problem, among: Iterable[Goal] | None = None) -> Score:
-    """A score that no end is better than; seldom one that can be reached.
+def bound(problem: Problem, among: Iterable[Goal] | None = None) -> Value:
+    """What no end is better than; seldom what can be reached.
 
     Of some goals, if they are given, and of the VMs of these alone.
     """
@@ -34,7 +34,7 @@ def bound(problem: Problem, among: Iterable[Goal] | None = None) -> Score:
     costs = costs_of(problem, [goal for goal in violated if goal not in lost])
     costs |= {goal: cost for goal, least in lost.items() if (cost := _cost_in_part(problem, goal, least))}
     migrations = sum(costs[goal] for goal in independent(problem, costs))
-    return Score(hard, 0, 0, tuple(soft), sum(lost.values()), migrations, 0, 0)
+    return (hard, 0, *soft, sum(lost.values()), migrations)
 
 
 def costs_of(problem: Problem, violated: Sequence[Goal]) -> dict[Goal, int]:
@@ -334,7 +334,7 @@ def shortest(problem: Problem, bound: Sequence[int], deadline: Deadline) -> tupl
             return None
         put_at(placement, state)
         ended = score(placement)
-        tried = value_of(ended)[:-1], migrations, ended.memory_mb, ended.fullest, search.seen, state
+        tried = ended.value[:-1], migrations, ended.memory_mb, ended.fullest, search.seen, state
         best = tried if best is None else min(best, tried)
         for move in legal_moves(placement, vms, problem.hosts):
             after, cost = places_after(problem, state, move), (migrations + len(move.vms),)

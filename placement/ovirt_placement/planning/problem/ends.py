@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from ovirt_placement.planning.plan import Deadline
@@ -209,6 +209,10 @@ def meeting_first(problem: Problem, where: Mapping[str, str]) -> Mapping[str, st
     return {vm: host for vm, host in met.items() if host != problem.where[vm]}
 
 
+#: Hard, crowding, soft by level, excess, migrations; of a sequence, a VM that is migrated twice counts twice.
+Value = tuple[int, ...]
+
+
 class Score(NamedTuple):
     """Less is better, from the first field to the last.
 
@@ -231,6 +235,12 @@ class Score(NamedTuple):
     memory_mb: int
     #: The fullest target: the share of its memory or CPU that is taken, whichever is more, in thousandths.
     fullest: int
+
+    @property
+    def value(self) -> Value:
+        """Of an end to which every VM goes straight."""
+        crowding = self.headroom_deficit_mb + self.headroom_deficit_cpu
+        return (self.hard, crowding, *self.soft, self.excess, self.migrations)
 
 
 def score(placement: ProblemPlacement) -> Score:
@@ -287,25 +297,10 @@ def fill(problem: Problem, host: str, memory_in: int, cpu_in: float) -> int:
     return round(1000 * max(memory, cpu)) + 1000 * (host in problem.failover)
 
 
-#: Hard, crowding, soft by level, excess, migrations; of a sequence, a VM that is migrated twice counts twice.
-Value = tuple[int, ...]
-
-
 def value(problem: Problem, moves: Sequence[Move]) -> Value:
     """Of moves from the start."""
     end = placement_after(problem, moves)
-    return (*value_of(score(end))[:-1], sum(len(move.vms) for move in moves))
-
-
-def value_of(one: Score) -> Value:
-    """Of an end to which every VM goes straight."""
-    return (
-        one.hard,
-        one.headroom_deficit_mb + one.headroom_deficit_cpu,
-        *one.soft,
-        one.excess,
-        one.migrations,
-    )
+    return (*score(end).value[:-1], sum(len(move.vms) for move in moves))
 
 
 #: Ends besides the best that are worth the time it takes to find ways to them.
@@ -319,19 +314,14 @@ class StrategyChoice:
     #: VMs that end elsewhere than they start, with their hosts.
     where: Mapping[str, str]
     score: Score
-    #: No end is better than this, as far as is proven; equal to `score` where this one is the best. It says
-    #: nothing of the way there.
-    bound: Score
+    #: No end is better than this, as far as is proven; it says nothing of the way there.
+    bound: Value
     #: Ends that were found before it and are hardly worse, the best first: the way to one may be shorter.
     #: Not more than `MOST_OTHERS`.
     others: tuple[Mapping[str, str], ...] = ()
     #: Makes another end better, as far as the strategy knows how, given its VMs that are elsewhere than at
     #: the start; what it has tried is not tried again. None where the strategy knows nothing more.
     further: Callable[[Mapping[str, str], Deadline], Mapping[str, str]] | None = None
-
-    def bounded(self, migrations: int) -> StrategyChoice:
-        """The same, where no end has fewer migrations than this many."""
-        return replace(self, bound=self.bound._replace(migrations=migrations))
 
 
 #: The fewest legal moves to the best that any reach, where a problem is so small that all can be tried; else

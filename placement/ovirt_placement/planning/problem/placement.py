@@ -39,6 +39,8 @@ class ProblemPlacement(MovedPlacement):
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem, {})
         self._free_mb: dict[str, int] = dict(problem.free_mb)
+        #: VMs by host, of hosts that any VM has left or come to.
+        self._on: dict[str, set[str]] = {}
         self._counts: dict[int, Count | None] = {}
         self._violated = {goal.number for goal in problem.goals if not goal.satisfied}
         self._violations = [0] * problem.levels
@@ -55,19 +57,18 @@ class ProblemPlacement(MovedPlacement):
         """The VMs that hold any of these hosts: those of `vms` where any is on its way, else all."""
         if self.problem.pending:
             yield from super().holding(hosts, vms)
-            return
-        yield from (vm for host in hosts for vm in self.problem.on.get(host, ()) if vm not in self._moved)
-        yield from (vm for vm, host in self._moved.items() if host in hosts)
+        else:
+            yield from (vm for host in hosts for vm in self.on(host))
 
     @property
     def moved(self) -> Mapping[str, str]:
         """VMs that are elsewhere than at the start, with their hosts."""
         return self._moved
 
-    def on(self, host: str) -> list[str]:
-        """VMs on a host: first those that are there from the start, then those that came."""
-        stayed = (vm for vm in self.problem.on.get(host, ()) if vm not in self._moved)
-        return [*stayed, *(vm for vm, there in self._moved.items() if there == host)]
+    def on(self, host: str) -> Collection[str]:
+        """VMs on a host."""
+        known = self._on.get(host)
+        return self.problem.on.get(host, ()) if known is None else known
 
     def free_mb(self, host: str) -> int:
         """MiB that a host can still hand out; a host that is not up has none."""
@@ -198,7 +199,7 @@ class ProblemPlacement(MovedPlacement):
                 del self._moved[vm]
             else:
                 self._moved[vm] = host
-            self._hand_over(source, host, self.problem.memory_mb[vm])
+            self._hand_over(vm, source, host)
             for goal in goals:
                 self._recount(goal, vm, source, host)
 
@@ -207,11 +208,15 @@ class ProblemPlacement(MovedPlacement):
         for vm, host in where.items():
             self.move((vm,), host)
 
-    def _hand_over(self, source: str, target: str, memory_mb: int) -> None:
-        if source in self._free_mb:
-            self._free_mb[source] += memory_mb
-        if target in self._free_mb:
-            self._free_mb[target] -= memory_mb
+    def _hand_over(self, vm: str, source: str, target: str) -> None:
+        memory_mb = self.problem.memory_mb[vm]
+        for host, more_mb in ((source, memory_mb), (target, -memory_mb)):
+            if host in self._free_mb:
+                self._free_mb[host] += more_mb
+            if host not in self._on:
+                self._on[host] = set(self.problem.on.get(host, ()))
+        self._on[source].discard(vm)
+        self._on[target].add(vm)
 
     def _recount(self, goal: Goal, vm: str, source: str, target: str) -> None:
         known = self._counts[goal.number]
@@ -316,19 +321,12 @@ def _no_worse(known: Count, vm: str, source: str, host: str) -> bool:
 
 
 class ReversiblePlacement:
-    """A placement that knows who is on each host, and how it came to be so."""
+    """A placement that knows how it came to be so."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.placement = ProblemPlacement(problem)
-        self._on: defaultdict[str, set[str]] = defaultdict(set)
-        for host, vms in problem.on.items():
-            self._on[host].update(vms)
         self._log: list[tuple[Move, tuple[str, ...]]] = []
-
-    def on(self, host: str) -> Collection[str]:
-        """VMs that are on a host."""
-        return self._on[host]
 
     @property
     def mark(self) -> int:
@@ -341,22 +339,14 @@ class ReversiblePlacement:
 
     def move(self, move: Move) -> None:
         """Put VMs on a host."""
-        sources = tuple(map(self.placement.where, move.vms))
-        self._log.append((move, sources))
-        self._relocate(move, sources)
+        self._log.append((move, tuple(map(self.placement.where, move.vms))))
+        self.placement.move(move.vms, move.host)
 
     def back_to(self, mark: int) -> None:
         """Take back all moves since a point."""
         while len(self._log) > mark:
             move, sources = self._log.pop()
-            for vm, source in zip(move.vms, sources, strict=True):
-                self._relocate(Move((vm,), source), (move.host,))
-
-    def _relocate(self, move: Move, sources: tuple[str, ...]) -> None:
-        self.placement.move(move.vms, move.host)
-        for vm, source in zip(move.vms, sources, strict=True):
-            self._on[source].discard(vm)
-            self._on[move.host].add(vm)
+            self.placement.put(dict(zip(move.vms, sources, strict=True)))
 
 
 def placement_after(problem: Problem, moves: Iterable[Move]) -> ProblemPlacement:

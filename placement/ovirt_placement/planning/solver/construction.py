@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 from ovirt_placement.planning.plan import Deadline
 from ovirt_placement.planning.problem.bound import bound, fixed, least_excess, leavers
-from ovirt_placement.planning.problem.ends import CandidateHosts, unreached_groups
-from ovirt_placement.planning.problem.ends import value_of as score_value
+from ovirt_placement.planning.problem.ends import CandidateHosts, Value, unreached_groups
 from ovirt_placement.planning.problem.placement import ProblemPlacement, brought
 from ovirt_placement.planning.problem.problem import Goal, Problem
 from ovirt_placement.planning.solver.model import (
@@ -26,12 +25,10 @@ from ovirt_placement.planning.solver.stages import (
     NO_HINT,
     Solved,
     Stages,
-    Value,
     counted,
     length_of_value,
     solve,
     total,
-    value_of,
 )
 
 
@@ -299,7 +296,7 @@ class Construction:
             )
             if solved is not None:
                 best, hint = solved, solved.where
-                if value_of(solved, self.problem) <= least:
+                if solved.value <= least:
                     return solved
         if best is not None:
             self.in_any_order = {vm: host for vm, host in best.where.items() if host != home[vm]}
@@ -314,7 +311,7 @@ class Construction:
             workers=2,
         )
         return min(
-            (one for one in (best, solved) if one is not None), key=lambda one: one.values, default=None
+            (one for one in (best, solved) if one is not None), key=lambda one: one.value, default=None
         )
 
     def _fitting(
@@ -350,17 +347,17 @@ class Construction:
 
     def _perfect(self, part: Part) -> Value:
         """What no end of a part is better than, as it is seen goal by goal."""
-        return score_value(bound(self.problem, part.violated))
+        return bound(self.problem, part.violated)
 
     def _bound(self, part: Part, deadline: Deadline) -> Value:
         """What the part could reach if there were room for it everywhere."""
         domains = reduced(self._start, self.candidates, part.vms, self.problem.hosts)
         solved = solve(self._start, self.candidates, domains, deadline, room=False, evenly=False)
-        return () if solved is None else solved.bounds[: length_of_value(self.problem)]
+        return () if solved is None else solved.bound
 
     def _value(self, part: Part, solved: Solved | None) -> Value:
         value = self.value_of(part)
         if solved is None:
             return value
         # With headroom and detours, as the model counts them.
-        return (value[0], solved.values[1], *value[2:-1], value_of(solved, self.problem)[-1])
+        return (value[0], solved.value[1], *value[2:-1], solved.value[-1])

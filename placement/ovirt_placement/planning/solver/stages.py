@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from operator import add
 
 from ovirt_placement.planning.plan import Deadline
-from ovirt_placement.planning.problem.ends import CandidateHosts, detour, detouring, score
+from ovirt_placement.planning.problem.ends import CandidateHosts, Value, detour, detouring, score
 from ovirt_placement.planning.problem.placement import ProblemPlacement, brought
 from ovirt_placement.planning.problem.problem import Goal, Problem
 from ovirt_placement.planning.solver.forms import Term, cp_model
@@ -140,13 +140,13 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """Where the VMs of a scope end. Values and bounds go by stage, in the order of `Score`."""
+    """Where the VMs of a scope end."""
 
     where: Mapping[str, str]
-    #: By stage, what was reached and what at least is needed; after one unproven, bounds are valid only with
-    #: it.
-    values: tuple[int, ...]
-    bounds: tuple[int, ...]
+    #: What was reached and what at least is needed, with detours; after one unproven field, bounds are valid
+    #: only with it.
+    value: Value
+    bound: Value
 
 
 class Stages:
@@ -236,7 +236,8 @@ class Stages:
             for number, value, bound in zip(group, reached, least, strict=True):
                 values[number], bounds[number] = value, bound
             self._model.cp.add(objective <= round(self._solver.objective_value))
-        return Solved(where, tuple(values), tuple(bounds)) if found else None
+        length = length_of_value(self._model.problem)
+        return Solved(where, tuple(values[:length]), tuple(bounds[:length])) if found else None
 
     def _search_at_once(self) -> None:
         """Without what takes longer than finding a solution, where any or a good one will do."""
@@ -313,15 +314,6 @@ class Stages:
         while not ended.wait(_WATCH_SECONDS):
             if deadline.over:
                 self._solver.stop_search()
-
-
-#: Hard, crowding, soft by level, excess, migrations (with detours): what is proven, as one row of numbers.
-Value = tuple[int, ...]
-
-
-def value_of(solved: Solved, problem: Problem) -> Value:
-    """What of the values of a model is compared with bounds."""
-    return solved.values[: length_of_value(problem)]
 
 
 def length_of_value(problem: Problem) -> int:

@@ -1,4 +1,10 @@
-"""The optimal strategy: part by part, then what does not reach its bound together, as long as time lasts."""
+"""The optimal strategy: part by part, then what does not reach its bound together, as long as time lasts.
+
+Last, an end as good is looked for to which every VM goes straight: with no detour it is the best plan. Hosts
+get their VMs one host after another. Where these need room or places of VMs that leave, those leave first,
+and so the hosts that they go to come before. That is more than is needed: no end, or one with more
+migrations, proves nothing.
+"""
 
 from __future__ import annotations
 
@@ -8,25 +14,87 @@ from dataclasses import replace
 
 from ovirt_placement.planning.assignment.greedy import Greedy
 from ovirt_placement.planning.assignment.spread import spread
+from ovirt_placement.planning.detours import direct_moves
 from ovirt_placement.planning.plan import Deadline
 from ovirt_placement.planning.problem.bound import bound, shortest
 from ovirt_placement.planning.problem.ends import (
     MOST_OTHERS,
     CandidateHosts,
-    Score,
     Shortest,
     Strategy,
     StrategyChoice,
+    Value,
     crowded,
     score,
-    value_of,
 )
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Goal, Problem
 from ovirt_placement.planning.solver.construction import Construction
-from ovirt_placement.planning.solver.model import reduced, roomiest
-from ovirt_placement.planning.solver.stages import Value, length_of_value, solve, value_at
-from ovirt_placement.planning.solver.straight import straight_end
+from ovirt_placement.planning.solver.model import Model, ModelScope, Turns, goals_of, reduced, roomiest
+from ovirt_placement.planning.solver.stages import Stages, counted, solve, value_at
+
+#: Larger models than this are not built for a straight end: places to choose from.
+_MOST_STRAIGHT = 6_000
+#: Hosts that are offered beyond those that an end without regard to room can need.
+_MORE_HOSTS = 4
+#: The share of the time that is left for each choice of VMs.
+_SHARE = 0.5
+
+
+def straight_end(
+    placement: ProblemPlacement, candidates: CandidateHosts, deadline: Deadline
+) -> Mapping[str, str] | None:
+    """One that leaves no more violated than this placement; None if it is such itself, or none is found.
+
+    All VMs are decided again; then, with what time is left, those alone that move or that rules are about.
+    """
+    problem = placement.problem
+    if not _stuck(problem, placement.moved) or any(goal.opaque for goal in problem.goals):
+        return None
+    able = {vm for vm in problem.memory_mb if len(candidates.hosts_of(vm)) > 1}
+    ruled = {vm for vm in able if vm in placement.moved or problem.goals_of.get(vm)}
+    for vms in (able, ruled):
+        found = _solved_straight(placement, candidates, vms, deadline.within(_SHARE))
+        if found is not None and not _stuck(problem, found):
+            return found
+    return None
+
+
+def _stuck(problem: Problem, where: Mapping[str, str]) -> bool:
+    """Whether no order is seen in which all go to their hosts at once, from where they start."""
+    start = ProblemPlacement(problem)
+    direct_moves(start, where)
+    return start.moved != where
+
+
+def _solved_straight(
+    placement: ProblemPlacement, candidates: CandidateHosts, vms: Collection[str], deadline: Deadline
+) -> Mapping[str, str] | None:
+    domains = reduced(placement, candidates, vms, roomiest(placement), more=_MORE_HOSTS)
+    if deadline.over or sum(map(len, domains.values())) > _MOST_STRAIGHT:
+        return None
+    model = Model(ModelScope(placement, candidates, domains), deadline)
+    if not model.whole:
+        return None
+    for detour in model.detours:
+        model.cp.add(detour == 0)
+    Turns(model).limit()
+    solved = Stages(model, workers=2, evenly=False).solve(deadline, _value(model), held=True)
+    if solved is None:
+        return None
+    where = {**placement.moved, **solved.where}
+    return {vm: host for vm, host in where.items() if host != placement.problem.where[vm]}
+
+
+def _value(model: Model) -> Value:
+    """What the end that the model's placement has is worth, as far as the model decides it."""
+    placement = model.scope.placement
+    goals = goals_of(model.problem, model.scope.domains)
+    violated = (goal for goal in goals if (goal.wanted or goal.satisfied) and placement.violated(goal))
+    counts, ended = counted(violated, placement), score(placement)
+    counts[1], counts[-1] = ended.headroom_deficit_mb + ended.headroom_deficit_cpu, ended.migrations
+    return tuple(counts)
+
 
 #: Each of these grows with the size of a neighbourhood, from 1:
 #: hosts that are cleared for a VM under host affinity, and hosts that are the emptiest;
@@ -188,8 +256,7 @@ class Improvement:
         if solved is None:
             return
         self._put_if_better(solved.where, before)
-        length = length_of_value(construction.problem)
-        self.bound = max(self.bound, tuple(map(sum, zip(solved.bounds[:length], fixed, strict=True))))
+        self.bound = max(self.bound, tuple(map(sum, zip(solved.bound, fixed, strict=True))))
 
     def _sweep(self, deadline: Deadline) -> bool:
         """Whether any neighbourhood made the end better."""
@@ -287,7 +354,7 @@ class Optimal:
             known = None  # as fast without, and another known end would change nothing
         else:
             known = known or Greedy().choose(problem, deadline.within(_GREEDY_SHARE))
-        if known is not None and value_of(known.score) <= value_of(known.bound):
+        if known is not None and known.score.value <= known.bound:
             return known
         construction = Construction(problem, candidates, {} if known is None else known.where)
         construction.run(deadline.within(_FIRST_SHARE))
@@ -295,27 +362,12 @@ class Optimal:
         improvement.run(deadline)
         where = improvement.where
         reached = score(construction.placement)
-        least = _least(improvement.bound, reached)
+        least = improvement.bound
         if any(goal.opaque for goal in problem.goals):
             least = bound(problem)  # no model knows what such a rule costs, nor may its VMs move in one
-        if known is not None and value_of(known.score) < value_of(reached):
-            others = (where, *known.others)[:MOST_OTHERS]
-            return StrategyChoice(known.where, known.score, least, others, improvement.run_from)
-        free = (construction.in_any_order,) if construction.in_any_order else ()
-        others = free if known is None else (*free, known.where, *known.others)[:MOST_OTHERS]
-        return StrategyChoice(where, reached, least, others, improvement.run_from)
-
-
-def _least(value: Value, reached: Score) -> Score:
-    """A score of this value, with the deficit of headroom as it was reached."""
-    hard, headroom_deficit, *soft, excess, migrations = value
-    return Score(
-        hard=hard,
-        headroom_deficit_mb=min(headroom_deficit, reached.headroom_deficit_mb),
-        headroom_deficit_cpu=max(0, headroom_deficit - reached.headroom_deficit_mb),
-        soft=tuple(soft),
-        excess=excess,
-        migrations=migrations,
-        memory_mb=0,
-        fullest=0,
-    )
+        others = [construction.in_any_order] if construction.in_any_order else []
+        if known is not None and known.score.value < reached.value:
+            where, reached, others = known.where, known.score, [where, *known.others]
+        elif known is not None:
+            others += [known.where, *known.others]
+        return StrategyChoice(where, reached, least, tuple(others[:MOST_OTHERS]), improvement.run_from)

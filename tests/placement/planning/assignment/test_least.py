@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.problem.bound import bound, least_migrations
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
-from ovirt_placement.planning.problem.ends import Value, value_of
+from ovirt_placement.planning.problem.ends import Value
 from ovirt_placement.planning.problem.problem import Problem
 from tests.builders import APART, CLUSTER, SOFT_APART, TOGETHER, group, host, snapshot, vm
 from tests.examples import examples
@@ -37,7 +37,7 @@ def test_no_sequence_that_leaves_as_little_violated_is_shorter(cluster: Snapshot
         fewest = min(fewest, cost)
         value = as_value(worth, cost)
         assert least_migrations(problem, value, None) <= fewest
-        assert least_migrations(problem, value, value_of(bound(problem))) <= fewest
+        assert least_migrations(problem, value, bound(problem)) <= fewest
 
 
 #: Three hard groups, of which each costs one migration, and a soft one of which it is two.

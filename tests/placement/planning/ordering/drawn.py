@@ -6,6 +6,7 @@ import random
 
 from ovirt_placement.model import Snapshot
 from tests.builders import APART, TOGETHER, group, host, snapshot, vm
+from tests.placement.planning.brute_force import Assignment
 from tests.placement.planning.ordering.oracle import Cluster, Request, Where
 
 
@@ -44,12 +45,11 @@ def of_size(chance: random.Random, count_of_hosts: int, count_of_vms: int, count
     )
 
 
-def reachable_end(cluster: Cluster, ways: dict[tuple[str, ...], int], chance: random.Random) -> Where:
+def reachable_end(cluster: Cluster, ways: dict[Assignment, int], chance: random.Random) -> Where:
     """VMs that end elsewhere, as far as can be; where there is such an end, one that takes detours."""
 
-    def moved(state: tuple[str, ...]) -> Where:
-        at = dict(zip(sorted(cluster.start), state, strict=True))
-        return {vm: host for vm, host in at.items() if host != cluster.start[vm]}
+    def moved(state: Assignment) -> Where:
+        return {vm: host for vm, host in cluster.named(state).items() if host != cluster.start[vm]}
 
     ends = sorted(ways)
     winding = [end for end in ends if ways[end] > len(moved(end))]

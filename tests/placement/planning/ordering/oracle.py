@@ -1,17 +1,14 @@
-"""An oracle for orders: replays migrations on the raw data, several at once, and walks all placements.
-
-It shares no code with the planner or the rules: it reads groups, hosts and VMs of the model and nothing else.
-"""
+"""An oracle for orders: replays migrations, several at once, by the definitions that brute force has."""
 
 from __future__ import annotations
 
-import heapq
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ovirt_placement.model import AffinityGroup, Snapshot
+from ovirt_placement.model import Snapshot
 from tests.builders import needed_mb
+from tests.placement.planning.brute_force import Assignment, BruteForce
 
 
 @dataclass(frozen=True)
@@ -27,37 +24,26 @@ Where = dict[str, str]
 
 
 class Cluster:
-    """The hard rules of a snapshot of one cluster with groups that have direct members only."""
+    """The hard rules of a snapshot of one cluster, and what its VMs are by name."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self.start: Where = {vm.id: vm.host for vm in snapshot.vms if vm.host is not None}
+        self.known = BruteForce(snapshot)
+        self.start = self.named(self.known.start)
         self.memory = {vm.id: needed_mb(vm) for vm in snapshot.vms}
         self.fixed = {vm.id for vm in snapshot.vms if not vm.migratable}
         self.hosts = [host.id for host in snapshot.hosts]
-        self.total = {
-            host.id: host.free_mb + sum(self.memory[vm] for vm, at in self.start.items() if at == host.id)
-            for host in snapshot.hosts
-        }
-        groups = snapshot.affinity_groups
-        hard = [group for group in groups if group.vms_rule.enabled and group.vms_rule.enforcing]
-        self.apart = [self._running(group) for group in hard if not group.vms_rule.positive]
-        self.positive = [set(group.vms) for group in hard if group.vms_rule.positive]
-        self.together = [tied & self.start.keys() for tied in self._tied()]
-        self.listed = [
-            (self._running(group), set(group.hosts), group.hosts_rule.positive)
-            for group in groups
-            if group.hosts_rule.enabled and group.hosts_rule.enforcing and group.hosts
-        ]
+        self.total = self.known.total
+        self.positive = self.known.positive
+        hard = [(rule, {self.known.vms[at].id for at in rule.vms}) for rule in self.known.rules if rule.hard]
+        self.apart = [vms for rule, vms in hard if rule.kind == "apart"]
+        self.together = [vms for rule, vms in hard if rule.kind == "together"]
+        self.listed = [(vms, rule.hosts, rule.kind == "on") for rule, vms in hard if rule.hosts]
 
-    def _running(self, group: AffinityGroup) -> set[str]:
-        return set(group.vms) & self.start.keys()
+    def named(self, at: Assignment) -> Where:
+        return {vm.id: host for vm, host in zip(self.known.vms, at, strict=True)}
 
-    def _tied(self) -> list[set[str]]:
-        tied: list[set[str]] = []
-        for group in self.positive:
-            touching = [one for one in tied if one & group]
-            tied = [one for one in tied if not one & group] + [set(group).union(*touching)]
-        return tied
+    def placed(self, where: Where) -> Assignment:
+        return tuple(where[vm.id] for vm in self.known.vms)
 
     def why_not(self, where: Where, going: Where, request: Request) -> str | None:
         """Why a request is refused while other VMs are `going` elsewhere, or None."""
@@ -96,53 +82,27 @@ class Cluster:
 
     def violated(self, where: Where) -> int:
         """How many hard rules are violated."""
-        return (
-            sum(len({where[vm] for vm in vms}) > 1 for vms in self.together)
-            + sum(len({where[vm] for vm in vms}) < len(vms) for vms in self.apart)
-            + sum(any((where[vm] in hosts) != good for vm in vms) for vms, hosts, good in self.listed)
-        )
+        return self.known.score(self.placed(where))[0]
 
     # -- one at a time
 
     def requests(self, where: Where) -> Iterator[Request]:
         """All that are legal while nothing moves: of a VM, or of all its peers on its host at once."""
-        at_once = {
-            tuple(sorted(vm for vm in tied if where[vm] == host))
-            for tied in self.together
-            for host in self.hosts
-        }
-        for host in self.hosts:
-            for vms in [*((vm,) for vm in sorted(where)), *sorted(one for one in at_once if len(one) > 1)]:
-                request = Request(vms, host)
-                if self.why_not(where, {}, request) is None:
-                    yield request
+        for after, _ in self.known.migrations(self.placed(where)):
+            moved = {vm: host for vm, host in self.named(after).items() if where[vm] != host}
+            yield Request(tuple(sorted(moved)), min(moved.values()))
 
-    def ways(self) -> dict[tuple[str, ...], int]:
-        """The fewest migrations to each placement that can be reached, given as hosts of VMs sorted by id."""
-        vms = sorted(self.start)
-        known = {tuple(self.start[vm] for vm in vms): 0}
-        queue = [(0, *known)]
-        while queue:
-            cost, state = heapq.heappop(queue)
-            if known[state] < cost:
-                continue
-            at = dict(zip(vms, state, strict=True))
-            for request in self.requests(at):
-                after = at | dict.fromkeys(request.vms, request.host)
-                reached = tuple(after[vm] for vm in vms)
-                if cost + len(request.vms) < known.get(reached, 10**9):
-                    known[reached] = cost + len(request.vms)
-                    heapq.heappush(queue, (known[reached], reached))
-        return known
+    def ways(self) -> dict[Assignment, int]:
+        """The fewest migrations to each placement that can be reached."""
+        return self.known.cheapest()
 
-    def fewest(self, ways: dict[tuple[str, ...], int], where: Where) -> int:
+    def fewest(self, ways: dict[Assignment, int], where: Where) -> int:
         """Migrations to an end with these VMs there and no more violated than if none else moved."""
         limit = self.violated(self.start | where)
         return min(
             cost
             for state, cost in ways.items()
-            if where.items() <= (at := dict(zip(sorted(self.start), state, strict=True))).items()
-            and self.violated(at) <= limit
+            if where.items() <= (at := self.named(state)).items() and self.violated(at) <= limit
         )
 
     # -- many at once

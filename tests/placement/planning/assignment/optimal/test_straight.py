@@ -13,7 +13,7 @@ from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import pose
 from ovirt_placement.planning.problem.ends import CandidateHosts
 from ovirt_placement.planning.problem.placement import ProblemPlacement
-from ovirt_placement.planning.solver.straight import straight_end
+from ovirt_placement.planning.solver.strategy import straight_end
 from tests.builders import APART, CLUSTER, group, host, snapshot, vm
 from tests.placement.planning.tight_clusters import scrambled
 
