@@ -44,7 +44,7 @@ from tests.builders import (
 )
 from tests.examples import examples
 from tests.placement.cli.setup.policies import unit_id
-from tests.placement.planning.assignment.clusters import drawn
+from tests.placement.planning.clusters import drawn
 from tests.scenarios.stage import START, configured
 
 BOTH = PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}))

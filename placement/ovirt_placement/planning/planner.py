@@ -10,10 +10,8 @@ from typing import NamedTuple
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning import strategies
-from ovirt_placement.planning.assignment.local_search import improved
-from ovirt_placement.planning.assignment.spread import spread
 from ovirt_placement.planning.ha_repair import Asked, restored
-from ovirt_placement.planning.plan import NEVER, NO_TIME, Deadline, LostReservation, Plan, RefusedStep, Step
+from ovirt_placement.planning.plan import NEVER, NO_TIME, Deadline, LostReservation, Plan, RefusedStep
 from ovirt_placement.planning.problem.bound import least_migrations
 from ovirt_placement.planning.problem.build_problem import DEFAULT_OPTIONS, NOTHING_REFUSED, PlanOptions, pose
 from ovirt_placement.planning.problem.ends import (
@@ -29,6 +27,8 @@ from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.reservation import Harm, avoidable_harm, harm, safe_part
 from ovirt_placement.planning.schedule import ScheduleLimits, schedule
 from ovirt_placement.planning.sequence import sequence
+from ovirt_placement.planning.solver.local_search import improved
+from ovirt_placement.planning.solver.spread import spread
 from ovirt_placement.planning.unrepaired import End, LeftOut, remains
 from ovirt_placement.planning.verification import Certified, certify, moves_of, refusal
 from ovirt_placement.rules.doubts import held
@@ -381,6 +381,9 @@ class _Asking(NamedTuple):
         moved = steps or dropped_any
         posed = pose(end, self.cluster, self.frozen, self.refused, self.options) if moved else problem
         ended = End(end, posed, self.frozen, proven, left_out, problem)
+        at_least = solution.at_least
+        if not whole or dropped_any:  # it was cut short, or made without what was only just refused
+            at_least = least_migrations(problem, value(problem, moves_of(steps)), None)
         return Plan(
             cluster=self.cluster,
             strategy=self.strategy.name,
@@ -391,11 +394,6 @@ class _Asking(NamedTuple):
             crowded=crowded(placement_after(problem, moves_of(steps))),
             costs=(LostReservation(lost.hosts, (), lost.vms),) if lost else (),
             proven=proven,
-            at_least=solution.at_least if whole and not dropped_any else _at_least(problem, steps),
+            at_least=at_least,
             seconds=schedule(steps, ScheduleLimits()).makespan,
         )
-
-
-def _at_least(problem: Problem, steps: Sequence[Step]) -> int:
-    """Of a plan that was cut short, or made without what was only just refused."""
-    return least_migrations(problem, value(problem, moves_of(steps)), None)

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from enum import StrEnum
 from importlib.util import find_spec
 
-from ovirt_placement.planning.assignment.assignment import Assignment, EmptiestFirst
-from ovirt_placement.planning.assignment.greedy import Greedy
 from ovirt_placement.planning.plan import Deadline
 from ovirt_placement.planning.problem.bound import bound
-from ovirt_placement.planning.problem.ends import Shortest, Strategy, StrategyChoice, score
+from ovirt_placement.planning.problem.ends import Strategy, StrategyChoice, score
 from ovirt_placement.planning.problem.problem import Goal, Problem
+from ovirt_placement.planning.solver.assignment import Assignment, EmptiestFirst
+from ovirt_placement.planning.solver.greedy import Greedy
 from ovirt_placement.rules.scheduling import buckets
 from ovirt_service.errors import UserError
 
@@ -21,16 +21,14 @@ from ovirt_service.errors import UserError
 _SEEDS = 1_000_000
 
 
-class Random:
+class Random(Strategy):
     """The same seed has the same choice for the same problem; without one it is drawn, each time another."""
 
     name = "random"
     goes_on = False
-    simple: Strategy | None = None
-    shortest: Shortest | None = None
 
     def __init__(self, seed: int | None = None) -> None:
-        self.seed: int | None = secrets.randbelow(_SEEDS) if seed is None else seed
+        self.seed = secrets.randbelow(_SEEDS) if seed is None else seed
 
     def choose(
         self, problem: Problem, deadline: Deadline, known: StrategyChoice | None = None

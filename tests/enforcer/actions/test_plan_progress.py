@@ -20,7 +20,7 @@ from ovirt_placement.store.enforcer.intents import IntentState
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.enforcer.gates.judging import intent
 from tests.examples import examples
-from tests.placement.planning.assignment.clusters import drawn
+from tests.placement.planning.clusters import drawn
 
 SEEDS = st.integers(0, 100_000)
 ALL = PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}))

@@ -22,7 +22,7 @@ from tests.enforcer.safety.oracles import Begun, fewest_violated, of_cluster, pa
 from tests.enforcer.safety.recorder import Recorder
 from tests.enforcer.safety.world import play
 from tests.examples import seeds
-from tests.placement.planning.ordering.repair import MOVES, repair
+from tests.placement.planning.ordering.ordered import MOVES, repair
 from tests.scenarios.stage import START, configured, daemon_of, simulated_time
 
 #: Clusters that one engine has, and in the quick suite.

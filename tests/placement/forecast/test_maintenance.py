@@ -26,7 +26,7 @@ from tests.builders import (
 )
 from tests.examples import examples
 from tests.placement.planning.brute_force import Assignment, BruteForce
-from tests.placement.planning.tiny_clusters import tiny_clusters
+from tests.placement.planning.clusters import tiny_clusters
 
 #: VMs that stay, soft rules newly violated by priority, and migrations.
 Value = tuple[int, ...]

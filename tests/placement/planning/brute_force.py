@@ -7,11 +7,12 @@ nothing else. All families count: hard and soft groups between VMs, with hosts, 
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 
 from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.plan import Step
 from tests.builders import needed_mb
 
 #: The host of each running VM.
@@ -144,6 +145,16 @@ class BruteForce:
                     queue.append(after)
         return cheapest
 
+    def follow(self, steps: Iterable[Step]) -> tuple[Assignment, int]:
+        """Where steps lead, and how many migrations they are; each must be one that is legal in its turn."""
+        at, migrations = self.start, 0
+        for step in steps:
+            moving = tuple(self.index[vm] for vm in step.vms)
+            after = tuple(step.target if vm in moving else host for vm, host in enumerate(at))
+            assert (after, len(moving)) in list(self.migrations(at)), f"illegal: {step}"
+            at, migrations = after, migrations + len(moving)
+        return at, migrations
+
     def migrations(self, at: Assignment) -> Iterator[tuple[Assignment, int]]:
         """Placements one request away: of one VM, or of all that must run with it on its host at once."""
         groups = {(vm,) for vm in range(len(self.vms))}
@@ -159,9 +170,11 @@ class BruteForce:
                         len(moving),
                     )
 
+    def used_mb(self, at: Assignment, host: str) -> int:
+        return sum(needed_mb(vm) for vm, there in zip(self.vms, at, strict=True) if there == host)
+
     def may_go(self, at: Assignment, moving: tuple[int, ...], host: str) -> bool:
-        used = sum(needed_mb(vm) for number, vm in enumerate(self.vms) if at[number] == host)
-        if used + sum(needed_mb(self.vms[vm]) for vm in moving) > self.total[host]:
+        if self.used_mb(at, host) + sum(needed_mb(self.vms[vm]) for vm in moving) > self.total[host]:
             return False
         if self.host[host].status != "up" or not self.with_peers(at, moving, host):
             return False
@@ -203,3 +216,45 @@ class BruteForce:
             if other in self.index
         }
         return not direct or host in direct
+
+
+#: Violated hard rules, violated soft rules from the highest priority down, VMs that moved.
+Value = tuple[int, tuple[int, ...], int]
+
+
+class Ends(BruteForce):
+    """Of one cluster without labels, whose VMs may all be migrated unless they are said not to be."""
+
+    def best_end(self) -> Value:
+        """The least value of all legal ends."""
+        hosts = [host.id for host in self.hosts]
+        choices = [hosts if vm.migratable else [vm.host or ""] for vm in self.vms]
+        return min(self.value(end) for end in product(*choices) if self.why_illegal(end) is None)
+
+    def value(self, end: Assignment) -> Value:
+        hard, *soft = self.score(end)
+        moved = sum(now != before for now, before in zip(end, self.start, strict=True))
+        return hard, tuple(soft), moved
+
+    def pairs(self, end: Assignment) -> int:
+        """Pairs of VMs on one host that a hard rule wants apart which is violated at the start."""
+        crowded = [rule.vms for rule in self._hard("apart") if rule.violated(self.start)]
+        return sum(end[one] == end[other] for vms in crowded for one, other in combinations(vms, 2))
+
+    def why_illegal(self, end: Assignment) -> str | None:
+        for rule in self._hard("on", "off"):
+            for vm in rule.vms:
+                if end[vm] != self.start[vm] and (end[vm] in rule.hosts) != (rule.kind == "on"):
+                    return f"the engine refuses {self.vms[vm].id} on {end[vm]}"
+        for host, total in self.total.items():
+            if self.used_mb(end, host) > total:
+                return f"{host} is overfull"
+        lost = [rule for rule in self.rules if rule.hard and rule.violated(end)]
+        lost = [rule for rule in lost if not rule.violated(self.start)]
+        return f"{lost} were satisfied" if lost else None
+
+    def after(self, where: Mapping[str, str]) -> Assignment:
+        return tuple(where.get(vm.id, vm.host or "") for vm in self.vms)
+
+    def _hard(self, *kinds: str) -> Iterator[Rule]:
+        return (rule for rule in self.rules if rule.hard and rule.kind in kinds)

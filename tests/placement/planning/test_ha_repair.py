@@ -274,13 +274,11 @@ def lost_hosts(state: Snapshot, where: Where) -> set[str]:
 
 def fewest_to_restore(state: Snapshot, oracle: Cluster, most_lost: int) -> int | None:
     """Over states in which no rule is violated, and no more failures are lost than at the start."""
-    vms = sorted(oracle.start)
-    first = tuple(oracle.start[one] for one in vms)
-    known = {first: 0}
-    queue = [(0, first)]
+    known = {oracle.known.start: 0}
+    queue = [(0, oracle.known.start)]
     while queue:
         cost, places = heappop(queue)
-        where = dict(zip(vms, places, strict=True))
+        where = oracle.named(places)
         if known[places] < cost or oracle.violated(where):
             continue
         missing = lost_hosts(state, where)
@@ -288,11 +286,9 @@ def fewest_to_restore(state: Snapshot, oracle: Cluster, most_lost: int) -> int |
             return cost
         if len(missing) > most_lost:
             continue
-        for request in oracle.requests(where):
-            after = where | dict.fromkeys(request.vms, request.host)
-            reached = tuple(after[one] for one in vms)
-            if cost + len(request.vms) < known.get(reached, 10**9):
-                known[reached] = cost + len(request.vms)
+        for reached, more in oracle.known.migrations(places):
+            if cost + more < known.get(reached, 10**9):
+                known[reached] = cost + more
                 heappush(queue, (known[reached], reached))
     return None
 

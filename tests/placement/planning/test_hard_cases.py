@@ -109,16 +109,6 @@ def test_of_hard_groups_that_contradict_each_other_the_rest_is_repaired_by_one_m
     assert plan.proven
 
 
-def test_a_pair_gathers_on_the_host_that_one_of_them_must_be_on() -> None:
-    state = snapshot(
-        host("h1"), host("h2"), host("h3"), vm("a", "h1"), vm("b", "h3"),
-        group("with", TOGETHER, "a b"), group("on", vms="a", hosts_rule=TOGETHER, hosts="h3"),
-    )  # fmt: skip
-    plan = planned(state, PlanOptions())
-    assert moves(plan) == ["a to h3"]
-    assert plan.remaining == ()
-
-
 def test_a_pair_that_stands_together_goes_whole_to_the_host_of_one() -> None:
     state = snapshot(
         host("h1"), host("h3"), vm("a", "h1"), vm("b", "h1"),
@@ -128,15 +118,6 @@ def test_a_pair_that_stands_together_goes_whole_to_the_host_of_one() -> None:
     assert moves(plan) == ["a b to h3"]
     assert plan.steps[0].closure
     assert plan.remaining == ()
-
-
-def test_a_soft_host_rule_is_repaired_where_that_is_asked_for() -> None:
-    state = snapshot(
-        host("h1"), host("h2"), vm("a", "h1"),
-        group("near", vms="a", hosts_rule=SOFT_TOGETHER, hosts="h2"),
-    )  # fmt: skip
-    assert moves(planned(state)) == ["a to h2"]
-    assert moves(planned(state, PlanOptions())) == []
 
 
 def test_no_vm_goes_to_a_host_whose_cpu_is_taken_while_another_will_do() -> None:

@@ -7,17 +7,19 @@ with the planner or the rules.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ovirt_placement.model import Host, PlacementRule, Snapshot, Vm
+from ovirt_placement.model import Host, PlacementRule, RuleDomain, Snapshot, Vm
 from ovirt_placement.planning.plan import NEVER, Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from ovirt_placement.planning.strategies import StrategyName, strategy
+from ovirt_placement.rules.placement_rules.in_force import KINDS
 from tests.builders import (
     APART,
     CLUSTER,
@@ -28,10 +30,13 @@ from tests.builders import (
     cluster,
     group,
     host,
+    rule,
     snapshot,
     vm,
 )
+from tests.examples import examples
 from tests.placement.planning.brute_force import Assignment, BruteForce, Violations
+from tests.placement.planning.clocks import of_processor
 from tests.placement.rules.placement_rules.drawn import placement_rules
 from tests.placement.rules.placement_rules.oracle import (
     concerns,
@@ -198,13 +203,7 @@ def followed(oracle: Mixed, name: StrategyName) -> Followed:
     plan = make_plan(
         oracle.snapshot, CLUSTER, options=ALL, strategy=strategy(name), deadline=NEVER, explained=False
     )
-    at, migrations = oracle.start, 0
-    for step in plan.steps:
-        after = tuple(
-            step.target if known.id in step.vms else at[number] for number, known in enumerate(oracle.vms)
-        )
-        assert (after, len(step.vms)) in list(oracle.migrations(at)), f"illegal: {step}"
-        at, migrations = after, migrations + len(step.vms)
+    at, migrations = oracle.follow(plan.steps)
     assert len(plan.remaining) == sum(oracle.score(at))
     # So that plan after plan comes to an end, none takes back what one before it has done.
     assert not plan.steps or oracle.worth(at) < oracle.worth(oracle.start)
@@ -243,3 +242,81 @@ def test_no_false_proof_no_illegal_step_and_nothing_better(state: Snapshot) -> N
 @given(clusters(4_096))
 def test_the_same_of_very_many(state: Snapshot) -> None:
     check(state)
+
+
+FEW = settings(
+    max_examples=examples(20),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+
+@st.composite
+def ruled(draw: st.DrawFn, kind: str | None = None) -> Snapshot:
+    hosts = [host(name, free_mb=draw(st.sampled_from([500, 1024, 8192, 8192]))) for name in HOSTS]
+    vms = [
+        vm(name, draw(st.sampled_from(HOSTS[:3])), migratable=draw(st.integers(0, 5)) > 0)
+        for name in VMS[:4]
+    ]  # fmt: skip
+    every = tuple(KINDS)
+    chosen = (kind,) if kind else every
+    rules = [
+        draw(placement_rules(f"r{number}", VMS[:4], HOSTS, chosen if number == 0 else every, enforcing=True))
+        for number in range(draw(st.integers(1, 2)))
+    ]
+    return snapshot(*hosts, *vms, *rules)
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_optimal_plan_of_each_kind_is_the_best_there_is(kind: str) -> None:
+    @FEW
+    @given(ruled(kind))
+    def plan(state: Snapshot) -> None:
+        oracle = Mixed(state)
+        assert followed(oracle, StrategyName.OPTIMAL).reached == oracle.best()
+
+    plan()
+
+
+@FEW
+@given(ruled())
+def test_no_step_of_a_greedy_plan_violates_a_rule(state: Snapshot) -> None:
+    oracle = Mixed(state)
+    found = followed(oracle, StrategyName.GREEDY)
+    assert found.reached >= oracle.best()
+    assert not found.plan.proven or found.reached == oracle.best()
+
+
+RACKS = tuple(
+    RuleDomain(name=f"r{rack}", hosts=tuple(f"h{rack}{number}" for number in range(4))) for rack in range(3)
+)
+
+
+@pytest.mark.system
+@pytest.mark.parametrize(
+    ("kind", "fields", "fewest"),
+    [
+        ("at_most_per_host", {"most": 2}, 16),
+        ("at_most_per_domain", {"most": 8, "domains": RACKS}, 16),
+        ("spread", {"max_skew": 1, "domains": RACKS}, 16),
+        ("minimum_domains", {"least": 3, "domains": RACKS}, 2),
+        ("same_domain", {"domains": RACKS[1:]}, 24),
+        ("exclusive_hosts", {"hosts": "h00 h01 h02 h03", "vms": "v0 v1 v2 v3"}, 20),
+        ("capacity", {"hosts": "h00 h01 h02 h03", "most": 10, "counted": "vcpus"}, 14),
+    ],
+)
+def test_two_dozen_vms_in_one_rack_are_moved_in_the_fewest_migrations(
+    kind: str, fields: dict[str, Any], fewest: int
+) -> None:
+    """Too many placements to try all: what the forms say finds them."""
+    names = [f"v{number}" for number in range(24)]
+    asked = {"vms": " ".join(names), **fields}
+    state = snapshot(
+        *(host(name) for rack in RACKS for name in rack.hosts),
+        *(vm(name, f"h0{number % 4}") for number, name in enumerate(names)),
+        rule("r", kind, asked.pop("vms"), **asked),
+    )
+    plan = make_plan(state, CLUSTER, strategy=strategy(StrategyName.OPTIMAL), deadline=of_processor(8))
+    assert plan.remaining == ()
+    assert len(plan.steps) == fewest

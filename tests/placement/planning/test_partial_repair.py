@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import reduce
+from itertools import count
 
 import pytest
 
 from ovirt_placement.answers.plans.plan import obstacle_text
-from ovirt_placement.model import RuleDomain, Snapshot
-from ovirt_placement.planning.plan import NEVER, Plan
+from ovirt_placement.model import AffinityRule, RuleDomain, Snapshot
+from ovirt_placement.planning.plan import NEVER, Deadline, Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from ovirt_placement.planning.strategies import StrategyName, strategy
 from ovirt_placement.planning.verification import apply
-from tests.builders import CLUSTER, SOFT_TOGETHER, Part, group, host, rule, snapshot, vm
+from tests.builders import (
+    APART,
+    CLUSTER,
+    SOFT_APART,
+    SOFT_TOGETHER,
+    TOGETHER,
+    Part,
+    group,
+    host,
+    rule,
+    snapshot,
+    vm,
+)
 
 EACH = pytest.mark.parametrize("name", [StrategyName.OPTIMAL, StrategyName.GREEDY])
 ALL = PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}))
@@ -135,3 +149,94 @@ def test_of_two_limits_that_cannot_both_be_kept_none_is_given_up_again(name: Str
     state = snapshot(host("h1"), host("h2"), *(vm(one, "h1", vcpus=2) for one in "abc"), *rules)
     plan = planned(state, name)
     assert [one.hard for one in plan.remaining] == [True]
+
+
+PARTLY = PlanOptions(repair=frozenset(Repair))
+#: Far above how often it takes for planning to ask for its deadline where nothing is searched.
+LOOKS = 50
+
+
+def crowds(*counts: int, rule: AffinityRule = APART) -> Snapshot:
+    """Hosts with this many VMs each, all in one group."""
+    vms = [
+        vm(f"{place}-{number}", f"h{place}")
+        for place, vms_there in enumerate(counts)
+        for number in range(vms_there)
+    ]
+    hosts = [host(f"h{place}", free_mb=65536) for place in range(len(counts))]
+    return snapshot(*hosts, *vms, group("g", rule, " ".join(one.id for one in vms)))
+
+
+def spread_out(state: Snapshot, name: StrategyName, options: PlanOptions = PARTLY) -> Plan:
+    return make_plan(state, CLUSTER, options=options, strategy=strategy(name))
+
+
+def ends(state: Snapshot, plan: Plan) -> list[int]:
+    """How many VMs each host ends with, the most first."""
+    where = {one.id: one.host for one in state.vms} | {
+        one: step.target for step in plan.steps for one in step.vms
+    }
+    return sorted(Counter(where.values()).values(), reverse=True)
+
+
+@EACH
+@pytest.mark.parametrize(
+    ("counts", "end"),
+    [
+        ((4, 2, 0, 0), [2, 2, 1, 1]),
+        ((6, 0, 0, 0), [3, 1, 1, 1]),
+        # Every host has one of them: the engine lets none come to any.
+        ((3, 1, 1, 1), [3, 1, 1, 1]),
+    ],
+)
+def test_vms_leave_the_largest_crowds_for_hosts_without_any(
+    name: StrategyName, counts: tuple[int, ...], end: list[int]
+) -> None:
+    state = crowds(*counts)
+    plan = spread_out(state, name)
+    assert ends(state, plan) == end
+    assert plan.migrations == 2 * (counts[2] == 0) + (counts[0] == 6)
+    assert [rule.groups for rule in plan.remaining] == [("g",)]
+
+
+@EACH
+@pytest.mark.parametrize("rule", [APART, SOFT_APART], ids=["not asked", "soft"])
+def test_what_cannot_hold_is_left_alone_where_nobody_asks(name: StrategyName, rule: object) -> None:
+    options = PARTLY if rule is SOFT_APART else PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}))
+    assert spread_out(crowds(4, 2, 0, 0, rule=rule), name, options).steps == ()
+
+
+@EACH
+def test_no_other_rule_is_violated_for_it(name: StrategyName) -> None:
+    state = snapshot(
+        *(host(name, free_mb=65536) for name in ("h1", "h2")),
+        *(vm(name, "h1") for name in "abc"),
+        vm("friend-of-a", "h1"), vm("friend-of-b", "h1", migratable=False), vm("twin-of-c", "h2"),
+        group("apart", APART, "a b c"),
+        group("a", TOGETHER, "a friend-of-a"),
+        group("b", TOGETHER, "b friend-of-b"),
+        group("c", APART, "c twin-of-c"),
+    )  # fmt: skip
+    (step,) = spread_out(state, name).steps
+    assert (sorted(step.vms), step.target) == (["a", "friend-of-a"], "h2")
+
+
+@EACH
+@pytest.mark.parametrize("hosts", [50, 900])
+def test_that_a_thousand_vms_cannot_be_spread_is_seen_at_once(name: StrategyName, hosts: int) -> None:
+    state = crowds(*[250] * 4, *[0] * (hosts - 4))
+    looks = count(1)
+    clock = Deadline(lambda: LOOKS - next(looks))
+    plan = make_plan(state, CLUSTER, strategy=strategy(name), explained=False, deadline=clock)
+    assert next(looks) < LOOKS
+    assert plan.proven
+    assert plan.steps == ()
+
+
+@pytest.mark.system
+@EACH
+def test_a_thousand_vms_are_spread_over_the_hosts_that_there_are(name: StrategyName) -> None:
+    state = crowds(*[250] * 4, *[0] * 46)
+    plan = spread_out(state, name)
+    assert plan.migrations == 46
+    assert max(ends(state, plan)) == 239

@@ -11,19 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.assignment.greedy import Greedy
 from ovirt_placement.planning.plan import Deadline, Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from ovirt_placement.planning.problem.ends import Shortest, Strategy
+from ovirt_placement.planning.solver.greedy import Greedy
 from ovirt_placement.planning.solver.strategy import Optimal
 from ovirt_placement.planning.strategies import Random
 from ovirt_placement.planning.verification import apply, misfit
 from tests.builders import CLUSTER, SOFT_TOGETHER, group, host, snapshot, vm
 from tests.examples import examples
 from tests.placement.planning.brute_force import BruteForce, Violations
-from tests.placement.planning.tight_clusters import scrambled
-from tests.placement.planning.tiny_clusters import tiny_clusters
+from tests.placement.planning.clusters import tiny_clusters
+from tests.placement.planning.solver.test_local_search import scrambled
 
 ALL = PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}))
 PARTLY = PlanOptions(repair=frozenset(Repair))
@@ -36,15 +36,7 @@ def planned(cluster: Snapshot, options: PlanOptions = ALL) -> Plan:
 def end_of(cluster: Snapshot, plan: Plan, *, partly: bool = False) -> tuple[Violations, int]:
     """Follow the plan with the oracle's eyes: each step must be one that it knows as legal."""
     oracle = BruteForce(cluster, partly=partly)
-    at = oracle.start
-    migrations = 0
-    for step in plan.steps:
-        after = tuple(
-            step.target if known.id in step.vms else at[number] for number, known in enumerate(oracle.vms)
-        )
-        assert (after, len(step.vms)) in list(oracle.migrations(at)), f"illegal: {step}"
-        at = after
-        migrations += len(step.vms)
+    at, migrations = oracle.follow(plan.steps)
     return oracle.worth(at), migrations
 
 

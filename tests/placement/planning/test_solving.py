@@ -1,7 +1,8 @@
-"""From an end to moves: of several ends that a strategy has found, the one with the shortest way there."""
+"""From an end to moves, and the time for it: of several ends the one with the shortest way there."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -9,7 +10,6 @@ from itertools import count
 
 import pytest
 
-from ovirt_placement.planning.assignment.greedy import Greedy
 from ovirt_placement.planning.plan import NEVER, NO_TIME, Deadline
 from ovirt_placement.planning.planner import solve
 from ovirt_placement.planning.problem.bound import bound
@@ -17,9 +17,10 @@ from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, 
 from ovirt_placement.planning.problem.ends import Strategy, StrategyChoice, score, value
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move, Problem
+from ovirt_placement.planning.solver.greedy import Greedy
 from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
-from tests.placement.planning.assignment.clusters import drawn
 from tests.placement.planning.clocks import Clock
+from tests.placement.planning.clusters import drawn
 
 #: Both stand wrong, neither host has room for another, and on h3 there is room for one.
 STATE = snapshot(
@@ -30,14 +31,11 @@ STATE = snapshot(
 SWAPPED = {"a": "h2", "b": "h1"}
 
 
-class Found:
+class Found(Strategy):
     """A strategy that has come to these ends, the last is the best."""
 
     name = "found"
     goes_on = False
-    seed: int | None = None
-    simple: Strategy | None = None
-    shortest = None
 
     def __init__(self, *ends: Mapping[str, str]) -> None:
         *self._others, self._best = ends
@@ -151,3 +149,67 @@ def test_the_time_is_used_as_long_as_it_helps(
     assert sum(len(one.vms) for one in solution.moves) == migrations
     assert solution.proven is (migrations == at_least)
     assert solution.at_least == at_least
+
+
+def ending(clock: Clock, seconds: float) -> Deadline:
+    return Deadline.after(seconds, lambda: clock.now, lambda: clock.worked)
+
+
+def worked_in(clock: Clock, deadline: Deadline) -> float:
+    began = clock.worked
+    while not deadline.over:
+        clock.run(0.125)
+    return clock.worked - began
+
+
+@pytest.mark.parametrize("busy", [1.0, 0.5, 0.25, 2.0])
+def test_the_clock_is_the_limit_on_every_machine(busy: float) -> None:
+    clock = Clock(busy)
+    deadline = ending(clock, 30.0)
+    clock.run(29.5)
+    assert not deadline.over
+    clock.run(0.5)
+    assert deadline.over
+
+
+def test_a_share_is_as_much_work_on_a_busy_machine_as_on_an_idle_one() -> None:
+    idle, busy = Clock(1.0), Clock(0.5)
+    assert (
+        worked_in(idle, ending(idle, 30.0).within(0.3))
+        == worked_in(busy, ending(busy, 30.0).within(0.3))
+        == 9.0
+    )
+
+
+def test_a_stage_leaves_half_of_the_rest_by_the_clock_to_those_after_it() -> None:
+    clock = Clock(busy=0.1)
+    deadline = ending(clock, 30.0)
+    worked_in(clock, deadline.within(0.6))
+    assert deadline.seconds_left() == 6.0
+
+
+def test_nothing_is_lent_to_a_stage_after_which_there_is_work_to_be_done() -> None:
+    clock = Clock(busy=0.1)
+    deadline = ending(clock, 32.0)
+    worked_in(clock, deadline.within(0.75, lent=0.0))
+    assert deadline.seconds_left() == 8.0
+
+
+def test_threads_that_work_side_by_side_do_not_shorten_a_stage() -> None:
+    clock = Clock(busy=2.0)
+    deadline = ending(clock, 30.0)
+    worked_in(clock, deadline.within(0.5))
+    assert deadline.seconds_left() == 15.0
+
+
+def test_a_share_of_a_share_ends_within_it() -> None:
+    clock = Clock(busy=0.5)
+    outer = ending(clock, 32.0).within(0.5)
+    assert worked_in(clock, outer.within(0.25)) == 4.0
+    assert not outer.over
+    assert worked_in(clock, outer) <= 12.0
+
+
+def test_without_a_limit_a_share_has_none() -> None:
+    share = NEVER.within(0.1)
+    assert (share.over, share.seconds_left()) == (False, math.inf)

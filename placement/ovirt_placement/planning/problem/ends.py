@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from ovirt_placement.planning.plan import Deadline
 from ovirt_placement.planning.problem.placement import ProblemPlacement, brought, placement_after
@@ -329,22 +329,22 @@ class StrategyChoice:
 Shortest = Callable[[Problem, Sequence[int], Deadline], tuple[Move, ...] | None]
 
 
-class Strategy(Protocol):
+class Strategy:
     """One way to choose."""
 
     #: As the configuration names it.
     name: str
     #: Whether a plan goes on where its first choice has led, until nothing is repaired any more.
-    goes_on: bool
+    goes_on: bool = True
     #: What its dice were cast with; None where it draws nothing.
-    seed: int | None
+    seed: int | None = None
     #: One that plans first, if any does: no plan is worse than the one that it makes alone.
-    simple: Strategy | None
+    simple: Strategy | None = None
     #: None where it does not know how.
-    shortest: Shortest | None
+    shortest: Shortest | None = None
 
     def choose(
         self, problem: Problem, deadline: Deadline, known: StrategyChoice | None = None
     ) -> StrategyChoice:
         """The best end found before the deadline; at worst the start itself. `known` is a simpler choice."""
-        ...
+        raise NotImplementedError

@@ -12,12 +12,24 @@ from ovirt_placement.rules.elements.constraints import OnePlace
 from ovirt_placement.rules.elements.placement import Placement
 
 
-class MovedPlacement(Placement):
-    """Where VMs are, given those that are elsewhere than at the start of a problem: as constraints ask."""
+class ProblemPlacement(Placement):
+    """The problem after some moves. `move` changes it in place; a move back undoes one."""
 
-    def __init__(self, problem: Problem, moved: dict[str, str]) -> None:
+    def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self._moved = moved
+        #: VMs that are elsewhere than at the start.
+        self._moved: dict[str, str] = {}
+        self._free_mb: dict[str, int] = dict(problem.free_mb)
+        #: VMs by host, of hosts that any VM has left or come to.
+        self._on: dict[str, set[str]] = {}
+        self._counts: dict[int, Count | None] = {}
+        self._violated = {goal.number for goal in problem.goals if not goal.satisfied}
+        self._violations = [0] * problem.levels
+        for goal in problem.goals:
+            self._violations[goal.level] += goal.wanted and not goal.satisfied
+        self._excess = problem.excess
+
+    # -- where VMs are
 
     def runs_on(self, vm: str) -> str | None:
         return self._moved.get(vm) or self.problem.where.get(vm)
@@ -31,24 +43,6 @@ class MovedPlacement(Placement):
     def _present(self, vm: str) -> tuple[str, ...]:
         host = self.runs_on(vm)
         return () if host is None else (host,)
-
-
-class ProblemPlacement(MovedPlacement):
-    """The problem after some moves. `move` changes it in place; a move back undoes one."""
-
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(problem, {})
-        self._free_mb: dict[str, int] = dict(problem.free_mb)
-        #: VMs by host, of hosts that any VM has left or come to.
-        self._on: dict[str, set[str]] = {}
-        self._counts: dict[int, Count | None] = {}
-        self._violated = {goal.number for goal in problem.goals if not goal.satisfied}
-        self._violations = [0] * problem.levels
-        for goal in problem.goals:
-            self._violations[goal.level] += goal.wanted and not goal.satisfied
-        self._excess = problem.excess
-
-    # -- where VMs are
 
     def where(self, vm: str) -> str:
         return self._moved.get(vm) or self.problem.where[vm]

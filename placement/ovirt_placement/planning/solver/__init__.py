@@ -1,1 +1,1 @@
-"""What needs OR-Tools: the best end by constraint programming, with a proof where time lasts; and why not."""
+"""Where VMs are to end: step by step, and by constraint programming, which needs OR-Tools; and why not."""

@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
-from typing import Protocol
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.solver.forms import At, Term, cp_model
 from ovirt_placement.planning.solver.forms import ask as ask_under
 from ovirt_placement.rules.catalogue import Ask
 from ovirt_placement.rules.elements.constraints import Allowed, Form, Sum
+
+_Asks = tuple[Ask, ...]
 
 #: VMs times hosts that are looked at together; of more, memory does not count, and like ones count once.
 _MOST_PLACES = 20_000
@@ -69,7 +70,7 @@ class Question:
             except OutOfWork:
                 self._counts_memory = False
 
-    def contradictory(self, asks: Sequence[Ask]) -> tuple[Ask, ...] | None:
+    def contradictory(self, asks: Sequence[Ask]) -> _Asks | None:
         """Those of the asks that cannot be satisfied together; None if all can. Raises `OutOfWork`.
 
         Asked first without assumptions: only then the solver makes the model simpler before it searches.
@@ -90,7 +91,7 @@ class Question:
         named = set(solver.sufficient_assumptions_for_infeasibility())
         return tuple(one for one, literal in zip(asks, literals, strict=True) if literal.index in named)
 
-    def left_out(self, asks: Sequence[Ask], among: Sequence[Ask]) -> tuple[Ask, ...]:
+    def left_out(self, asks: Sequence[Ask], among: Sequence[Ask]) -> _Asks:
         """Of `among`, few without which the rest can be satisfied with all of `asks`. Raises `OutOfWork`."""
         cp, literals = self._model(among)
         kept = {id(one) for one in asks}
@@ -210,65 +211,51 @@ def _one_of_each(hosts: Sequence[str], forms: Sequence[Form]) -> Iterator[str]:
             yield host
 
 
-_Asks = tuple[Ask, ...]
-
 #: Of no more smaller sets each is tried: the questions about them are the small ones.
 _FEW = 200
 
 
-class Judges(Protocol):
-    """Each raises `OutOfWork` if it does not come to an answer."""
-
-    def contradictory(self, asks: Sequence[Ask]) -> _Asks | None:
-        """A part of these that cannot be satisfied together; None if all can be."""
-        ...
-
-    def left_out(self, asks: Sequence[Ask], among: Sequence[Ask]) -> _Asks:
-        """Of `among`, few without which the rest can be satisfied with all of `asks`, which can be."""
-        ...
-
-
-def smallest(judges: Judges, among: Sequence[Ask], found: _Asks) -> tuple[_Asks, bool]:
+def _smallest(question: Question, among: Sequence[Ask], found: _Asks) -> tuple[_Asks, bool]:
     """The smallest contradictory set among some, of which one is found; and whether that is proven."""
-    best = _minimal(judges, found)
+    best = _minimal(question, found)
     few = sum(comb(len(among), size) for size in range(len(best))) <= _FEW
     ways = (_by_trying_all, _by_what_all_have_a_part_of)
     for prove in ways if few else reversed(ways):
         try:
-            return prove(judges, among, best), True
+            return prove(question, among, best), True
         except OutOfWork:
             pass
     return best, False
 
 
-def _minimal(judges: Judges, found: _Asks) -> _Asks:
+def _minimal(question: Question, found: _Asks) -> _Asks:
     """Without what is not needed for it, as far as that is found out; what is about most VMs goes first."""
     left = found
     for one in sorted(found, key=lambda ask: -len(ask.vms)):
         others = tuple(other for other in left if other is not one)
         try:
-            fewer = judges.contradictory(others) if len(others) < len(left) else None
+            fewer = question.contradictory(others) if len(others) < len(left) else None
         except OutOfWork:
             continue
         left = left if fewer is None else fewer
     return left
 
 
-def _by_what_all_have_a_part_of(judges: Judges, among: Sequence[Ask], best: _Asks) -> _Asks:
+def _by_what_all_have_a_part_of(question: Question, among: Sequence[Ask], best: _Asks) -> _Asks:
     each: list[_Asks] = []
     while True:
         tried = _least_hitting(among, each)
         if len(tried) >= len(best):
             return best
-        if judges.contradictory(tried) is not None:
+        if question.contradictory(tried) is not None:
             return tried
-        each.append(judges.left_out(tried, among))
+        each.append(question.left_out(tried, among))
 
 
-def _by_trying_all(judges: Judges, among: Sequence[Ask], best: _Asks) -> _Asks:
+def _by_trying_all(question: Question, among: Sequence[Ask], best: _Asks) -> _Asks:
     for size in range(1, len(best)):
         for tried in combinations(among, size):
-            if judges.contradictory(tried) is not None:
+            if question.contradictory(tried) is not None:
                 return tried
     return best
 
@@ -296,7 +283,7 @@ _CONTRADICTIONS_WORK = 20.0
 class Contradiction:
     """What cannot be satisfied together, though without any one of it the rest can."""
 
-    asks: tuple[Ask, ...]
+    asks: _Asks
     #: Whether it is proven that no smaller set is contradictory.
     smallest: bool
     #: Whether all of it could be satisfied if hosts had more memory.
@@ -309,7 +296,7 @@ class Judgement:
 
     contradictions: tuple[Contradiction, ...]
     #: What could not be judged with the work allowed.
-    unknown: tuple[tuple[Ask, ...], ...]
+    unknown: tuple[_Asks, ...]
 
 
 def judge(
@@ -318,27 +305,17 @@ def judge(
     """Judge parts of a cluster, each by itself."""
     left = Work(work)
     found: list[Contradiction] = []
-    unknown: list[tuple[Ask, ...]] = []
-    hosts = _hosts_of(snapshot, cluster)
+    unknown: list[_Asks] = []
+    hosts = {host.id: host.memory_mb for host in snapshot.hosts_of_cluster.get(cluster, ())}
     for part in parts:
         question = Question(snapshot, part, hosts, left)
         rest = tuple(part)
         try:
             question.take_memory_into_account()
             while (among := question.contradictory(rest)) is not None:
-                one = _named(question, smallest(question, rest, among))
-                found.append(one)
-                rest = tuple(ask for ask in rest if all(ask is not other for other in one.asks))
+                named, proven = _smallest(question, rest, among)
+                found.append(Contradiction(named, proven, question.only_for_memory(named)))
+                rest = tuple(ask for ask in rest if all(ask is not other for other in named))
         except OutOfWork:
             unknown.append(rest)
     return Judgement(tuple(found), tuple(unknown))
-
-
-def _named(question: Question, found: tuple[tuple[Ask, ...], bool]) -> Contradiction:
-    named, proven = found
-    return Contradiction(named, proven, question.only_for_memory(named))
-
-
-def _hosts_of(snapshot: Snapshot, cluster: str) -> Mapping[str, int]:
-    """The memory of each host."""
-    return {host.id: host.memory_mb for host in snapshot.hosts_of_cluster.get(cluster, ())}

@@ -12,15 +12,12 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
-from ovirt_placement.planning.assignment.greedy import Greedy
-from ovirt_placement.planning.assignment.spread import spread
 from ovirt_placement.planning.detours import direct_moves
 from ovirt_placement.planning.plan import Deadline
 from ovirt_placement.planning.problem.bound import bound, shortest
 from ovirt_placement.planning.problem.ends import (
     MOST_OTHERS,
     CandidateHosts,
-    Shortest,
     Strategy,
     StrategyChoice,
     Value,
@@ -30,7 +27,9 @@ from ovirt_placement.planning.problem.ends import (
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Goal, Problem
 from ovirt_placement.planning.solver.construction import Construction
+from ovirt_placement.planning.solver.greedy import Greedy
 from ovirt_placement.planning.solver.model import Model, ModelScope, Turns, goals_of, reduced, roomiest
+from ovirt_placement.planning.solver.spread import spread
 from ovirt_placement.planning.solver.stages import Stages, counted, solve, value_at
 
 #: Larger models than this are not built for a straight end: places to choose from.
@@ -324,14 +323,12 @@ _FIRST_SHARE = 0.8
 _BEST_SHARE = 0.75
 
 
-class Optimal:
+class Optimal(Strategy):
     """CP-SAT: exact where its time suffices, and it says so; else the best found, with a bound."""
 
     name = "optimal"
-    goes_on = True
-    seed: int | None = None
-    simple: Strategy | None = Greedy()
-    shortest: Shortest | None = staticmethod(shortest)
+    simple = Greedy()
+    shortest = staticmethod(shortest)
 
     def choose(
         self, problem: Problem, deadline: Deadline, known: StrategyChoice | None = None

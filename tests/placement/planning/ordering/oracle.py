@@ -1,9 +1,9 @@
-"""An oracle for orders: replays migrations, several at once, by the definitions that brute force has."""
+"""An oracle for orders: replays migrations, several at once; and random clusters of which an end is known."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ovirt_placement.model import Snapshot
@@ -85,12 +85,6 @@ class Cluster:
         return self.known.score(self.placed(where))[0]
 
     # -- one at a time
-
-    def requests(self, where: Where) -> Iterator[Request]:
-        """All that are legal while nothing moves: of a VM, or of all its peers on its host at once."""
-        for after, _ in self.known.migrations(self.placed(where)):
-            moved = {vm: host for vm, host in self.named(after).items() if where[vm] != host}
-            yield Request(tuple(sorted(moved)), min(moved.values()))
 
     def ways(self) -> dict[Assignment, int]:
         """The fewest migrations to each placement that can be reached."""

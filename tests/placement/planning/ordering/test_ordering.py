@@ -39,44 +39,11 @@ def test_what_needs_no_other_waits_for_nobody() -> None:
     assert reported(ordered(state, a="h2", b="h2", c="h1")) == ["a>h2", "b>h2", "c>h1"]
 
 
-def test_a_vm_waits_until_there_is_room() -> None:
-    state = snapshot(full("h1"), full("h2"), full("h3", 8), big("a", "h1"), big("b", "h2"))
-    assert reported(ordered(state, a="h2", b="h3")) == ["b>h3", "a>h2 after 0"]
-
-
-def test_of_two_that_come_only_one_waits_for_the_one_that_leaves() -> None:
-    state = snapshot(host("h1"), full("h2", 8), full("h3", 8), big("a", "h1"), big("b", "h1"), big("c", "h2"))
-    found = reported(ordered(state, a="h2", b="h2", c="h3"))
-    assert sorted(found) in (
-        ["a>h2", "b>h2 after 1", "c>h3"],
-        ["a>h2", "b>h2 after 0", "c>h3"],
-        ["a>h2", "b>h2 after 2", "c>h3"],
-    )
-
-
 def test_a_swap_goes_through_a_third_host() -> None:
     state = snapshot(full("h1"), full("h2"), full("h3", 8), big("a", "h1"), big("b", "h2"))
     found = ordered(state, a="h2", b="h1")
     assert reported(found) == ["a>h3", "b>h1 after 0", "a>h2 after 1"]
     assert found.proven
-
-
-def test_a_ring_of_four_needs_one_detour() -> None:
-    hosts = [full(f"h{number}") for number in range(4)]
-    vms = [big(f"v{number}", f"h{number}") for number in range(4)]
-    where = {f"v{number}": f"h{(number + 1) % 4}" for number in range(4)}
-    found = order(pose(snapshot(*hosts, full("spare", 8), *vms), CLUSTER), where, NEVER)
-    assert len(found.moves) == 5
-    assert found.proven
-    assert not found.stuck
-
-
-def test_a_vm_that_may_be_nowhere_else_is_not_parked() -> None:
-    state = snapshot(
-        full("h1"), full("h2"), full("h3", 8), big("a", "h1"), big("b", "h2"),
-        group("g1", vms="a", hosts_rule=TOGETHER, hosts="h1 h2"),
-    )  # fmt: skip
-    assert reported(ordered(state, a="h2", b="h1")) == ["b>h3", "a>h2 after 0", "b>h1 after 1"]
 
 
 def test_a_swap_that_no_host_helps_is_stuck_and_what_repairs_goes_on() -> None:
@@ -128,13 +95,6 @@ def test_a_group_that_stands_together_moves_at_once() -> None:
     assert reported(ordered(state, a="h2", b="h2")) == ["a+b>h2"]
 
 
-def test_a_member_that_is_down_does_not_hold_its_group_back() -> None:
-    state = snapshot(
-        host("h1"), host("h2"), vm("a", "h1"), vm("b", "h1"), vm("down"), group("g", TOGETHER, "a b down")
-    )
-    assert reported(ordered(state, a="h2", b="h2")) == ["a+b>h2"]
-
-
 def test_a_group_that_is_split_gathers_before_it_moves_on() -> None:
     state = snapshot(
         host("h1"), host("h2"), host("h3"), vm("a", "h1"), vm("b", "h2"), group("g", TOGETHER, "a b")
@@ -145,23 +105,6 @@ def test_a_group_that_is_split_gathers_before_it_moves_on() -> None:
     assert found.proven
 
 
-def test_a_vm_waits_for_the_peer_that_it_joins() -> None:
-    chained = (group("g1", TOGETHER, "a b"), group("g2", TOGETHER, "b c"))
-    state = snapshot(
-        host("h1"), host("h2"), host("h3"), vm("a", "h1"), vm("b", "h2"), vm("c", "h3"), *chained
-    )
-    assert reported(ordered(state, a="h3", b="h3")) == ["b>h3", "a>h3 after 0"]
-
-
-def test_a_peer_waits_to_leave_until_it_was_joined() -> None:
-    state = snapshot(
-        host("h1"), host("h2"), host("h3"), vm("a", "h1"), vm("b", "h2"), vm("c", "h3"),
-        group("g", TOGETHER, "a b c"),
-    )  # fmt: skip
-    found = reported(ordered(state, a="h2", b="h3"))
-    assert found == ["a>h2", "b>h3 after 0"]
-
-
 def test_vms_that_gather_where_one_stays_all_go_at_once() -> None:
     members = [vm(f"v{number}", f"h{number}") for number in range(6)]
     group_of_all = group("g", TOGETHER, " ".join(f"v{number}" for number in range(6)))
@@ -170,27 +113,12 @@ def test_vms_that_gather_where_one_stays_all_go_at_once() -> None:
     assert [one.after for one in found.moves] == [()] * 5
 
 
-def test_a_vm_waits_until_its_rival_is_gone() -> None:
-    state = snapshot(
-        host("h1"), host("h2"), host("h3"), vm("a", "h1"), vm("b", "h2"), group("g", APART, "a b")
-    )
-    assert reported(ordered(state, a="h2", b="h3")) == ["b>h3", "a>h2 after 0"]
-
-
 def test_what_repairs_a_hard_rule_goes_first() -> None:
     state = snapshot(
         host("h1"), full("h2", 1), host("h3"), vm("a", "h1"), vm("y", "h3"), vm("z", "h3"),
         group("g", APART, "y z"),
     )  # fmt: skip
     assert reported(ordered(state, a="h2", z="h1"))[0] == "z>h1"
-
-
-def test_waits_that_others_imply_are_left_out() -> None:
-    state = snapshot(
-        full("h1"), full("h2"), full("h3"), full("h4", 8), big("a", "h1"), big("b", "h2"), big("c", "h3")
-    )
-    found = ordered(state, a="h2", b="h3", c="h4")
-    assert reported(found) == ["c>h4", "b>h3 after 0", "a>h2 after 1"]
 
 
 def test_a_host_that_owes_memory_gets_it_back_before_anyone_comes() -> None:

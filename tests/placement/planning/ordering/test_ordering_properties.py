@@ -15,10 +15,17 @@ from ovirt_placement.planning.plan import NEVER
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
 from ovirt_placement.planning.sequence import tied
 from tests.builders import CLUSTER, host, snapshot, vm
-from tests.placement.planning.ordering.drawn import drawn, of_size, reachable_end, walked_end
 from tests.placement.planning.ordering.oracle import Cluster, Request
-from tests.placement.planning.ordering.ordered import Order, order
-from tests.placement.planning.ordering.repair import MOVES, repair
+from tests.placement.planning.ordering.ordered import (
+    MOVES,
+    Order,
+    drawn,
+    of_size,
+    order,
+    reachable_end,
+    repair,
+    walked_end,
+)
 from tests.speed import seconds_here
 
 SEEDS = range(20)

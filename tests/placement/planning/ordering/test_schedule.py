@@ -15,8 +15,7 @@ from ovirt_placement.planning.problem.build_problem import pose
 from ovirt_placement.planning.schedule import Schedule, ScheduleLimits, ready, schedule
 from ovirt_placement.planning.verification import Pace
 from tests.builders import CLUSTER
-from tests.placement.planning.ordering.ordered import order
-from tests.placement.planning.ordering.repair import MOVES, repair, steps_of
+from tests.placement.planning.ordering.ordered import MOVES, order, repair, steps_of
 
 
 def step(source: str, target: str, seconds: float, *after: int, vms: int = 1) -> Step:

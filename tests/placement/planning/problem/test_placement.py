@@ -4,16 +4,50 @@ from __future__ import annotations
 
 import random
 
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ovirt_placement.model import PlacementRule
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
 from ovirt_placement.planning.problem.ends import score
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from tests.builders import APART, CLUSTER, group, host, needed_mb, snapshot, vm
 from tests.examples import examples
-from tests.placement.planning.assignment.clusters import drawn
-from tests.placement.planning.assignment.ends import Ends
+from tests.placement.planning.brute_force import Ends
+from tests.placement.planning.clusters import drawn
+from tests.placement.rules.placement_rules.drawn import placement_rules
+from tests.placement.rules.placement_rules.oracle import concerns, lets_step, running, satisfied
+
+HOSTS = ("h1", "h2", "h3", "h4")
+VMS = ("a", "b", "c", "d")
+MOVES = st.lists(st.tuples(st.sampled_from(VMS), st.sampled_from(HOSTS)), max_size=4)
+
+
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
+@given(placement_rules("r", VMS, HOSTS), st.tuples(*[st.sampled_from(HOSTS)] * 4), MOVES)
+def test_after_any_moves_a_count_agrees_with_the_definition(
+    rule: PlacementRule, at: tuple[str, ...], moves: list[tuple[str, str]]
+) -> None:
+    vms = (
+        vm(name, there, vcpus=1 + number % 2)
+        for number, (name, there) in enumerate(zip(VMS, at, strict=True))
+    )
+    state = snapshot(*map(host, HOSTS), *vms, rule)
+    problem = pose(state, CLUSTER)
+    if not problem.goals:
+        return
+    (goal,) = problem.goals
+    placement, where = ProblemPlacement(problem), running(state)
+    for name, target in moves:
+        placement.move((name,), target)
+        where[name] = target
+    assert placement.violated(goal) is not satisfied(rule, state, where)
+    if satisfied(rule, state, running(state)) and not satisfied(rule, state, where):
+        return  # no legal migrations lead there
+    for name in VMS:
+        for target in HOSTS:
+            if concerns(rule, state, name) and where[name] != target:
+                assert placement.admits(goal, name, target) is lets_step(rule, state, where, name, target)
 
 
 @settings(max_examples=examples(200), deadline=None)

@@ -8,15 +8,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 
-from ovirt_placement.planning.assignment.assignment import Assignment, Cost, EmptiestFirst, best_hosts
-from ovirt_placement.planning.assignment.proposals import Proposal, Proposals
-from ovirt_placement.planning.assignment.spread import spread
 from ovirt_placement.planning.detours import direct_moves
 from ovirt_placement.planning.plan import Deadline
 from ovirt_placement.planning.problem.bound import bound, fixed
-from ovirt_placement.planning.problem.ends import MOST_OTHERS, Shortest, Strategy, StrategyChoice, score
+from ovirt_placement.planning.problem.ends import MOST_OTHERS, Strategy, StrategyChoice, score
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Goal, Problem
+from ovirt_placement.planning.solver.assignment import Assignment, Cost, EmptiestFirst, best_hosts
+from ovirt_placement.planning.solver.proposals import Proposal, Proposals
+from ovirt_placement.planning.solver.spread import spread
 
 
 def detours(assignment: Assignment, mark: int, moves: Mapping[str, str]) -> int:
@@ -325,14 +325,10 @@ _PATIENT = Effort(width=4, depth=4, tries=150)
 _REPAIRING_SHARE = 0.7
 
 
-class Greedy:
+class Greedy(Strategy):
     """The same problem has the same choice, unless the deadline cuts it short."""
 
     name = "greedy"
-    goes_on = True
-    seed: int | None = None
-    simple: Strategy | None = None
-    shortest: Shortest | None = None
 
     def choose(
         self, problem: Problem, deadline: Deadline, known: StrategyChoice | None = None

@@ -12,7 +12,7 @@ from ovirt_placement.planning.problem.problem import Problem
 from tests.builders import APART, CLUSTER, SOFT_APART, TOGETHER, group, host, snapshot, vm
 from tests.examples import examples
 from tests.placement.planning.brute_force import BruteForce, Violations
-from tests.placement.planning.tiny_clusters import tiny_clusters
+from tests.placement.planning.clusters import tiny_clusters
 
 ALL = PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}))
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from ovirt_placement.planning.assignment.assignment import Assignment, EmptiestFirst, HostPenalties, allowed
 from ovirt_placement.planning.plan import NEVER, Deadline
 from ovirt_placement.planning.problem.problem import Goal, Problem
+from ovirt_placement.planning.solver.assignment import Assignment, EmptiestFirst, HostPenalties, allowed
 
 #: So often every VM is looked at; it ends as soon as none finds a better host.
 _MOST_ROUNDS = 4

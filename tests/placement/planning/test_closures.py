@@ -1,4 +1,4 @@
-"""Groups that only a VM that is down ties together: the engine moves those of one host at once."""
+"""Groups that move at once: those that VMs that are down tie together, those of one failure domain."""
 
 from __future__ import annotations
 
@@ -6,17 +6,28 @@ import random
 
 import pytest
 
-from ovirt_placement.model import Snapshot
-from ovirt_placement.planning import strategies
+from ovirt_placement.model import RuleDomain, Snapshot
 from ovirt_placement.planning.plan import NEVER
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
-from ovirt_placement.planning.strategies import StrategyName
-from tests.builders import APART, CLUSTER, SOFT_APART, SOFT_TOGETHER, TOGETHER, group, host, snapshot, vm
+from ovirt_placement.planning.strategies import StrategyName, strategy
+from ovirt_placement.rules.elements.verdict import Request as Asked
+from ovirt_placement.rules.placement_rules.units import filter_hosts
+from tests.builders import (
+    APART,
+    CLUSTER,
+    SOFT_APART,
+    SOFT_TOGETHER,
+    TOGETHER,
+    group,
+    host,
+    rule,
+    snapshot,
+    vm,
+)
 from tests.placement.planning.brute_force import BruteForce
-from tests.placement.planning.ordering.drawn import reachable_end
 from tests.placement.planning.ordering.oracle import Cluster, Request
-from tests.placement.planning.ordering.ordered import order
+from tests.placement.planning.ordering.ordered import order, reachable_end
 from tests.placement.planning.test_planner_properties import end_of
 
 ALL = PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}))
@@ -60,8 +71,8 @@ def test_two_parts_that_each_stand_whole_become_one_by_one_request() -> None:
         vm("a", "h1"), vm("b", "h1"), vm("c", "h2"), vm("d", "h2"), vm("e", "h2"), vm("link", None),
         group("two", TOGETHER, "a b link"), group("three", TOGETHER, "c d e link"),
     )  # fmt: skip
-    for strategy in (StrategyName.OPTIMAL, StrategyName.GREEDY):
-        plan = make_plan(state, CLUSTER, strategy=strategies.strategy(strategy))
+    for name in (StrategyName.OPTIMAL, StrategyName.GREEDY):
+        plan = make_plan(state, CLUSTER, strategy=strategy(name))
         assert [(step.vms, step.target) for step in plan.steps] == [(("a", "b"), "h2")]
         assert plan.remaining == ()
 
@@ -81,8 +92,8 @@ def test_greedy_plans_are_legal_and_claim_nothing_that_is_not_so() -> None:
     missed = 0
     for seed in range(100):
         state = drawn(seed)
-        strategy = strategies.strategy(StrategyName.GREEDY)
-        plan = make_plan(state, CLUSTER, options=ALL, explained=False, strategy=strategy)
+        greedy = strategy(StrategyName.GREEDY)
+        plan = make_plan(state, CLUSTER, options=ALL, explained=False, strategy=greedy)
         reached, best = end_of(state, plan), BruteForce(state).best()
         assert not plan.proven or reached == best
         missed += reached[0] != best[0]
@@ -114,3 +125,45 @@ def test_a_group_that_ends_where_none_of_it_was_costs_the_detour() -> None:
     plan = make_plan(state, CLUSTER, deadline=NEVER)
     assert BruteForce(state).best() == ((0, 0), plan.migrations)
     assert (plan.migrations, plan.proven, plan.at_least) == (5, True, 5)
+
+
+HOSTS = (host("h0"), host("h1"), host("h2"))
+RULE = rule(
+    "one-rack",
+    "same_domain",
+    "a b",
+    domains=(RuleDomain(name="r0", hosts=("h0",)), RuleDomain(name="r1", hosts=("h1", "h2"))),
+)
+OFF_H0 = group("off", TOGETHER, "a b", hosts_rule=APART, hosts="h0")
+TIED = snapshot(*HOSTS, vm("a", "h0"), vm("b", "h0"), OFF_H0, RULE)
+NOT_TIED = snapshot(*HOSTS, vm("a", "h0"), vm("b", "h0"), RULE)
+
+
+@pytest.mark.parametrize("name", [StrategyName.OPTIMAL, StrategyName.GREEDY])
+def test_a_plan_takes_it_to_the_other_domain(name: StrategyName) -> None:
+    plan = make_plan(TIED, CLUSTER, strategy=strategy(name))
+    (step,) = plan.steps
+    assert step.vms == ("a", "b")
+    assert step.target in ("h1", "h2")
+    assert plan.proven
+    assert plan.remaining == ()
+
+
+def test_the_engine_is_let_pass_that_asks_for_one_vm_and_moves_the_group() -> None:
+    found = filter_hosts(TIED, Asked(("a",), ("h1", "h2"), as_engine=True))
+    assert [one.accepted for one in found] == [True, True]
+
+
+def test_a_vm_that_no_group_ties_to_its_peers_stays_in_the_domain() -> None:
+    found = filter_hosts(NOT_TIED, Asked(("a",), ("h1", "h2"), as_engine=True))
+    assert [one.accepted for one in found] == [False, False]
+
+
+def test_a_request_for_all_is_let_pass_only_where_no_other_member_stays() -> None:
+    stays = snapshot(
+        *HOSTS, *(vm(name, "h0") for name in "abc"), rule("r", "same_domain", "a b c", domains=RULE.domains)
+    )
+    found = filter_hosts(stays, Asked(("a", "b"), ("h1",)))
+    assert [one.accepted for one in found] == [False]
+    found = filter_hosts(NOT_TIED, Asked(("a", "b"), ("h1",)))
+    assert [one.accepted for one in found] == [True]

@@ -17,8 +17,8 @@ from ovirt_placement.planning.strategies import Random, StrategyName, strategy
 from ovirt_placement.planning.verification import misfit
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.examples import examples
-from tests.placement.planning.assignment.clusters import drawn
-from tests.placement.planning.assignment.ends import Ends
+from tests.placement.planning.brute_force import Ends
+from tests.placement.planning.clusters import drawn
 from tests.placement.planning.ordering.ordered import order
 
 OPTIONS = PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}))

@@ -1,1 +1,0 @@
-"""Choosing where VMs are to end: each strategy, and what they share."""

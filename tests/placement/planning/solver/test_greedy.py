@@ -1,0 +1,315 @@
+"""The greedy strategy against all ends of tiny clusters, and on large ones, where what moves is spread."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Collection, Mapping
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.plan import NEVER, Deadline
+from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
+from ovirt_placement.planning.problem.ends import StrategyChoice
+from ovirt_placement.planning.problem.problem import Problem
+from ovirt_placement.planning.solver.assignment import Assignment
+from ovirt_placement.planning.solver.greedy import Greedy
+from ovirt_placement.planning.solver.spread import spread
+from ovirt_simulator.generate import Sizes, generate
+from tests.builders import APART, CLUSTER, SOFT_APART, TOGETHER, group, host, needed_mb, snapshot, vm
+from tests.examples import examples
+from tests.placement.planning.brute_force import Ends
+from tests.placement.planning.clusters import drawn
+from tests.placement.planning.ordering.ordered import order
+from tests.speed import seconds_here
+
+ALL = frozenset({Repair.HARD, Repair.SOFT})
+#: Far above what it takes, and far below what it took once.
+PATIENCE_SECONDS = 5.0
+
+
+def problem_of(cluster: Snapshot, **options: float) -> Problem:
+    return pose(cluster, cluster.clusters[0].id, options=PlanOptions(repair=ALL, **options))  # type: ignore[arg-type]
+
+
+def chosen(cluster: Snapshot, **options: float) -> StrategyChoice:
+    return Greedy().choose(problem_of(cluster, **options), NEVER)
+
+
+@pytest.mark.system
+def test_tiny_clusters_need_at_most_half_as_many_migrations_again_on_average() -> None:
+    needed = taken = repaired = best_ends = 0
+    clusters = 250
+    for seed in range(clusters):
+        cluster = drawn(seed)
+        ends, choice = Ends(cluster), chosen(cluster)
+        best, value = ends.best_end(), ends.value(ends.after(choice.where))
+        assert best <= value <= ends.value(ends.start)
+        if value[:2] == best[:2]:
+            repaired += 1
+            needed += best[2]
+            taken += value[2]
+            best_ends += value == best
+    print(f"\n{repaired} of {clusters} repair as much as any end, {best_ends} with as few migrations:")
+    print(f"{taken} instead of {needed}, {taken / needed:.3f} times as many")
+    assert taken <= 1.5 * needed
+    assert repaired >= 0.95 * clusters
+
+
+@settings(max_examples=examples(150), deadline=None)
+@given(st.integers(0, 10**9))
+def test_an_end_is_legal_and_as_good_as_it_says(seed: int) -> None:
+    cluster = drawn(seed, hosts=5, vms=9, groups=6)
+    ends, choice = Ends(cluster), chosen(cluster)
+    end = ends.after(choice.where)
+    assert ends.why_illegal(end) is None
+    hard, soft, migrations = ends.value(end)
+    assert (choice.score.hard, sum(choice.score.soft), choice.score.migrations) == (
+        hard,
+        sum(soft),
+        migrations,
+    )
+    assert choice.bound <= choice.score.value
+    movable = {known.id for known in ends.vms if known.migratable}
+    assert choice.where.keys() <= movable
+
+
+@settings(max_examples=examples(50), deadline=None)
+@given(st.integers(0, 10**9))
+def test_the_same_cluster_has_the_same_choice(seed: int) -> None:
+    assert chosen(drawn(seed)) == chosen(drawn(seed))
+
+
+def test_without_time_all_stays_where_it_is() -> None:
+    cluster = snapshot(host("h1"), host("h2"), vm("a", "h1"), vm("b", "h1"), group("g", APART, "a b"))
+    assert not Greedy().choose(problem_of(cluster), Deadline(lambda: 0.0)).where
+
+
+def test_a_group_follows_the_one_that_must_be_on_a_host() -> None:
+    cluster = snapshot(
+        *map(host, ("h1", "h2", "h3")),
+        vm("a", "h1"),
+        vm("b", "h2"),
+        group("together", TOGETHER, "a b"),
+        group("on h3", vms="a", hosts_rule=TOGETHER, hosts="h3"),
+    )
+    assert chosen(cluster).where == {"a": "h3", "b": "h3"}
+
+
+def test_headroom_is_kept_where_another_host_will_do() -> None:
+    """The first of the hosts is the emptiest by its share, and has too little left above the headroom."""
+    cluster = snapshot(
+        host("h1"),
+        host("small", memory_mb=4096, free_mb=2048, cpu_percent=0),
+        host("busy", memory_mb=65536, free_mb=20000, cpu_percent=85),
+        host("full", memory_mb=65536, free_mb=14000, cpu_percent=20),
+        vm("a", "h1", needs_mb=2048, vcpus=2, usage_cpu_percent=80),
+        vm("b", "h1", needs_mb=2048, vcpus=2, usage_cpu_percent=80),
+        group("g", APART, "a b"),
+    )
+    found = chosen(cluster, memory_headroom=0.1, cpu_headroom=0.1)
+    assert set(found.where.values()) == {"full"}
+    assert found.score.headroom_deficit_mb == found.score.headroom_deficit_cpu == 0
+
+
+@pytest.mark.parametrize(("rule", "moved"), [(APART, 1), (SOFT_APART, 0)])
+def test_headroom_is_given_up_for_a_hard_rule_alone(rule: object, moved: int) -> None:
+    cluster = snapshot(
+        host("h1"),
+        host("h2", memory_mb=65536, free_mb=2048),
+        vm("a", "h1", migratable=False),
+        vm("b", "h1"),
+        group("g", rule, "a b"),  # type: ignore[arg-type]
+    )
+    found = chosen(cluster, memory_headroom=0.1, cpu_headroom=0.1)
+    assert len(found.where) == moved == bool(found.score.headroom_deficit_mb)
+
+
+def test_a_full_host_is_emptied_a_little_for_a_hard_rule() -> None:
+    cluster = snapshot(
+        host("h1", free_mb=0),
+        host("h2", free_mb=0),
+        host("h3", free_mb=1024),
+        vm("a", "h1", needs_mb=2048),
+        vm("b", "h2", needs_mb=2048, migratable=False),
+        vm("small", "h2", needs_mb=1024),
+        vm("large", "h2", needs_mb=4096),
+        vm("one", "h2", needs_mb=1024),
+        host("h4", free_mb=1024),
+        group("g", TOGETHER, "a b"),
+    )
+    found = chosen(cluster)
+    assert found.score.hard == 0
+    assert found.where["a"] == "h2"
+    assert {"small", "one"} <= found.where.keys()
+
+
+def timed(cluster: Snapshot) -> tuple[StrategyChoice, float]:
+    began = time.process_time()
+    problem = problem_of(cluster)
+    choice = Greedy().choose(problem, NEVER)
+    assert not order(problem, choice.where, NEVER).stuck
+    return choice, time.process_time() - began
+
+
+@pytest.mark.system
+def test_a_large_group_that_fits_nowhere_is_given_up_soon() -> None:
+    names = [f"v{number:04}" for number in range(1000)]
+    cluster = snapshot(
+        *(host(f"h{number:02}", memory_mb=2**19, free_mb=2**18) for number in range(50)),
+        *(vm(name, f"h{number % 50:02}") for number, name in enumerate(names)),
+        group("g", TOGETHER, " ".join(names)),
+    )
+    choice, seconds = timed(cluster)
+    assert not choice.where
+    assert seconds < seconds_here(PATIENCE_SECONDS)
+
+
+def test_a_large_group_parts_altogether() -> None:
+    names = [f"v{number:03}" for number in range(500)]
+    cluster = snapshot(
+        *(host(f"h{number:03}") for number in range(500)),
+        *(vm(name, f"h{number // 2:03}") for number, name in enumerate(names)),
+        group("g", APART, " ".join(names)),
+    )
+    choice, _ = timed(cluster)
+    assert (choice.score.hard, choice.score.migrations) == (0, 250)
+    assert max(Counter(choice.where.values()).values()) == 1
+
+
+def rises(problem: Problem, where: Mapping[str, str], size: Mapping[str, float]) -> dict[str, float]:
+    """How much more each host has than at the start."""
+    found = dict.fromkeys(problem.hosts, 0.0)
+    for name, target in where.items():
+        found[target] += size[name]
+        found[problem.where[name]] -= size[name]
+    return found
+
+
+def fair_share(problem: Problem, moved: Collection[str], size: Mapping[str, float]) -> float:
+    """What each possible target would get, were it spread evenly; a VM cannot be divided."""
+    targets = {target for name in moved for target in problem.targets[name]}
+    return max(sum(size[name] for name in moved) / len(targets), *(size[name] for name in moved))
+
+
+def pairs_that_must_part(seed: int) -> Snapshot:
+    """15 hosts, 400 VMs, and 30 pairs that share a host; one host is far emptier than the others."""
+    dice = random.Random(seed)
+    names = [f"h{number:02}" for number in range(15)]
+    vms, groups = [], []
+    for number in range(30):
+        home = dice.choice(names[1:])
+        for twin in ("a", "b"):
+            vms.append(vm(f"{twin}{number:02}", home, needs_mb=4096, vcpus=2, usage_cpu_percent=40))
+        groups.append(group(f"g{number:02}", APART, f"a{number:02} b{number:02}"))
+    vms += [
+        vm(f"v{number:03}", names[1 + number % 14], needs_mb=4096, vcpus=2, usage_cpu_percent=20)
+        for number in range(340)
+    ]
+    used_mb = {name: sum(needed_mb(one) for one in vms if one.host == name) for name in names}
+    used = {
+        name: sum(one.vcpus * (one.usage_cpu_percent or 0) for one in vms if one.host == name)
+        for name in names
+    }
+    hosts = [
+        host(name, memory_mb=204800, free_mb=204800 - used_mb[name], cores=24, cpu_percent=used[name] / 24)
+        for name in names
+    ]
+    return snapshot(*hosts, *vms, *groups)
+
+
+def test_pairs_that_must_part_do_not_pile_up_on_the_emptiest_host() -> None:
+    problem = problem_of(pairs_that_must_part(1), memory_headroom=0.1, cpu_headroom=0.1)
+    choice = Greedy().choose(problem, NEVER)
+    assert (choice.score.hard, choice.score.migrations) == (0, 30)
+    assert choice.score.headroom_deficit_mb == choice.score.headroom_deficit_cpu == 0
+    for size in (problem.memory_mb, problem.cpu):
+        fair = fair_share(problem, choice.where, size)
+        assert max(rises(problem, choice.where, size).values()) <= 2 * fair
+
+
+@pytest.mark.system
+def test_a_large_cluster_rises_evenly() -> None:
+    cluster = generate(Sizes(hosts=500, vms=10_000, groups=1_000, broken=0.2), seed=3)
+    problem = problem_of(cluster, memory_headroom=0.1, cpu_headroom=0.1)
+    choice = Greedy().choose(problem, NEVER)
+    print(f"\n{choice.score.migrations} migrations, at least {choice.bound[-1]} are needed")
+    assert (choice.score.hard, sum(choice.score.soft)) == (0, 0)
+    assert choice.score.migrations <= 1.1 * choice.bound[-1]
+    for title, size in (("memory, MiB", problem.memory_mb), ("CPU, % of a core", problem.cpu)):
+        largest = max(rises(problem, choice.where, size).values())
+        fair = fair_share(problem, choice.where, size)
+        print(f"{title}: largest rise {largest:.0f}, fair share {fair:.0f}")
+        assert largest <= 2 * fair
+
+
+def test_a_poor_end_is_spread_as_well() -> None:
+    """Whichever strategy has put all VMs on one host that is as good as others."""
+    cluster = snapshot(
+        *(host(f"h{number}") for number in range(6)),
+        *(vm(f"v{number}", "h0") for number in range(5)),
+        *(group(f"g{number}", vms=f"v{number}", hosts_rule=APART, hosts="h0") for number in range(5)),
+    )
+    where = spread(problem_of(cluster), {f"v{number}": "h1" for number in range(5)})
+    assert sorted(where.values()) == ["h1", "h2", "h3", "h4", "h5"]
+
+
+def test_what_must_stay_together_is_spread_together() -> None:
+    cluster = snapshot(
+        *(host(f"h{number}") for number in range(3)),
+        *(vm(name, "h0") for name in "abcd"),
+        group("ab", TOGETHER, "a b", hosts_rule=APART, hosts="h0"),
+        group("cd", TOGETHER, "c d", hosts_rule=APART, hosts="h0"),
+    )
+    where = spread(problem_of(cluster), dict.fromkeys("abcd", "h1"))
+    assert where["a"] == where["b"] != where["c"] == where["d"]
+    assert set(where.values()) == {"h1", "h2"}
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(st.integers(0, 10**9))
+def test_spreading_makes_nothing_worse_that_matters_more(seed: int) -> None:
+    cluster = drawn(seed, hosts=6, vms=9, groups=5)
+    problem, ends = problem_of(cluster), Ends(cluster)
+    for where in (Greedy().choose(problem, NEVER).where, _legal_end(problem, ends, seed)):
+        after = spread(problem, where)
+        assert ends.value(ends.after(after)) <= ends.value(ends.after(where))
+        assert ends.why_illegal(ends.after(after)) is None
+        assert after.keys() == where.keys()
+        assert _cost(problem, after) <= _cost(problem, where)
+
+
+def _legal_end(problem: Problem, ends: Ends, seed: int) -> dict[str, str]:
+    """Some VMs anywhere that they may go, as long as that is an end."""
+    dice = random.Random(seed)
+    where: dict[str, str] = {}
+    for name in sorted(problem.where):
+        others = sorted(problem.targets[name] - {problem.where[name]})
+        if others and dice.random() < 0.5:
+            further = {**where, name: dice.choice(others)}
+            if ends.why_illegal(ends.after(further)) is None:
+                where = further
+    return where
+
+
+def _cost(problem: Problem, where: Mapping[str, str]) -> tuple[int, ...]:
+    assignment = Assignment(problem)
+    for name, target in where.items():
+        assignment.move((name,), target)
+    return assignment.cost
+
+
+def test_a_host_kept_for_failover_takes_nothing_where_another_would_do() -> None:
+    cluster = snapshot(
+        host("h1"),
+        host("spare", free_mb=60000, cpu_percent=0, failover=True),
+        host("h2"),
+        vm("a", "h1"),
+        vm("b", "h1"),
+        group("g", APART, "a b"),
+    )
+    assert set(Greedy().choose(pose(cluster, CLUSTER), NEVER).where.values()) == {"h2"}
