@@ -16,7 +16,10 @@ from hypothesis import settings
 
 from tests.examples import EXAMPLES
 from tests.kit import runs
-from tests.kit.serving import SERVED
+from tests.kit.leaks import SERVED
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 settings.register_profile("default", deadline=None, max_examples=EXAMPLES)
 settings.load_profile("default")
@@ -69,9 +72,6 @@ def _inventories_end() -> Iterator[None]:
     for served in SERVED - before:
         served.close()
 
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
 
 # -- A headless Chromium of the system, one at a time in each process: playwright refuses a second. It ends
 # with the tests of a file: while it runs, the process has a loop of asyncio, and others begin theirs.

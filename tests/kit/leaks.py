@@ -27,6 +27,8 @@ _PATIENCE_SECONDS = 3.0
 _PAUSE_SECONDS = 0.005
 
 _BEFORE = pytest.StashKey["_Held"]()
+#: What serves snapshots now; it is closed at the end of the test that made it.
+SERVED = set[Any]()
 
 
 class _Held(NamedTuple):

@@ -18,7 +18,7 @@ from ovirt_placement.inventory.service.metrics import InventoryMetrics
 from ovirt_placement.inventory.service.publisher import Publisher
 from ovirt_placement.model import Snapshot
 from ovirt_placement.units.decisions import Decider
-from tests.kit.serving import SERVED
+from tests.kit.leaks import SERVED
 
 
 class ServedInventory:

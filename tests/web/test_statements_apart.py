@@ -219,6 +219,18 @@ def test_17_no_address_of_another_origin_is_in_the_page() -> None:
         )
 
 
+def test_the_bundle_has_each_class_that_templates_use_and_is_small() -> None:
+    sources, vendor = [*WEB.glob("templates/*.html"), *WEB.glob("static/*.js")], WEB / "static" / "vendor"
+    used = set(re.findall(r"pf-v6-c-[a-z-]*[a-z](?=[ \"_])", "".join(file.read_text() for file in sources)))
+    sheet, own = (vendor / "patternfly.css").read_text(), (WEB / "static" / "page.css").read_text()
+    assert {one for one in used if f".{one}" not in sheet} == set()
+    assert sum(file.stat().st_size for file in vendor.iterdir()) <= 300 * 1024
+    fonts = re.findall(r'url\("([^"]+)"\)', own)
+    assert fonts
+    assert all((WEB / "static" / font).is_file() for font in fonts)
+    assert "url(" not in sheet
+
+
 def _stream(page: Page, cookie: str) -> requests.Response:
     headers = {"Cookie": f"{COOKIE}={cookie}"}
     return requests.get(f"{page.origin}{ROOT}/events", headers=headers, stream=True, timeout=60)
