@@ -20,19 +20,14 @@ from ovirt_placement.config_file import (
 )
 from ovirt_service.addresses import shown
 from ovirt_service.decoding import complaint
-from ovirt_service.errors import UserError
+from ovirt_service.errors import UserError, placed
 
 _MODEL = "write https://ENGINE/ovirt-engine/api"
 
 
-def check_url(url: str) -> None:
-    """Raise `UserError` if this cannot be where an engine is."""
-    _checked(url)
-
-
 def exposes(url: str, *, insecure: bool) -> str:
     """Say how others can learn a password that is sent there; empty if they cannot, or have no need to."""
-    found = _checked(url)
+    found = check_url(url)
     if _is_this_machine(found.hostname or ""):
         return ""
     if found.scheme == "http":
@@ -42,7 +37,8 @@ def exposes(url: str, *, insecure: bool) -> str:
     return ""
 
 
-def _checked(url: str) -> SplitResult:
+def check_url(url: str) -> SplitResult:
+    """Where an engine is, in parts. Raises `UserError`, which repeats no password, if none can be there."""
     if any(mark in url for mark in "@?#"):
         raise UserError(
             "[engine] url: holds a user or a password: write them into username and password_file, and"
@@ -182,11 +178,9 @@ class Config:
     def _engine(self) -> EngineSettings:
         """Refuse a wrong URL before anybody prints it: there may be a password in it."""
         engine = self.section("engine", EngineSettings)
-        try:
-            if engine.url:
+        if engine.url:
+            with placed(f"{self.source}: "):
                 check_url(engine.url)
-        except UserError as error:
-            raise UserError(f"{self.source}: {error}") from None
         return engine
 
     def _inventory(self) -> InventorySettings:

@@ -6,11 +6,10 @@ import logging
 import sys
 import threading
 import time
-from pathlib import Path
 from typing import NamedTuple
 
 from ovirt_placement import config as configuration
-from ovirt_placement.config import Config, EngineSettings, StoreSettings
+from ovirt_placement.config import Config
 from ovirt_placement.inventory.asking import NoAnswer, NoService, Services
 from ovirt_placement.inventory.decision import NoSnapshot
 from ovirt_placement.inventory.direct import EngineState
@@ -21,15 +20,6 @@ from ovirt_placement.lookups.index import share, with_more_pending
 from ovirt_placement.model import Pending, Snapshot
 from ovirt_service.log import Said
 from ovirt_service.process import at_end
-
-
-class _Settings(NamedTuple):
-    """What another engine, store or publication would differ in; several engines may share a store."""
-
-    directory: Path
-    engine: EngineSettings
-    store: StoreSettings
-    tagged: bool
 
 
 class Opened:
@@ -78,8 +68,9 @@ class _Process:
         self.lock = threading.Lock()
         self.config: Config | None = None
         self.services = Services()
-        #: All that was asked for until the end of the command: a process asks for few engines.
-        self.opened: dict[_Settings, Opened] = {}
+        #: All that was asked for until the end of the command, by what another engine, store or publication
+        #: would differ in: a process asks for few engines, and several may share a store.
+        self.opened: dict[object, Opened] = {}
 
 
 _process = _Process()
@@ -88,7 +79,7 @@ _process = _Process()
 def opened(config: Config) -> Opened:
     """What is open for these settings, until `close`."""
     at_end(close)
-    settings = _Settings(config.inventory.directory, config.engine, config.store, config.ha.tagged)
+    settings = config.inventory.directory, config.engine, config.store, config.ha.tagged
     with _process.lock:
         found = _process.opened.get(settings)
         if found is None:

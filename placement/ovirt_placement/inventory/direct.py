@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from ovirt_placement.config import Config, EngineSettings
-from ovirt_placement.engine.consistency import consistent
+from ovirt_placement.config import Config
+from ovirt_placement.engine.consistency import Doubts, consistent, kinds_of
 from ovirt_placement.inventory.decision import Base, NoSnapshot
 from ovirt_placement.inventory.on_demand import (
     NO_DEMANDS,
@@ -31,7 +31,6 @@ from ovirt_service.process import BackgroundThread
 
 if TYPE_CHECKING:
     from ovirt_placement.engine.connection.client import EngineConnection
-    from ovirt_placement.engine.consistency import Doubts
     from ovirt_placement.engine.policies import PolicyReader
 
 #: How many processes of a user may read the engine at the same time.
@@ -55,21 +54,25 @@ class _Read(NamedTuple):
         return self.at >= oldest and self.measured >= measured and not demands.lack(self.demands)
 
 
-class DirectReader:
-    """Keeps one connection and the last snapshot; the reading goes on when its asker cannot wait longer."""
+class EngineState:
+    """What one process reads of one engine, over what the store says; a `Source` of decisions.
 
-    def __init__(self, settings: EngineSettings, *, tagged: bool = False) -> None:
-        """`tagged`: tags of hosts name failure domains, and are read."""
-        self._settings = settings
-        self._tagged = tagged
+    It keeps one connection and the last snapshot; a reading goes on when its asker cannot wait longer.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._keys = KeyWatch(config.store, config.engine.name)
+        self._intents = OpenIntents(config.store, config.engine.name)
+        self._overlay = Overlay()
         self._connection: EngineConnection | None = None
         self._closed = False
         self._policies: PolicyReader | None = None
-        self._doubts: Doubts | None = None
+        self._doubts = Doubts()
         self._changed = threading.Condition()
         self._reading = False
         self._readings = 0
-        self._last: _Read | None = None
+        self._last_read: _Read | None = None
         self._error: Exception | None = None
         self._searches = KnownSearches()
 
@@ -87,7 +90,7 @@ class DirectReader:
         """
         with self._changed:
             oldest = now() - max_age
-            while self._last is None or not self._last.serves(oldest, demands, measured):
+            while self._last_read is None or not self._last_read.serves(oldest, demands, measured):
                 if not self._reading:
                     self._reading = True
                     BackgroundThread(target=self._read, args=(demands, measured)).start()
@@ -97,25 +100,12 @@ class DirectReader:
                         return None
                 if self._error is not None:
                     raise self._error
-            return self._last.snapshot
-
-    def close(self) -> None:
-        """Log out, and break off a reading that is under way."""
-        with self._changed:
-            self._closed = True
-            connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
-
-    def last(self) -> tuple[Snapshot, float] | None:
-        """The last snapshot and the moment at which its reading began; None if there is none yet."""
-        with self._changed:
-            return None if self._last is None else (self._last.snapshot, self._last.at)
+            return self._last_read.snapshot
 
     def _read(self, demands: Demands, measured: Measured) -> None:
         found, error = None, None
         try:
-            name = digest_name(self._settings.url or "", _NAME_SIZE)
+            name = digest_name(self._config.engine.url or "", _NAME_SIZE)
             turns = [memory_folder("readers") / f"{name}-{number}" for number in range(READERS)]
             with one_locked(turns, _PATIENCE_SECONDS):
                 began = now()
@@ -126,7 +116,7 @@ class DirectReader:
             self._reading = False
             self._readings += 1
             self._error = error
-            self._last = found or self._last
+            self._last_read = found or self._last_read
             self._changed.notify_all()
 
     def _read_all(self, demands: Demands, measured: Measured) -> Snapshot:
@@ -135,7 +125,9 @@ class DirectReader:
 
         connection = self._connected()
         found = self._read_topology(connection)
-        wanted = needed(found.clusters, tagged=self._tagged, host_tags=demands.host_tags, measured=measured)
+        wanted = needed(
+            found.clusters, tagged=self._config.ha.tagged, host_tags=demands.host_tags, measured=measured
+        )
         if wanted:
             found = with_statistics(found, read_statistics(connection, wanted))
         if demands.details:
@@ -146,12 +138,10 @@ class DirectReader:
 
     def _read_topology(self, connection: EngineConnection) -> Snapshot:
         """Read it, and once more where it suddenly lacks most of what was there."""
-        from ovirt_placement.engine.consistency import Doubts, kinds_of
         from ovirt_placement.engine.policies import PolicyReader
         from ovirt_placement.engine.topology import read_snapshot
 
         self._policies = self._policies or PolicyReader()
-        self._doubts = self._doubts or Doubts()
         read = partial(read_snapshot, connection, policies=self._policies)
         return self._doubts.confirm(read, kinds_of)
 
@@ -162,23 +152,16 @@ class DirectReader:
             if self._closed:
                 raise UserError("the process that reads the engine ends")
             if self._connection is None:
-                self._connection = connect(self._settings)
+                self._connection = connect(self._config.engine)
             return self._connection
 
-
-class EngineState:
-    """What one process reads of one engine; a `Source` of decisions."""
-
-    def __init__(self, config: Config) -> None:
-        self._config = config
-        self._reader = DirectReader(config.engine, tagged=config.ha.tagged)
-        self._keys = KeyWatch(config.store, config.engine.name)
-        self._intents = OpenIntents(config.store, config.engine.name)
-        self._overlay = Overlay()
-
     def close(self) -> None:
-        """Log out of the engine and close the store; what is under way is ended."""
-        self._reader.close()
+        """Log out of the engine and close the store; a reading that is under way is broken off."""
+        with self._changed:
+            self._closed = True
+            connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
         self._keys.close()
         self._intents.close()
 
@@ -194,7 +177,7 @@ class EngineState:
         """Read the engine, with what the store says. All VMs are read: none has to be asked for by itself."""
         keys = self._keys.ask_keys(now())
         try:
-            found = self._reader.read(max_age, until, demands_of(keys.records), measured)
+            found = self.read(max_age, until, demands_of(keys.records), measured)
         except UserError as error:
             raise NoSnapshot(str(error)) from error
         except OSError as error:  # no descriptors are left, say: it may pass
@@ -206,27 +189,30 @@ class EngineState:
     def as_of(self) -> float | None:
         """The moment of the last reading; None before there is one."""
         read = self._last()
-        return None if read is None else read[1]
+        return None if read is None else read.at
 
     def last(self) -> Base | None:
         """What was read last, however old; None if that is nothing."""
         read = self._last()
-        return None if read is None else Base(self._with_stored(read[0], self._keys.ask_keys(now())), read[1])
+        if read is None:
+            return None
+        return Base(self._with_stored(read.snapshot, self._keys.ask_keys(now())), read.at)
 
     def _with_stored(self, found: Snapshot, keys: WatchedKeys) -> Snapshot:
         what = (keys.records, keys.is_unread)
         return self._intents.over(self._overlay.over(found, what, partial(keys.over, found)))
 
-    def _last(self) -> tuple[Snapshot, float] | None:
+    def _last(self) -> _Read | None:
         """What was read last; nothing once a service has run since, which writes in its directory.
 
         A process that asked the engine while another service was away would refuse a start by that.
         """
-        read = self._reader.last()
+        with self._changed:
+            read = self._last_read
         if read is None:
             return None
         # Before the file's time: an interruption in between makes no reading look younger than the file.
-        age = now() - read[1]
+        age = now() - read.at
         try:
             written = time.time() - self._config.inventory.directory.stat().st_mtime
         except OSError:

@@ -112,9 +112,7 @@ class KnownDetails:
 
     def __init__(self) -> None:
         self.wanted = NO_DETAILS
-        self.networks: Networks = ((), ())
         self._vms: dict[str, tuple[Span, VmDetails]] = {}
-        self._networks_read = NEVER
         #: The last reading of all VMs, if all that is wanted was read then.
         self._all_read = NEVER
 
@@ -125,8 +123,6 @@ class KnownDetails:
         self.wanted = wanted
         known = self._vms.items() if wanted else ()
         self._vms = {vm: (span, found.only(wanted)) for vm, (span, found) in known}
-        if Detail.NICS not in wanted:
-            self.networks, self._networks_read = ((), ()), NEVER
 
     def put(self, vm: Vm, span: Span) -> bool:
         """Take a VM that was read with all that is wanted; whether that is newer than what was known."""
@@ -137,15 +133,6 @@ class KnownDetails:
         self._vms[vm.id] = span, VmDetails.of_vm(vm)
         return True
 
-    def put_networks(self, found: Networks, span: Span) -> bool:
-        """Take networks and vNIC profiles; whether they are newer than those that are known."""
-        if Detail.NICS not in self.wanted:
-            return True
-        if span.began < self._networks_read.ended:
-            return False
-        self.networks, self._networks_read = found, span
-        return True
-
     def put_all(self, found: Details, span: Span) -> None:
         """Take a reading of all VMs; one that was read by itself since it began stays as it is.
 
@@ -154,7 +141,6 @@ class KnownDetails:
         for vm, details in found.vms.items():
             if self._known(vm)[0].began <= span.began:
                 self._vms[vm] = span, details.only(self.wanted)
-        self.put_networks(found.networks, span)
         self._all_read = span
 
     def of_vm(self, vm: Vm) -> Vm:
@@ -166,11 +152,6 @@ class KnownDetails:
         for gone in self._vms.keys() - vms:
             del self._vms[gone]
         return tuple(vm for vm in vms if self._known(vm)[0].began < self._all_read.began)
-
-    def has_unknown_profile(self, vm: Vm) -> bool:
-        """Whether an interface of the VM has a vNIC profile that is not known yet."""
-        profiles = {profile.id for profile in self.networks[1]}
-        return any(nic.vnic_profile is not None and nic.vnic_profile not in profiles for nic in vm.nics)
 
     def _known(self, vm: str) -> tuple[Span, VmDetails]:
         return self._vms.get(vm, (NEVER, _NONE))

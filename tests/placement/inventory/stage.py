@@ -1,4 +1,4 @@
-"""A simulated engine, its follower, and the clock of both."""
+"""A simulated engine, its follower, and the clock of both; and events in one line."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection, connect
+from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.engine.topology import read_snapshot
 from ovirt_placement.inventory.on_demand import NOTHING, Needs
 from ovirt_placement.inventory.service.follower import Follower
@@ -146,3 +148,12 @@ def stir(stage: Stage, dice: random.Random, *more: Callable[[str], object]) -> N
     )
     with suppress(Rejected):
         dice.choice((*deeds, *(lambda deed=deed: deed(vm.id) for deed in more)))()
+
+
+def event(number: int, code: int = 30, **fields: Any) -> EngineEvent:
+    """An event of a code without meaning, unless a test says otherwise."""
+    values: dict[str, Any] = {
+        "id": number, "code": code, "severity": "normal", "time": 0.0, "description": "",
+        "correlation_id": None, "vm": None, "host": None, "cluster": None, **fields,
+    }  # fmt: skip
+    return EngineEvent(**values)

@@ -1,18 +1,22 @@
-"""Decisions: what a person asks leaves nothing behind, and what cannot be asked fills no log."""
+"""Decisions: what a person asks leaves nothing behind; and for how long hosts have been overloaded."""
 
 from __future__ import annotations
 
 import logging
+from math import inf
 
 import msgspec
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from ovirt_placement.config import InventorySettings
 from ovirt_placement.inventory.decision import Base, Decisions
 from ovirt_placement.inventory.protocol import Decide, Method, question_decoder
 from ovirt_placement.inventory.publication import now
-from ovirt_placement.units.decisions import Decider
+from ovirt_placement.units.decisions import Decider, Overload
 from tests.builders import APART, group, host, snapshot, vm
+from tests.clock import Clock
 
 STATE = snapshot(host("h1"), host("h2"), vm("a", "h1"), vm("new"), group("g", APART, "a new"))
 
@@ -74,3 +78,36 @@ def test_a_state_that_was_saved_before_a_restart_refuses_no_start() -> None:
     found = decide(Decide("filter", "AffinityFilter", ["h1"], "new"))
     assert found.hosts == []
     assert "saved" in str(found.failure)
+
+
+HOSTS = ("h1", "h2", "h3")
+#: Seconds since the look before, the hosts that are asked about, and those that are busy.
+LOOKS = st.lists(
+    st.tuples(
+        st.integers(0, 600), st.sets(st.sampled_from(HOSTS), min_size=1), st.sets(st.sampled_from(HOSTS))
+    ),
+    min_size=2,
+    max_size=6,
+)
+
+
+@given(LOOKS)
+@example([(0, {"h1"}, {"h1"}), (60, {"h2"}, set()), (60, {"h1"}, {"h1"})])
+def test_a_host_is_overloaded_since_the_first_look_at_it_that_showed_that(
+    looks: list[tuple[int, set[str], set[str]]],
+) -> None:
+    """Until a look shows the contrary: one that is not asked about meanwhile stays as it was."""
+    clock = Clock(1000.0)
+    overload = Overload(clock)
+    since: dict[str, float] = {}
+    for number, (seconds, asked, busy) in enumerate(looks):
+        clock.now += seconds
+        state = snapshot(*(host(name, cpu_percent=95 if name in busy else 5) for name in HOSTS))
+        found = overload.minutes(state, tuple(sorted(asked)), {})
+        for name in asked:
+            if name not in busy:
+                since.pop(name, None)
+            else:
+                since.setdefault(name, clock.now if number else -inf)
+        expected = {name: (clock.now - since[name]) / 60 for name in asked & busy}
+        assert found == pytest.approx(expected)

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from ovirt_placement.engine.clusters import with_failover_hosts
 from ovirt_placement.engine.consistency import consistent
 from ovirt_placement.engine.events import EngineEvent
+from ovirt_placement.engine.vms import Detail
 from ovirt_placement.inventory.on_demand import (
     NEVER,
     NO_DEMANDS,
@@ -108,8 +109,9 @@ class View:
         self._hosts: Table[Host] = Table()
         self._vms: Table[Vm] = Table()
         self._clusters: Table[_Grouped] = Table()
-        #: One record, under the empty id: they are read all at once.
+        #: One record each, under the empty id: they are read all at once.
         self._labels: Table[tuple[AffinityLabel, ...]] = Table()
+        self._networks: Table[Networks] = Table()
         self._frame: Snapshot | None = None
         self._statistics = Statistics()
         self._details = KnownDetails()
@@ -154,6 +156,8 @@ class View:
         before, self.demands = self.demands, demands
         if demands.details != before.details:
             self._details.want(demands.details)
+            if Detail.NICS not in demands.details:
+                self._networks = Table()
             self._lay_over()
         if demands.searches != before.searches:
             self._searches.want(demands.searches)
@@ -210,11 +214,16 @@ class View:
 
     def put_networks(self, found: Networks, span: Span) -> bool:
         self._made = None
-        return self._details.put_networks(found, span)
+        return Detail.NICS not in self.demands.details or self._networks.put("", found, span)
 
     def has_unknown_profile(self, vm: Vm) -> bool:
         """Whether networks must be read again, for the VM has a vNIC profile that is not known."""
-        return self._details.has_unknown_profile(vm)
+        profiles = {None, *(profile.id for profile in self._known_networks[1])}
+        return any(nic.vnic_profile not in profiles for nic in vm.nics)
+
+    @property
+    def _known_networks(self) -> Networks:
+        return self._networks.records.get("", ((), ()))
 
     def absorb(self, reading: Reading, now: float) -> tuple[Subject, ...]:
         """Take a larger reading; return what was read by itself meanwhile, which must be read again."""
@@ -226,6 +235,9 @@ class View:
             self._lay_over()
         if reading.details is not None:
             self._details.put_all(reading.details, span)
+            if Detail.NICS in reading.details.read & self.demands.details:
+                found = self._networks.put_all({"": reading.details.networks}, span)
+                again += [Subject(SubjectKind.NETWORKS) for _ in found]
             self._lay_over()
         if reading.searches is not None:
             self._searches.put(reading.searches)
@@ -255,8 +267,8 @@ class View:
                 vms=tuple(self._vms.records.values()),
                 affinity_groups=tuple(group for _, groups in clusters for group in groups),
                 affinity_labels=self._labels.records.get("", ()),
-                networks=self._details.networks[0],
-                vnic_profiles=self._details.networks[1],
+                networks=self._known_networks[0],
+                vnic_profiles=self._known_networks[1],
                 member_searches=self._searches.found,
             )
             made = consistent(with_failover_hosts(reported))

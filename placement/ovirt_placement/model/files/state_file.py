@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from ovirt_placement.model import Cluster, PlacementKey, Snapshot, Vm
+from ovirt_placement.model import Cluster, Snapshot, Vm
 from ovirt_placement.model.infrastructure import (
     HOST_STATUSES,
     RESTING_STATUSES,
@@ -23,33 +23,24 @@ from ovirt_service.errors import UserError, placed
 from ovirt_service.text import unbroken
 
 
-def check_keys(snapshot: Snapshot) -> None:
-    """Check where keys are set; what is wrong with a key itself stops no placement and is not refused.
-
-    Raises `UserError` for the first that is wrong, by its path: `placement_keys[3].level: unknown level`.
-    """
+def _check_keys(snapshot: Snapshot) -> None:
+    """Check where keys are set; what is wrong with a key itself stops no placement and is not refused."""
     known: Mapping[str, tuple[str, Collection[str]]] = {
         CLUSTER: ("cluster", snapshot.cluster_by_id),
         SERVER: ("VM", snapshot.vm_by_id),
         NODE: ("host", snapshot.host_by_id),
     }
-    first: dict[tuple[str, str, str, str], int] = {}
-    for at, key in enumerate(snapshot.placement_keys):
-        path = f"placement_keys[{at}]"
-        _check_place(path, key, known)
-        before = first.setdefault((key.level, key.resource, key.key_class, key.name), at)
-        if before != at:
-            raise UserError(f'{path}.name: "{key.name}" is set there by placement_keys[{before}] already')
-
-
-def _check_place(path: str, key: PlacementKey, known: Mapping[str, tuple[str, Collection[str]]]) -> None:
-    if key.key_class not in CLASSES:
-        raise UserError(f'{path}.class: "{key.key_class}" is not one of {", ".join(CLASSES)}')
-    check_level(key.level, f"{path}.level: ")
-    if key.level in known:
-        kind, ids = known[key.level]
+    first: dict[tuple[str, str, str, str], str] = {}
+    for path, key in _listed("placement_keys", snapshot.placement_keys):
+        if key.key_class not in CLASSES:
+            _refuse(f"{path}.class", f'"{key.key_class}" is not one of {", ".join(CLASSES)}')
+        check_level(key.level, f"{path}.level: ")
+        kind, ids = known.get(key.level, ("", (key.resource,)))
         if key.resource not in ids:
-            raise UserError(f'{path}.resource: no {kind} "{key.resource}"{nearest(key.resource, ids)}')
+            _refuse(f"{path}.resource", f'no {kind} "{key.resource}"{nearest(key.resource, ids)}')
+        before = first.setdefault((key.level, key.resource, key.key_class, key.name), path)
+        if before != path:
+            _refuse(f"{path}.name", f'"{key.name}" is set there by {before} already')
 
 
 #: What the records of each list are called that others refer to.
@@ -121,7 +112,7 @@ def check(snapshot: Snapshot) -> None:
         _check_factors(path, cluster)
     for path, draining in _listed("draining_hosts", snapshot.draining_hosts):
         _check_reference(path, "hosts", draining, known)
-    check_keys(snapshot)
+    _check_keys(snapshot)
     # Members of rules that are not there stop no placement, and are reported elsewhere.
     check_unique("placement_rules", "name", snapshot.placement_rules)
 

@@ -136,9 +136,6 @@ class MaintenanceRun(msgspec.Struct, frozen=True, kw_only=True):
         return self.state in ACTIVE
 
 
-# -- Remembers rolling maintenance: what was requested, and how far each host is, so that any process goes on.
-
-
 _ORDERS: Final = {
     RunState.PAUSED: UserActionKind.MAINTENANCE_PAUSE,
     RunState.RUNNING: UserActionKind.MAINTENANCE_RESUME,

@@ -19,9 +19,9 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_placement import inventory
-from ovirt_placement.config import Config, EngineSettings
+from ovirt_placement.config import Config
 from ovirt_placement.inventory import NoSnapshot
-from ovirt_placement.inventory.direct import READERS, DirectReader, EngineState
+from ovirt_placement.inventory.direct import READERS, EngineState
 from ovirt_placement.inventory.on_demand import Demands, referred
 from ovirt_placement.model import Disk, Network, Nic, Pending, PlacementKey, Snapshot, VnicProfile
 from ovirt_placement.store.enforcer.intents import Store
@@ -32,7 +32,7 @@ from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import Server, serve
 from tests import builders
 from tests import builders as build
-from tests.configuration import write_configuration, write_password
+from tests.configuration import write_configuration
 from tests.placement.engine_server import EngineServer
 from tests.placement.inventory.running import configured, loaded, readings
 from tests.plugins.published import Publisher
@@ -63,21 +63,19 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture
-def reader(server: Server, tmp_path: Path) -> Iterator[DirectReader]:
-    password = write_password(tmp_path)
-    settings = EngineSettings(url=server.api_url, username="admin@internal", password_file=password)
-    found = DirectReader(settings)
+def reader(server: Server, tmp_path: Path) -> Iterator[EngineState]:
+    found = EngineState(loaded(write_configuration(tmp_path, server.api_url)))
     yield found
     found.close()
 
 
-def read(reader: DirectReader, *levels: str, max_age: float = 0.0) -> Snapshot:
+def read(reader: EngineState, *levels: str, max_age: float = 0.0) -> Snapshot:
     found = reader.read(max_age, time.monotonic() + 30, Demands(referred(levels)))
     assert found is not None
     return found
 
 
-def test_nothing_is_asked_for_that_no_key_refers_to(server: Server, reader: DirectReader) -> None:
+def test_nothing_is_asked_for_that_no_key_refers_to(server: Server, reader: EngineState) -> None:
     server.disturbances.add(
         Disturbance(path="disk|nics|permissions|tags|networks|vnicprofiles", status=500, times=None)
     )
@@ -86,7 +84,7 @@ def test_nothing_is_asked_for_that_no_key_refers_to(server: Server, reader: Dire
 
 
 @pytest.mark.parametrize("offer", ["", "_offer"])
-def test_what_keys_refer_to_is_there(reader: DirectReader, offer: str) -> None:
+def test_what_keys_refer_to_is_there(reader: EngineState, offer: str) -> None:
     (reported,) = STATE.vms
     (vm,) = read(reader, f"disk{offer}").vms
     assert (vm.disks, vm.nics, vm.owner) == (reported.disks, (), None)
@@ -97,7 +95,7 @@ def test_what_keys_refer_to_is_there(reader: DirectReader, offer: str) -> None:
     assert (found.networks, found.vnic_profiles) == (STATE.networks, STATE.vnic_profiles)
 
 
-def test_a_snapshot_that_lacks_what_a_new_key_refers_to_is_not_young_enough(reader: DirectReader) -> None:
+def test_a_snapshot_that_lacks_what_a_new_key_refers_to_is_not_young_enough(reader: EngineState) -> None:
     first = read(reader, "disk")
     assert read(reader, "disk", max_age=FOREVER) is first
     assert read(reader, max_age=FOREVER) is first
@@ -134,9 +132,9 @@ class Counted:
 @pytest.mark.timing
 def test_few_read_the_engine_at_the_same_time(engine: EngineServer, config: Config) -> None:
     engine.answer = counted = Counted()
-    readers = [DirectReader(config.engine) for _ in range(3 * READERS)]
+    readers = [EngineState(config) for _ in range(3 * READERS)]
 
-    def read(reader: DirectReader) -> Snapshot | None:
+    def read(reader: EngineState) -> Snapshot | None:
         return reader.read(0.0, time.monotonic() + 60)
 
     with ThreadPoolExecutor(len(readers)) as threads:

@@ -22,8 +22,7 @@ from ovirt_placement.rules.elements.verdict import Request
 from ovirt_placement.rules.failover.admission import filter_hosts
 from tests import builders as build
 from tests.builders import cluster, host, snapshot, vm
-from tests.placement.inventory.events import event
-from tests.placement.inventory.stage import Stage, staged
+from tests.placement.inventory.stage import Stage, event, staged
 
 _GRANTED = (
     "User/Group ann, Namespace *, Authorization provider: internal-authz was granted permission for Role"

@@ -13,7 +13,7 @@ from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.inventory.on_demand import Span
 from ovirt_placement.inventory.service.follower import LATEST_SECONDS, Feed, FeedInterrupted
 from ovirt_placement.inventory.service.view import Table
-from tests.placement.inventory.events import event
+from tests.placement.inventory.stage import event
 
 
 def page_of(

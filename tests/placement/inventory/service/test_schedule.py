@@ -30,8 +30,8 @@ from ovirt_placement.inventory.service.schedule import (
 from ovirt_placement.model import Vm
 from tests import builders as build
 from tests.placement.engine_server import EngineServer
-from tests.placement.inventory.events import event
 from tests.placement.inventory.running import configured, ended, loaded, running
+from tests.placement.inventory.stage import event
 
 VM = Subject(SubjectKind.VM, "v")
 HOSTS = ("h1", "h2", "h3")
