@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from ovirt_placement.config import Config
-from ovirt_placement.engine.consistency import Doubts, consistent, kinds_of
 from ovirt_placement.inventory.decision import Base, NoSnapshot
 from ovirt_placement.inventory.on_demand import (
     NO_DEMANDS,
@@ -31,6 +30,7 @@ from ovirt_service.process import BackgroundThread
 
 if TYPE_CHECKING:
     from ovirt_placement.engine.connection.client import EngineConnection
+    from ovirt_placement.engine.consistency import Doubts
     from ovirt_placement.engine.policies import PolicyReader
 
 #: How many processes of a user may read the engine at the same time.
@@ -68,7 +68,7 @@ class EngineState:
         self._connection: EngineConnection | None = None
         self._closed = False
         self._policies: PolicyReader | None = None
-        self._doubts = Doubts()
+        self._doubts: Doubts | None = None
         self._changed = threading.Condition()
         self._reading = False
         self._readings = 0
@@ -121,6 +121,7 @@ class EngineState:
 
     def _read_all(self, demands: Demands, measured: Measured) -> Snapshot:
         # The SDK takes long to load and is not needed where a service runs.
+        from ovirt_placement.engine.consistency import consistent
         from ovirt_placement.engine.topology import detailed
 
         connection = self._connected()
@@ -138,10 +139,12 @@ class EngineState:
 
     def _read_topology(self, connection: EngineConnection) -> Snapshot:
         """Read it, and once more where it suddenly lacks most of what was there."""
+        from ovirt_placement.engine.consistency import Doubts, kinds_of
         from ovirt_placement.engine.policies import PolicyReader
         from ovirt_placement.engine.topology import read_snapshot
 
         self._policies = self._policies or PolicyReader()
+        self._doubts = self._doubts or Doubts()
         read = partial(read_snapshot, connection, policies=self._policies)
         return self._doubts.confirm(read, kinds_of)
 

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
-from ovirt_placement import inventory
 from ovirt_placement.config import Config
 from ovirt_placement.inventory.publication import age
-from ovirt_placement.model import Disk, MemberSearch, Network, Nic, PlacementKey, Snapshot, VnicProfile
+from ovirt_placement.model import Disk, MemberSearch, Network, Nic, Snapshot, VnicProfile
 from ovirt_placement.rules.placement_rules.members import resolved_rules
-from ovirt_placement.store.keys import KeyStore
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import Server, serve
 from tests import builders as build
-from tests.builders import host, rule, snapshot, vm
 from tests.configuration import write_configuration
-from tests.placement.inventory.published.key_store import publication, published, soon
+from tests.placement.inventory.published.key_store import key, opened, publication, published, soon
 from tests.placement.inventory.running import ended, loaded, running
 from tests.stored import put_keys
 
@@ -47,30 +45,34 @@ def state() -> Snapshot:
     )
 
 
+FEW = build.rule("few", "at_most_per_host", "search:name=db*", most=1)
+SEARCHED = build.snapshot(build.host("h1"), build.host("h2"), build.vm("db1", "h1"), build.vm("web1", "h2"))
+
+
 class Stage:
     """An engine, a store, and the configuration of a service that follows both."""
 
-    def __init__(self, folder: Path) -> None:
-        self.engine = Engine.from_snapshot(state(), clock=datetime(2026, 1, 1, tzinfo=UTC), settings=PROMPT)
+    def __init__(self, folder: Path, shown: Snapshot, interval_seconds: float) -> None:
+        self.engine = Engine.from_snapshot(shown, clock=datetime(2026, 1, 1, tzinfo=UTC), settings=PROMPT)
         self.server: Server = serve(self.engine)
         self.file = write_configuration(
             folder,
             self.server.api_url,
-            inventory="interval_seconds = 0.5\n",
+            inventory=f"interval_seconds = {interval_seconds}\n",
             store="patience_seconds = 30.0",
         )
         self.config: Config = loaded(self.file)
-        self.store = KeyStore(self.config.store.url, engine="default", patience_seconds=30)
 
     def set_key(self, level: str) -> None:
-        key = PlacementKey(level=level, resource="x", key_class="system", name="A", value=1.0, weight=1.0)
-        put_keys(self.store, (key,))
+        with opened(self.config.store.url) as store:
+            put_keys(store, (key("A", "x", level),))
+
+    def put_rule(self) -> None:
+        with closing(RuleStore(self.config.store.url, engine="default", patience_seconds=30)) as store:
+            store.change(lambda standing: RuleChange(put=(FEW,)), changed_by="a")
 
     def until(self, holds: Callable[[Snapshot], bool]) -> Snapshot:
-        """Wait for what the service publishes."""
-        while not holds(found := inventory.snapshot(config=self.config, max_age=60, deadline=30)):
-            assert inventory.wait_for_change(30, config=self.config)
-        return found
+        return soon(self.config, holds)
 
     def details_age(self) -> float | None:
         return age(publication(self.config).moments.details_at)
@@ -78,9 +80,15 @@ class Stage:
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[Stage]:
-    made = Stage(tmp_path)
+    made = Stage(tmp_path, state(), 0.5)
     yield made
-    made.store.close()
+    made.server.close()
+
+
+@pytest.fixture
+def searching(tmp_path: Path) -> Iterator[Stage]:
+    made = Stage(tmp_path, SEARCHED, 0.1)
+    yield made
     made.server.close()
 
 
@@ -122,55 +130,31 @@ def test_it_begins_without_them_where_they_cannot_be_read(stage: Stage) -> None:
         assert "asking again" in ended(service)
 
 
-FEW = rule("few", "at_most_per_host", "search:name=db*", most=1)
-SEARCHED = snapshot(host("h1"), host("h2"), vm("db1", "h1"), vm("web1", "h2"))
-
-
-class SearchStage:
-    def __init__(self, folder: Path) -> None:
-        self.engine = Engine.from_snapshot(SEARCHED, clock=datetime(2026, 1, 1, tzinfo=UTC), settings=PROMPT)
-        self.server: Server = serve(self.engine)
-        self.file = write_configuration(folder, self.server.api_url, inventory="interval_seconds = 0.1\n")
-        self.config = loaded(self.file)
-        self.store = RuleStore(self.config.store.url, engine="default", patience_seconds=30)
-
-    def put(self) -> None:
-        self.store.change(lambda standing: RuleChange(put=(FEW,)), changed_by="a")
-
-
-@pytest.fixture
-def searching(tmp_path: Path) -> Iterator[SearchStage]:
-    made = SearchStage(tmp_path)
-    yield made
-    made.store.close()
-    made.server.close()
-
-
 def members(found: Snapshot) -> tuple[str, ...]:
     return tuple(vm for one in resolved_rules(found) for vm in one.vms)
 
 
 @pytest.mark.system
-def test_a_rule_that_comes_has_its_members_and_gets_others_as_vms_change(searching: SearchStage) -> None:
+def test_a_rule_that_comes_has_its_members_and_gets_others_as_vms_change(searching: Stage) -> None:
     with running(searching.file) as service:
         assert published(searching.config).member_searches == ()
-        searching.put()
-        found = soon(searching.config, lambda found: members(found) == ("db1",))
+        searching.put_rule()
+        found = searching.until(lambda found: members(found) == ("db1",))
         assert found.member_searches == (MemberSearch(of="vms", text="name=db*", found=("db1",)),)
         searching.engine.vms.edit("web1", name="db2")
-        soon(searching.config, lambda found: members(found) == ("db1", "web1"))
+        searching.until(lambda found: members(found) == ("db1", "web1"))
         searching.server.disturbances.add(Disturbance(path="search=name", status=500, times=None))
         searching.engine.vms.edit("db1", name="other")
-        found = soon(searching.config, lambda found: bool(found.member_searches[0].problem))
+        found = searching.until(lambda found: bool(found.member_searches[0].problem))
         assert members(found) == ("db1", "web1")
         searching.server.disturbances.clear()
         searching.engine.vms.edit("db1", description="changed")
-        soon(searching.config, lambda found: members(found) == ("web1",))
+        searching.until(lambda found: members(found) == ("web1",))
         ended(service)
 
 
-def test_it_begins_with_who_is_found(searching: SearchStage) -> None:
-    searching.put()
+def test_it_begins_with_who_is_found(searching: Stage) -> None:
+    searching.put_rule()
     with running(searching.file) as service:
         assert members(published(searching.config)) == ("db1",)
         ended(service)
