@@ -159,7 +159,7 @@ class EngineState:
             return self._connection
 
     def close(self) -> None:
-        """Log out of the engine and close the store; a reading that is under way is broken off."""
+        """Log out of the engine and close the store; a reading that is under way is ended."""
         with self._changed:
             self._closed = True
             connection, self._connection = self._connection, None
