@@ -30,8 +30,8 @@ from ovirt_service.process import BackgroundThread
 
 if TYPE_CHECKING:
     from ovirt_placement.engine.connection.client import EngineConnection
-    from ovirt_placement.engine.consistency import Doubts
     from ovirt_placement.engine.policies import PolicyReader
+    from ovirt_placement.engine.requests import Doubts
 
 #: How many processes of a user may read the engine at the same time.
 READERS = 2
@@ -139,8 +139,8 @@ class EngineState:
 
     def _read_topology(self, connection: EngineConnection) -> Snapshot:
         """Read it, and once more where it suddenly lacks most of what was there."""
-        from ovirt_placement.engine.consistency import Doubts, kinds_of
         from ovirt_placement.engine.policies import PolicyReader
+        from ovirt_placement.engine.requests import Doubts, kinds_of
         from ovirt_placement.engine.topology import read_snapshot
 
         self._policies = self._policies or PolicyReader()

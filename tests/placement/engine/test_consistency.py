@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ovirt_placement.engine.consistency import RULES, Doubts, Implausible, consistent
+from ovirt_placement.engine.consistency import consistent
+from ovirt_placement.engine.requests import RULES, Doubts, Implausible
 from ovirt_placement.model import Nic
 from ovirt_placement.model.files import state_file
 from tests.placement.model.full_state import full_state, loaded

@@ -15,9 +15,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from ovirt_placement.engine.connection.client import EngineConnection, EngineFault, at_most
 from ovirt_placement.engine.connection.dialogues import Dialogue, Dialogues
-from ovirt_placement.engine.consistency import RULES, Doubts, Kinds, kinds_of
 from ovirt_placement.engine.policies import PolicyReader
-from ovirt_placement.engine.requests import whole_answers
+from ovirt_placement.engine.requests import RULES, Doubts, Kinds, kinds_of, whole_answers
 from ovirt_placement.engine.topology import (
     LONGEST_SEARCH,
     find_vms,
