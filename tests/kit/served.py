@@ -12,10 +12,10 @@ from typing import Any
 from ovirt_placement import config
 from ovirt_placement.inventory.decision import Accepted
 from ovirt_placement.inventory.publication import Moments, Publication, now
-from ovirt_placement.inventory.service.answering import Readers
 from ovirt_placement.inventory.service.attempts import Attempts
 from ovirt_placement.inventory.service.metrics import InventoryMetrics
 from ovirt_placement.inventory.service.publisher import Publisher
+from ovirt_placement.inventory.service.readers import Readers
 from ovirt_placement.model import Snapshot
 from ovirt_placement.units.decisions import Decider
 from tests.kit.leaks import SERVED

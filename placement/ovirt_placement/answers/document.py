@@ -19,7 +19,7 @@ import msgspec
 from ovirt_placement import inventory
 from ovirt_placement.config import Config
 from ovirt_placement.inventory import Measured
-from ovirt_placement.inventory.asking import SOCKET_NAME
+from ovirt_placement.inventory.connection import SOCKET_NAME
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.names import (
     GroupOrRule,

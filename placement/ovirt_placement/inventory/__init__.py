@@ -9,8 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ovirt_placement.inventory.asking import NoService
     from ovirt_placement.inventory.client import Known, close, known, snapshot, wait_for_change
+    from ovirt_placement.inventory.connection import NoService
     from ovirt_placement.inventory.decision import NoSnapshot
     from ovirt_placement.inventory.protocol import Measured
 
@@ -18,7 +18,7 @@ _MODULES = {
     **dict.fromkeys(("Known", "close", "known", "snapshot", "wait_for_change"), "client"),
     "NoSnapshot": "decision",
     "Measured": "protocol",
-    "NoService": "asking",
+    "NoService": "connection",
 }
 
 __all__ = [

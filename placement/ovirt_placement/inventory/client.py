@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ovirt_placement import config as configuration
 from ovirt_placement.config import Config
-from ovirt_placement.inventory.asking import NoAnswer, NoService, Services
+from ovirt_placement.inventory.connection import NoAnswer, NoService, Services
 from ovirt_placement.inventory.decision import NoSnapshot
 from ovirt_placement.inventory.direct import EngineState
 from ovirt_placement.inventory.protocol import Measured, Refresh, State, Wake, ask

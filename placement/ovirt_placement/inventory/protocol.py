@@ -15,7 +15,7 @@ from typing import Literal, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from ovirt_placement.inventory.asking import NoService, Services
+from ovirt_placement.inventory.connection import NoService, Services
 from ovirt_placement.inventory.publication import Changes
 from ovirt_placement.model import Pending
 

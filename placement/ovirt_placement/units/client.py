@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from ovirt_placement import config_file
-from ovirt_placement.inventory.asking import Hangs, NoAnswer, NoService, Services
+from ovirt_placement.inventory.connection import Hangs, NoAnswer, NoService, Services
 
 if TYPE_CHECKING:
     import logging

@@ -26,7 +26,7 @@ from ovirt_placement.engine.connection.log_ins import refusal
 from ovirt_placement.engine.requests import tagged_ids
 from ovirt_placement.engine.topology import read_hosts
 from ovirt_placement.inventory import protocol
-from ovirt_placement.inventory.asking import NoAnswer, NoService, NotAllowed
+from ovirt_placement.inventory.connection import NoAnswer, NoService, NotAllowed
 from ovirt_placement.inventory.publication import Moments, age, now
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.failover.admission import listed_tags

@@ -16,11 +16,10 @@ from typing import NamedTuple
 
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.inventory.asking import SOCKET_NAME
+from ovirt_placement.inventory.connection import SOCKET_NAME
 from ovirt_placement.inventory.on_demand import NOTHING, Needs
 from ovirt_placement.inventory.protocol import Decide, Decided, Refresh
 from ovirt_placement.inventory.publication import now
-from ovirt_placement.inventory.service.answering import Decider, Readers
 from ovirt_placement.inventory.service.attempts import (
     LONGEST_PAUSE_SECONDS,
     Asking,
@@ -32,6 +31,7 @@ from ovirt_placement.inventory.service.attempts import (
 from ovirt_placement.inventory.service.follower import Follower
 from ovirt_placement.inventory.service.metrics import InventoryMetrics
 from ovirt_placement.inventory.service.publisher import PublicationState, Publisher
+from ovirt_placement.inventory.service.readers import Decider, Readers
 from ovirt_placement.inventory.service.readings import LargerReadings
 from ovirt_placement.inventory.service.schedule import Reconciliation, ReconciliationPace, ReconciliationScope
 from ovirt_placement.inventory.stored import KeyWatch, demands_of

@@ -14,7 +14,7 @@ import pytest
 from ovirt_placement import inventory
 from ovirt_placement.cli.main import main
 from ovirt_placement.config import Config
-from ovirt_placement.inventory.asking import Hangs, NoAnswer, NoService, Services
+from ovirt_placement.inventory.connection import Hangs, NoAnswer, NoService, Services
 from ovirt_placement.inventory.protocol import Wake, ask
 from ovirt_placement.store.enforcer.intents import Store
 from ovirt_service import process

@@ -19,7 +19,7 @@ import pytest
 
 from ovirt_placement import inventory
 from ovirt_placement.config import Config, InventorySettings
-from ovirt_placement.inventory.asking import SOCKET_NAME, address
+from ovirt_placement.inventory.connection import SOCKET_NAME, address
 from ovirt_placement.inventory.on_demand import Needed, Needs
 from ovirt_placement.inventory.protocol import Decide, Decided, Refresh, ask
 from ovirt_placement.inventory.publication import Moments, Publication

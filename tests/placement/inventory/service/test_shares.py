@@ -14,7 +14,7 @@ from time import monotonic
 import pytest
 from msgspec.structs import replace
 
-from ovirt_placement.inventory.asking import (
+from ovirt_placement.inventory.connection import (
     HEARD,
     LENGTH,
     Hangs,
@@ -35,7 +35,7 @@ from ovirt_placement.inventory.protocol import (
     encoded,
 )
 from ovirt_placement.inventory.publication import Moments
-from ovirt_placement.inventory.service import answering
+from ovirt_placement.inventory.service import readers
 from tests.kit.served import ServedInventory
 from tests.placement.model.full_state import full_state, loaded
 
@@ -109,7 +109,7 @@ def served(tmp_path: Path) -> Iterator[ServedInventory]:
 def users(served: ServedInventory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Users]:
     with ExitStack() as stack:
         made = Users(served, stack)
-        monkeypatch.setattr(answering, "_user_of", lambda writer: made.current)
+        monkeypatch.setattr(readers, "_user_of", lambda writer: made.current)
         yield made
 
 
@@ -126,7 +126,7 @@ def test_states_that_are_not_taken_keep_none_from_another_user(users: Users) -> 
 
 def test_who_does_not_take_the_answer_is_closed(users: Users, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as soon:
-        soon.setattr(answering, "_TAKING_SECONDS", 0.05)
+        soon.setattr(readers, "_TAKING_SECONDS", 0.05)
         held = [users.connect(STATE) for _ in range(4)]
         for one in held:
             wait_for_end(one)
@@ -137,7 +137,7 @@ def test_who_does_not_take_the_answer_is_closed(users: Users, monkeypatch: pytes
 
 def test_connections_of_one_user_leave_room_for_others(users: Users, monkeypatch: pytest.MonkeyPatch) -> None:
     version = users.state().version
-    monkeypatch.setattr(answering, "_MOST_OF_ONE_USER", 3)
+    monkeypatch.setattr(readers, "_MOST_OF_ONE_USER", 3)
     waiting = [users.connect(Wake(version)) for _ in range(2)]
     silent = users.connect(None)
     assert users.state().version, "in the place of the silent one"
@@ -195,7 +195,7 @@ def test_a_slow_question_holds_up_no_quick_one(users: Users, goes_on: threading.
 def test_an_idle_connection_is_kept_and_goes_first_when_room_is_needed(
     users: Users, served: ServedInventory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answering, "_MOST_OF_ONE_USER", 3)
+    monkeypatch.setattr(readers, "_MOST_OF_ONE_USER", 3)
     monkeypatch.setattr(served._readers, "_decide", lambda question: Decided(["h1"]))
     question = Decide("filter", "AffinityFilter", ["h1"])
     silent, services = users.connect(None), Services()
@@ -228,7 +228,7 @@ def test_who_waits_and_leaves_takes_no_place(
 ) -> None:
     """As those who watch a cluster in which nothing changes: they ask again each second or two."""
     version = users.state().version
-    monkeypatch.setattr(answering, "_MOST_OF_ONE_USER", 3)
+    monkeypatch.setattr(readers, "_MOST_OF_ONE_USER", 3)
     asked = Wake(version) if question == "wake" else Refresh(1e12, whole=True)
     for _ in range(12):
         users.connect(asked).close()

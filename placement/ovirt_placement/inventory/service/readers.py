@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from ovirt_placement.config import Config
-from ovirt_placement.inventory.asking import HEARD, LENGTH, SOCKET_NAME, address, framed
+from ovirt_placement.inventory.connection import HEARD, LENGTH, SOCKET_NAME, address, framed
 from ovirt_placement.inventory.decision import Awaited, Base, Decisions, NoSnapshot
 from ovirt_placement.inventory.protocol import (
     LONGEST_QUESTION,
