@@ -22,7 +22,7 @@ PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(
     [
         "ovirt_enforcer.service.process",
-        "ovirt_placement.cli.inventory",
+        "ovirt_placement.cli.state",
         "ovirt_placement.inventory.service.service",
         "ovirt_scheduler_proxy.plugins",
         "ovirt_scheduler_proxy.service",

@@ -18,7 +18,7 @@ from ovirt_enforcer.plans import Asked, KeptVm, PlansBack, failure_domains, plan
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_enforcer.stores import Stores
 from ovirt_placement import inventory
-from ovirt_placement.answers.plans.plan import kept_text, plans_record
+from ovirt_placement.answers.plans import kept_text, plans_record
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection, connect
 from ovirt_placement.engine.requests import tagged_ids

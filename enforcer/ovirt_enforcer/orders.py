@@ -10,8 +10,8 @@ from ovirt_enforcer.gates.people import moves, rule_key
 from ovirt_enforcer.plans import failure_domains
 from ovirt_enforcer.settings import EnforcerSettings, Mode, recorded_settings
 from ovirt_placement import inventory
+from ovirt_placement.answers.plans import misfit_text
 from ovirt_placement.answers.plans.maintenance import maintenance_record
-from ovirt_placement.answers.plans.plan import misfit_text
 from ovirt_placement.answers.plans.text import plan_of
 from ovirt_placement.answers.status.enforcement import NOT_RUNNING, not_led
 from ovirt_placement.config import Config

@@ -11,9 +11,9 @@ from typing import Final
 import msgspec
 
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_placement.answers.ha.check import configured_domains
+from ovirt_placement.answers.configured import configured_domains
+from ovirt_placement.answers.plans import ClusterPlan, Plans, plan_record
 from ovirt_placement.answers.plans.maintenance import ClusterMaintenance, maintenance_record
-from ovirt_placement.answers.plans.plan import ClusterPlan, Plans, plan_record
 from ovirt_placement.config import HaSettings
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.infrastructure import Return

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from ovirt_placement.answers.plans.plan import reason
+from ovirt_placement.answers.plans import reason
 from ovirt_placement.model import Cluster, Snapshot, Vm
 from ovirt_placement.model.names import Named, group_names, host_name, named_groups, named_host, named_vm
 from ovirt_placement.model.record import Record

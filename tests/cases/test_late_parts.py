@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ovirt_enforcer.watchers.verdict import ReservationState, judge
-from ovirt_placement.answers.plans.plan import plan_record
+from ovirt_placement.answers.plans import plan_record
 from ovirt_placement.answers.plans.text import text
 from ovirt_placement.answers.rules import check_lines, rules_check
-from ovirt_placement.answers.status.clusters import cluster_status
-from ovirt_placement.answers.status.health import Health
-from ovirt_placement.answers.status.health import judge as judge_health
+from ovirt_placement.answers.status.clusters import Health, cluster_status
+from ovirt_placement.answers.status.clusters import judge as judge_health
 from ovirt_placement.answers.violations import violations
 from ovirt_placement.config import HaSettings
 from ovirt_placement.model import Host, PlacementKey, PlacementRule, SchedulingPolicy, Snapshot, Vm

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from ovirt_enforcer.watchers.verdict import ReservationState, judge
 from ovirt_placement.answers.document import safe_word
-from ovirt_placement.answers.status.clusters import cluster_status
-from ovirt_placement.answers.status.health import Health
-from ovirt_placement.answers.status.health import judge as judge_health
+from ovirt_placement.answers.status.clusters import Health, cluster_status
+from ovirt_placement.answers.status.clusters import judge as judge_health
 from ovirt_placement.config import HaSettings
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.files import state_file

@@ -21,8 +21,8 @@ from ovirt_enforcer.plans import PlansBack, RoomFound
 from ovirt_enforcer.policy_simulation import Simulations
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.answers import question
+from ovirt_placement.answers.plans import Plans
 from ovirt_placement.answers.plans.maintenance import MaintenancePlans
-from ovirt_placement.answers.plans.plan import Plans
 from ovirt_placement.config import EngineSettings, HaSettings, InventorySettings, StoreSettings
 from ovirt_placement.engine.events import ORIGIN
 from ovirt_placement.store.enforcer.history import RecordedMigration

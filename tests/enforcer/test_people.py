@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from ovirt_enforcer.cli.main import main as enforcer
-from ovirt_placement.answers.plans.plan import plan_record
+from ovirt_placement.answers.plans import plan_record
 from ovirt_placement.answers.plans.text import text
 from ovirt_placement.cli.main import main as placement
 from ovirt_placement.planning.planner import make_plan
@@ -271,9 +271,9 @@ def test_the_enforcer_writes_them_to_its_log_and_to_the_audit_log_once(file: Pat
 def test_the_person_is_the_one_who_logged_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernel: str, sudo: str, name: str
 ) -> None:
-    from ovirt_placement.cli import changing
+    from ovirt_placement.cli import changes
 
     (tmp_path / "loginuid").write_text(kernel)
-    monkeypatch.setattr(changing, "_LOGIN", tmp_path / "loginuid")
+    monkeypatch.setattr(changes, "_LOGIN", tmp_path / "loginuid")
     monkeypatch.setenv("SUDO_USER", sudo)
-    assert changing.login_name() == name
+    assert changes.login_name() == name

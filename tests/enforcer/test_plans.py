@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_enforcer.plans import Holding, repair_plan
-from ovirt_placement.answers.plans.plan import plan_record
+from ovirt_placement.answers.plans import plan_record
 from ovirt_placement.answers.plans.text import text
 from ovirt_placement.model import PlacementKey, SchedulingPolicy
 from ovirt_placement.planning.plan import NEVER, Plan

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ovirt_placement.answers.groups.check import GroupJudgement, judge
+from ovirt_placement.answers.group_changes import GroupJudgement, judge
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.rules.affinity.conflicts import Conflict, ConflictType
 from ovirt_placement.rules.affinity.conflicts import find_conflicts as find_ours

@@ -84,7 +84,7 @@ def test_a_subcommand_is_chosen_after_options_as_well(capsys: pytest.CaptureFixt
 def test_a_question_loads_no_other_and_no_database(command: str) -> None:
     found = loaded("ovirt-placement", command, "--help")
     assert f"ovirt_placement.{ANSWERS[command]}" in found
-    assert "ovirt_placement.cli.snapshot" not in found
+    assert "ovirt_placement.cli.state" not in found
     assert not {"ovirtsdk4", "sqlalchemy", "ortools"} & found
 
 

@@ -17,7 +17,7 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_placement import inventory
-from ovirt_placement.answers.groups.check import judge
+from ovirt_placement.answers.group_changes import judge
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.forecast.changes import Outlook, foresee, with_group, without_group
 from ovirt_placement.forecast.outages import Course, course

@@ -12,9 +12,8 @@ import pytest
 
 from ovirt_placement.store.orders import PauseStore
 from tests.paths import CHECKOUT
-from tests.placement.cli.changing_stage import Stage
 from tests.placement.cli.live_engine import Starting
-from tests.placement.cli.test_changing_commands import CASES, ENFORCER, STATE, Case, leaves
+from tests.placement.cli.test_changing_commands import CASES, ENFORCER, STATE, Case, Stage, leaves
 from tests.proxy.running import running, write_plugins
 from tests.root.conftest import GROUP, OWNER, Root, close_to_others
 

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from ovirt_enforcer.cli import main
-from ovirt_placement.cli.changing import login_name
+from ovirt_placement.cli.changes import login_name
 from ovirt_placement.model import AffinityRule
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import MigrationFault, UpgradeFault

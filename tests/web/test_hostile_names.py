@@ -11,7 +11,7 @@ from urllib.parse import quote
 import msgspec
 import pytest
 
-from ovirt_placement.answers.plans.plan import plan_record
+from ovirt_placement.answers.plans import plan_record
 from ovirt_placement.model import PlacementKey
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.store.enforcer.history import HistoryStore

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from ovirt_enforcer.cli.main import main as enforcer
-from ovirt_placement.answers.plans.plan import plan_record
+from ovirt_placement.answers.plans import plan_record
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.store.enforcer.history import HistoryStore
 from ovirt_placement.store.enforcer.intents import Store

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import msgspec
 from msgspec.structs import replace
 
-from ovirt_placement.answers.plans.plan import plan_record
+from ovirt_placement.answers.plans import plan_record
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.store.enforcer.history import HistoryStore
 from ovirt_placement.store.orders import ApprovalStore, ApprovedMove

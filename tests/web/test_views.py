@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ovirt_placement.answers.plans.plan import plans_record
+from ovirt_placement.answers.plans import plans_record
 from ovirt_placement.cli.main import main as placement
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.store.enforcer.history import HistoryStore

@@ -11,7 +11,7 @@ from typing import Any
 import ovirtsdk4
 from ovirtsdk4 import types
 
-from ovirt_placement.answers.setup.requests import usual_units
+from ovirt_placement.answers.setup import usual_units
 from ovirt_placement.engine.connection.failures import EngineFault
 from ovirt_placement.engine.events import add_event, read_events
 from ovirt_placement.engine.policies import read_units

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from ovirt_placement.answers.decisions.decision import decision_headers, decision_lines, decision_rows
+from ovirt_placement.answers.decisions import decision_headers, decision_lines, decision_rows
 from ovirt_placement.answers.document import duration_text, fewest_text, safe_word
 from ovirt_placement.answers.status.clusters import FAMILIES
 from ovirt_placement.engine.connection.failures import EngineAway

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from ovirt_enforcer.plans import Asked
 from ovirt_placement import config as configuration
 from ovirt_placement.answers.question import Parameter
-from ovirt_placement.cli import asking
+from ovirt_placement.cli import questions
 from ovirt_placement.cli.arguments import add_config, add_json
-from ovirt_placement.cli.asking import PATIENCE_SECONDS, Reading
+from ovirt_placement.cli.questions import PATIENCE_SECONDS, Reading
 from ovirt_placement.inventory import Measured
-from ovirt_placement.model import Snapshot
 from ovirt_placement.model.files import state_file
 from ovirt_placement.model.infrastructure import Return
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
@@ -31,8 +30,8 @@ _UNIT_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def add_state(parser: argparse.ArgumentParser) -> None:
-    asking.add_state(parser)
-    parser.set_defaults(stale=False, timeout=asking.PATIENCE_SECONDS)
+    questions.add_state(parser)
+    parser.set_defaults(stale=False, timeout=questions.PATIENCE_SECONDS)
 
 
 def add_return(parser: argparse.ArgumentParser) -> None:
@@ -70,7 +69,7 @@ REPAIR = Parameter(
 
 def deadline_parameter(text: str) -> Parameter:
     """How long planning may take, in seconds."""
-    return Parameter(help=text, metavar="SECONDS", argument={"type": asking.seconds})
+    return Parameter(help=text, metavar="SECONDS", argument={"type": questions.seconds})
 
 
 def word_of(words: type[Word]) -> Callable[[str], Word]:
@@ -121,17 +120,7 @@ def _add_state_reading(parser: argparse.ArgumentParser) -> None:
     _add_reading(parser)
 
 
-def _read_asked(args: argparse.Namespace, _: Measured) -> tuple[Asked, Snapshot]:
-    found = asked(args)
-    return found, found.snapshot
-
-
-def _read_snapshot(args: argparse.Namespace, measured: Measured) -> tuple[Snapshot, Snapshot]:
-    found = asking.read_state(args, measured=measured)
-    return found, found
-
-
-def _read_known(args: argparse.Namespace, _: Measured) -> tuple[KnownHistory, Snapshot]:
+def _read_known(args: argparse.Namespace, _: Measured) -> KnownHistory:
     # They take long to load: not for other questions.
     from ovirt_enforcer.engine_state import read_engine_state
     from ovirt_enforcer.history import KnownHistory
@@ -147,7 +136,7 @@ def _read_known(args: argparse.Namespace, _: Measured) -> tuple[KnownHistory, Sn
         other: tuple[str, ...] = ()
         if found.settings is not None and there is not None:
             other = differences(there, "here", recorded_settings(found.settings))
-        known = KnownHistory(
+        return KnownHistory(
             snapshot=found.snapshot,
             frozen=found.holding.frozen,
             held_groups=found.holding.spared,
@@ -157,13 +146,12 @@ def _read_known(args: argparse.Namespace, _: Measured) -> tuple[KnownHistory, Sn
             not_led=not_led(config),
             other_settings=other,
         )
-    return known, found.snapshot
 
 
 #: How each question is read for its command.
 READINGS: Final = {
-    "plan": Reading(_read_asked, _add_state_reading),
-    "simulate-policy": Reading(_read_asked, _add_state_reading),
-    "make-room": Reading(_read_snapshot, _add_state_reading),
+    "plan": Reading(lambda args, _: asked(args), _add_state_reading),
+    "simulate-policy": Reading(lambda args, _: asked(args), _add_state_reading),
+    "make-room": Reading(questions.read_measured, _add_state_reading),
     "why-not": Reading(_read_known, _add_reading),
 }

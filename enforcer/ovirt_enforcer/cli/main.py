@@ -90,7 +90,7 @@ def _add_question(
 ) -> None:
     from ovirt_enforcer.cli.arguments import READINGS
     from ovirt_placement.answers.question import question_named
-    from ovirt_placement.cli.asking import add_question_command
+    from ovirt_placement.cli.questions import add_question_command
 
     add_question_command(commands, question_named(name, ovirt_enforcer), summary, reading=READINGS[name])
 
@@ -111,6 +111,6 @@ def _run_service(args: argparse.Namespace) -> int:
 def add_status(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
     """The very answer of `ovirt-placement status`."""
     from ovirt_placement.answers.question import question_named
-    from ovirt_placement.cli.asking import add_question_command
+    from ovirt_placement.cli.questions import add_question_command
 
     add_question_command(commands, question_named("status"), summary, examples=STATUS_EXAMPLES)

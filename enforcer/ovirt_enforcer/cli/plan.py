@@ -10,7 +10,7 @@ from ovirt_enforcer.cli.arguments import REPAIR, deadline_parameter, word_of
 from ovirt_enforcer.plans import Asked, RoomFound, planning_seconds, repair_plan, room_for, strategy_name
 from ovirt_enforcer.policy_simulation import SimulationOutcome, Simulations, simulate, simulation_text
 from ovirt_placement.answers.document import none_text
-from ovirt_placement.answers.plans.plan import Plans, plans_record
+from ovirt_placement.answers.plans import Plans, plans_record
 from ovirt_placement.answers.plans.text import steps_text
 from ovirt_placement.answers.plans.text import text as plan_text
 from ovirt_placement.answers.question import SOME_CLUSTERS, THE_VM, Parameter, Reads, question

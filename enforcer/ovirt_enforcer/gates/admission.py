@@ -37,7 +37,7 @@ from ovirt_enforcer.gates.people import (
 )
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_enforcer.stores import Stores
-from ovirt_placement.answers.plans.plan import plan_record
+from ovirt_placement.answers.plans import plan_record
 from ovirt_placement.answers.plans.text import text
 from ovirt_placement.inventory.stored import with_intents
 from ovirt_placement.model import Snapshot

@@ -18,7 +18,7 @@ from ovirt_enforcer.log import RetryState
 from ovirt_enforcer.planners import Call
 from ovirt_enforcer.service.reading import LastPlan, Parts, Reading, applied_plan
 from ovirt_enforcer.service.triggers import OwnMigrations
-from ovirt_placement.answers.plans.plan import misfit_text, plan_record, step_record
+from ovirt_placement.answers.plans import misfit_text, plan_record, step_record
 from ovirt_placement.answers.plans.text import dropped_text, plan_lines, step_text
 from ovirt_placement.engine.connection.dialogues import Outcome
 from ovirt_placement.model import Snapshot

@@ -27,7 +27,7 @@ from ovirt_enforcer.service.metrics import EnforcerMetrics, Health, engine_is_aw
 from ovirt_enforcer.service.recording import Recorder
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_enforcer.stores import Stores
-from ovirt_placement.answers.plans.plan import kept_text
+from ovirt_placement.answers.plans import kept_text
 from ovirt_placement.answers.plans.text import NoPlan, plan_of
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection

@@ -16,7 +16,7 @@ from ovirt_enforcer.log import RetryState
 from ovirt_enforcer.notices import NoticeKind
 from ovirt_enforcer.notifications import Notifications
 from ovirt_placement.answers.configured import ConfiguredName, unmatched_names
-from ovirt_placement.answers.groups.change import loss, loss_sentence, losses
+from ovirt_placement.answers.orders import loss, loss_sentence, losses
 from ovirt_placement.answers.placement import why
 from ovirt_placement.engine.events import custom_id
 from ovirt_placement.lookups.names import UnmatchedName

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from ovirt_enforcer.log import RetryState
-from ovirt_placement.answers.keys.key import code_sentence
+from ovirt_placement.answers.keys import code_sentence
 from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.inventory.stored import with_keys
 from ovirt_placement.model import Snapshot, Vm

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Final
 
+from ovirt_placement.answers.configured import configured_domains
 from ovirt_placement.answers.document import listed
-from ovirt_placement.answers.ha.check import configured_domains
 from ovirt_placement.config import HaSettings
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import be, counted, host_name, vm_name

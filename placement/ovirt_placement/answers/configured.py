@@ -1,7 +1,8 @@
-"""What the configuration of all commands names, and names that match nothing in the engine."""
+"""What the configuration of all commands names: names that match nothing, and failure domains."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.metadata import entry_points
@@ -9,14 +10,23 @@ from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin
 
 import msgspec
 
-from ovirt_placement.answers.keys.key import unmatched_keys
-from ovirt_placement.config import NAMES, Config
-from ovirt_placement.lookups.names import WILDCARD, Identified, UnmatchedName, begins, called, unmatched
+from ovirt_placement.answers.keys import unmatched_keys
+from ovirt_placement.config import NAMES, Config, HaSettings
+from ovirt_placement.lookups.names import (
+    WILDCARD,
+    Identified,
+    UnmatchedName,
+    begins,
+    called,
+    unmatched,
+)
 from ovirt_placement.model import Host, Snapshot, Vm
-from ovirt_placement.model.names import LISTED, gone_keys, group_ids, named_group
+from ovirt_placement.model.names import LISTED, choices, gone_keys, group_ids, named_group
 from ovirt_placement.model.snapshot import HOST_TAGS
 from ovirt_placement.rules.failover.admission import LISTS, TAGS, listed_hosts, listed_tags
+from ovirt_placement.rules.failover.outcomes import Domain, tagged_domains
 from ovirt_placement.rules.placement_rules.members import resolved_rules
+from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
 
 # -- Sections of the configuration that other commands read: they define how to read them.
@@ -170,3 +180,58 @@ def _of_policies(snapshot: Snapshot) -> Iterator[UnmatchedName]:
         for word in listed_tags(cluster.scheduling_properties):
             if HOST_TAGS not in snapshot.unread and not any(begins(word, tag) for tag in tags):
                 yield unmatched(f"{where} {TAGS}", "tag of a host", word, tags)
+
+
+# -- The failure domains that the configuration names, by a list of hosts or by their tags.
+Domains = tuple[Domain, ...]
+
+
+def configured_domains(snapshot: Snapshot, settings: HaSettings) -> Domains:
+    """Those that are listed, then those that tags name.
+
+    Raises `UserError` if a host that is listed is not known, or if a name means two domains.
+    """
+    listed = tuple(
+        Domain(
+            one.name,
+            frozenset(host for word in one.hosts for host in _hosts_of_word(word, one.name, snapshot)),
+        )
+        for one in settings.domains
+    )
+    found = (*listed, *tagged_domains(snapshot, settings.domain_tags))
+    twice = [name for name, count in Counter(domain.name for domain in found).items() if count > 1]
+    if twice:
+        raise UserError(f'[ha] domains: "{twice[0]}" is the name of two failure domains')
+    return found
+
+
+def asked_domains(snapshot: Snapshot, settings: HaSettings, words: Iterable[str] | None) -> Domains:
+    """The domains of these names, or all. Raises `UserError` where there are none."""
+    known = configured_domains(snapshot, settings)
+    if not known and settings.domain_tags:
+        begins = " or ".join(f'"{tag}"' for tag in settings.domain_tags)
+        raise UserError(
+            f"no failure domains: no host is known to have a tag that begins with {begins}; an inventory that"
+            " runs reads the tags of hosts once it is restarted (docs/ha.md)"
+        )
+    if not known:
+        raise UserError("no failure domains: set domains or domain_tags under [ha] (docs/ha.md)")
+    by_name = {domain.name: domain for domain in known if domain.name is not None}
+    for word in words or ():
+        if word not in by_name:
+            raise UserError(
+                f'no failure domain "{word}"{nearest(word, list(by_name))}: see [ha] in docs/ha.md'
+            )
+    return known if words is None else tuple(by_name[word] for word in words)
+
+
+def _hosts_of_word(word: str, domain: str, snapshot: Snapshot) -> list[str]:
+    """The host of an id or a name, or those of a pattern."""
+    hosts = snapshot.hosts
+    found = called(word, hosts)
+    if len(found) == 1 or (found and WILDCARD in word):
+        return [host.id for host in found]
+    if found:
+        raise UserError(f'[ha] domain "{domain}": host "{word}" is ambiguous: say {choices(found, snapshot)}')
+    hint = nearest(word, [host.name for host in hosts])
+    raise UserError(f'[ha] domain "{domain}": no host "{word}"{hint}')

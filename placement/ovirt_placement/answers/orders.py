@@ -1,12 +1,16 @@
-"""Orders: approvals, pauses and maintenance runs of the enforcer, and a store that was made again."""
+"""The enforcer's work as the store has it: approvals, pauses, maintenance runs, lost memberships."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from itertools import groupby
+from typing import Annotated
 
 from ovirt_placement.answers.document import ChangeDocument, Document, duration_text
-from ovirt_placement.model.names import Named
+from ovirt_placement.answers.question import Columns
+from ovirt_placement.model import NO_STATE, Snapshot
+from ovirt_placement.model.names import Named, with_names
 from ovirt_placement.model.record import Record
 from ovirt_placement.store.enforcer.maintenance import (
     ENDED,
@@ -16,6 +20,7 @@ from ovirt_placement.store.enforcer.maintenance import (
     RunState,
     Work,
 )
+from ovirt_placement.store.enforcer.observations import LostMembership, MembershipKind
 from ovirt_placement.store.orders import Approval, Pause, WaitingPlan
 
 
@@ -139,7 +144,7 @@ class MaintenanceRunRecord(Record, frozen=True, kw_only=True, omit_defaults=Fals
     requested_at: str
     #: How it ended; empty while it is under way.
     message: str
-    hosts: tuple[MaintenanceHost, ...]
+    hosts: tuple[Annotated[MaintenanceHost, _host_record], ...]
 
 
 class MaintenanceRunsDocument(Document, frozen=True, kw_only=True, tag="maintenance_runs"):
@@ -186,25 +191,95 @@ def run_lines(run: MaintenanceRunRecord, *, timed: bool = True) -> Iterator[str]
 
 
 def _run_record(run: MaintenanceRun) -> MaintenanceRunRecord:
-    return MaintenanceRunRecord(
-        id=run.id,
+    return with_names(
+        MaintenanceRunRecord,
+        run,
+        NO_STATE,
         cluster=Named(run.cluster, run.cluster_name),
-        state=run.state,
         work=run.request.work,
-        requested_by=run.requested_by,
         requested_at=datetime.fromtimestamp(run.created, UTC).isoformat(" ", "minutes"),
-        message=run.message,
-        hosts=tuple(map(_host_record, run.hosts)),
     )
 
 
-def _host_record(host: HostProgress) -> MaintenanceHost:
-    return MaintenanceHost(
-        host=Named(host.host, host.name),
-        phase=host.phase,
-        phase_seconds=round(host.seconds, 1),
-        message=host.message,
-        draining=host.draining,
-        vms=len(host.vms),
-        stopped_vms=host.stopped,
+def _host_record(host: HostProgress, _: Snapshot) -> MaintenanceHost:
+    named, seconds = Named(host.host, host.name), round(host.seconds, 1)
+    others = {"vms": len(host.vms), "stopped_vms": host.stopped}
+    return with_names(MaintenanceHost, host, NO_STATE, host=named, phase_seconds=seconds, **others)
+
+
+# -- What VMs were members of before they changed their cluster: as data, as a row, and in a sentence.
+class GroupLoss(Record, frozen=True):
+    """All that a VM lost with one change of its cluster, and has not regained; names as they were then."""
+
+    vm: Named
+    #: The one that it left.
+    cluster: Named
+    #: When that was noticed: ISO 8601, in UTC.
+    since: str
+    groups: tuple[Named, ...]
+    labels: tuple[Named, ...]
+
+
+class GroupsLostDocument(Document, frozen=True, kw_only=True, tag="groups_lost"):
+    """What VMs were members of before they changed their cluster."""
+
+    losses: tuple[GroupLoss, ...]
+
+
+class GroupsForgottenDocument(ChangeDocument, frozen=True, kw_only=True, tag="groups_forgotten"):
+    """What a VM had lost, and is forgotten."""
+
+    before: tuple[GroupLoss, ...]
+    after: tuple[GroupLoss, ...]
+
+
+def losses(entries: Iterable[LostMembership]) -> tuple[GroupLoss, ...]:
+    """Put together what was lost at once; the oldest first."""
+
+    def when(entry: LostMembership) -> tuple[float, str, str]:
+        return entry.since, entry.vm, entry.cluster
+
+    return tuple(loss(tuple(found)) for _, found in groupby(sorted(entries, key=when), when))
+
+
+def loss(entries: tuple[LostMembership, ...]) -> GroupLoss:
+    """Put together entries of one VM, one cluster and one moment."""
+    first = entries[0]
+    return GroupLoss(
+        vm=Named(first.vm, first.vm_name),
+        cluster=Named(first.cluster, first.cluster_name),
+        since=datetime.fromtimestamp(first.since, UTC).isoformat(timespec="seconds"),
+        groups=_of_kind(MembershipKind.GROUP, entries),
+        labels=_of_kind(MembershipKind.LABEL, entries),
     )
+
+
+LOSS_COLUMNS: Columns = {
+    "VM": lambda one: one.vm.name,
+    "former cluster": lambda one: one.cluster.name,
+    "groups": lambda one: _lines(one.groups),
+    "labels": lambda one: _lines(one.labels),
+    "since": lambda one: one.since,
+}
+
+
+def loss_sentence(one: GroupLoss) -> str:
+    """For the log, and for the engine's events."""
+    parts = [
+        f"affinity {word}{'s' if len(named) > 1 else ''} {', '.join(each.name for each in named)}"
+        for word, named in (("group", one.groups), ("label", one.labels))
+        if named
+    ]
+    return (
+        f"VM {one.vm.name} left cluster {one.cluster.name}, and the engine took it out of"
+        f" {' and '.join(parts)}; see: ovirt-placement groups lost"
+    )
+
+
+def _of_kind(kind: MembershipKind, entries: Iterable[LostMembership]) -> tuple[Named, ...]:
+    found = (Named(entry.id, entry.name) for entry in entries if entry.kind is kind)
+    return tuple(sorted(found, key=lambda named: (named.name, named.id)))
+
+
+def _lines(named: Iterable[Named]) -> str:
+    return "\n".join(f"{each.name} ({each.id})" for each in named)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated
 
 from ovirt_placement.answers.document import Document, Said, listed, said, unit_names
-from ovirt_placement.answers.keys.key import KEY_UNITS, SCORE_HEADERS, HostKeys, host_keys, score_cells
+from ovirt_placement.answers.keys import KEY_UNITS, SCORE_HEADERS, HostKeys, host_keys, score_cells
 from ovirt_placement.answers.question import (
     THE_VM,
     Folded,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from msgspec.structs import replace
 
 from ovirt_placement.answers.conflicts import NEEDS_PLANNER, ContradictionFound, judge_rules, sentence
-from ovirt_placement.answers.document import DRY_RUN, ChangeDocument, Document, listed, utc_text
+from ovirt_placement.answers.document import Document, listed, utc_text
 from ovirt_placement.answers.question import AuthoredState, Columns, Parameter, Reads, Table, question, table
 from ovirt_placement.model import PlacementRule, Snapshot
 from ovirt_placement.model.names import (
@@ -37,9 +37,6 @@ from ovirt_placement.rules.placement_rules.in_force import (
 )
 from ovirt_placement.rules.placement_rules.kind import RESTART_AFTER
 from ovirt_placement.rules.placement_rules.members import Resolved, resolved_rules
-
-if TYPE_CHECKING:
-    from ovirt_placement.store.placement_rules import RuleChange
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
 
@@ -360,58 +357,3 @@ def open_questions(answer: RulesCheckDocument) -> Iterator[str]:
         for one in sets:
             names = listed([group.title for group in one])
             yield f"not known whether they can be satisfied together: {names} ({why})"
-
-
-# -- What was changed of placement rules, or would be.
-class RulesChangeDocument(ChangeDocument, frozen=True, kw_only=True, tag="rules_change"):
-    """What was added, edited and removed."""
-
-    #: The rules that are not the same afterwards.
-    before: tuple[PlacementRule, ...]
-    after: tuple[PlacementRule, ...]
-    added: tuple[PlacementRule, ...]
-    edited: tuple[PlacementRule, ...]
-    removed: tuple[str, ...]
-    unchanged: tuple[str, ...]
-    #: What is wrong with rules that were written nevertheless, in sentences.
-    problems: tuple[str, ...]
-    #: Of which rules it is not known whether they can be satisfied together, and why, in sentences.
-    unproven: tuple[str, ...]
-
-
-def rules_change(
-    before: Mapping[str, PlacementRule],
-    change: RuleChange,
-    problems: Iterable[str],
-    unproven: Iterable[str],
-    *,
-    dry_run: bool,
-) -> RulesChangeDocument:
-    """What a change makes of the rules that stood before, by their names."""
-    put = change.put
-    fresh = tuple(rule for rule in put if before.get(rule.name) != rule)
-    gone = {*change.remove, *(rule.name for rule in fresh)}
-    return RulesChangeDocument(
-        changed=bool(fresh or change.remove),
-        dry_run=dry_run,
-        before=tuple(rule for name, rule in before.items() if name in gone),
-        after=fresh,
-        added=tuple(rule for rule in fresh if rule.name not in before),
-        edited=tuple(rule for rule in fresh if rule.name in before),
-        removed=change.remove,
-        unchanged=tuple(rule.name for rule in put if before.get(rule.name) == rule),
-        problems=tuple(problems),
-        unproven=tuple(unproven),
-    )
-
-
-def change_lines(answer: RulesChangeDocument) -> Iterator[str]:
-    """In a line each what was added, edited and removed."""
-    yield from (f"added {rule.name}: {asked(rule)}, {strength(rule)}" for rule in answer.added)
-    yield from (f"changed {rule.name}: {asked(rule)}, {strength(rule)}" for rule in answer.edited)
-    yield from (f"removed {name}" for name in answer.removed)
-    if not answer.changed:
-        yield "Nothing to change."
-    elif answer.dry_run:
-        yield DRY_RUN
-    yield from (f"note: {problem}" for problem in (*answer.problems, *answer.unproven))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ovirt_placement import config
-from ovirt_placement.answers.keys import change
+from ovirt_placement.answers.keys import change, key_title
 from ovirt_placement.answers.keys.change import (
     SETTERS,
     KeysChangeDocument,
@@ -25,10 +25,10 @@ from ovirt_placement.answers.keys.change import (
     to_unset,
     with_details,
 )
-from ovirt_placement.answers.keys.key import key_title
 from ovirt_placement.answers.question import AuthoredState
 from ovirt_placement.cli.arguments import add_change, add_command, add_config
-from ovirt_placement.cli.asking import (
+from ovirt_placement.cli.changes import add_writing, connected, login_name, opened, show_change, stops
+from ovirt_placement.cli.questions import (
     PATIENCE_SECONDS,
     Reading,
     add_keyed_question,
@@ -36,9 +36,7 @@ from ovirt_placement.cli.asking import (
     read_state,
     show_file,
 )
-from ovirt_placement.cli.changing import add_writing, connected, login_name, opened, show_change, stops
 from ovirt_placement.engine.vms import ALL_DETAILS
-from ovirt_placement.inventory import Measured
 from ovirt_placement.inventory.stored import with_keys
 from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.model.files import key_file
@@ -48,7 +46,7 @@ from ovirt_placement.store.keys import KeyChange, KeyPlace, KeyStore, SetKey
 from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:
-    from ovirt_placement.answers.preview import Change
+    from ovirt_placement.answers.plans.preview import Change
 
 
 # -- Where commands about placement keys take them from: a state file, a file of keys, or engine and store.
@@ -167,7 +165,7 @@ def _change(args: argparse.Namespace, engine: Snapshot, decide: Callable[[Snapsh
 
     def intended() -> tuple[Snapshot, Change]:
         """By an engine read now, with the keys as they are to be."""
-        from ovirt_placement.answers.preview import changed_keys  # planning takes long to load
+        from ovirt_placement.answers.plans.preview import changed_keys  # planning takes long to load
 
         with opened(KeyStore, args, create=False) as store:
             records, _ = read_records(store)
@@ -252,7 +250,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], 
     parser = subparsers.add_parser("keys", help=summary, description=DESCRIPTION)
     actions = parser.add_subparsers(metavar="ACTION", required=True)
     add_questions(
-        actions, Reading(_read, add_keyed_question), "keys list", "keys check", "keys show", "keys explain"
+        actions,
+        Reading(lambda args, _: read_keys(args), add_keyed_question),
+        "keys list",
+        "keys check",
+        "keys show",
+        "keys explain",
     )
     exporting = add_command(actions, "export", "print all keys as YAML", EXPORT, _export, EXPORT_EXAMPLES)
     add_keyed_question(exporting)
@@ -345,8 +348,3 @@ def _add_setter(parser: argparse.ArgumentParser, *, default: str | None) -> None
 def _export(args: argparse.Namespace) -> int:
     snapshot = read_keys(args).snapshot
     return show_file(args, key_file.described(snapshot.placement_keys, snapshot))
-
-
-def _read(args: argparse.Namespace, _: Measured) -> tuple[AuthoredState, Snapshot]:
-    state = read_keys(args)
-    return state, state.snapshot

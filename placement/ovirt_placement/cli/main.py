@@ -17,17 +17,19 @@ from ovirt_service.screen import answering
 
 #: The subcommands that are no questions, with what the help says of each.
 _COMMANDS = {
-    "snapshot": Subcommand("ovirt_placement.cli.snapshot", "print a live engine's state file"),
+    "snapshot": Subcommand("ovirt_placement.cli.state", "print a live engine's state file", "add_snapshot"),
     "inventory": Subcommand(
-        "ovirt_placement.cli.inventory", "follow the engine for all readers of this machine"
+        "ovirt_placement.cli.state", "follow the engine for all readers of this machine", "add_inventory"
     ),
     "keys": Subcommand("ovirt_placement.cli.keys", "placement keys, and how they place a VM"),
     "groups": Subcommand(
-        "ovirt_placement.cli.groups.command", "list affinity groups, add, edit and remove them; what VMs lost"
+        "ovirt_placement.cli.groups", "list affinity groups, add, edit and remove them; what VMs lost"
     ),
     "rules": Subcommand("ovirt_placement.cli.rules", "placement rules: what no affinity group can ask"),
     "setup": Subcommand("ovirt_placement.cli.setup", "a scheduling policy with our units, in the engine"),
-    "store": Subcommand("ovirt_placement.cli.store_command", "make the store again, back it up, restore it"),
+    "store": Subcommand(
+        "ovirt_placement.cli.state", "make the store again, back it up, restore it", "add_store"
+    ),
 }
 #: Where questions stand among them; others, which have no action of a command, come last.
 _ORDER = (
@@ -60,7 +62,7 @@ def _add_question(
     name: str, subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str
 ) -> None:
     from ovirt_placement.answers.question import question_named
-    from ovirt_placement.cli.asking import add_question_command
+    from ovirt_placement.cli.questions import add_question_command
 
     add_question_command(subparsers, question_named(name), summary)
 

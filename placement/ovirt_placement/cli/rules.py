@@ -12,10 +12,17 @@ from msgspec.structs import replace
 
 from ovirt_placement import config
 from ovirt_placement.answers.question import AuthoredState
-from ovirt_placement.answers.rule_changes import objections, read_engine, refuse_mistakes, unproven
-from ovirt_placement.answers.rules import change_lines, rules_change
+from ovirt_placement.answers.rule_changes import (
+    change_lines,
+    objections,
+    read_engine,
+    refuse_mistakes,
+    rules_change,
+    unproven,
+)
 from ovirt_placement.cli.arguments import add_command
-from ovirt_placement.cli.asking import (
+from ovirt_placement.cli.changes import add_writing, login_name, opened, show_change, stops, stored
+from ovirt_placement.cli.questions import (
     PATIENCE_SECONDS,
     Reading,
     add_question,
@@ -23,7 +30,6 @@ from ovirt_placement.cli.asking import (
     read_state,
     show_file,
 )
-from ovirt_placement.cli.changing import add_writing, login_name, opened, show_change, stops, stored
 from ovirt_placement.inventory import Measured
 from ovirt_placement.model import PlacementRule, RuleDomain, Snapshot
 from ovirt_placement.model.files import group_file
@@ -34,7 +40,7 @@ from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:
-    from ovirt_placement.answers.preview import Change
+    from ovirt_placement.answers.plans.preview import Change
 
 
 # -- What a placement rule is made of, as options.
@@ -213,7 +219,7 @@ def _change(args: argparse.Namespace, decide: Callable[[_Standing], RuleChange])
         return change
 
     def previewed() -> tuple[Snapshot, Change]:
-        from ovirt_placement.answers.preview import changed_rules  # planning takes long to load
+        from ovirt_placement.answers.plans.preview import changed_rules  # planning takes long to load
 
         now = replace(engine, placement_rules=tuple(standing.values()))
         return now, changed_rules(now, intended, speaks_against)
@@ -263,7 +269,9 @@ APPLY = "As import, but also remove the rules that the file lacks.\n"
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
     parser = subparsers.add_parser("rules", help=summary, description=DESCRIPTION)
     actions = parser.add_subparsers(metavar="ACTION", required=True)
-    add_questions(actions, Reading(_read), "rules list", "rules show", "rules check")
+    add_questions(
+        actions, Reading(lambda args, _: read_rules(args)), "rules list", "rules show", "rules check"
+    )
     exporting = add_command(actions, "export", "print all rules as YAML", EXPORT, _export, EXPORT_EXAMPLES)
     add_question(exporting)
     adding = add_command(actions, "add", "add a rule", ADD, add, ADD_EXAMPLES)
@@ -305,8 +313,3 @@ APPLY_EXAMPLES = "  ovirt-placement rules apply rules.yaml --fail-if 'moves>5,fa
 
 def _export(args: argparse.Namespace) -> int:
     return show_file(args, group_file.described("rules", read_rules(args).snapshot.placement_rules))
-
-
-def _read(args: argparse.Namespace, _: Measured) -> tuple[AuthoredState, Snapshot]:
-    state = read_rules(args)
-    return state, state.snapshot

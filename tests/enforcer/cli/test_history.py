@@ -13,7 +13,7 @@ import pytest
 
 from ovirt_enforcer.cli.main import main
 from ovirt_enforcer.settings import EnforcerSettings, Mode, recorded_settings
-from ovirt_placement.answers.plans.plan import plan_record
+from ovirt_placement.answers.plans import plan_record
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.planning.planner import make_plan

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from ovirt_placement.answers.plans.plan import plan_record
+from ovirt_placement.answers.plans import plan_record
 from ovirt_placement.answers.status.history import MOST_POINTS
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.store.enforcer.observations import SampleStore

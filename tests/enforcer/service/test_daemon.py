@@ -21,7 +21,7 @@ from ovirt_enforcer.service import process
 from ovirt_enforcer.service.daemon import Daemon, Watcher
 from ovirt_enforcer.service.process import Service
 from ovirt_placement import config
-from ovirt_placement.answers.plans.plan import plan_record
+from ovirt_placement.answers.plans import plan_record
 from ovirt_placement.engine.connection.client import EngineConnection, connect
 from ovirt_placement.engine.topology import read_snapshot
 from ovirt_placement.model import Snapshot

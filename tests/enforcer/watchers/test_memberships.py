@@ -14,7 +14,7 @@ from ovirtsdk4 import types
 
 from ovirt_enforcer.service.daemon import Daemon
 from ovirt_enforcer.watchers.engine_watch import MembershipRecorder
-from ovirt_placement.answers.groups.change import losses
+from ovirt_placement.answers.orders import losses
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.events import add_event
 from ovirt_placement.engine.topology import read_snapshot

@@ -12,8 +12,8 @@ import pytest
 from distributed import LocalCluster
 from joblib.externals.loky import get_reusable_executor
 
-from ovirt_placement.answers.ha import workers as ha_check_workers
-from ovirt_placement.answers.ha.workers import examine_lump, spreading
+from ovirt_placement.answers.status import ha_check as ha_check_workers
+from ovirt_placement.answers.status.ha_check import examine_lump, spreading
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.failover.check import HaCheck, check
 from ovirt_placement.rules.failover.measures import ExaminationTask, Examined

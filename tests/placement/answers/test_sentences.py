@@ -1,19 +1,107 @@
-"""Sentences with names: every kind of reason has one, and ids without a name stand as they are."""
+"""Contradictions are found again only after a change, and in time; reasons and obstacles as sentences."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
+import time
+from collections.abc import Callable
 
 import pytest
+from msgspec.structs import replace
 
 from ovirt_placement import rules
+from ovirt_placement.answers import conflicts
+from ovirt_placement.answers.conflicts import judge_rules
+from ovirt_placement.answers.group_changes import judge
+from ovirt_placement.answers.plans.maintenance import maintenance_record, maintenance_text
+from ovirt_placement.answers.question import SOME_HOSTS
+from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.maintenance.planner import plan_maintenance
+from ovirt_placement.planning.maintenance.site import MaintenanceOptions
+from ovirt_placement.planning.plan import Deadline
+from ovirt_placement.planning.solver import contradictions
+from ovirt_placement.rules.affinity.conflicts import find_conflicts
 from ovirt_placement.rules.affinity.filters import HOST_NOT_LISTED, NEGATIVE_PEER_HERE
 from ovirt_placement.rules.affinity.groups import GROUP_VIOLATED_BY_VM
+from ovirt_placement.rules.catalogue import find_violations
 from ovirt_placement.rules.elements.verdict import Reason, ReasonKind, sentence
-from tests.builders import TOGETHER, group, host, label, snapshot, vm
+from ovirt_placement_web.api import addresses
+from ovirt_service.errors import UserError
+from ovirt_simulator.generate import Sizes, generate
+from tests.builders import APART, CLUSTER, TOGETHER, group, host, label, pending, rule, snapshot, vm
 
+# -- What contradicts what is found again only when something has changed that it hangs on.
 STATE = snapshot(
+    host("h1"), host("h2"), vm("a", "h1"), vm("b", "h2"), group("apart", APART, "a b"),
+    rule("off", "exclusive_hosts", "x", hosts="h2"),
+)  # fmt: skip
+CLASH = "affinity group apart, placement rule off cannot be satisfied together"
+
+
+@pytest.fixture
+def judgements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """One entry for each time that the solver is asked."""
+    asked: list[str] = []
+    judge = contradictions.judge
+
+    def counted(state: Snapshot, cluster: str, *rest: object) -> object:
+        asked.append(cluster)
+        return judge(state, cluster, *rest)
+
+    monkeypatch.setattr(contradictions, "judge", counted)
+    return asked
+
+
+def found(state: Snapshot) -> list[str]:
+    return [conflicts.sentence(one) for one in judge_rules(state, CLUSTER).contradictions]
+
+
+def test_vms_that_move_and_hosts_that_fail_are_no_reason_to_ask_again(judgements: list[str]) -> None:
+    state = replace(STATE, vms=(*STATE.vms, vm("only here")))
+    assert found(state) == [CLASH]
+    moved = tuple(replace(one, host="h1", status="up", usage_cpu_percent=90) for one in state.vms)
+    down = tuple(replace(one, status="maintenance", free_mb=1, cpu_percent=99) for one in state.hosts)
+    assert found(replace(state, vms=moved, hosts=down, draining_hosts=("h1",))) == [CLASH]
+    assert found(replace(state, pending=(pending("a", "h2"),))) == [CLASH]
+    assert len(judgements) == 1
+
+
+def test_another_rule_host_member_or_name_is(judgements: list[str]) -> None:
+    assert found(STATE) == [CLASH]
+    assert found(replace(STATE, hosts=(*STATE.hosts, host("h3")))) == []
+    assert found(replace(STATE, affinity_groups=(replace(STATE.affinity_groups[0], name="far"),))) == [
+        CLASH.replace("group apart", "group far")
+    ]
+    assert found(replace(STATE, affinity_groups=())) == []
+    assert found(replace(STATE, placement_rules=())) == []
+    pinned = tuple(replace(one, migratable=False, pinned_hosts=("h2",)) for one in STATE.vms)
+    assert found(replace(STATE, vms=pinned, affinity_groups=())) == ["placement rule off cannot be satisfied"]
+    assert found(STATE) == [CLASH]
+
+
+# -- Conflicts among a thousand groups are found in about the time in which violations are.
+def seconds(work: Callable[[], object]) -> float:
+    """The least of three: what else the machine does only makes it slower."""
+
+    def once() -> float:
+        began = time.process_time()
+        work()
+        return time.process_time() - began
+
+    return min(once() for _ in range(3))
+
+
+def test_conflicts_and_the_check_of_a_changed_group() -> None:
+    state = generate(Sizes(clusters=1, hosts=200, vms=3000, groups=600), 1)
+    cluster, group = state.clusters[0].id, replace(state.affinity_groups[5], priority=9.0)
+    usual = seconds(lambda: find_violations(replace(state), cluster))
+    assert seconds(lambda: find_conflicts(replace(state), cluster)) < 5 * usual
+    assert seconds(lambda: judge(replace(state), group)) < 20 * usual
+
+
+# -- Sentences with names: every kind of reason has one, and ids without a name stand as they are.
+NAMED = snapshot(
     host("h1", name="north"),
     vm("v1", name="web"),
     group("g1", TOGETHER, "v1", name="near"),
@@ -30,21 +118,52 @@ def kinds() -> list[ReasonKind]:
 
 @pytest.mark.parametrize("kind", kinds(), ids=lambda kind: str(kind.name))
 def test_every_kind_is_a_sentence_without_ids(kind: ReasonKind) -> None:
-    text = sentence(Reason(kind, "g1", "v1", "h1", 1.5), STATE)
+    text = sentence(Reason(kind, "g1", "v1", "h1", 1.5), NAMED)
     assert text
     assert not {"{", "}", "v1", "h1", "g1"} & set(text.replace(",", " ").replace(":", " ").split())
 
 
 def test_unknown_id_stands_as_it_is() -> None:
-    text = sentence(Reason(NEGATIVE_PEER_HERE, "g9", "v9", "h9"), STATE)
+    text = sentence(Reason(NEGATIVE_PEER_HERE, "g9", "v9", "h9"), NAMED)
     assert text == "must not run with VM v9, which is on host h9 (affinity group g9)"
 
 
 def test_legacy_label_is_called_a_label() -> None:
-    text = sentence(Reason(HOST_NOT_LISTED, "l1", "v1"), STATE)
+    text = sentence(Reason(HOST_NOT_LISTED, "l1", "v1"), NAMED)
     assert text == "VM web may only run on the hosts of affinity label l1"
 
 
 def test_violated_negative_group_names_the_vm() -> None:
     violated = Reason(GROUP_VIOLATED_BY_VM, "g1", "v1", number=2.0)
-    assert sentence(violated, STATE) == "violates affinity group near of priority 2: VM web is here"
+    assert sentence(violated, NAMED) == "violates affinity group near of priority 2: VM web is here"
+
+
+# -- What questions declare: words that name something, and addresses of the API.
+TWO_HOSTS = snapshot(host("h1", name="north"), host("h2", name="south"))
+
+
+def test_a_word_has_several_names_each_once() -> None:
+    assert [one.id for one in SOME_HOSTS.find("south, h1,h2", TWO_HOSTS, {})] == ["h2", "h1"]
+    with pytest.raises(UserError, match=r'^no host "nort"; did you mean "north"\?$'):
+        SOME_HOSTS.find("h1,nort", TWO_HOSTS, {})
+
+
+def test_each_address_is_declared_once_and_needs_what_it_takes() -> None:
+    found = addresses()
+    assert len({one.route.path for one in found}) == len(found)
+    for one in found:
+        assert set(one.route.required) <= one.keys.keys(), one.route.path
+
+
+# -- What a plan of a maintenance says of what somebody may relax.
+ONE_LEAVES = snapshot(host("alpha"), host("beta"), vm("Db", "alpha"))
+
+
+def test_who_is_held_may_be_waited_for_and_need_not_be_stopped() -> None:
+    options = MaintenanceOptions(frozen={"Db": "it came to alpha less than 120 s ago"})
+    plan = plan_maintenance(ONE_LEAVES, ["alpha"], options, Deadline.after(30))
+    assert [*maintenance_text(maintenance_record(plan, ONE_LEAVES))][-3:] == [
+        "  No round for alpha:",
+        "    - Db stays where it is: it came to alpha less than 120 s ago",
+        "  Once Db may be migrated, or with --stop Db, there is a round for alpha as well.",
+    ]

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from ovirt_placement.model import Snapshot
-from tests.placement.cli.live_engine import LiveEngine, Starting, live_engine
-from tests.placement.cli.state_asking import StateAsking
+from tests.placement.cli.live_engine import LiveEngine, Starting, StateAsking, live_engine
 from tests.plugins.proxy_process import proxy_url
 
 

@@ -1,12 +1,9 @@
-"""Every command that changes something: its dry run writes nothing, and says what a real run then does.
-
-The parsers say which commands these are: one that has no case here fails, and so does one that is not known
-to change nothing.
-"""
+"""Every command that changes something: its dry run writes nothing, and says what a real run then does."""
 
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from ovirt_enforcer.cli.main import main as enforcer
+from ovirt_placement.store import backup
 from ovirt_placement.store.enforcer.leader import LeaseStore
 from ovirt_placement.store.enforcer.observations import (
     LostMembership,
@@ -22,12 +21,59 @@ from ovirt_placement.store.enforcer.observations import (
     MembershipStore,
 )
 from ovirt_placement.store.orders import ApprovalStore, ApprovedMove, PauseStore
+from ovirt_placement.store.sql.database import Database, StoreLost, StoreUnmade
 from tests.builders import APART, cluster, group, host, snapshot, vm
 from tests.docs.shown import PARSERS, subcommands
-from tests.placement.cli.changing_stage import Stage
 from tests.placement.cli.documents import parsed
-from tests.placement.cli.live_engine import Starting
+from tests.placement.cli.live_engine import LiveEngine, Starting
 
+
+# -- Where commands that change something run: an engine, a store, and a folder for files.
+@dataclass
+class Stage:
+    """An engine, a store, and a folder for files."""
+
+    live: LiveEngine
+    folder: Path
+
+    @property
+    def url(self) -> str:
+        return f"sqlite:///{self.folder}/store.db"
+
+    def run(self, *words: str) -> tuple[int, str, str]:
+        command, *arguments = words
+        if command == "ovirt-placement":
+            return self.live.outcome(*arguments)
+        self.live.capsys.readouterr()
+        status = enforcer([*arguments, "--config", str(self.live.config)])
+        printed = self.live.capsys.readouterr()
+        return status, printed.out, printed.err
+
+    def prepared(self, *words: str) -> str:
+        status, out, err = self.run(*words)
+        assert status in (0, 3), out + err
+        return out
+
+    def file(self, name: str, content: str) -> str:
+        path = self.folder / name
+        path.write_text(content)
+        return str(path)
+
+    def store(self) -> object:
+        """All that the store holds; None where there is none."""
+        database = Database(self.url, patience_seconds=5, create=False)
+        copy = self.folder / "copy"
+        copy.unlink(missing_ok=True)
+        try:
+            backup.write(database, copy)
+        except (StoreUnmade, StoreLost):
+            return None
+        finally:
+            database.close()
+        return json.loads(copy.read_text())
+
+
+# -- Every command that changes something: its dry run writes nothing, and says what a real run then does.
 STATE = snapshot(
     cluster("c1", name="blue"),
     host("h1", name="north", cluster="c1"),

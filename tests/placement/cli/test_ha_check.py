@@ -1,16 +1,19 @@
-"""`ha-check` about sets of hosts that mean something: named hosts, failure domains, and who does the work."""
+"""`ha-check` about sets of hosts that mean something, who does the work, and the order of restarts."""
 
 from __future__ import annotations
 
 import re
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.builders import Part, cluster, host, vm
-from tests.placement.cli.state_asking import StateAsking
+from tests.builders import Part, cluster, host, rule, snapshot, vm
+from tests.paths import CHECKOUT
+from tests.placement.cli.live_engine import Starting, StateAsking
 
+# -- `ha-check` about sets of hosts that mean something: named hosts, failure domains, and who does the work.
 BLUE = cluster(name="blue", ha_reservation=True)
 #: What is on one host goes to the other three, what is on a rack to the other rack: which has room for one.
 RACKS = (
@@ -50,18 +53,18 @@ class HaAsking:
 
 
 @pytest.fixture
-def asking(asking: StateAsking) -> HaAsking:
+def ha(asking: StateAsking) -> HaAsking:
     return HaAsking(asking)
 
 
 @pytest.mark.parametrize("columns", [80, 50])
 def test_what_stands_below_the_table_is_folded_to_the_terminal(
-    asking: HaAsking, monkeypatch: pytest.MonkeyPatch, columns: int
+    ha: HaAsking, monkeypatch: pytest.MonkeyPatch, columns: int
 ) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     for name, value in (("COLUMNS", str(columns)), ("TERM", "xterm"), ("NO_COLOR", "1"), ("PAGER", "")):
         monkeypatch.setenv(name, value)
-    text = re.sub(r"\x1b\[\d*m", "", asking.text(1, "--hosts north,south"))
+    text = re.sub(r"\x1b\[\d*m", "", ha.text(1, "--hosts north,south"))
     below = text.partition("\n\n")[2].splitlines()
     assert below[0] == "If north and south failed:"
     assert max(map(len, below)) <= columns
@@ -70,47 +73,47 @@ def test_what_stands_below_the_table_is_folded_to_the_terminal(
     assert "  ovirt-placement what-if --down north,south" in below
 
 
-def test_hosts_that_are_named_fail_together(asking: HaAsking) -> None:
-    assert "unsafe" in asking.text(1, "--hosts north,south")
-    (found,) = asking.data(1, "--hosts north,h2")["clusters"]
+def test_hosts_that_are_named_fail_together(ha: HaAsking) -> None:
+    assert "unsafe" in ha.text(1, "--hosts north,south")
+    (found,) = ha.data(1, "--hosts north,h2")["clusters"]
     assert [loss["hosts"] for loss in found["losses"]] == [["h1", "h2"]]
     assert (found["failures"], found["units"]) == (1, [{"hosts": ["h1", "h2"], "domain": None}])
-    assert asking.data(0, "--failures 1")["clusters"][0]["safe"] is True
+    assert ha.data(0, "--failures 1")["clusters"][0]["safe"] is True
 
 
-def test_survival_of_named_hosts_comes_with_homes_in_an_order(asking: HaAsking) -> None:
-    (found,) = asking.data(0, "--hosts north,west")["clusters"]
+def test_survival_of_named_hosts_comes_with_homes_in_an_order(ha: HaAsking) -> None:
+    (found,) = ha.data(0, "--hosts north,west")["clusters"]
     assert found["survivals"] == [
         {"hosts": ["h1", "h4"], "domains": [], "homes": [{"vm": "v1", "host": "h2"}]}
     ]
 
 
-def test_hosts_that_are_named_need_no_reservation_and_are_of_their_cluster(asking: HaAsking) -> None:
+def test_hosts_that_are_named_need_no_reservation_and_are_of_their_cluster(ha: HaAsking) -> None:
     parts = (cluster("c1"), cluster("c2"), host("h1", cluster="c1"), host("h2", cluster="c2"))
-    assert [one["cluster"] for one in asking.data(0, "--hosts h2", *parts)["clusters"]] == ["c2"]
-    assert "nothing was checked" in asking.text(2, "", *parts)
+    assert [one["cluster"] for one in ha.data(0, "--hosts h2", *parts)["clusters"]] == ["c2"]
+    assert "nothing was checked" in ha.text(2, "", *parts)
 
 
-def test_domains_by_tag_fail_whole(asking: HaAsking) -> None:
-    asking.configure(TAGS)
-    (found,) = asking.data(1, "--domains")["clusters"]
+def test_domains_by_tag_fail_whole(ha: HaAsking) -> None:
+    ha.configure(TAGS)
+    (found,) = ha.data(1, "--domains")["clusters"]
     assert [unit["domain"] for unit in found["units"]] == ["rack-1", "rack-2"]
     assert [(loss["domains"], loss["hosts"]) for loss in found["losses"]] == [(["rack-1"], ["h1", "h2"])]
     assert [one["domains"] for one in found["survivals"]] == [["rack-2"]]
-    assert "domain rack-1" in asking.text(1, "--domains")
-    assert asking.data(0, "--domain rack-2")["clusters"][0]["safe"] is True
-    assert "Each highly available VM restarts if any one of them fails." in asking.text(0, "--domain rack-2")
-    assert "Each highly available VM restarts" not in asking.text(1, "--domains")
-    assert asking.data(1, "--domain rack-1")["clusters"][0]["safe"] is False
+    assert "domain rack-1" in ha.text(1, "--domains")
+    assert ha.data(0, "--domain rack-2")["clusters"][0]["safe"] is True
+    assert "Each highly available VM restarts if any one of them fails." in ha.text(0, "--domain rack-2")
+    assert "Each highly available VM restarts" not in ha.text(1, "--domains")
+    assert ha.data(1, "--domain rack-1")["clusters"][0]["safe"] is False
 
 
-def test_domains_by_list_and_several_at_once(asking: HaAsking) -> None:
-    asking.configure(LISTED)
-    assert asking.data(0, "--domains")["clusters"][0]["safe"] is True
-    assert "Failure domains of cluster blue: feed-a (north, east); feed-b (south, west)" in asking.text(
+def test_domains_by_list_and_several_at_once(ha: HaAsking) -> None:
+    ha.configure(LISTED)
+    assert ha.data(0, "--domains")["clusters"][0]["safe"] is True
+    assert "Failure domains of cluster blue: feed-a (north, east); feed-b (south, west)" in ha.text(
         0, "--domains"
     )
-    (found,) = asking.data(1, "--domain feed-a --domain feed-b --failures 2")["clusters"]
+    (found,) = ha.data(1, "--domain feed-a --domain feed-b --failures 2")["clusters"]
     assert [loss["domains"] for loss in found["losses"]] == [["feed-a", "feed-b"]]
 
 
@@ -137,27 +140,152 @@ def test_domains_by_list_and_several_at_once(asking: HaAsking) -> None:
     ],
 )
 def test_what_is_not_known_is_said(
-    asking: HaAsking, configuration: str, arguments: str, reported: str, monkeypatch: pytest.MonkeyPatch
+    ha: HaAsking, configuration: str, arguments: str, reported: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ovirt_placement.answers.ha.workers._CONNECT_SECONDS", 0.2)
-    asking.configure(configuration)
-    assert reported in asking.text(2, arguments)
+    monkeypatch.setattr("ovirt_placement.answers.status.ha_check._CONNECT_SECONDS", 0.2)
+    ha.configure(configuration)
+    assert reported in ha.text(2, arguments)
 
 
-def test_where_the_steps_end_it_says_what_is_proven_and_what_is_tightest(asking: HaAsking) -> None:
+def test_where_the_steps_end_it_says_what_is_proven_and_what_is_tightest(ha: HaAsking) -> None:
     hosts = [host(f"h{number}", name=f"node{number}", free_mb=5000) for number in range(6)]
     vms = [vm(f"v{number}", f"h{number}", ha=True, needs_mb=4096) for number in range(6)]
-    text = asking.text(1, "--failures 3 --steps 14", BLUE, *hosts, *vms)
+    text = ha.text(1, "--failures 3 --steps 14", BLUE, *hosts, *vms)
     reported = [" ".join(line.split()) for line in text.splitlines()]
     pairs = "6 sets of 2 hosts are not judged 9 sets of hosts are proven to be survived"
     assert f"blue 3 unknown unknown {pairs}" in reported
     assert any("among the tightest: room for 0 more VMs of 4096 MiB at most" in line for line in reported)
-    (found,) = asking.data(1, "--failures 3 --steps 14", BLUE, *hosts, *vms)["clusters"]
+    (found,) = ha.data(1, "--failures 3 --steps 14", BLUE, *hosts, *vms)["clusters"]
     assert found["safe"] is None
     assert [size["size"] for size in found["sizes"]] == [1, 2, 3]
     assert len(found["tightest"][0]["hosts"]) == 3
 
 
-def test_more_failures_than_there_are_hosts_are_a_mistake(asking: HaAsking) -> None:
-    assert "--failures 99: cluster blue has 4 hosts that are up" in asking.text(2, "--failures 99")
-    asking.text(1, "--failures 4")
+def test_more_failures_than_there_are_hosts_are_a_mistake(ha: HaAsking) -> None:
+    assert "--failures 99: cluster blue has 4 hosts that are up" in ha.text(2, "--failures 99")
+    ha.text(1, "--failures 4")
+
+
+# -- The order of restarts as an administrator sees it: `ha-check`, `why`, `what-if --down` and `rules`.
+WEB: dict[str, Any] = {"ha": True, "ha_priority": 100, "migratable": False, "pinned_hosts": ("n1", "n2")}
+DB: dict[str, Any] = {**WEB, "ha_priority": 1, "pinned_hosts": ("n1", "n3")}
+HOSTS = (
+    host("n1", name="node1"),
+    host("n2", name="node2", tags=("rack-1",)),
+    host("n3", name="node3", tags=("rack-2",)),
+)
+SPREAD = rule("racks", "spread", "web1 web2 db1", domain_tags=("rack-",), max_skew=1)
+#: After the failure of node1 a database server must start between two web servers, and has a lower priority.
+UNEVEN = (BLUE, *HOSTS, SPREAD, vm("web1", "n1", **WEB), vm("web2", "n1", **WEB), vm("db1", "n1", **DB))
+#: The same with one priority and a rule, by which the first of all is the database server.
+RULED = (
+    *(BLUE, *HOSTS, SPREAD, rule("web-after-db", "restart_after", "web1 web2", other_vms="db1")),
+    *(vm(name, "n1", **{**WEB, "ha_priority": 1}) for name in ("web1", "web2")),
+    vm("db1", "n1", **DB),
+)
+
+
+def test_what_the_order_makes_impossible_is_named_with_the_order_that_would_do(asking: StateAsking) -> None:
+    text = asking.text(1, "ha-check", *UNEVEN)
+    shown = text[text.index("If node1 failed") : text.index("Each start")]
+    assert shown in (CHECKOUT / "docs" / "ha.md").read_text()
+    (found,) = asking.data(1, "ha-check", *UNEVEN)["clusters"]
+    (loss,) = found["losses"]
+    assert (loss["hosts"], loss["unplaced"]) == (["n1"], ["web2"])
+    assert loss["in_another_order"][1] == {"vm": "db1", "host": "n3"}
+    assert found["restart_order"] == [
+        {"priority": 100, "vms": ["web1", "web2"]},
+        {"priority": 1, "vms": ["db1"]},
+    ]
+
+
+def test_starts_stand_in_the_order_that_rules_ask_for(asking: StateAsking) -> None:
+    (found,) = asking.data(0, "ha-check", *RULED)["clusters"]
+    (survival,) = (one for one in found["survivals"] if one["hosts"] == ["n1"])
+    assert [home["vm"] for home in survival["homes"]] == ["db1", "web1", "web2"]
+    assert [(one["rule"]["name"], one["vms"]) for one in found["not_waiting"]] == [
+        ("web-after-db", ["web1", "web2"])
+    ]
+    late = "placement rule web-after-db: the engine goes by priorities alone, and may restart too early"
+    assert f"{late}: web1, web2\n" in asking.text(0, "ha-check", *RULED)
+    alike = tuple(part for part in RULED if part.name != "web-after-db")
+    assert asking.data(0, "ha-check", *alike)["clusters"][0]["not_waiting"] == []
+
+
+def test_why_shows_priority_place_and_what_is_waited_for(asking: StateAsking) -> None:
+    lines = asking.text(0, "why web1", *RULED).splitlines()
+    after = "web1 is to restart after db1 (placement rule web-after-db)"
+    place = "restarts as number 2 of 3 at the earliest, and 3 at the latest"
+    assert lines[-2:] == [
+        f"restart priority 1; if node1 fails, web1 {place}",
+        f"{after}: the engine does not wait: its priority is not higher",
+    ]
+    lines = asking.text(0, "why db1", *RULED).splitlines()
+    assert lines[-1] == "restart priority 1; if node1 fails, db1 is number 1 of 3 to restart"
+    assert asking.data(0, "why web1", *UNEVEN)["restart"] == {
+        "priority": 100, "after": [], "host": "n1", "earliest": 1, "latest": 2, "of": 3,
+    }  # fmt: skip
+    down = asking.data(0, "why spare", *UNEVEN, vm("spare", ha=True, ha_priority=50))["restart"]
+    assert (down["priority"], down["host"], down["earliest"], down["of"]) == (50, None, None, None)
+    assert asking.data(0, "why plain", *UNEVEN, vm("plain", "n1"))["restart"] is None
+
+
+def test_what_if_lists_the_starts_in_their_order(asking: StateAsking) -> None:
+    free = {"ha": True, "needs_mb": 2048}
+    vms = [
+        vm("low", "n1", **free),
+        vm("high", "n1", ha_priority=100, **free),
+        vm("middle", "n1", ha_priority=50, ha=True, needs_mb=4096),
+    ]
+    lines = asking.text(0, "what-if --down node1", BLUE, *HOSTS, *vms).splitlines()
+    assert [line.split(" starts")[0] for line in lines if " starts on " in line] == [
+        "high (priority 100)",
+        "middle (priority 50)",
+        "low (priority 1)",
+    ]
+    lines = asking.text(0, "what-if --down node1", *RULED).splitlines()
+    assert [line.split()[0] for line in lines if " starts on " in line] == ["db1", "web1", "web2"]
+    found = asking.data(0, "what-if --down node1", BLUE, *HOSTS, *vms)["starts"]
+    assert [(start["vm"], start["priority"]) for start in found] == [
+        ("high", 100),
+        ("middle", 50),
+        ("low", 1),
+    ]
+
+
+@pytest.mark.system
+def test_a_rule_is_written_shown_and_refused_in_a_circle(starting: Starting, tmp_path: Path) -> None:
+    parts = [vm("web1", "n1", ha=True, tags=("web",)), vm("db1", "n2", ha=True), vm("batch", "n2")]
+    adding = ("rules", "add")
+    with starting(snapshot(BLUE, *HOSTS, *parts)) as live:
+        configuration = live.config.read_text().replace("[store]", "max_age_seconds = 0.000001\n[store]")
+        live.config.write_text(configuration)
+        kind = ("--kind", "restart_after", "--cluster", "blue", "--vms")
+        out, _ = live.run(0, *adding, "a", *kind, "tag:web", "--other-vms", "db1")
+        assert out == "added a: restart_after, hard\n"
+        out, _ = live.run(0, "rules", "show", "a")
+        assert "  other VMs (db1): db1\n  violated\n  may restart too early: web1\n" in out
+        circle = "the restart order goes in a circle: db1 after web1 (b), web1 after db1 (a)"
+        _, err = live.run(2, *adding, "b", *kind, "db1", "--other-vms", "tag:web")
+        assert circle in err
+        _, err = live.run(2, *adding, "c", *kind, "db1", "--other-vms", "db1")
+        assert "the restart order goes in a circle: db1 after db1 (c)" in err
+        _, err = live.run(2, *adding, "c", *kind, "batch", "--other-vms", "db1")
+        assert "the engine restarts nothing that batch names: it is not highly available" in err
+        _, err = live.run(2, *adding, "c", *kind, "web1", "--other-vms", "db1", "--soft")
+        assert "a rule of the kind restart_after is neither soft nor satisfied in the end only" in err
+        _, err = live.run(2, *adding, "c", *kind, "web1")
+        assert "a rule of the kind restart_after needs other_vms" in err
+        live.engine.vms.edit("db1", ha_priority=50)
+        (one,) = live.data(0, "rules", "list")["rules"]
+        assert (one["record"]["satisfied"], one["record"]["offenders"]) == (True, [])
+        live.run(0, *adding, "b", *kind, "db1", "--other-vms", "tag:web", "--force")
+        out, _ = live.run(1, "rules", "check")
+        assert f"b: {circle}\n" in out
+        exported = tmp_path / "rules.yaml"
+        exported.write_text(live.run(0, "rules", "export")[0])
+        live.run(0, "rules", "remove", "a", "b")
+        _, err = live.run(2, "rules", "apply", str(exported))
+        assert "goes in a circle" in err
+        live.run(0, "rules", "apply", str(exported), "--force")
+        assert live.run(0, "rules", "export")[0] == exported.read_text()

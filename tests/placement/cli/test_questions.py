@@ -1,11 +1,18 @@
-"""`where`, `violations`, `conflicts` and `ha-check` on a state file, as an administrator runs them."""
+"""Questions on a state file, as an administrator runs them: of much to show, of little, of nothing."""
 
 from __future__ import annotations
 
-from ovirt_placement.model import SchedulingPolicy
-from tests.builders import APART, SOFT_TOGETHER, TOGETHER, cluster, group, host, vm
-from tests.placement.cli.state_asking import StateAsking
+from collections.abc import Callable
 
+import pytest
+
+from ovirt_placement.model import SchedulingPolicy
+from tests.builders import APART, SOFT_TOGETHER, TOGETHER, cluster, group, host, snapshot, vm
+from tests.placement.cli.documents import plain
+from tests.placement.cli.live_engine import StateAsking
+from tests.placement.rules.placement_keys.nodes import keyed
+
+# -- `where`, `violations`, `conflicts` and `ha-check` on a state file, as an administrator runs them.
 THREE_HOSTS = (host("h1", name="north"), host("h2", name="south"), host("h3", name="east", status="error"))
 SPLIT = (
     *THREE_HOSTS,
@@ -192,3 +199,135 @@ def test_where_says_by_whom_every_host_is_refused(asking: StateAsking) -> None:
     ]
     found = asking.data(0, "where web", *parts, nowhere)
     assert (found["hosts"], [one["host"] for one in found["refused"]]) == ([], ["h1", "h2", "h3"])
+
+
+# -- Where there is nothing to show, a sentence says so, and nothing that was not looked at counts as well.
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        ("violations", "No running VM violates a rule."),
+        ("violations --vm v1", "No running VM violates a rule of this kind."),
+        ("conflicts", "No affinity groups clash, and all hard rules can be satisfied together."),
+        ("groups list", "No affinity groups."),
+        ("groups list --violated", "No affinity group is violated."),
+        ("keys list", "No keys."),
+        ("keys check", "No mistakes."),
+        ("keys show v1", "No keys have a say about VM v1."),
+    ],
+)
+def test_a_sentence_stands_in_place_of_an_empty_table(
+    asking: StateAsking, command: str, sentence: str
+) -> None:
+    assert asking.run(0, command, host("h1"), vm("v1")) == (f"{sentence}\n", "")
+
+
+def test_a_vm_that_no_host_may_take(asking: StateAsking) -> None:
+    down = host("h1", status="maintenance"), vm("v1", name="web")
+    assert (
+        asking.run(0, "where web", *down)[0].splitlines()[0]
+        == "VM web of cluster cluster1: no host may take it."
+    )
+    assert (
+        asking.run(0, "where web", vm("v1", name="web"))[0]
+        == "VM web of cluster cluster1: no host is there.\n"
+    )
+    assert "has no hosts" in asking.run(2, "why web", vm("v1", name="web"))[1]
+
+
+def test_keys_choose_among_the_hosts_that_other_filters_admit(asking: StateAsking) -> None:
+    """A peer keeps the VM on h4, though to the keys all hosts are alike."""
+    hosts = [host(f"h{n}") for n in range(1, 5)]
+    together = (vm("v1", name="web"), vm("v2", "h4"), group("g", TOGETHER, "v1 v2"))
+    shown, _ = asking.run(0, "keys explain web", cluster(), *hosts, *together)
+    assert shown.splitlines()[-1] == "Round 10 (above -10): h4."
+    by = "refused by AffinityFilter, the engine's VmAffinityGroups"
+    assert [line.split("  ")[-1].strip() for line in shown.splitlines()[2:6]] == [by, by, by, "chosen"]
+    full = host("h4", free_mb=0)
+    nowhere, _ = asking.run(0, "keys explain web", cluster(), *hosts[:3], full, *together)
+    assert nowhere.splitlines()[-1] == "Other filters refuse every host: keys have nothing to choose from."
+
+
+# -- At 500 hosts an answer is what a person reads, and `--all` or a filter gives the rest.
+Ask = Callable[..., str]
+
+HOSTS = 100
+#: Groups of two VMs: of the first three each stands on one host and should not.
+GROUPS = 40
+
+
+STATE = snapshot(
+    *(host(f"h{n}", status="maintenance" if n in (7, 8) else "up") for n in range(HOSTS)),
+    *(vm(f"v{n}{half}", f"h{n if half == 'a' or n < 3 else n + 1}") for n in range(GROUPS) for half in "ab"),
+    *(vm(f"x{n}") for n in range(30)),
+    *(group(f"g{n}", APART, f"v{n}a v{n}b") for n in range(GROUPS)),
+    group("large", TOGETHER, " ".join(f"x{n}" for n in range(30))),
+)
+
+
+@pytest.fixture
+def ask(asking: StateAsking) -> Ask:
+    return lambda *words, status=0: asking.run(status, " ".join(words), STATE)[0]
+
+
+def test_why_reports_the_refusals_and_counts_the_rest(ask: Ask) -> None:
+    lines = ask("why", "v0a").splitlines()
+    assert [line.split()[0] for line in lines[2:4]] == ["h0", "h7"]  # its rival is on h0
+    assert len(lines) < 10
+    assert lines[-1].startswith("97 of 100 hosts may take VM v0a: h1, h2, h3,")
+    assert lines[-1].endswith("and 89 more (--all lists all)")
+    assert len(ask("why", "v0a", "--all").splitlines()) > HOSTS
+
+
+def test_where_shows_the_best_and_counts_the_rest(ask: Ask) -> None:
+    lines = ask("where", "v0a").splitlines()
+    assert "... and 77 more rows: --all shows them" in lines
+    assert len(ask("where", "v0a", "--all").splitlines()) > HOSTS - 3
+
+
+def test_groups_are_counted_and_the_violated_ones_come_first(ask: Ask) -> None:
+    lines = ask("groups", "list").splitlines()
+    assert lines[0] == "41 affinity groups: 3 violated, 38 satisfied"
+    assert [line.split()[0] for line in lines[4:10:2]] == ["g0", "g1", "g2"]
+    assert lines[-1] == "... and 21 more rows: --all shows them"
+    assert len(ask("groups", "list", "--all").splitlines()) > 2 * GROUPS
+
+
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        ("--violated", ["g0", "g1", "g2"]),
+        ("--host h2", ["g2"]),
+        ("--host h4", ["g3", "g4"]),
+        ("--group g9", ["g9"]),
+        ("--vm v5b --violated", []),
+    ],
+)
+def test_groups_are_narrowed(ask: Ask, arguments: str, found: list[str]) -> None:
+    groups = plain(ask("groups", "list", "--json", *arguments.split()))["groups"]
+    assert [each["id"] if isinstance(each, dict) else each for each in groups] == found
+
+
+def test_a_long_list_of_members_is_cut(ask: Ask) -> None:
+    shown = ask("groups", "list", "--group", "large")
+    assert "and 23 more" in shown
+    assert len(shown.splitlines()) == 10
+    assert "x29" in ask("groups", "list", "--group", "large", "--all")
+
+
+def test_violations_are_narrowed(ask: Ask) -> None:
+    def groups(*arguments: str, status: int = 1) -> list[list[str]]:
+        reported = plain(ask("violations", "--json", *arguments, status=status))["violations"]
+        return [each["groups"] for each in reported]
+
+    assert groups() == [["g0"], ["g1"], ["g2"]]
+    assert groups("--vm", "v1b") == groups("--host", "h1") == groups("--group", "g1") == [["g1"]]
+    assert groups("--vm", "v9a", status=0) == []
+    ask("violations", "--vm", "v999", status=2)
+
+
+def test_keys_explain_names_no_more_hosts_than_one_reads(asking: StateAsking) -> None:
+    lines = asking.lines(0, "keys explain v1", keyed(*(host(f"h{n}") for n in range(HOSTS)), vm("v1")))
+    assert lines[-1] == (
+        "Round 10 (above -10): h0 or h1 or h2 or h3 or h4 or h5 or h6 or h7 and 92 more, by lot."
+    )
+    assert len(lines) < 30

@@ -19,7 +19,7 @@ from tests.builders import (
     snapshot,
     vm,
 )
-from tests.placement.cli.state_asking import StateAsking, cells
+from tests.placement.cli.live_engine import StateAsking, cells
 
 STATE = snapshot(
     cluster(),

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ovirt_placement.answers.plans.plan import plan_record
+from ovirt_placement.answers.plans import plan_record
 from ovirt_placement.answers.plans.text import plan_of
 from ovirt_placement.answers.plans.text import text as text_of
 from ovirt_placement.model import Snapshot

@@ -7,7 +7,7 @@ import time
 import msgspec
 import pytest
 
-from ovirt_placement.answers.plans.plan import obstacle_text
+from ovirt_placement.answers.plans import obstacle_text
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning import strategies
 from ovirt_placement.planning.plan import NEVER, Deadline, Obstacle, ObstacleKind, Plan

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ovirt_placement.answers.plans.plan import plan_record
+from ovirt_placement.answers.plans import plan_record
 from ovirt_placement.model import Cluster, PlacementKey, SchedulingPolicy, Snapshot
 from ovirt_placement.planning import verification as following
 from ovirt_placement.planning.plan import Plan, Step

@@ -8,7 +8,7 @@ from itertools import count
 
 import pytest
 
-from ovirt_placement.answers.plans.plan import obstacle_text
+from ovirt_placement.answers.plans import obstacle_text
 from ovirt_placement.model import AffinityRule, RuleDomain, Snapshot
 from ovirt_placement.planning.plan import NEVER, Deadline, Plan
 from ovirt_placement.planning.planner import make_plan

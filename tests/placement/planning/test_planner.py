@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from ovirt_placement.answers.plans.plan import obstacle_text
+from ovirt_placement.answers.plans import obstacle_text
 from ovirt_placement.model import AffinityRule, Snapshot
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.planner import make_plan

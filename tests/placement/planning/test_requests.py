@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_placement.answers.plans.plan import kept_text
+from ovirt_placement.answers.plans import kept_text
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Step
 from ovirt_placement.planning.requests import Moved, RoomPlan, Undoing, make_room, plan_back

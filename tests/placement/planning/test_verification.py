@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ovirt_placement.answers.plans.plan import reason
+from ovirt_placement.answers.plans import reason
 from ovirt_placement.planning.plan import NO_TIME
 from ovirt_placement.planning.problem.build_problem import pose
 from ovirt_placement.planning.problem.problem import Move

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ovirt_placement.answers.status.clusters import cluster_status
-from ovirt_placement.answers.status.health import judge
+from ovirt_placement.answers.status.clusters import cluster_status, judge
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.rules.built_in.filters import MEMORY_AND_SWAP_IN_USE, MEMORY_HANDED_OUT, filter_by_memory
 from ovirt_placement.rules.elements.memory import (

@@ -24,12 +24,12 @@ from ovirt_enforcer.plans import (
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement import inventory
 from ovirt_placement.answers.document import duration_text, fewest_text
+from ovirt_placement.answers.plans import plan_record
 from ovirt_placement.answers.plans.maintenance import ClusterMaintenance
-from ovirt_placement.answers.plans.plan import plan_record
+from ovirt_placement.answers.plans.preview import Change, preview
 from ovirt_placement.answers.plans.text import Document
-from ovirt_placement.answers.preview import Change, preview
+from ovirt_placement.answers.plans.what_if import WhatIfDocument
 from ovirt_placement.answers.status.enforcement import EnforcementRecord
-from ovirt_placement.answers.what_if import WhatIfDocument
 from ovirt_placement.config import Config
 from ovirt_placement.model import Cluster, Snapshot, Vm
 from ovirt_placement.model.infrastructure import Return

@@ -13,15 +13,15 @@ from typing import Annotated, Any, TypeVar, cast
 
 import msgspec
 
+from ovirt_placement.answers.configured import Domains, configured_domains
+from ovirt_placement.answers.decisions import LastDecisionsDocument, last_decisions
 from ovirt_placement.answers.decisions.at_time import DecisionsAtDocument, decisions_at
-from ovirt_placement.answers.decisions.decision import LastDecisionsDocument, last_decisions
 from ovirt_placement.answers.doctor.examination import DoctorDocument, doctor
 from ovirt_placement.answers.document import dated
-from ovirt_placement.answers.ha.check import Domains, HaCheckDocument, configured_domains
-from ovirt_placement.answers.ha.report import PAGE_STEPS, check_ha
 from ovirt_placement.answers.keys.listing import KeysListDocument
 from ovirt_placement.answers.placement import WhyDocument, why
 from ovirt_placement.answers.plans.text import leads_to
+from ovirt_placement.answers.plans.what_if import WhatIfDocument, what_if
 from ovirt_placement.answers.proxy import of_machine, record_of
 from ovirt_placement.answers.question import (
     CLUSTERS,
@@ -35,9 +35,10 @@ from ovirt_placement.answers.question import (
     question_named,
 )
 from ovirt_placement.answers.status.enforcement import EnforcementRecord, enforcement
+from ovirt_placement.answers.status.ha_check import HaCheckDocument
+from ovirt_placement.answers.status.ha_report import PAGE_STEPS, check_ha
 from ovirt_placement.answers.status.health import HealthState, StatusDocument, with_machine
 from ovirt_placement.answers.violations import violations
-from ovirt_placement.answers.what_if import WhatIfDocument, what_if
 from ovirt_placement.config import Config, reread
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.engine.events import LatestEvents, find_refusals

@@ -19,9 +19,8 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from ovirt_placement.answers.document import find, safe_word
-from ovirt_placement.answers.status.clusters import ClusterStatus
-from ovirt_placement.answers.status.health import Health, judge
-from ovirt_placement.answers.what_if import WhatIfDocument
+from ovirt_placement.answers.plans.what_if import WhatIfDocument
+from ovirt_placement.answers.status.clusters import ClusterStatus, Health, judge
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.failures import EngineAway, EngineFault
 from ovirt_placement.engine.connection.sso import Refused

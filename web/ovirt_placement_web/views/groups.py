@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ovirt_placement.answers.conflicts import ConflictFound, ContradictionFound, conflicts
-from ovirt_placement.answers.groups.change import MEMBERS, differences, find_member, table_of
-from ovirt_placement.answers.groups.check import judge
-from ovirt_placement.answers.groups.listing import groups_list
-from ovirt_placement.answers.preview import changed_groups
+from ovirt_placement.answers.group_changes import judge
+from ovirt_placement.answers.groups import MEMBERS, differences, find_member, groups_list, table_of
+from ovirt_placement.answers.plans.preview import changed_groups
 from ovirt_placement.answers.violations import violations
 from ovirt_placement.engine.affinity_groups import remove_group, save_group
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection

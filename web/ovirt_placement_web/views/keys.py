@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from ovirt_placement.answers.document import listed
-from ovirt_placement.answers.keys import listing
+from ovirt_placement.answers.keys import key_title, listing, written, written_weight
 from ovirt_placement.answers.keys.change import (
     SETTERS,
     hosts_of,
@@ -28,9 +28,8 @@ from ovirt_placement.answers.keys.change import (
     to_unset,
 )
 from ovirt_placement.answers.keys.compiled import key_levels
-from ovirt_placement.answers.keys.key import key_title, written, written_weight
 from ovirt_placement.answers.keys.listing import SetKey as ListedKey
-from ovirt_placement.answers.preview import changed_keys
+from ovirt_placement.answers.plans.preview import changed_keys
 from ovirt_placement.answers.question import Table
 from ovirt_placement.inventory.stored import with_keys
 from ovirt_placement.model import Cluster, PlacementKey, Snapshot

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from ovirt_placement.answers.conflicts import conflicts
-from ovirt_placement.answers.groups.listing import groups_list
+from ovirt_placement.answers.groups import groups_list
 from ovirt_placement.answers.keys import compiled
 from ovirt_placement.answers.question import AuthoredState
 from ovirt_placement.answers.rules import RuleRecord, rules_list, state_text, strength

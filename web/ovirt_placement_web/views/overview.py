@@ -9,9 +9,10 @@ from urllib.parse import quote, urlencode
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from ovirt_placement.answers.configured import Domains, configured_domains
 from ovirt_placement.answers.conflicts import conflicts
-from ovirt_placement.answers.groups.listing import groups_list
-from ovirt_placement.answers.ha.check import CheckedCluster, Domains, UnplacedRecord, configured_domains
+from ovirt_placement.answers.groups import groups_list
+from ovirt_placement.answers.status.ha_check import CheckedCluster, UnplacedRecord
 from ovirt_placement.answers.violations import violations
 from ovirt_placement.model import Cluster, Host
 from ovirt_placement.model.names import counted

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ovirt_placement.answers.preview import changed_rules
+from ovirt_placement.answers.plans.preview import changed_rules
 from ovirt_placement.answers.rule_changes import objections, read_engine, refuse_mistakes, rule_kinds
 from ovirt_placement.lookups.names import called
 from ovirt_placement.model import Cluster, PlacementRule, RuleDomain, Snapshot

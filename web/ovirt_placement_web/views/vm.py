@@ -7,16 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ovirt_enforcer.history import Subject, Wanted, about
+from ovirt_placement.answers.decisions import cut_text
 from ovirt_placement.answers.decisions.at_time import (
     DecisionsAtDocument,
-    cut_text,
     distance,
     earlier_text,
     not_asked_lines,
     read_moment,
 )
 from ovirt_placement.answers.document import Said
-from ovirt_placement.answers.groups.listing import groups_list
+from ovirt_placement.answers.groups import groups_list
 from ovirt_placement.answers.keys import compiled
 from ovirt_placement.answers.placement import (
     JudgedHost,

@@ -3,30 +3,42 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from ovirt_placement.answers.decisions.decision import (
+from ovirt_placement.answers.decisions import (
+    EngineSaid,
     PastDecision,
     Way,
+    cut_at,
+    cut_text,
     decision_text,
-    past,
+    engine_said,
+    names_one_for_all,
+    near,
+    past_decision,
     remedies,
+    said_of_host,
     time_text,
 )
 from ovirt_placement.answers.document import Document, listed
 from ovirt_placement.answers.proxy import FILTERS, WEIGHTS, LoggedDecision, about, begins
-from ovirt_placement.answers.question import Table
-from ovirt_placement.engine.events import START_FAILED, EngineEvent, LatestEvents
+from ovirt_placement.answers.question import ConfiguredState, Table
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
+from ovirt_service.errors import UserError
+
+if TYPE_CHECKING:
+    from ovirt_placement.engine.events import EngineEvent, LatestEvents
 
 # -- Reads a moment as an administrator writes it: 02:13, yesterday 02:13, 2026-01-31 02:13.
 _CLOCK: Final = re.compile(r"(today +|yesterday +)?(\d{1,2}:\d\d)(:\d\d)?")
+_UNIT_SECONDS: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _FORMS: Final = "write 02:13, yesterday 02:13, 2026-01-31 02:13 or 2026-01-31T02:13:00+01:00"
 
 
@@ -51,69 +63,17 @@ def read_moment(text: str, now: float, zone: tzinfo | None = None) -> float:
     return (found if found.tzinfo or zone is None else found.replace(tzinfo=zone)).timestamp()
 
 
-# -- What the engine's own events say of VMs that did not start, and of hosts that its own filters refused.
-#: Two notes of one refusal are at most so far apart, in seconds: clocks of engine and proxy may differ.
-NEAR_SECONDS = 10.0
+def moment(text: str) -> float:
+    """The moment that is meant, by the clock of this machine."""
+    return read_moment(text, time.time())
 
 
-class EngineSaid(Record, frozen=True, omit_defaults=False):
-    """An event of the engine."""
-
-    #: ISO 8601, by the engine's clock.
-    time: str
-    code: int
-    #: Whether it is about a start, or else about a migration.
-    start: bool
-    sentence: str
-
-
-def engine_said(event: EngineEvent) -> EngineSaid:
-    """An event as it stands in answers."""
-    return EngineSaid(time_text(event.time), event.code, event.code in START_FAILED, event.description)
-
-
-def near(events: Iterable[EngineEvent], vm: str, begin: float, end: float) -> Iterator[EngineEvent]:
-    """The events about a VM from a little before `begin` until a little after `end`."""
-    return (
-        event
-        for event in events
-        if event.vm == vm and begin - NEAR_SECONDS <= event.time <= end + NEAR_SECONDS
-    )
-
-
-def cut_at(events: LatestEvents, since: float) -> str | None:
-    """Since when the events are known, where what is older was cut off and is asked about as well."""
-    return None if events.since is None or events.since <= since else time_text(events.since)
-
-
-def cut_text(since: str) -> str:
-    return f"The engine's events before {since} were not read: it has more than are read at once."
-
-
-def said_of_host(said: Iterable[EngineSaid], host: Host) -> str | None:
-    """What the engine said of one host, in its own language: the part of a sentence with the host's name.
-
-    What it says twice is of several hosts, all under the name of one, and so of none.
-    """
-    named = re.compile(rf"(?<![\w.-]){re.escape(host.name)}(?![\w-])")
-    for one in said:
-        parts = _parts(one.sentence)
-        for part in parts:
-            if named.search(part) and parts.count(part) == 1:
-                return part
-    return None
-
-
-def names_one_for_all(sentence: str) -> bool:
-    """Whether an event says the same of several hosts, and names but one of them."""
-    parts = _parts(sentence)
-    return len(set(parts)) < len(parts)
-
-
-def _parts(sentence: str) -> Sequence[str]:
-    """The engine puts what it says of each host behind the others, with a comma, in brackets."""
-    _, opened, rest = sentence.partition("[")
-    return [part.strip() for part in rest.partition("]")[0].split(",")] if opened else ()
+def since_moment(text: str) -> float:
+    """A moment, in seconds since the epoch: so long ago, or as that of `--at`."""
+    number, unit = text[:-1], text[-1:]
+    if unit in _UNIT_SECONDS and number.isdecimal():
+        return time.time() - float(number) * _UNIT_SECONDS[unit]
+    return moment(text)
 
 
 # -- Why a VM did not start, or went where it went, at some moment: the decisions next to it.
@@ -137,6 +97,21 @@ def unasked(
     """The hosts that the proxy was not asked about, with what the engine's events say of each."""
     left = (host for host in there if host.id not in asked)
     return tuple(UnaskedHost(Named(host.id, host.name), said_of_host(said, host)) for host in left)
+
+
+def refusals(state: ConfiguredState) -> tuple[LatestEvents, str | None]:
+    """What the engine says of refusals, or why it is not known."""
+    # The SDK takes long to load: not for `--help`.
+    from ovirt_placement.engine.connection.client import connect
+    from ovirt_placement.engine.events import LatestEvents, find_refusals
+
+    if not state.live:
+        return LatestEvents((), None), "a state file has none"
+    try:
+        with connect(state.config().engine) as connection:
+            return find_refusals(connection), None
+    except UserError as error:
+        return LatestEvents((), None), str(error)
 
 
 class Attempt(Record, frozen=True, omit_defaults=False):
@@ -261,20 +236,20 @@ def _attempt(
     events: Iterable[EngineEvent],
     only: Host | None,
 ) -> Attempt:
-    filters = past(found.filters, snapshot, only)
+    filters = past_decision(found.filters, snapshot, only)
     said = tuple(map(engine_said, near(events, vm.id, found.time, found.time)))
     there = snapshot.hosts_of_cluster.get(vm.cluster, ())
     return Attempt(
         after_seconds=round(found.time - moment, 3),
         filters=filters,
-        weights=None if found.weights is None else past(found.weights, snapshot, only),
+        weights=None if found.weights is None else past_decision(found.weights, snapshot, only),
         not_asked=unasked([one for one in there if only in (None, one)], found.filters.hosts, said),
         ways=remedies(filters.hosts) if found.filters.refused else (),
     )
 
 
 # -- in words
-def text(answer: DecisionsAtDocument, record: str, *, whole: bool) -> Iterator[str | Table]:
+def at_time_text(answer: DecisionsAtDocument, record: str, *, whole: bool) -> Iterator[str | Table]:
     """The decisions next to the moment, and the engine's events; `record` names the proxy's."""
     yield f"VM {answer.vm.name} at {answer.at}"
     if answer.record_begins is not None:

@@ -1,16 +1,44 @@
-"""The question `why`: which hosts may take a VM now, or what became of it, by the proxy's record."""
+"""The question `why`: which hosts may take a VM now, or what became of it, and what was refused lately."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from ovirt_placement.answers.decisions.decision import LastDecisionsDocument, decision_text, last_decisions
-from ovirt_placement.answers.document import Document
+from ovirt_placement.answers.decisions import (
+    NEAR_SECONDS,
+    EngineSaid,
+    HostInDecision,
+    LastDecisionsDocument,
+    Way,
+    cut_at,
+    cut_text,
+    decision_text,
+    engine_said,
+    last_decisions,
+    past_decision,
+    remedies,
+    time_text,
+)
+from ovirt_placement.answers.decisions.at_time import (
+    DecisionsAtDocument,
+    UnaskedHost,
+    at_time_text,
+    decisions_at,
+    moment,
+    not_asked_lines,
+    refusals,
+    since_moment,
+    unasked,
+)
+from ovirt_placement.answers.document import Document, listed
 from ovirt_placement.answers.placement import ALSO, WhyDocument, why, why_text
-from ovirt_placement.answers.proxy import NoRecord, record_of
+from ovirt_placement.answers.proxy import FILTERS, LoggedDecision, NoRecord, decisions, record_of
 from ovirt_placement.answers.question import (
     VMS,
     ConfiguredState,
@@ -23,49 +51,21 @@ from ovirt_placement.answers.question import (
     question,
 )
 from ovirt_placement.inventory import Measured
-from ovirt_placement.model import Host, Vm
+from ovirt_placement.model import Host, Snapshot, Vm
+from ovirt_placement.model.names import Named, named_vm
+from ovirt_placement.model.record import Record
 from ovirt_placement.rules.rule_list import NO_UNITS
 from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:
-    from ovirt_placement.engine.events import LatestEvents
+    from ovirt_placement.engine.events import EngineEvent, LatestEvents
 
 _WEEK_SECONDS = 7 * 86400.0
-_UNIT_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def _record_file(state: ConfiguredState, file: Path | None) -> Path:
     """The proxy's record of decisions. Raises `NoRecord` where none is known."""
     return file or record_of(state.config().engine.name)
-
-
-def _events(state: ConfiguredState) -> tuple[LatestEvents, str | None]:
-    """What the engine says of refusals, or why it is not known."""
-    # The SDK takes long to load: not for `--help`.
-    from ovirt_placement.engine.connection.client import connect
-    from ovirt_placement.engine.events import LatestEvents, find_refusals
-
-    if not state.live:
-        return LatestEvents((), None), "a state file has none"
-    try:
-        with connect(state.config().engine) as connection:
-            return find_refusals(connection), None
-    except UserError as error:
-        return LatestEvents((), None), str(error)
-
-
-def _moment(text: str) -> float:
-    from ovirt_placement.answers.decisions.at_time import read_moment
-
-    return read_moment(text, time.time())
-
-
-def _since(text: str) -> float:
-    """A moment, in seconds since the epoch: so long ago, or as that of `--at`."""
-    number, unit = text[:-1], text[-1:]
-    if unit in _UNIT_SECONDS and number.isdecimal():
-        return time.time() - float(number) * _UNIT_SECONDS[unit]
-    return _moment(text)
 
 
 _ITS_HOSTS = Names(
@@ -135,7 +135,7 @@ def why_now_or_then(
             help='the decisions around that time: 02:13, "yesterday 02:13", 2026-01-31T02:13+01:00',
             metavar="TIME",
             one_of="past",
-            argument={"type": _moment},
+            argument={"type": moment},
         ),
     ] = None,
     refused: Annotated[
@@ -146,7 +146,7 @@ def why_now_or_then(
         Parameter(
             help="with --refused: 12h, 3d, or a time as of --at (default: 7d)",
             metavar="TIME",
-            argument={"type": _since},
+            argument={"type": since_moment},
         ),
     ] = None,
     decisions: Annotated[
@@ -173,9 +173,7 @@ def why_now_or_then(
     if last is not None:
         return last_decisions(snapshot, vm, _record_file(state, decisions), only, last)
     if at is not None:
-        from ovirt_placement.answers.decisions.at_time import decisions_at
-
-        record, (events, error) = _record_file(state, decisions), _events(state)
+        record, (events, error) = _record_file(state, decisions), refusals(state)
         return decisions_at(snapshot, vm, record, at, events, error, only)
     if not hosts:
         raise UserError(f"cluster {snapshot.cluster_by_id[vm.cluster].name} of VM {vm.name} has no hosts")
@@ -184,9 +182,7 @@ def why_now_or_then(
 
 def _refused(state: ConfiguredState, since: float, file: Path | None, vm: Vm | None) -> Document:
     """What was refused; without a record, by the engine's events alone."""
-    from ovirt_placement.answers.decisions.refused import refused_placements
-
-    events, events_error = _events(state)
+    events, events_error = refusals(state)
     try:
         record = _record_file(state, file)
         return refused_placements(state.snapshot, record, since, events, (None, events_error), vm)
@@ -197,22 +193,18 @@ def _refused(state: ConfiguredState, since: float, file: Path | None, vm: Vm | N
 def _text(answer: Document, shown: Shown) -> Iterator[str | Table]:
     if isinstance(answer, WhyDocument):
         yield from why_text(answer, shown)
-    elif isinstance(answer, LastDecisionsDocument):
+        return
+    if isinstance(answer, RefusedPlacementsDocument):
+        yield "\n".join(_refused_lines(answer, whole=shown.whole)).rstrip()
+        return
+    record = _record_file(shown.state, shown.words["decisions"])
+    if isinstance(answer, LastDecisionsDocument):
         for decision in answer.decisions:
             yield from decision_text(decision)
         if not answer.decisions:
-            yield f"{_record(shown)} has no decision about VM {answer.vm.name}"
-    else:
-        yield from _text_with_events(answer, shown)
-
-
-def _text_with_events(answer: Document, shown: Shown) -> Iterator[str | Table]:
-    from ovirt_placement.answers.decisions import at_time, refused
-
-    if isinstance(answer, at_time.DecisionsAtDocument):
-        yield from at_time.text(answer, str(_record(shown)), whole=shown.whole)
-    elif isinstance(answer, refused.RefusedPlacementsDocument):
-        yield "\n".join(refused.lines(answer, whole=shown.whole)).rstrip()
+            yield f"{record} has no decision about VM {answer.vm.name}"
+    elif isinstance(answer, DecisionsAtDocument):
+        yield from at_time_text(answer, str(record), whole=shown.whole)
 
 
 def _is_refused(answer: Document) -> bool:
@@ -220,5 +212,189 @@ def _is_refused(answer: Document) -> bool:
     return isinstance(answer, WhyDocument) and not any(one.accepted for one in answer.hosts)
 
 
-def _record(shown: Shown) -> Path:
-    return _record_file(shown.state, shown.words["decisions"])
+# -- Every start or migration that was refused lately, by the proxy's record and by the engine's events.
+#: The engine tries again: what is refused for the same reasons within this time is one refusal.
+_AGAIN_SECONDS = 3600.0
+#: Of the events of a refusal that came again and again, the last ones.
+_MOST_EVENTS = 3
+
+
+class RefusedPlacement(Record, frozen=True, omit_defaults=False):
+    """A VM for which no host was found, once or several times in a row for the same reasons."""
+
+    vm: Named
+    #: `start` or `migration`, as the engine's events say; null where they do not.
+    what: str | None
+    #: ISO 8601; the first and the last time.
+    first: str
+    last: str
+    times: int
+    #: Those that the engine asked the proxy about, when it did last; none where its own filters left none.
+    hosts: tuple[HostInDecision, ...]
+    #: Hosts that the cluster has now, and that the engine did not ask about.
+    not_asked: tuple[UnaskedHost, ...]
+    events: tuple[EngineSaid, ...]
+    ways: tuple[Way, ...]
+
+
+class RefusedPlacementsDocument(Document, frozen=True, kw_only=True, tag="refused_placements"):
+    """Starts and migrations that were refused, the oldest first."""
+
+    #: ISO 8601.
+    since: str
+    #: Since when the proxy's record has decisions; null where it has none, or `record_error` says why.
+    recorded_since: str | None
+    refused: tuple[RefusedPlacement, ...]
+    #: Why the record, or the engine's events, are not known; null if they are.
+    record_error: str | None
+    events_error: str | None
+    #: ISO 8601: the engine has more events than were read, and older ones are lacking here; null if none are.
+    events_since: str | None
+
+
+@dataclass
+class _Row:
+    """What was refused several times in a row for the same reasons: by the proxy, or before it was asked."""
+
+    vm: str
+    #: Equal of two that were refused for the same reasons.
+    reasons: object
+    #: The last one; None if the engine's own filters left no host.
+    decision: LoggedDecision | None
+    times: list[float]
+    events: list[EngineEvent] = field(default_factory=list)
+
+    def has(self, event: EngineEvent) -> bool:
+        """Whether the event is about one of these."""
+        at = bisect_left(self.times, event.time - NEAR_SECONDS)
+        return at < len(self.times) and self.times[at] <= event.time + NEAR_SECONDS
+
+
+def refused_placements(
+    snapshot: Snapshot,
+    record: Path | None,
+    since: float,
+    events: LatestEvents,
+    errors: tuple[str | None, str | None] = (None, None),
+    only: Vm | None = None,
+) -> RefusedPlacementsDocument:
+    """What was refused since a moment, of one VM or all.
+
+    `errors` say why there is no record, and why there are no events. Raises `NoRecord` if the record
+    cannot be read.
+    """
+    rows = _Rows()
+    began = None if record is None else rows.read(record, since, only)
+    for event in events.events:
+        if event.time >= since and event.vm is not None and (only is None or event.vm == only.id):
+            own = (row for row in rows.by_vm[event.vm] if row.decision is not None and row.has(event))
+            row = next(own, None) or rows.add(event.vm, event.time, event.description, None)
+            row.events.append(event)
+    found = sorted((row for own in rows.by_vm.values() for row in own), key=lambda row: row.times[0])
+    return RefusedPlacementsDocument(
+        since=time_text(since),
+        recorded_since=None if began is None else time_text(began),
+        refused=tuple(_placement(row, snapshot) for row in found),
+        record_error=errors[0],
+        events_error=errors[1],
+        events_since=cut_at(events, since),
+    )
+
+
+class _Rows:
+    """What was refused, gathered while the record is read: of a row only the last decision is kept."""
+
+    def __init__(self) -> None:
+        self.by_vm: defaultdict[str, list[_Row]] = defaultdict(list)
+
+    def read(self, record: Path, since: float, only: Vm | None) -> float | None:
+        """Take what the record has; return when it begins."""
+        began: float | None = None
+        mark = FILTERS.encode()
+        for decision in decisions(record, lambda line: mark in line):
+            began = decision.time if began is None else min(began, decision.time)
+            if decision.refused and decision.time >= since and (only is None or decision.vm == only.id):
+                reasons = decision.hosts, decision.fallen, decision.failure_sentences
+                self.add(decision.vm, decision.time, reasons, decision)
+        for rows in self.by_vm.values():
+            for row in rows:
+                row.times.sort()  # the clock may have been set
+        return began
+
+    def add(self, vm: str, time: float, reasons: object, decision: LoggedDecision | None) -> _Row:
+        """Add it to the last row of its VM, unless it was refused for other reasons, or much earlier."""
+        rows = [row for row in self.by_vm[vm] if (row.decision is None) == (decision is None)]
+        last = rows[-1] if rows else None
+        if last is None or last.reasons != reasons or not 0 <= time - last.times[-1] <= _AGAIN_SECONDS:
+            last = _Row(vm, reasons, decision, [])
+            self.by_vm[vm].append(last)
+        last.decision = decision
+        last.times.append(time)
+        return last
+
+
+def _placement(row: _Row, snapshot: Snapshot) -> RefusedPlacement:
+    said = tuple(map(engine_said, row.events[-_MOST_EVENTS:]))
+    hosts = () if row.decision is None else past_decision(row.decision, snapshot).hosts
+    starts = [engine_said(event).start for event in row.events]
+    vm = snapshot.vm_by_id.get(row.vm)
+    there = snapshot.hosts_of_cluster.get(vm.cluster, ()) if vm is not None else ()
+    return RefusedPlacement(
+        vm=named_vm(row.vm, snapshot),
+        what=None if not starts else "start" if any(starts) else "migration",
+        first=time_text(row.times[0]),
+        last=time_text(row.times[-1]),
+        times=len(row.times),
+        hosts=hosts,
+        not_asked=unasked(there, {one.host.id for one in hosts}, said),
+        events=said,
+        ways=remedies(hosts) if hosts else (),
+    )
+
+
+# -- in words
+def _refused_lines(answer: RefusedPlacementsDocument, *, whole: bool = False) -> Iterator[str]:
+    """Each refusal with its reasons, and what would have let the VM start."""
+    if not answer.refused:
+        yield f"No start or migration is known to have been refused since {answer.since}{_only(answer)}."
+    for one in answer.refused:
+        yield from _refusal_lines(one, whole=whole)
+        yield ""
+    if answer.record_error is not None:
+        yield f"The proxy's decisions are not known: {answer.record_error}."
+    elif answer.recorded_since is None:
+        yield "The proxy has recorded no decision yet."
+    elif answer.recorded_since > answer.since:
+        yield f"The proxy's record begins at {answer.recorded_since}."
+    if answer.events_error is not None:
+        yield f"The engine's events are not known: {answer.events_error}."
+    if answer.events_since is not None:
+        yield cut_text(answer.events_since)
+
+
+def _only(answer: RefusedPlacementsDocument) -> str:
+    """What it is known by, where something could not be asked."""
+    if answer.record_error is None:
+        return "" if answer.events_error is None else ", by the proxy's decisions alone"
+    return ", by the engine's events alone" if answer.events_error is None else ": nothing could be asked"
+
+
+def _refusal_lines(one: RefusedPlacement, *, whole: bool) -> Iterator[str]:
+    often = "" if one.times == 1 else f", {one.times} times until {one.last}"
+    yield f"{one.first}  {one.what or 'start or migration'} of VM {one.vm.name} refused{often}"
+    for said, hosts in _by_reason(one.hosts):
+        yield f"  {listed(hosts, whole=whole)}: {said}"
+    yield from (f"  {line}" for line in not_asked_lines(one.not_asked, whole=whole) if one.hosts)
+    if not one.hosts:
+        yield from (f"  The engine: {said.sentence}" for said in one.events)
+    for way in one.ways:
+        yield f"  It could have started {way.sentence}"
+
+
+def _by_reason(hosts: Iterable[HostInDecision]) -> Iterator[tuple[str, list[str]]]:
+    """Hosts that were dropped for the same reasons together."""
+    alike: dict[str, list[str]] = {}
+    for one in hosts:
+        said = "; ".join(f"{reason.sentence} [{reason.unit}]" for reason in one.reasons)
+        alike.setdefault(said, []).append(one.host.name)
+    yield from alike.items()

@@ -9,7 +9,7 @@ from datetime import datetime
 from ovirt_placement.answers.doctor import FoundProblem, problem
 from ovirt_placement.answers.document import utc_text
 from ovirt_placement.answers.proxy import NoDiscovery, discover
-from ovirt_placement.answers.setup.requests import usual_units
+from ovirt_placement.answers.setup import usual_units
 from ovirt_placement.engine import users as parsing
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.events import EngineEvent, EventCode

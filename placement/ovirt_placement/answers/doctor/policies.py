@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ovirt_placement.answers.conflicts import sentence
 from ovirt_placement.answers.doctor import FoundProblem, NotInUse, problem
 from ovirt_placement.answers.rules import rules_check_together
-from ovirt_placement.answers.setup.requests import (
+from ovirt_placement.answers.setup import (
     ADMISSION_UNITS,
     KEY_FILTER,
     KEY_WEIGHT,

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ovirt_placement import inventory
 from ovirt_placement.answers.document import DRY_RUN, ChangeDocument, find
-from ovirt_placement.answers.keys.key import (
+from ovirt_placement.answers.keys import (
     KeyRecord,
     key_record,
     key_title,

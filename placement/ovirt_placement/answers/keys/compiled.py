@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Annotated
 
 from ovirt_placement.answers.document import Document
-from ovirt_placement.answers.keys.key import (
+from ovirt_placement.answers.keys import (
     KeyRecord,
     Number,
     code_sentence,

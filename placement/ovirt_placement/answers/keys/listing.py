@@ -9,7 +9,7 @@ from typing import Annotated
 from msgspec.structs import asdict
 
 from ovirt_placement.answers.document import Document, Unit, listed, unit_names
-from ovirt_placement.answers.keys.key import (
+from ovirt_placement.answers.keys import (
     SCORE_HEADERS,
     HostKeys,
     KeyRecord,

@@ -1,1 +1,380 @@
-"""Plans as answers: records that programs read, lines that people read, and back from records to plans."""
+"""Plans as data: what `ovirt-enforcer plan --json` prints, `apply` reads and the history keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import Annotated, Final, Literal
+
+from msgspec import field
+
+from ovirt_placement.model import Snapshot
+from ovirt_placement.model.names import (
+    GroupOrRule,
+    Named,
+    NamedCluster,
+    NamedHost,
+    NamedVm,
+    counted,
+    group_names,
+    host_name,
+    named_host,
+    vm_name,
+    with_names,
+)
+from ovirt_placement.model.record import Record
+from ovirt_placement.planning.plan import (
+    Obstacle,
+    ObstacleKind,
+    Plan,
+    RefusedStep,
+    Remaining,
+    Reservation,
+    Step,
+    StepPurpose,
+)
+from ovirt_placement.planning.verification import Misfit
+from ovirt_placement.rules.doubts import doubt
+from ovirt_placement.rules.elements.verdict import Reason, sentence
+
+# -- What stands in the way of a repair, a migration or a plan: in sentences, and as data with names.
+_KIND = ObstacleKind
+
+#: Each kind with its fields in braces; ids become names.
+_SENTENCES: Final[Mapping[ObstacleKind, str]] = {
+    _KIND.RULE: "{vms} must also run {asks}{of_groups}",
+    _KIND.STAYS: "{vms} stays where it is: {why}",
+    _KIND.TARGETS: "{vms} may only go to {hosts}",
+    _KIND.MEMORY: "{hosts} has {available} MiB free",
+    _KIND.NO_HOST: "no host that is up would do for it",
+    _KIND.HOST_AWAY: "{why}",
+    _KIND.NO_HOST_UP: "no host is up",
+    _KIND.HOST_EACH: "its {count} running VMs need a host each, and only {available} can have one",
+    _KIND.PLACES: "its {count} running VMs need {needed} places, and there are only {available}",
+    _KIND.RESERVATION: (
+        "migrations of {vms} were left out: if {hosts} failed after them, {unplaced} would not restart"
+        " (over all failures {lost}, now {available}; see ovirt-placement ha-check)"
+    ),
+    _KIND.OUT: (
+        "while it is out, {unplaced} would not restart if {hosts} failed"
+        " (over all failures {lost}, now {available}; see ovirt-placement ha-check)"
+    ),
+    _KIND.NO_WAY_BACK: "highly available VMs would survive fewer failures than now",
+    _KIND.NO_ROUND: "no way to take it out was found; not all could be tried",
+    _KIND.NO_SEQUENCE: "no sequence of legal migrations repairs it",
+    _KIND.NOT_FOUND: "no sequence of legal migrations that repairs it was found; not all could be tried",
+    _KIND.ABOVE: "it remains above its limit of {available} by {needed}{before}{of_sums}",
+    _KIND.NEARER: "{still} must still move for it{before}{of_places}",
+    _KIND.REFUSED: "{vms} to {hosts}: {why}",
+    _KIND.REFUSED_TOGETHER: "all together to {hosts}: {why}",
+    _KIND.NO_MEMORY: "{vms} to {hosts}: {needed} MiB needed, {available} MiB free",
+    _KIND.NO_MEMORY_TOGETHER: "all together to {hosts}: {needed} MiB needed, {available} MiB free",
+    _KIND.HELD: "{words}",
+    _KIND.CLUSTER_GONE: "its cluster is gone",
+    _KIND.VM_GONE: "VM {vms} is gone",
+    _KIND.HOST_GONE: "host {hosts} is gone",
+    _KIND.ELSEWHERE: "{vms} is {there}, not on {home}",
+    _KIND.NOT_HERE: "it is gone, down, or in another cluster",
+    _KIND.HOME_DOWN: "its former host {hosts} is not up",
+    _KIND.VIOLATES: "it would violate {groups}",
+    _KIND.RULES_CHANGED: "the rules have changed since it was made: it leads elsewhere for {groups}",
+}
+#: Of a VM that was named before: why it is not migrated back.
+_OF_ONE_VM: Final[Mapping[ObstacleKind, str]] = {
+    _KIND.STAYS: "{why}",
+    _KIND.REFUSED: "{why}",
+    _KIND.ELSEWHERE: "it was moved meanwhile: it is {there}",
+    _KIND.NO_SEQUENCE: "no legal way leads there",
+}
+#: What is said where there is neither a reason nor words of another.
+_NO_REASON: Final = {_KIND.STAYS: "no host lets it in", _KIND.REFUSED: "the rules refuse it"}
+
+
+class NamedObstacle(Record, frozen=True, omit_defaults=False):
+    """One thing that stands in the way; which fields count depends on the kind."""
+
+    kind: str
+    vms: tuple[NamedVm, ...]
+    hosts: tuple[NamedHost, ...]
+    groups: tuple[GroupOrRule, ...]
+    #: Highly available VMs that would not restart.
+    unplaced: tuple[NamedVm, ...]
+    #: As a sentence.
+    text: str
+
+
+def named_obstacles(obstacles: Iterable[Obstacle], snapshot: Snapshot) -> tuple[NamedObstacle, ...]:
+    """Obstacles with names; hosts that refuse the same VMs for the same reason are reported as one."""
+    found: dict[str, Obstacle] = {}
+    for one in obstacles:
+        words = obstacle_text(replace(one, hosts=()) if one.kind in _BY_HOST else one, snapshot)
+        known = found.get(words)
+        found[words] = one if known is None else replace(one, hosts=(*known.hosts, *one.hosts))
+    return tuple(
+        with_names(NamedObstacle, one, snapshot, text=obstacle_text(one, snapshot)) for one in found.values()
+    )
+
+
+_BY_HOST = {_KIND.REFUSED, _KIND.REFUSED_TOGETHER, _KIND.NO_MEMORY, _KIND.NO_MEMORY_TOGETHER}
+
+
+def obstacle_text(obstacle: Obstacle, snapshot: Snapshot) -> str:
+    """What stands in the way, in a sentence."""
+    return _text(_SENTENCES[obstacle.kind], obstacle, snapshot)
+
+
+def kept_text(obstacle: Obstacle, snapshot: Snapshot) -> str:
+    """Why a VM stays where it is, of which the name was said before."""
+    template = _OF_ONE_VM.get(obstacle.kind, _SENTENCES[obstacle.kind])
+    return _text(template, obstacle, snapshot)
+
+
+def misfit_text(misfit: Misfit, snapshot: Snapshot) -> str:
+    """Why a plan must not be carried out any more, in a sentence."""
+    what = misfit.obstacle
+    if what.kind is not _KIND.REFUSED:
+        text = obstacle_text(what, snapshot)
+    else:
+        why = _why(what, snapshot) if what.reasons else "its VM is not up, or may not be migrated"
+        vms = ", ".join(vm_name(vm, snapshot) for vm in what.vms)
+        text = f"{vms} may not go to {host_name(what.hosts[0], snapshot)} any more: {why}"
+    return text if misfit.step is None else f"step {misfit.step}: {text}"
+
+
+def reasons_text(reasons: Iterable[Reason], snapshot: Snapshot) -> str:
+    """Reasons as sentences, each once."""
+    return "; ".join(dict.fromkeys(sentence(reason, snapshot) for reason in reasons))
+
+
+def _text(template: str, obstacle: Obstacle, snapshot: Snapshot) -> str:
+    hosts = [host_name(host, snapshot) for host in obstacle.hosts]
+    groups = group_names(obstacle.groups, snapshot)
+    return template.format(
+        vms=_and([vm_name(vm, snapshot) for vm in obstacle.vms]),
+        hosts=", ".join(sorted(hosts)),
+        home=hosts[0] if hosts else "",
+        there=f"on {hosts[1]}" if len(hosts) > 1 else "on no host",
+        groups=groups,
+        of_groups=f" ({groups})" if groups else "",
+        unplaced=_and([vm_name(vm, snapshot) for vm in obstacle.unplaced]),
+        asks=obstacle.asks,
+        needed=obstacle.needed,
+        lost=counted(obstacle.needed, "VM"),
+        available=obstacle.available,
+        count=obstacle.count,
+        still=counted(obstacle.needed, "VM"),
+        before=f" (before the plan {obstacle.before})" if obstacle.before > obstacle.needed else "",
+        of_sums=_of_many(obstacle, "capacities that were exceeded"),
+        of_places=_of_many(obstacle, "hosts or failure domains that had too many"),
+        words=obstacle.words,
+        why=_why(obstacle, snapshot),
+    )
+
+
+def _of_many(obstacle: Obstacle, what: str) -> str:
+    if obstacle.count < 2:
+        return ""
+    remaining = obstacle.count - obstacle.repaired
+    return f"; of {obstacle.count} {what}: {obstacle.repaired} below now, {remaining} still above"
+
+
+def _why(obstacle: Obstacle, snapshot: Snapshot) -> str:
+    return obstacle.words or reasons_text(obstacle.reasons, snapshot) or _NO_REASON.get(obstacle.kind, "")
+
+
+def _and(names: Collection[str]) -> str:
+    *most, last = names or ("",)
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+# -- Plans as data: what `ovirt-enforcer plan --json` prints, `apply` reads, and the history keeps.
+#: What steps are for that concern no violated group.
+_PURPOSES: Final = {
+    StepPurpose.ROOM: "makes room for the next steps",
+    StepPurpose.BACK: "goes back to where it was",
+    StepPurpose.ON: "moves on from its temporary host",
+    StepPurpose.KEYS: "to a host that its placement keys accept",
+    StepPurpose.MAINTENANCE: "off a host that is to be empty",
+}
+
+#: Grows when something that programs may rely on goes, or changes its meaning; not when something is added.
+FORMAT: Final = 1
+
+
+class MovedVm(Record, frozen=True, omit_defaults=False):
+    """A VM that a step moves, and the host that it leaves."""
+
+    id: str
+    name: str
+    from_: Named = field(name="from")
+
+
+class PlannedStep(Record, frozen=True, omit_defaults=False):
+    """One migration request: of a VM, or of a whole positive group at once."""
+
+    vms: tuple[MovedVm, ...]
+    #: The host that the first VM leaves.
+    from_: Named = field(name="from")
+    to: Named
+    #: What it is for, as a sentence.
+    reason: str
+    #: Places in `steps`, from 0, of the steps that must have ended before this one begins.
+    after: tuple[int, ...]
+    #: How long the migration is estimated to take.
+    seconds: float
+    #: Whether the engine is asked to move all VMs of the positive group with the first one.
+    closure: bool
+    #: Whether it is taken for the HA reservation.
+    reserves: bool
+    #: Violated affinity groups, or legacy labels, that the VMs belong to.
+    groups: tuple[GroupOrRule, ...]
+    #: Those of them that are satisfied afterwards.
+    repairs: tuple[GroupOrRule, ...]
+
+
+class RemainingRule(Record, frozen=True, omit_defaults=False):
+    """A violated rule that the steps do not repair."""
+
+    #: Affinity groups, or a legacy label; none of placement keys.
+    groups: tuple[GroupOrRule, ...]
+    #: `vm_affinity`, `host_affinity` or `placement_keys`.
+    family: str
+    #: "together", "apart", "on its hosts" ...
+    asks: str
+    hard: bool
+    vms: tuple[NamedVm, ...]
+    #: What stands in the way; nothing where its repair was not asked for.
+    obstacles: tuple[NamedObstacle, ...]
+    #: The same as sentences.
+    because: tuple[str, ...]
+
+
+class LostFailure(Record, frozen=True, omit_defaults=False):
+    """Hosts that must not fail together, and VMs that find no home then."""
+
+    hosts: tuple[NamedHost, ...]
+    #: The failure domains that fail, where domains do.
+    domains: tuple[str, ...]
+    vms: tuple[NamedVm, ...]
+
+
+class PlannedReservation(Record, frozen=True, omit_defaults=False):
+    """What becomes of an HA reservation that the plan was to restore."""
+
+    #: Null if not all failures could be judged.
+    holds: bool | None
+    #: Whether no migrations leave fewer VMs without a home.
+    proven: bool
+    lost: tuple[LostFailure, ...]
+    #: What its restoration waits for; empty where nothing.
+    waits: str
+
+
+class DroppedStep(Record, frozen=True, omit_defaults=False):
+    """A step that was dropped, since a rule refuses it."""
+
+    step: PlannedStep
+    because: tuple[str, ...]
+
+
+class ClusterPlan(Record, frozen=True, omit_defaults=False):
+    """The migrations that repair one cluster."""
+
+    #: A digest of the cluster and its steps: equal plans have equal ids.
+    id: str
+    cluster: NamedCluster
+    strategy: str
+    #: What the dice of the strategy `random` were cast with; null of the others.
+    seed: int | None
+    #: How many VMs are migrated; one that is migrated twice counts twice.
+    migrations: int
+    #: Whether no plan repairs more, or as much with fewer migrations.
+    proven: bool
+    #: Migrations that any plan has that leaves no more violated than this one.
+    at_least: int
+    #: How long it is estimated to take.
+    seconds: float
+    steps: tuple[Annotated[PlannedStep, step_record], ...]
+    #: Every rule that is not repaired, also one whose repair was not asked for.
+    remaining: tuple[Annotated[RemainingRule, remaining_record], ...]
+    #: Hosts whose headroom is given up, for a hard rule.
+    crowded: tuple[NamedHost, ...]
+    #: Null where it was not asked for, or there is none.
+    reservation: Annotated[PlannedReservation, reservation_record] | None
+    refused: tuple[Annotated[DroppedStep, dropped_record], ...]
+    #: What holds its first steps back now, as a sentence: a mode, a pause, a window, an upgrade; null where
+    #: nothing does, or where it is not known.
+    not_now: str | None = None
+    #: What fails less well afterwards, at its worst, since the rules that are repaired leave no other way.
+    costs: tuple[LostFailure, ...] = ()
+
+
+class Plans(Record, frozen=True, omit_defaults=False):
+    """The plans of all clusters that were asked for."""
+
+    format: Literal[1]
+    #: Null without a cluster.
+    strategy: str | None
+    clusters: tuple[ClusterPlan, ...]
+
+
+def plans_record(
+    plans: Iterable[Plan], snapshot: Snapshot, not_now: Callable[[Plan], str | None] = lambda _: None
+) -> Plans:
+    """The plans with names, and what holds each back now."""
+    plans = list(plans)
+    return Plans(
+        format=FORMAT,
+        strategy=plans[0].strategy if plans else None,
+        clusters=tuple(plan_record(plan, snapshot, not_now(plan)) for plan in plans),
+    )
+
+
+def plan_record(plan: Plan, snapshot: Snapshot, not_now: str | None = None) -> ClusterPlan:
+    """The plan of one cluster: ids with names next to them. Of what is not known yet nothing is proven."""
+    why = doubt(snapshot, plan.cluster)
+    return with_names(ClusterPlan, plan, snapshot, proven=plan.proven and not why, not_now=why or not_now)
+
+
+def step_record(step: Step, snapshot: Snapshot) -> PlannedStep:
+    """One step, with names and with what it is for."""
+    moved = zip(step.vms, step.sources, strict=True)
+    return with_names(
+        PlannedStep,
+        step,
+        snapshot,
+        vms=tuple(MovedVm(vm, vm_name(vm, snapshot), named_host(source, snapshot)) for vm, source in moved),
+        from_=named_host(step.sources[0], snapshot),
+        to=named_host(step.target, snapshot),
+        reason=reason(step, snapshot),
+    )
+
+
+def remaining_record(rule: Remaining, snapshot: Snapshot) -> RemainingRule:
+    """One rule that remains violated, with names."""
+    obstacles = named_obstacles(rule.obstacles, snapshot)
+    because = tuple(one.text for one in obstacles)
+    return with_names(RemainingRule, rule, snapshot, obstacles=obstacles, because=because)
+
+
+def reservation_record(reservation: Reservation, snapshot: Snapshot) -> PlannedReservation:
+    """What becomes of the HA reservation, with names."""
+    holds = not reservation.lost if reservation.known else None
+    return with_names(PlannedReservation, reservation, snapshot, holds=holds)
+
+
+def dropped_record(dropped: RefusedStep, snapshot: Snapshot) -> DroppedStep:
+    """A step that the search took for legal and a rule refuses."""
+    because = dict.fromkeys(f"{rule}: {sentence(reason, snapshot)}" for rule, reason in dropped.vetoes)
+    return DroppedStep(step_record(dropped.step, snapshot), tuple(because))
+
+
+def reason(step: Step, snapshot: Snapshot) -> str:
+    """What a step is for, as a sentence."""
+    if step.repairs:
+        return f"repairs {group_names(step.repairs, snapshot)}"
+    if step.reserves:
+        return "for the HA reservation"
+    if step.groups and step.purpose is not StepPurpose.MAINTENANCE:
+        return f"helps to repair {group_names(step.groups, snapshot)}"
+    return _PURPOSES[step.purpose]

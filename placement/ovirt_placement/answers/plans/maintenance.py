@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from ovirt_placement.answers.document import duration_text, fewest_rounds_text, fewest_text
-from ovirt_placement.answers.plans.plan import NamedObstacle, kept_text, named_obstacles, reason
+from ovirt_placement.answers.plans import NamedObstacle, kept_text, named_obstacles, reason
 from ovirt_placement.answers.plans.text import after_text, migration_text
 from ovirt_placement.forecast.outages import Evacuation, Staying
 from ovirt_placement.model import Snapshot

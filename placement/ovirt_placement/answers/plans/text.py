@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ovirt_placement.answers.document import fewest_text, none_text
-from ovirt_placement.answers.plans.plan import (
+from ovirt_placement.answers.plans import (
     ClusterPlan,
     DroppedStep,
     LostFailure,

@@ -1,1 +1,227 @@
-"""How a policy comes to have our units: what the engine has, what it is to have, and the requests between."""
+"""Our policy units by the engine's types, and single requests that change a policy or what a cluster uses."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from enum import StrEnum
+
+from lxml.builder import E  # type: ignore[import-not-found]  # the stubs lack it
+from lxml.etree import tostring
+
+from ovirt_placement.engine.policies import (
+    ENTRIES,
+    Entry,
+    PolicyContent,
+    PolicyRequest,
+    PolicyUnit,
+    PolicyUser,
+)
+from ovirt_placement.rules.catalogue import UNITS
+from ovirt_placement.rules.elements.rule import Rule, UnitKind
+from ovirt_placement.rules.failover import admission
+from ovirt_placement.rules.placement_keys import units as placement_keys
+
+# -- Our policy units by the engine's types, and the engine's own that they stand next to.
+#: The engine's policy units by id.
+Units = Mapping[str, PolicyUnit]
+
+#: Our balance; a policy has only one. It also does for the engine's that are its twins.
+(BALANCE,) = (rule for rule in UNITS.values() if rule.kind is UnitKind.BALANCE)
+#: For who places by keys.
+KEY_FILTER, KEY_WEIGHT = placement_keys.KEY_FILTER.name, placement_keys.KEY_WEIGHT.name
+
+
+class Admission(StrEnum):
+    """What becomes of a start that the HA reservation would not be satisfied after."""
+
+    #: It is refused.
+    HARD = "hard"
+    #: It is the last choice.
+    SOFT = "soft"
+
+
+ADMISSION_UNITS = {Admission.HARD: admission.FILTER.name, Admission.SOFT: admission.WEIGHT.name}
+
+#: Filters that the engine runs in every policy, listed or not; they cannot be attached.
+MANDATORY = frozenset(
+    {
+        "CompatibilityVersion",
+        "CPU-Level",
+        "CPUTopology",
+        "CpuPinning",
+        "HostDevice",
+        "PinToHost",
+        "VM leases ready",
+        "MDevice",
+    }
+)
+
+
+def usual_units() -> tuple[Rule, ...]:
+    """Our units that every policy of ours has."""
+    return tuple(rule for rule in UNITS.values() if not rule.on_request)
+
+
+def twins(kind: UnitKind) -> dict[str, str]:
+    """Our filters or weights that stand next to one of the engine's, and that one, by name."""
+    return {rule.name: rule.twins[0] for rule in UNITS.values() if rule.kind is kind and rule.twins}
+
+
+def weight_twins(units: Units) -> dict[str, str]:
+    """The same of weights by id, as far as the engine knows both."""
+    found = {
+        unit_id(units, UnitKind.WEIGHT, own): unit_id(units, UnitKind.WEIGHT, twin, internal=True)
+        for own, twin in twins(UnitKind.WEIGHT).items()
+    }
+    return {own: twin for own, twin in found.items() if own is not None and twin is not None}
+
+
+def attached(units: Units, among: Iterable[str]) -> set[str]:
+    """Those of these ids that are units of ours."""
+    return {i for i in among if i in units and not units[i].internal and units[i].name in UNITS}
+
+
+def unit_id(units: Units, kind: UnitKind, name: str, *, internal: bool = False) -> str | None:
+    """Find a unit's id by type and name: an external one has another id in each engine."""
+    wanted = (kind, name, internal)
+    return next((i for i, unit in units.items() if (unit.type, unit.name, unit.internal) == wanted), None)
+
+
+def unit_name(units: Units, unit: str) -> str:
+    """One that the engine does not list has its id for a name."""
+    return units[unit].name if unit in units else unit
+
+
+def known_properties(units: Units, held: Collection[str]) -> dict[str, str]:
+    """The properties that a policy with these units knows, each with its regular expression."""
+    return {
+        name: regex
+        for i, unit in units.items()
+        if i in held or unit.name in MANDATORY
+        for name, regex in unit.properties.items()
+    }
+
+
+# -- Single requests that change a policy or what a cluster uses, and those that lead to what it is to hold.
+def create(name: str, description: str) -> PolicyRequest:
+    body = E.scheduling_policy(E.name(name), E.description(description))
+    return PolicyRequest(f"make the policy {name}", "POST", "/schedulingpolicies", tostring(body))
+
+
+def remove(policy: PolicyContent) -> PolicyRequest:
+    return PolicyRequest(f"remove the policy {policy.head.name}", "DELETE", _path(policy))
+
+
+def describe(
+    policy: PolicyContent, description: str, what: str, before: str | None = None
+) -> Iterator[PolicyRequest]:
+    """Nothing, where that is the policy's description already; `before` is what it is by then."""
+    if description != (policy.head.description if before is None else before):
+        body = E.scheduling_policy(E.description(description))
+        yield PolicyRequest(what, "PUT", _path(policy), tostring(body))
+
+
+def assign(cluster: PolicyUser, policy_id: str, properties: Mapping[str, str], what: str) -> PolicyRequest:
+    """Let a cluster use a policy, with its own values of properties, if there are any."""
+    body = E.cluster(E.scheduling_policy(id=policy_id))
+    if properties:
+        body.append(E.custom_scheduling_policy_properties(*_listed(properties)))
+    return PolicyRequest(what, "PUT", f"/clusters/{cluster.id}", tostring(body))
+
+
+def with_properties(policy: PolicyContent, properties: Mapping[str, str]) -> PolicyContent:
+    return replace(policy, head=replace(policy.head, properties=dict(properties)))
+
+
+def numbers(entries: Sequence[Entry]) -> dict[str, int]:
+    """Positions or factors by unit."""
+    return {entry.unit: entry.number for entry in entries}
+
+
+def entries(numbers: Mapping[str, int], gone: Collection[str]) -> tuple[Entry, ...]:
+    """The opposite, without those that are gone."""
+    return tuple(Entry(unit, number) for unit, number in numbers.items() if unit not in gone)
+
+
+def _attach(policy: PolicyContent, collection: str, unit: str, what: str, **number: int) -> PolicyRequest:
+    place = (E(name, str(value)) for name, value in number.items())
+    body = E(ENTRIES[collection], *place, E.scheduling_policy_unit(id=unit))
+    return PolicyRequest(what, "POST", f"{_path(policy)}/{collection}", tostring(body), unit=unit)
+
+
+def _detach(policy: PolicyContent, collection: str, unit: str, what: str) -> PolicyRequest:
+    return PolicyRequest(what, "DELETE", f"{_path(policy)}/{collection}/{unit}")
+
+
+def _set_properties(policy: PolicyContent, properties: Mapping[str, str]) -> PolicyRequest:
+    words = ", ".join(f"{name}={value}" for name, value in properties.items())
+    body = E.scheduling_policy(E.properties(*_listed(properties)))
+    what = f"set the policy's properties: {words or 'none'}"
+    return PolicyRequest(what, "PUT", _path(policy), tostring(body))
+
+
+def _listed(properties: Mapping[str, str]) -> Iterator[object]:
+    return (E.property(E.name(name), E.value(value)) for name, value in properties.items())
+
+
+def _path(policy: PolicyContent) -> str:
+    return f"/schedulingpolicies/{policy.head.id}"
+
+
+# -- From what a policy holds to what it is to hold, whether units of ours come or go.
+def lead_to(units: Units, policy: PolicyContent, after: PolicyContent) -> Iterator[PolicyRequest]:
+    """The requests in an order that the engine accepts.
+
+    It can only take a weight out, without its parameters, and in again; and it refuses a property that no
+    unit knows. So the properties come when all units are there that know them, and what goes, goes last.
+    """
+    away = parameters_away(units, policy, after)
+    taken = {entry.number for entry in policy.filters}
+    for unit, position in numbers(after.filters).items():
+        if unit not in policy.units:
+            # At most one filter is first and one last.
+            free = 0 if position in taken else position
+            taken.add(free)
+            yield _attach(policy, "filters", unit, f"add the filter {units[unit].name}", position=free)
+    properties = {name: value for name, value in policy.head.properties.items() if name not in away}
+    if away:
+        yield _set_properties(policy, properties)
+    yield from _set_factors(units, policy, numbers(after.weights))
+    for unit in numbers(after.balances).keys() - numbers(policy.balances).keys():
+        # The engine refuses a balance while a property is set that only the former one knows.
+        lasting = {name: value for name, value in properties.items() if name in after.head.properties}
+        if lasting != properties:
+            yield _set_properties(policy, lasting)
+        yield _attach(policy, "balances", unit, f"set the balance {units[unit].name}")
+        properties = lasting
+    if properties != after.head.properties:
+        yield _set_properties(policy, after.head.properties)
+    for collection, held, left in (
+        ("filters", policy.filters, numbers(after.filters)),
+        ("weights", policy.weights, numbers(after.weights)),
+    ):
+        for unit in numbers(held):
+            if unit not in left:
+                what = f"take out the {ENTRIES[collection]} {unit_name(units, unit)}"
+                yield _detach(policy, collection, unit, what)
+
+
+def parameters_away(units: Units, policy: PolicyContent, after: PolicyContent) -> dict[str, str]:
+    """Parameters that only weights know whose factors change: the engine refuses those meanwhile."""
+    factors = numbers(after.weights)
+    changing = {one.unit for one in policy.weights if factors.get(one.unit, one.number) != one.number}
+    known = known_properties(units, {*policy.units} - changing)
+    return {n: value for n, value in policy.head.properties.items() if changing and n not in known}
+
+
+def _set_factors(units: Units, policy: PolicyContent, factors: Mapping[str, int]) -> Iterator[PolicyRequest]:
+    present = numbers(policy.weights)
+    for unit, factor in factors.items():
+        name = unit_name(units, unit)
+        if unit not in present:
+            yield _attach(policy, "weights", unit, f"add the weight {name} x {factor}", factor=factor)
+        elif present[unit] != factor:
+            what = f"change the factor of {name} from {present[unit]} to {factor}"
+            yield _detach(policy, "weights", unit, f"{what}: take it out")
+            yield _attach(policy, "weights", unit, f"{what}: put it back", factor=factor)

@@ -11,16 +11,15 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ovirt_placement.answers.document import ChangeDocument
+from ovirt_placement.answers.setup import MANDATORY, unit_name
 from ovirt_placement.answers.setup.plan import SetupPlan
 from ovirt_placement.answers.setup.previous import Overview
-from ovirt_placement.answers.setup.requests import MANDATORY, unit_name
 from ovirt_placement.engine.policies import PolicyContent, PolicyUser
-from ovirt_placement.model import PlacementKey
 from ovirt_placement.model.names import Named, counted
 from ovirt_placement.model.placement_keys import CLUSTER
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_keys.keys import CPU, LOAD, RAM, SPECIAL_NAMES
-from ovirt_placement.store.keys import DefaultKey, DefaultKeyChange, DefaultKeys
+from ovirt_placement.store.keys import DefaultKey, DefaultKeyChange, DefaultKeys, KeyPlace
 
 # -- Which special keys setup gives the clusters whose policy places by keys, and which of them it takes back.
 DEFAULT_WEIGHTS: Mapping[str, float] = MappingProxyType({RAM: 40.0, CPU: 30.0, LOAD: 30.0})
@@ -56,8 +55,8 @@ def given(policy: str, clusters: Iterable[str], there: DefaultKeys) -> DefaultKe
 
 def taken(policy: str, there: DefaultKeys) -> DefaultKeyChange:
     """What goes of the keys that clusters were given for the policy; what a user changed stays."""
-    standing = {_place(key): key for key in there.keys}
-    as_given = {one for one in there.given if standing.get(_place(one.key)) == one.key}
+    standing = {KeyPlace.of_key(key): key for key in there.keys}
+    as_given = {one for one in there.given if standing.get(KeyPlace.of_key(one.key)) == one.key}
     own = [one for one in there.given if one.policy == policy]
     return DefaultKeyChange(
         take=tuple(one for one in own if one in as_given),
@@ -90,15 +89,11 @@ def changes(change: DefaultKeyChange, clusters: Iterable[PolicyUser]) -> Iterato
 def notes(change: DefaultKeyChange, there: DefaultKeys, clusters: Iterable[PolicyUser]) -> Iterator[str]:
     """Name the keys that stay although setup gave them: they were changed since."""
     names = {cluster.id: cluster.name for cluster in clusters}
-    standing = {_place(key) for key in there.keys}
+    standing = {KeyPlace.of_key(key) for key in there.keys}
     for one in change.leave:
-        if _place(one.key) in standing:
+        if KeyPlace.of_key(one.key) in standing:
             name = names.get(one.cluster, one.cluster)
             yield f"the placement key {one.name} of cluster {name} stays: it was changed since setup set it"
-
-
-def _place(key: PlacementKey) -> tuple[str, str, str, str]:
-    return key.level, key.resource, key.key_class, key.name
 
 
 # -- A scheduling policy with the clusters that use it.

@@ -9,19 +9,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from ovirt_placement.answers.setup.previous import (
-    Former,
-    FormerCluster,
-    FormerUnits,
-    Seen,
-    UnitChoice,
-    origin_of,
-    remembered,
-    with_all_back,
-    with_former,
-    with_returned,
-)
-from ovirt_placement.answers.setup.requests import (
+from ovirt_placement.answers.setup import (
     ADMISSION_UNITS,
     BALANCE,
     KEY_FILTER,
@@ -42,6 +30,18 @@ from ovirt_placement.answers.setup.requests import (
     unit_name,
     weight_twins,
     with_properties,
+)
+from ovirt_placement.answers.setup.previous import (
+    Former,
+    FormerCluster,
+    FormerUnits,
+    Seen,
+    UnitChoice,
+    origin_of,
+    remembered,
+    with_all_back,
+    with_former,
+    with_returned,
 )
 from ovirt_placement.engine.policies import (
     NEW,

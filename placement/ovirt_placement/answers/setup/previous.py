@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from ovirt_placement.answers.setup.requests import Admission, Units, assign, attached, with_properties
+from ovirt_placement.answers.setup import Admission, Units, assign, attached, with_properties
 from ovirt_placement.engine import policies
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.policies import NEW, PolicyContent, PolicyHead, PolicyRequest, PolicyUser

@@ -7,19 +7,7 @@ from dataclasses import replace
 
 import msgspec
 
-from ovirt_placement.answers.setup.plan import SetupPlan, check_unspoilt
-from ovirt_placement.answers.setup.previous import (
-    NOTHING,
-    FormerUnits,
-    Overview,
-    forgotten,
-    origin_of,
-    remembered,
-    restore_policies,
-    with_former,
-    with_returned,
-)
-from ovirt_placement.answers.setup.requests import (
+from ovirt_placement.answers.setup import (
     Units,
     assign,
     attached,
@@ -34,6 +22,18 @@ from ovirt_placement.answers.setup.requests import (
     unit_id,
     weight_twins,
     with_properties,
+)
+from ovirt_placement.answers.setup.plan import SetupPlan, check_unspoilt
+from ovirt_placement.answers.setup.previous import (
+    NOTHING,
+    FormerUnits,
+    Overview,
+    forgotten,
+    origin_of,
+    remembered,
+    restore_policies,
+    with_former,
+    with_returned,
 )
 from ovirt_placement.engine.policies import Entry, PolicyContent, PolicyUser
 from ovirt_placement.rules.elements.rule import UnitKind

@@ -1,21 +1,26 @@
-"""A cluster in numbers: hosts, VMs, violated rules, its HA reservation, and our units in its policy."""
+"""Clusters in numbers: hosts, VMs, violated rules, HA reservations; and the health of all in one word."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
+from itertools import product
 
-from ovirt_placement.answers.document import safe_word, upgrade_text
-from ovirt_placement.answers.ha.check import LostVm, lost_vm
+from ovirt_placement.answers.configured import summary
+from ovirt_placement.answers.document import MOST_NAMES, listed, safe_word, upgrade_text
+from ovirt_placement.answers.proxy import NOT_THIS_USER, ProxyRecord
 from ovirt_placement.answers.question import Columns
+from ovirt_placement.answers.status.enforcement import EnforcementRecord, degraded_by
 from ovirt_placement.forecast.outages import survived_of
 from ovirt_placement.lookups.index import once_per_snapshot
+from ovirt_placement.lookups.names import UnmatchedName
 from ovirt_placement.model import Host, Snapshot
-from ovirt_placement.model.names import Named, counted
+from ovirt_placement.model.names import Named, NamedHost, NamedVm, be, counted, host_name, vm_name, with_names
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.catalogue import UNITS, Violation, find_violations
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.failover.check import HaCheck, check, judge_lost
-from ovirt_placement.rules.failover.outcomes import is_lost
+from ovirt_placement.rules.failover.outcomes import Lost, is_lost
 
 #: How much work the check of an HA reservation may take: enough for each host of 500 with 10,000 VMs.
 _STEPS = 20_000
@@ -25,6 +30,34 @@ FAMILIES = {
     "host_affinity": "host affinity",
     "placement_rules": "placement rules",
 }
+
+
+class LostVm(Record, frozen=True, omit_defaults=False):
+    """A highly available VM that crashed, is unknown, or is on a host that does not answer; until it runs."""
+
+    vm: NamedVm
+    status: str
+    host: NamedHost | None
+    host_status: str | None
+    #: Where it could be started now; null where no host takes it, or where that is not known.
+    home: NamedHost | None
+    #: Whether a host takes it, together with all others that are lost; null where that is not known.
+    could_start: bool | None
+    sentence: str
+
+
+def lost_vm(one: Lost, snapshot: Snapshot) -> LostVm:
+    """Give it names, and say what becomes of it."""
+    crashed = snapshot.vm_by_id[one.vm].crashed
+    what = "has crashed" if crashed else f"is {one.status}"
+    place = "" if one.host is None else f" on {host_name(one.host, snapshot)}, which is {one.host_status}"
+    if one.home is not None:
+        fate = f"could start on {host_name(one.home, snapshot)}"
+    else:
+        fate = "whether a host takes it is not known" if one.unjudged else "finds no host"
+    said = f"{vm_name(one.vm, snapshot)} {what}{place}: {fate}"
+    could_start = None if one.unjudged else one.home is not None
+    return with_names(LostVm, one, snapshot, could_start=could_start, sentence=said)
 
 
 class FamilyViolations(Record, frozen=True, omit_defaults=False):
@@ -159,3 +192,106 @@ def _violations_text(one: ClusterStatus) -> str:
         if len(one.violations) > 1
     ]
     return "\n".join(lines)
+
+
+# -- Health in one word, with the reasons: what is grave, and what is less.
+class Health(StrEnum):
+    """The worse of all that is known."""
+
+    HEALTHY = "healthy"
+    #: Hard rules are violated, or nothing repairs them for now.
+    DEGRADED = "degraded"
+    #: The engine does not answer, a command will not start, or HA VMs might not restart.
+    UNHEALTHY = "unhealthy"
+
+
+def judge(
+    error: str | None,
+    mistakes: Iterable[str],
+    clusters: Iterable[ClusterStatus],
+    enforcer: EnforcementRecord | None,
+    proxy: ProxyRecord | None,
+    rule_problems: int = 0,
+    unmatched: Sequence[UnmatchedName] = (),
+) -> tuple[Health, tuple[str, ...]]:
+    """The health, and all reasons for it, the worst first; `error` is why nothing newer is known.
+
+    "Healthy" promises: the engine answers, every highly available VM that should run does, on a host that
+    answers, all would restart where a reservation asks for that, no hard rule is violated, and nothing that
+    is configured is in vain or rests.
+    """
+    known = tuple(clusters)
+    grave = tuple(_grave(error, mistakes, known))
+    light = (*_light(known, enforcer, proxy), *_of_rules(rule_problems), *_of_names(unmatched))
+    health = Health.UNHEALTHY if grave else Health.DEGRADED if light else Health.HEALTHY
+    return health, (*grave, *light)
+
+
+def _grave(error: str | None, mistakes: Iterable[str], clusters: Iterable[ClusterStatus]) -> Iterator[str]:
+    if error is not None:
+        yield error
+    yield from (f"a command will not start: {mistake}" for mistake in mistakes)
+    for one in clusters:
+        yield from _lost_text(one)
+        if one.disabled_units:
+            yield f"cluster {one.cluster.name}: {disabled_text(one.disabled_units)} (ovirt-placement doctor)"
+        if one.ha_reservation and one.ha_safe is False and not one.lost:
+            yield f"cluster {one.cluster.name}: HA VMs would not all restart (ovirt-placement ha-check)"
+
+
+def disabled_text(units: Sequence[str]) -> str:
+    """What it means that the engine has disabled units of a policy."""
+    they = "it" if len(units) == 1 else "them"
+    return f"the engine has disabled {', '.join(units)} of its policy, and places VMs without {they}"
+
+
+def _lost_text(one: ClusterStatus) -> Iterator[str]:
+    """Highly available VMs that do not run for certain, by whether a host would take them."""
+    fates = {
+        False: (" and finds no host", " and find no host"),
+        True: (" and does not run yet", " and do not run yet"),
+        None: (" and may find no host", " and may find no host"),
+    }
+    for is_down, (could_start, (single, several)) in product((True, False), fates.items()):
+        lost = [vm for vm in one.lost if vm.could_start is could_start and (vm.status == "down") is is_down]
+        if not lost:
+            continue
+        vms = f"{counted(len(lost), 'highly available VM')} {be(len(lost))}"
+        state = "down" if is_down else "not known to run"
+        fate = "" if could_start and not is_down else several if len(lost) > 1 else single
+        silent = sorted({f"{vm.host.name} is {vm.host_status}" for vm in lost if vm.host is not None})
+        names = "; ".join([listed([vm.vm.name for vm in lost]), *silent[:MOST_NAMES]])
+        hint = f"(ovirt-placement why {lost[0].vm.name})"
+        yield f"cluster {one.cluster.name}: {vms} {state}{fate}: {names} {hint}"
+
+
+def _of_rules(problems: int) -> Iterator[str]:
+    if problems:
+        mistakes = f"{problems} mistakes are" if problems > 1 else "a mistake is"
+        yield f"{mistakes} in placement rules (ovirt-placement rules check)"
+
+
+def _of_names(unmatched: Sequence[UnmatchedName]) -> Iterator[str]:
+    """Those of rules are mistakes in rules."""
+    if others := [one for one in unmatched if not one.in_rule]:
+        what = "a name matches" if len(others) == 1 else f"{len(others)} names match"
+        yield f"{what} nothing: {summary(others)}"
+
+
+def _light(
+    clusters: Iterable[ClusterStatus], enforcer: EnforcementRecord | None, proxy: ProxyRecord | None
+) -> Iterator[str]:
+    for one in clusters:
+        if one.hard_violations:
+            number = one.hard_violations
+            yield f"cluster {one.cluster.name}: {number} hard rule{'s are' if number > 1 else ' is'} violated"
+        if one.hard_violations and one.upgrade:
+            yield f"cluster {one.cluster.name}: {one.upgrade}: nothing is migrated until that is over"
+        if one.doubt:
+            yield f"cluster {one.cluster.name}: no verdict, and nothing is planned: {one.doubt}"
+        elif one.ha_reservation and one.ha_safe is None:
+            yield f"cluster {one.cluster.name}: not all failures of hosts could be judged"
+    if proxy is not None and proxy.error not in (None, NOT_THIS_USER):
+        yield "the proxy does not answer" if proxy.url else "the proxy's configuration cannot be read"
+    if enforcer is not None:
+        yield from degraded_by(enforcer)

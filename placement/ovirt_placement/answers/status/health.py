@@ -1,10 +1,8 @@
-"""The health of a placement in one word, with the reasons, and what it is made of."""
+"""The question `status`: what the health of a placement is made of, and how fresh all is."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from enum import StrEnum
-from itertools import product
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -15,22 +13,22 @@ from ovirt_placement.answers.configured import (
     ConfiguredName,
     complaints,
     configured_names,
-    summary,
     tagged_in,
     unmatched_names,
 )
-from ovirt_placement.answers.document import MOST_NAMES, Document, KnownState, dated, known_state, listed
-from ovirt_placement.answers.proxy import NOT_THIS_USER, ProxyRecord, of_machine
+from ovirt_placement.answers.document import Document, KnownState, dated, known_state
+from ovirt_placement.answers.proxy import ProxyRecord, of_machine
 from ovirt_placement.answers.question import SOME_CLUSTERS, Reads, Route, Table, question, table
 from ovirt_placement.answers.rules import rules_check
 from ovirt_placement.answers.status.clusters import (
     CLUSTER_COLUMNS,
     ClusterStatus,
+    Health,
     cluster_status,
+    judge,
 )
 from ovirt_placement.answers.status.enforcement import (
     EnforcementRecord,
-    degraded_by,
     enforcement,
     enforcement_text,
 )
@@ -40,110 +38,7 @@ from ovirt_placement.inventory.publication import age
 from ovirt_placement.lookups.names import UnmatchedName
 from ovirt_placement.model import NO_STATE, Cluster, Snapshot, Struct
 from ovirt_placement.model.files import state_file
-from ovirt_placement.model.names import be, counted
-
-
-# -- Health in one word, with the reasons: what is grave, and what is less.
-class Health(StrEnum):
-    """The worse of all that is known."""
-
-    HEALTHY = "healthy"
-    #: Hard rules are violated, or nothing repairs them for now.
-    DEGRADED = "degraded"
-    #: The engine does not answer, a command will not start, or HA VMs might not restart.
-    UNHEALTHY = "unhealthy"
-
-
-def judge(
-    error: str | None,
-    mistakes: Iterable[str],
-    clusters: Iterable[ClusterStatus],
-    enforcer: EnforcementRecord | None,
-    proxy: ProxyRecord | None,
-    rule_problems: int = 0,
-    unmatched: Sequence[UnmatchedName] = (),
-) -> tuple[Health, tuple[str, ...]]:
-    """The health, and all reasons for it, the worst first; `error` is why nothing newer is known.
-
-    "Healthy" promises: the engine answers, every highly available VM that should run does, on a host that
-    answers, all would restart where a reservation asks for that, no hard rule is violated, and nothing that
-    is configured is in vain or rests.
-    """
-    known = tuple(clusters)
-    grave = tuple(_grave(error, mistakes, known))
-    light = (*_light(known, enforcer, proxy), *_of_rules(rule_problems), *_of_names(unmatched))
-    health = Health.UNHEALTHY if grave else Health.DEGRADED if light else Health.HEALTHY
-    return health, (*grave, *light)
-
-
-def _grave(error: str | None, mistakes: Iterable[str], clusters: Iterable[ClusterStatus]) -> Iterator[str]:
-    if error is not None:
-        yield error
-    yield from (f"a command will not start: {mistake}" for mistake in mistakes)
-    for one in clusters:
-        yield from _lost(one)
-        if one.disabled_units:
-            yield f"cluster {one.cluster.name}: {disabled_text(one.disabled_units)} (ovirt-placement doctor)"
-        if one.ha_reservation and one.ha_safe is False and not one.lost:
-            yield f"cluster {one.cluster.name}: HA VMs would not all restart (ovirt-placement ha-check)"
-
-
-def disabled_text(units: Sequence[str]) -> str:
-    """What it means that the engine has disabled units of a policy."""
-    they = "it" if len(units) == 1 else "them"
-    return f"the engine has disabled {', '.join(units)} of its policy, and places VMs without {they}"
-
-
-def _lost(one: ClusterStatus) -> Iterator[str]:
-    """Highly available VMs that do not run for certain, by whether a host would take them."""
-    fates = {
-        False: (" and finds no host", " and find no host"),
-        True: (" and does not run yet", " and do not run yet"),
-        None: (" and may find no host", " and may find no host"),
-    }
-    for is_down, (could_start, (single, several)) in product((True, False), fates.items()):
-        lost = [vm for vm in one.lost if vm.could_start is could_start and (vm.status == "down") is is_down]
-        if not lost:
-            continue
-        vms = f"{counted(len(lost), 'highly available VM')} {be(len(lost))}"
-        state = "down" if is_down else "not known to run"
-        fate = "" if could_start and not is_down else several if len(lost) > 1 else single
-        silent = sorted({f"{vm.host.name} is {vm.host_status}" for vm in lost if vm.host is not None})
-        names = "; ".join([listed([vm.vm.name for vm in lost]), *silent[:MOST_NAMES]])
-        hint = f"(ovirt-placement why {lost[0].vm.name})"
-        yield f"cluster {one.cluster.name}: {vms} {state}{fate}: {names} {hint}"
-
-
-def _of_rules(problems: int) -> Iterator[str]:
-    if problems:
-        mistakes = f"{problems} mistakes are" if problems > 1 else "a mistake is"
-        yield f"{mistakes} in placement rules (ovirt-placement rules check)"
-
-
-def _of_names(unmatched: Sequence[UnmatchedName]) -> Iterator[str]:
-    """Those of rules are mistakes in rules."""
-    if others := [one for one in unmatched if not one.in_rule]:
-        what = "a name matches" if len(others) == 1 else f"{len(others)} names match"
-        yield f"{what} nothing: {summary(others)}"
-
-
-def _light(
-    clusters: Iterable[ClusterStatus], enforcer: EnforcementRecord | None, proxy: ProxyRecord | None
-) -> Iterator[str]:
-    for one in clusters:
-        if one.hard_violations:
-            number = one.hard_violations
-            yield f"cluster {one.cluster.name}: {number} hard rule{'s are' if number > 1 else ' is'} violated"
-        if one.hard_violations and one.upgrade:
-            yield f"cluster {one.cluster.name}: {one.upgrade}: nothing is migrated until that is over"
-        if one.doubt:
-            yield f"cluster {one.cluster.name}: no verdict, and nothing is planned: {one.doubt}"
-        elif one.ha_reservation and one.ha_safe is None:
-            yield f"cluster {one.cluster.name}: not all failures of hosts could be judged"
-    if proxy is not None and proxy.error not in (None, NOT_THIS_USER):
-        yield "the proxy does not answer" if proxy.url else "the proxy's configuration cannot be read"
-    if enforcer is not None:
-        yield from degraded_by(enforcer)
+from ovirt_placement.model.names import counted
 
 
 # -- The health of a placement: rules and HA reservation of each cluster, the enforcer, how fresh all is.

@@ -1,19 +1,26 @@
-"""Keys of hosts while hosts join, leave and move, and while several people change them at once."""
+"""Keys of hosts while hosts join, leave and move, contention ratios, and keys of objects that are gone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from demo.processes import Processes
+from msgspec.structs import replace
 
-from ovirt_placement.store.keys import KeyStore
-from tests.builders import cluster, host, snapshot
-from tests.placement.cli.live_engine import PASSWORD, LiveEngine, Starting
+from ovirt_placement.cli import keys
+from ovirt_placement.model import Disk, Network, Nic, PlacementKey, Snapshot, StickyCopy, VnicProfile
+from ovirt_placement.store.keys import KeyStore, Run
+from tests.builders import cluster, host, snapshot, vm
+from tests.placement.cli.live_engine import PASSWORD, LiveEngine, Starting, StateAsking
+from tests.placement.rules.placement_keys.nodes import keyed, node_key
+from tests.stored import put_keys
 
+# -- Keys of hosts while hosts join, leave and move, and while several people change them at once.
 NORTH, SOUTH, EAST = (
     host("h1", name="north", cluster="c1"),
     host("h2", name="south", cluster="c1"),
@@ -25,7 +32,7 @@ Serving = Callable[..., AbstractContextManager[LiveEngine]]
 
 
 @pytest.fixture
-def serving(serving: Starting) -> Serving:
+def hosts_served(serving: Starting) -> Serving:
     """Serve an engine with these hosts."""
     clusters = cluster("c1", name="blue"), cluster("c2", name="red")
     return lambda *hosts: serving(snapshot(*clusters, *hosts))
@@ -39,8 +46,8 @@ def mistakes(live: LiveEngine, status: int) -> dict[str, list[str]]:
     return {one["where"]: one["codes"] for one in live.data(status, "keys", "check")["mistakes"]}
 
 
-def test_define_reports_to_programs_what_it_set(serving: Serving) -> None:
-    with serving(NORTH, SOUTH, EAST) as live:
+def test_define_reports_to_programs_what_it_set(hosts_served: Serving) -> None:
+    with hosts_served(NORTH, SOUTH, EAST) as live:
         reported = live.data(
             0, "keys", "define", "SAN", "--cluster", "blue", "--default", "1", "--sticky", "60"
         )
@@ -54,10 +61,10 @@ def test_define_reports_to_programs_what_it_set(serving: Serving) -> None:
             assert (key["value"], key["weight"], key["sticky"]) == (2.0, weight, True)
 
 
-def test_a_host_that_joins_lacks_the_key_until_it_is_given_one(serving: Serving) -> None:
-    with serving(NORTH) as live:
+def test_a_host_that_joins_lacks_the_key_until_it_is_given_one(hosts_served: Serving) -> None:
+    with hosts_served(NORTH) as live:
         live.run(0, "keys", "define", "GEN", "--cluster", "blue", "--default", "1")
-    with serving(NORTH, SOUTH) as live:
+    with hosts_served(NORTH, SOUTH) as live:
         assert mistakes(live, 1) == {"host south": ["node-key-set-differs"]}
         live.run(0, "keys", "set", "OTHER", "1", "5", "--on", "cluster", "blue")  # that hinders nothing else
         live.run(0, "keys", "set", "GEN", "0.5", "--on", "node", "south")
@@ -66,13 +73,13 @@ def test_a_host_that_joins_lacks_the_key_until_it_is_given_one(serving: Serving)
 
 
 def test_a_host_that_moved_takes_its_keys_along_and_sheds_those_that_are_not_its_new_clusters(
-    serving: Serving,
+    hosts_served: Serving,
 ) -> None:
-    with serving(NORTH, SOUTH, EAST) as live:
+    with hosts_served(NORTH, SOUTH, EAST) as live:
         live.run(0, "keys", "define", "GEN", "--cluster", "blue", "--default", "1")
         live.run(0, "keys", "define", "RACK", "--cluster", "red", "--default", "7")
     moved = host("h2", name="south", cluster="c2")
-    with serving(NORTH, moved, EAST) as live:
+    with hosts_served(NORTH, moved, EAST) as live:
         assert mistakes(live, 1) == {
             "host south": ["node-key-set-differs"],
             "host east": ["node-key-set-differs"],
@@ -82,8 +89,8 @@ def test_a_host_that_moved_takes_its_keys_along_and_sheds_those_that_are_not_its
         assert mistakes(live, 0) == {}
 
 
-def test_a_key_of_a_cluster_with_many_hosts_is_refused_in_few_words(serving: Serving) -> None:
-    with serving(*(host(f"h{number}", cluster="c1") for number in range(40))) as live:
+def test_a_key_of_a_cluster_with_many_hosts_is_refused_in_few_words(hosts_served: Serving) -> None:
+    with hosts_served(*(host(f"h{number}", cluster="c1") for number in range(40))) as live:
         _, err = live.run(2, "keys", "set", "GEN", "1", "--on", "node", "h7")
         assert err.count("node-key-set-differs") == 5
         assert (
@@ -93,17 +100,17 @@ def test_a_key_of_a_cluster_with_many_hosts_is_refused_in_few_words(serving: Ser
         assert len(live.data(0, "keys", "unset", "GEN", "--cluster", "blue")["unset"]) == 40
 
 
-def test_only_sticky_keys_of_hosts_have_a_weight(serving: Serving) -> None:
-    with serving(NORTH) as live:
+def test_only_sticky_keys_of_hosts_have_a_weight(hosts_served: Serving) -> None:
+    with hosts_served(NORTH) as live:
         _, err = live.run(2, "keys", "set", "GEN", "1", "5", "--on", "node", "north")
         assert "node north: system key GEN: keys of hosts have no weight, unless they are sticky" in err
 
 
 @pytest.mark.system
-def test_concurrent_changes_leave_keys_on_all_hosts_or_none(serving: Serving, tmp_path: Path) -> None:
+def test_concurrent_changes_leave_keys_on_all_hosts_or_none(hosts_served: Serving, tmp_path: Path) -> None:
     """One removes the key from all hosts while another, to whom it was still there, changes it on one."""
     turns = 2
-    with serving(NORTH, SOUTH) as live, Processes(tmp_path, {"OVIRT_PASSWORD": PASSWORD}) as processes:
+    with hosts_served(NORTH, SOUTH) as live, Processes(tmp_path, {"OVIRT_PASSWORD": PASSWORD}) as processes:
         store = KeyStore(f"sqlite:///{tmp_path}/store.db", engine="default", patience_seconds=30)
 
         def run(words: str) -> int:
@@ -120,3 +127,205 @@ def test_concurrent_changes_leave_keys_on_all_hosts_or_none(serving: Serving, tm
             assert set(ended) <= {0, 2}
             assert not carrying  # who came later than the removal was refused
         store.close()
+
+
+# -- Contention ratios of single hosts: set, seen, explained, carried in files, refused where they cannot be.
+#: 11000 of 12000 MiB are handed out on each: neither has room for another VM without contention.
+PARTS = (
+    cluster(
+        "c1",
+        name="blue",
+        memory_overcommit_percent=200,
+        scheduling_properties={"placement_memory_ratio": "1"},
+    ),
+    host("h1", name="north", cluster="c1", memory_mb=12_000, memory_free_mb=50_000),
+    host("h2", name="south", cluster="c1", memory_mb=12_000, memory_free_mb=50_000),
+    vm("a", "h1", cluster="c1", memory_mb=11_000),
+    vm("b", "h2", cluster="c1", memory_mb=11_000),
+    vm("new", cluster="c1", memory_mb=1000),
+)
+
+
+def chosen(live: LiveEngine) -> list[str]:
+    found: list[str] = live.data(0, "keys", "explain", "new")["choice"]
+    return found
+
+
+def test_a_ratio_is_set_and_removed_on_one_host_alone(serving: Starting) -> None:
+    with serving(snapshot(*PARTS)) as live:
+        assert chosen(live) == []
+        out, _ = live.run(0, "keys", "set", "#RAM_RATIO", "1.5", "--on", "node", "south")
+        assert out.startswith("set node south: system key #RAM_RATIO: 1.5\nnote: no effect: the policy of")
+        assert chosen(live) == ["h2"]
+        assert live.data(0, "keys", "check")["mistakes"] == []
+        assert [one["kind"] for one in live.data(0, "keys", "list")["keys"]] == ["ratio"]
+        live.run(0, "keys", "unset", "#RAM_RATIO", "--on", "node", "south")
+        assert chosen(live) == []
+
+
+def test_define_gives_one_to_the_hosts_that_are_named(serving: Starting) -> None:
+    with serving(snapshot(*PARTS)) as live:
+        live.run(0, "keys", "define", "#CPU_RATIO", "--cluster", "blue", "--values", "north=4")
+        assert [one["place"] for one in live.data(0, "keys", "list")["keys"]] == ["node north"]
+        live.run(0, "keys", "define", "#CPU_RATIO", "--cluster", "blue", "--default", "3")
+        assert [one["value"] for one in live.data(0, "keys", "list")["keys"]] == [3.0, 3.0]
+        live.run(0, "keys", "unset", "#CPU_RATIO", "--cluster", "blue")
+        assert live.data(0, "keys", "list")["keys"] == []
+
+
+def test_show_reports_the_ratios_and_whose_word_they_are(serving: Starting) -> None:
+    by_policy = {"placement_memory_ratio": "2"}
+    state = snapshot(cluster("c1", name="blue", scheduling_properties=by_policy), *PARTS[1:])
+    with serving(state) as live:
+        live.run(0, "keys", "set", "#CPU_RATIO", "4", "--on", "node", "south")
+        assert live.data(0, "keys", "show", "south")["ratios"] == {
+            "memory": {"value": 2.0, "source": "policy"},
+            "cpu": {"value": 4.0, "source": "host"},
+        }
+        out, _ = live.run(0, "keys", "show", "north")
+        assert out.splitlines()[-1] == "Contention ratios: memory 2 (the policy's), CPUs 1 (the cluster's)"
+
+
+def test_a_ratio_survives_a_file(serving: Starting, tmp_path: Path) -> None:
+    with serving(snapshot(*PARTS)) as live:
+        live.run(0, "keys", "set", "#RAM_RATIO", "1.5", "--on", "node", "south")
+        file = tmp_path / "keys.yaml"
+        file.write_text(live.run(0, "keys", "export")[0])
+        live.run(0, "keys", "unset", "#RAM_RATIO", "--on", "node", "south")
+        live.run(0, "keys", "import", str(file))
+        assert chosen(live) == ["h2"]
+
+
+def test_in_a_state_file_a_good_one_counts_and_a_wrong_one_is_reported(asking: StateAsking) -> None:
+    good, bad = (keyed(*PARTS, keys=(node_key("h2", "#RAM_RATIO", ratio),)) for ratio in (1.5, -1.5))
+    assert asking.data(0, "keys explain new", good)["choice"] == ["h2"]
+    assert asking.data(0, "where new --placement-keys", good)
+    assert asking.data(0, "keys explain new", bad)["choice"] == []
+    (wrong,) = asking.data(1, "keys check", bad)["mistakes"]
+    assert (wrong["where"], wrong["codes"]) == ("node south: system key #RAM_RATIO", ["ratio-out-of-range"])
+
+
+# -- Keys of objects that the engine has no more: reported by `keys check`, removed by `keys prune` alone.
+IMAGE = "12345678-0000-4000-8000-000000000001"
+
+
+def made(name: str, number: int) -> Any:
+    """A VM with a disk and a NIC."""
+    devices = {
+        "disks": (Disk(id=f"d{number}", bootable=True),),
+        "nics": (Nic(id=f"n{number}", name="nic1", vnic_profile="p1"),),
+    }
+    return vm(f"v{number}", name=name, cluster="c1", **devices)
+
+
+def state(*parts: Any) -> Snapshot:
+    return replace(
+        snapshot(cluster("c1", name="blue"), *parts),
+        networks=(Network(id="l1", name="lan"),),
+        vnic_profiles=(VnicProfile(id="p1", name="fast", network="l1"),),
+    )
+
+
+BEFORE = state(
+    cluster("c2", name="red"), host("h1", name="north", cluster="c1"), host("h2", name="east", cluster="c2"),
+    made("web", 1), made("cache", 2),
+)  # fmt: skip
+AFTER = state(host("h1", name="north", cluster="c1"), made("web", 1))
+
+#: What keys stand on before, and what becomes of those objects.
+KEPT = (
+    ("cluster", "c1"),
+    ("server", "v1"),
+    ("disk", "d1"),
+    ("nic", "n1"),
+    ("network", "l1"),
+    ("image", IMAGE),
+)
+GONE = (("cluster", "c2"), ("server", "v2"), ("disk", "d2"), ("nic", "n2"))
+
+
+@pytest.fixture
+def store(tmp_path: Path, serving: Starting) -> Iterator[KeyStore]:
+    """A store in which a key stands on everything, and which remembers both VMs."""
+    with serving(BEFORE) as live:
+        for level, resource in (*KEPT, *GONE):
+            live.run(0, "keys", "set", "G", "1", "5", "--on", level, resource)
+        live.run(0, "keys", "define", "GEN", "--cluster", "blue", "--default", "1")
+        live.run(0, "keys", "define", "GEN", "--cluster", "red", "--default", "1")
+        live.run(0, "keys", "check")
+    opened = KeyStore(f"sqlite:///{tmp_path}/store.db", engine="default", patience_seconds=30)
+    opened.begin_runs([Run(name, 1.0, (), (StickyCopy(name, "SAN", 1.0, 60.0),)) for name in ("v1", "v2")])
+    yield opened
+    opened.close()
+
+
+def places(live: LiveEngine) -> set[tuple[str, str]]:
+    return {(key["level"], key["resource"]) for key in live.data(0, "keys", "list")["keys"]}
+
+
+@pytest.mark.system
+def test_check_reports_them(serving: Starting, store: KeyStore) -> None:
+    with serving(AFTER) as live:
+        found = {one["where"]: one["codes"] for one in live.data(1, "keys", "check")["mistakes"]}
+        assert found == {
+            f"{place}: system key {name}": ["resource-gone"]
+            for place, name in (("cluster c2", "G"), ("server v2", "G"), ("node h2", "GEN"))
+        }
+        assert "keys prune removes it" in live.run(1, "keys", "check")[0]
+
+
+@pytest.mark.system
+def test_prune_removes_them_and_what_their_vms_were_remembered_by(serving: Starting, store: KeyStore) -> None:
+    with serving(AFTER) as live:
+        before = places(live)
+        trial = live.data(0, "keys", "prune", "--dry-run")
+        assert (places(live), store.remembered_vms()) == (before, {"v1", "v2"})
+        done = live.data(0, "keys", "prune")
+        assert done == {**trial, "dry_run": False}
+        assert {(key["level"], key["resource"]) for key in done["unset"]} == {*GONE, ("node", "h2")}
+        assert done["forgotten"] == ["v2"]
+        assert places(live) == {*KEPT, ("node", "h1")}
+        assert store.remembered_vms() == {"v1"}
+        live.run(0, "keys", "check")
+        assert live.run(0, "keys", "prune")[0] == "Nothing to change.\n"
+
+
+@pytest.mark.system
+def test_prune_says_what_it_does(serving: Starting, store: KeyStore) -> None:
+    with serving(AFTER) as live:
+        lines = live.run(0, "keys", "prune")[0].splitlines()
+    assert "unset server v2: system key G" in lines
+    assert lines[-1] == "forgot VM v2"
+
+
+@pytest.mark.system
+def test_an_engine_that_shows_nothing_of_a_kind_says_nothing_about_it(
+    serving: Starting, store: KeyStore
+) -> None:
+    with serving(snapshot(cluster("c9", name="new"))) as live:
+        done = live.data(0, "keys", "prune")
+        assert {key["level"] for key in done["unset"]} == {"cluster"}
+        assert done["forgotten"] == []
+        assert store.remembered_vms() == {"v1", "v2"}
+
+
+@pytest.mark.system
+def test_what_is_set_or_recorded_while_prune_reads_the_engine_stays(
+    serving: Starting, store: KeyStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A VM that was made in between is none that is gone."""
+    read = keys.read_engine
+    new = PlacementKey(level="server", resource="v3", key_class="system", name="G", value=1.0, weight=5.0)
+
+    def reading(args: Any) -> Snapshot:
+        engine = read(args)
+        put_keys(store, [new])
+        store.begin_runs([Run("v3", 1.0, ())])
+        return engine
+
+    monkeypatch.setattr(keys, "read_engine", reading)
+    with serving(AFTER) as live:
+        done = live.data(0, "keys", "prune")
+        assert (done["forgotten"], len(done["unset"])) == (["v2"], len(GONE) + 1)
+        assert store.remembered_vms() == {"v1", "v3"}
+        assert ("server", "v3") in places(live)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ovirt_placement.answers.plans.plan import reason, remaining_record
+from ovirt_placement.answers.plans import reason, remaining_record
 from ovirt_placement.answers.plans.text import rule_text
 from ovirt_placement.model import AffinityRule, PlacementKey, SchedulingPolicy, Snapshot
 from ovirt_placement.planning.planner import make_plan

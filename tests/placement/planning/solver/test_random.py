@@ -6,7 +6,7 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ovirt_placement.answers.plans.plan import plan_record
+from ovirt_placement.answers.plans import plan_record
 from ovirt_placement.answers.plans.text import plan_of, text
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import NEVER, Deadline

@@ -8,7 +8,7 @@ from itertools import combinations, product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_placement.answers.groups.check import clashes_of
+from ovirt_placement.answers.group_changes import clashes_of
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.rules.affinity.conflicts import Conflict, ConflictType, find_conflicts
 from ovirt_placement.rules.affinity.constraints import bindings_of, block_of, gather

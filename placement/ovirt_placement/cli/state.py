@@ -1,27 +1,127 @@
-"""`ovirt-placement store`: makes a lost store again, writes a backup of one, and brings it back."""
+"""`ovirt-placement snapshot`, `inventory` and `store`: the engine's state, and the store."""
 
 from __future__ import annotations
 
 import argparse
+import logging
+import sys
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
 from ovirt_placement import config
+from ovirt_placement.answers.keys.change import read_records
 from ovirt_placement.answers.orders import StoreChangeDocument, StoreContent
 from ovirt_placement.cli.arguments import add_change, add_command, add_config
-from ovirt_placement.cli.changing import login_name, show_change
+from ovirt_placement.cli.changes import connected, login_name, opened, show_change
+from ovirt_placement.inventory.stored import with_keys
+from ovirt_placement.model import Snapshot
+from ovirt_placement.model.files import state_file
 from ovirt_placement.model.names import counted
 from ovirt_placement.store import backup
+from ovirt_placement.store.keys import KeyStore
 from ovirt_placement.store.sql.access import EngineRows
 from ovirt_placement.store.sql.database import Database, StoreAway, StoreLater, StoreLost, StoreUnmade
 from ovirt_placement.store.sql.opening import PERSON_SECONDS
 from ovirt_placement.store.user_actions import Act, UserActionKind, record
 from ovirt_service import identity
+from ovirt_service.errors import UserError
+from ovirt_service.text import escaped
 
+# -- `ovirt-placement snapshot`: prints a live engine's cluster state file.
+_log = logging.getLogger(__name__)
+
+_SNAPSHOT = """\
+Print the engine's state, with the placement keys of the store, as a cluster state file
+(docs/state-file.md): for --state of other commands, the simulator, or a bug report.
+"""
+
+_SNAPSHOT_EXAMPLES = "  ovirt-placement snapshot --statistics --devices > cluster.json\n"
+
+
+def add_snapshot(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+    parser = add_command(subparsers, "snapshot", summary, _SNAPSHOT, _print_snapshot, _SNAPSHOT_EXAMPLES)
+    add_config(parser)
+    parser.add_argument(
+        "--state",
+        type=Path,
+        metavar="FILE",
+        help="check this state file and print it again",
+    )
+    parser.add_argument(
+        "--statistics",
+        action="store_true",
+        help="also the load of hosts and VMs: one request for each",
+    )
+    parser.add_argument(
+        "--devices",
+        action="store_true",
+        help="also tags, disks, network interfaces and owners: several requests for each VM",
+    )
+
+
+def _print_snapshot(args: argparse.Namespace) -> int:
+    snapshot = state_file.load(args.state) if args.state else _from_engine(args)
+    sys.stdout.buffer.write(escaped(state_file.dumps(snapshot).decode()).encode())
+    sys.stdout.buffer.flush()
+    return 0
+
+
+def _from_engine(args: argparse.Namespace) -> Snapshot:
+    # The SDK takes long to load: not for `--help`.
+    from ovirt_placement.engine.topology import read_snapshot
+
+    with connected(args) as connection:
+        snapshot = read_snapshot(connection, statistics=args.statistics, devices=args.devices)
+    return _with_stored_keys(snapshot, args)
+
+
+def _with_stored_keys(snapshot: Snapshot, args: argparse.Namespace) -> Snapshot:
+    """Add the keys; without them the state may still be of use."""
+    try:
+        with opened(KeyStore, args, create=False) as store:
+            records, _ = read_records(store)
+    except UserError as error:
+        _log.warning("placement keys are left out: %s", error)
+        return snapshot
+    return with_keys(snapshot, records)
+
+
+# -- `ovirt-placement inventory run`: the service that reads the engine for all of this machine.
+_INVENTORY = """\
+Follow the engine's events, and publish its state for the plugins, the enforcer and the commands of this
+machine, until SIGTERM. See docs/inventory.md.
+"""
+
+_INVENTORY_EXAMPLES = "  ovirt-placement inventory run --config /etc/ovirt-placement/east.toml\n"
+
+
+def add_inventory(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+    parser = subparsers.add_parser("inventory", help=summary)
+    actions = parser.add_subparsers(metavar="ACTION", required=True)
+    running = add_command(
+        actions, "run", "run the service in the foreground", _INVENTORY, _run_inventory, _INVENTORY_EXAMPLES
+    )
+    add_config(running)
+
+
+def _run_inventory(args: argparse.Namespace) -> int:
+    # The SDK takes long to load: not for `--help`.
+    from ovirt_placement.inventory.service import service
+    from ovirt_placement.units.decisions import Decider
+
+    configuration = config.load(args.config)
+    directory = configuration.inventory.directory
+    service.run(
+        configuration, lambda: print(f"ovirt-placement: publishing to {directory}", flush=True), Decider
+    )
+    return 0
+
+
+# -- `ovirt-placement store`: makes a lost store again, writes a backup of one, and brings it back.
 #: It is recorded who made or restored a store.
 _WITH_A_RECORD = StoreContent(1)
 
-DESCRIPTION = """\
+_STORE = """\
 The store holds which migrations are under way, the placement keys, and what else is remembered over restarts.
 It is made at the first start. If it is gone or empty later, nothing begins again by itself: all parts say so
 and stand still until it is restored, or made again by `init`.
@@ -43,11 +143,11 @@ BACKUP_EXAMPLES = "  ovirt-placement store backup store-2026-01-31.backup\n"
 RESTORE_EXAMPLES = "  ovirt-placement store restore store-2026-01-31.backup\n"
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+def add_store(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
     parser = subparsers.add_parser(
         "store",
         help=summary,
-        description=DESCRIPTION,
+        description=_STORE,
     )
     actions = parser.add_subparsers(metavar="ACTION", required=True)
     making = add_command(actions, "init", "make a lost store again, empty", INIT, _init, INIT_EXAMPLES)
@@ -69,7 +169,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], 
 
 def _init(args: argparse.Namespace) -> int:
     before = _content(args)
-    with _opened(args, create=not args.dry_run) as database:
+    with _database(args, create=not args.dry_run) as database:
         if before is None and not args.dry_run:
             engine, act = _recorded_by(args, UserActionKind.STORE_INIT)
             database.begin_again(lambda connection: record(EngineRows(connection, engine), act))
@@ -84,7 +184,7 @@ def _backup(args: argparse.Namespace) -> int:
     found = config.load(args.config)
     if identity.is_below(args.file.parent, found.folders):
         identity.become_owner(found.folders, found.files)
-    with _opened(args, create=False) as database:
+    with _database(args, create=False) as database:
         print(f"{args.file}: {counted(backup.write(database, args.file, found.folders), 'row')}")
     return 0
 
@@ -93,7 +193,7 @@ def _restore(args: argparse.Namespace) -> int:
     found = backup.read(args.file)
     before = _content(args)
     after = StoreContent(backup.count_of(found) + _WITH_A_RECORD.rows)
-    with _opened(args, create=False) as database:
+    with _database(args, create=False) as database:
         if not args.dry_run:
             by = _recorded_by(args, UserActionKind.STORE_RESTORE, str(args.file))
             said = f"{counted(backup.restore(database, found, by, replace=args.replace), 'row')} restored"
@@ -109,7 +209,7 @@ def _restore(args: argparse.Namespace) -> int:
 
 def _content(args: argparse.Namespace) -> StoreContent | None:
     """What the store holds; None where there is none. One of an earlier release is upgraded first."""
-    with _opened(args, create=False) as database:
+    with _database(args, create=False) as database:
         try:
             database.check_whole()
             return StoreContent(backup.count(database))
@@ -122,7 +222,7 @@ def _content(args: argparse.Namespace) -> StoreContent | None:
         except StoreAway:
             if args.dry_run:
                 raise
-    with _opened(args) as database:
+    with _database(args) as database:
         return StoreContent(backup.count(database))
 
 
@@ -146,6 +246,6 @@ def _recorded_by(args: argparse.Namespace, kind: UserActionKind, subject: str = 
     return config.load(args.config).engine.name, Act(kind=kind, login=login_name(), subject=subject)
 
 
-def _opened(args: argparse.Namespace, *, create: bool = True) -> AbstractContextManager[Database]:
+def _database(args: argparse.Namespace, *, create: bool = True) -> AbstractContextManager[Database]:
     url = config.load(args.config).store.url
     return closing(Database(url, patience_seconds=PERSON_SECONDS, create=create))

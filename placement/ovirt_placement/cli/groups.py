@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
 from ovirt_placement.answers.document import find
-from ovirt_placement.answers.groups.change import (
+from ovirt_placement.answers.groups import MEMBERS, polarity_of, table_of
+from ovirt_placement.answers.orders import (
     LOSS_COLUMNS,
     GroupsForgottenDocument,
     GroupsLostDocument,
     losses,
 )
 from ovirt_placement.answers.question import table
+from ovirt_placement.cli import group_changes as change
 from ovirt_placement.cli.arguments import add_change, add_command, add_config, add_json
-from ovirt_placement.cli.asking import Reading, add_cluster, add_questions, read_state, show_json, show_text
-from ovirt_placement.cli.changing import add_writing, connected, opened, stored
-from ovirt_placement.cli.groups import change, files
-from ovirt_placement.cli.groups.change import with_groups_of_now
+from ovirt_placement.cli.changes import add_writing, connected, opened, stored
+from ovirt_placement.cli.group_changes import with_groups_of_now
+from ovirt_placement.cli.questions import (
+    Reading,
+    add_questions,
+    read_state,
+    show_file,
+    show_json,
+    show_text,
+)
+from ovirt_placement.engine.topology import read_descriptions, read_snapshot
 from ovirt_placement.inventory import Measured
-from ovirt_placement.model import Snapshot
+from ovirt_placement.model import AffinityGroup, Snapshot
+from ovirt_placement.model.files import group_file
+from ovirt_placement.model.files.group_file import GroupEntry
 from ovirt_placement.model.names import Named
 from ovirt_placement.store.enforcer.observations import MembershipStore
 from ovirt_service.errors import UserError
@@ -48,6 +60,46 @@ def run_lost(args: argparse.Namespace) -> int:
     else:
         show_text([table(answer.losses, LOSS_COLUMNS) if answer.losses else "Nothing is lost."])
     return 0
+
+
+# -- `ovirt-placement groups export`: all affinity groups as YAML, as `import` and `apply` read them.
+def _export(args: argparse.Namespace) -> int:
+    with connected(args) as connection:
+        snapshot = read_snapshot(connection)
+        entries = []
+        one = args.cluster
+        chosen = snapshot.clusters if one is None else (find(one, "cluster", snapshot.clusters),)
+        for cluster in chosen:
+            descriptions = read_descriptions(connection, cluster.id)
+            entries += [
+                _entry(group, snapshot, descriptions)
+                for group in snapshot.affinity_groups
+                if group.cluster == cluster.id
+            ]
+    return show_file(args, group_file.described("groups", entries))
+
+
+def _entry(group: AffinityGroup, snapshot: Snapshot, descriptions: Mapping[str, str]) -> GroupEntry:
+    return GroupEntry(
+        name=group.name,
+        cluster=snapshot.cluster_by_id[group.cluster].name,
+        description=descriptions.get(group.id) or None,
+        priority=group.priority,
+        vms_rule=polarity_of(group.vms_rule),
+        vms_enforcing=group.vms_rule.enforcing,
+        hosts_rule=polarity_of(group.hosts_rule),
+        hosts_enforcing=group.hosts_rule.enforcing,
+        **{name: tuple(_member_words(getattr(group, name), name, snapshot)) for name in MEMBERS},
+    )
+
+
+def _member_words(ids: tuple[str, ...], name: str, snapshot: Snapshot) -> Iterator[str]:
+    """Names, and ids of what shares its name with another."""
+    table = table_of(name, snapshot)
+    names = [one.name for one in table.values()]
+    for one in ids:
+        known = table.get(one)
+        yield known.name if known is not None and names.count(known.name) == 1 else one
 
 
 # -- `ovirt-placement groups`: lists affinity groups, adds, changes and removes them.
@@ -119,14 +171,12 @@ def _add_files(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         ("import", "make groups what a file says", IMPORT, IMPORT_EXAMPLES),
         ("apply", "have the groups of a file, and no others", APPLY, APPLY_EXAMPLES),
     ):
-        run = partial(files.load, removing=name == "apply")
+        run = partial(change.load, removing=name == "apply")
         parser = add_command(actions, name, summary, description, run, examples)
         parser.add_argument("file", metavar="FILE", type=Path)
         add_writing(parser)
-    exporting = add_command(
-        actions, "export", "print all groups as YAML", EXPORT, files.export, EXPORT_EXAMPLES
-    )
-    add_cluster(exporting)
+    exporting = add_command(actions, "export", "print all groups as YAML", EXPORT, _export, EXPORT_EXAMPLES)
+    exporting.add_argument("--cluster", metavar="CLUSTER", help="only this cluster, by name or id; else all")
     add_config(exporting)
     add_json(exporting)
 
@@ -175,12 +225,11 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
         )
 
 
-def _read(args: argparse.Namespace, measured: Measured) -> tuple[Snapshot, Snapshot]:
+def _read(args: argparse.Namespace, measured: Measured) -> Snapshot:
     """A live state with the groups of this moment, unless old ones will do."""
     known = read_state(args, measured=measured)
     if args.state is not None or args.stale:
-        return known, known
+        return known
     with connected(args) as connection:
         found = with_groups_of_now(known, connection)
-    found = read_state(args, max_age=0.0, measured=measured) if found is None else found
-    return found, found
+    return read_state(args, max_age=0.0, measured=measured) if found is None else found

@@ -1,9 +1,9 @@
-"""Adds, changes and removes an affinity group: reads the engine, judges what is meant, only then asks."""
+"""Adds, changes and removes affinity groups: reads the engine, judges what is meant, and only then asks."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,19 +12,26 @@ from msgspec.structs import replace
 
 from ovirt_placement import config, inventory
 from ovirt_placement.answers.document import find
-from ovirt_placement.answers.groups.change import (
-    MEMBERS,
+from ovirt_placement.answers.group_changes import (
+    GroupJudgement,
     GroupOutcome,
+    change_lines,
     change_text,
-    differences,
     group_change,
+    groups_change,
+    in_order,
+    judge,
+)
+from ovirt_placement.answers.groups import (
+    MEMBERS,
+    described_group,
+    differences,
     member_ids,
+    rule_of,
     table_of,
 )
-from ovirt_placement.answers.groups.check import GroupJudgement, judge
-from ovirt_placement.answers.groups.listing import described_group
-from ovirt_placement.cli.asking import PATIENCE_SECONDS
-from ovirt_placement.cli.changing import connected, recorded, show_change, stops
+from ovirt_placement.cli.changes import connected, recorded, show_change, stops
+from ovirt_placement.cli.questions import PATIENCE_SECONDS
 from ovirt_placement.engine.affinity_groups import (
     EDITABLE,
     Members,
@@ -37,13 +44,14 @@ from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.consistency import consistent
 from ovirt_placement.engine.topology import read_descriptions, read_groups, read_snapshot
 from ovirt_placement.model import AffinityGroup, AffinityRule, Snapshot
-from ovirt_placement.model.files.group_file import stored_priority, stored_text
+from ovirt_placement.model.files import group_file
+from ovirt_placement.model.files.group_file import GroupEntry, GroupFile, stored_priority, stored_text
 from ovirt_placement.store.user_actions import UserActionKind
 from ovirt_service.errors import UserError
 from ovirt_service.text import unbroken
 
 if TYPE_CHECKING:
-    from ovirt_placement.answers.preview import Change
+    from ovirt_placement.answers.plans.preview import Change
 
 
 # -- The affinity groups of this moment among what is known of the rest: who has just changed one sees that.
@@ -121,7 +129,7 @@ def intended(
     args: argparse.Namespace, changes: Sequence[MeantGroup], against: Sequence[str] = ()
 ) -> tuple[Snapshot, Change]:
     """A change by an engine read now with all that rules need: without some groups, with others as meant."""
-    from ovirt_placement.answers.preview import changed_groups  # planning takes long to load
+    from ovirt_placement.answers.plans.preview import changed_groups  # planning takes long to load
 
     state = inventory.snapshot(config=config.load(args.config), max_age=0.0, deadline=PATIENCE_SECONDS)
     gone, meant = ([one.group for one in changes if one.gone is it] for it in (True, False))
@@ -271,7 +279,7 @@ def _members(
 def _rule(args: argparse.Namespace, what: str, rule: AffinityRule) -> AffinityRule:
     polarity, enforcing = getattr(args, f"{what}_rule"), getattr(args, f"{what}_enforcing")
     if polarity is not None:
-        rule = replace(rule, enabled=polarity != "disabled", positive=polarity == "positive")
+        rule = rule_of(polarity, enforcing=rule.enforcing)
     return rule if enforcing is None else replace(rule, enforcing=enforcing)
 
 
@@ -287,3 +295,105 @@ def _keep_as_stored(args: argparse.Namespace) -> None:
                 setattr(args, option, stored(given))
             except UserError as error:
                 raise UserError(f"--{option} {given}: {error}") from None
+
+
+# -- `ovirt-placement groups import` and `apply`: make affinity groups what a YAML file says.
+def load(args: argparse.Namespace, *, removing: bool) -> int:
+    """Run `groups import`; or `apply`, which removes what else there is in the clusters of the file."""
+    file = group_file.load(args.file)
+    with connected(args) as connection:
+        snapshot = read_snapshot(connection)
+        clusters = _clusters(file, snapshot)
+        descriptions = _descriptions(connection, clusters)
+        meant = [_meant(entry, snapshot, descriptions) for entry in file.groups]
+        kept = {one.before.id for one in meant if one.before is not None}
+        gone = [
+            MeantGroup(group, group, descriptions.get(group.id, ""), gone=True)
+            for group in snapshot.affinity_groups
+            if removing and group.cluster in clusters and group.id not in kept
+        ]
+        changing = {one.group.id: one for one in meant if one.changes}
+        wanted = [one.group for one in changing.values()]
+        order = in_order(snapshot, [one.group for one in gone], wanted)
+        against = (*order.refusals, *order.warnings)
+        every = (*gone, *changing.values())
+        if (status := stops(args, lambda: intended(args, every, against))) is not None:
+            return status
+        if order.refusals:
+            raise UserError(f"the engine would not save, in any order, {'; '.join(order.refusals)}")
+        ids: dict[str, str] = {}
+        if not args.dry_run:
+            todo = (*gone, *(changing[group.id] for group in order.groups))
+            ids = _carry_out_all(args, connection, todo, snapshot)
+    outcomes = [one.described(snapshot, ids.get(one.group.name, "")) for one in (*gone, *meant)]
+    answer = groups_change(outcomes, order.warnings, dry_run=args.dry_run)
+    show_change(args, answer, change_lines(answer), answer.warnings)
+    return 0
+
+
+def _clusters(file: GroupFile, snapshot: Snapshot) -> tuple[str, ...]:
+    words = (*file.clusters, *(entry.cluster for entry in file.groups))
+    return tuple(dict.fromkeys(find(word, "cluster", snapshot.clusters).id for word in dict.fromkeys(words)))
+
+
+def _descriptions(connection: EngineConnection, clusters: Iterable[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for cluster in clusters:
+        found |= read_descriptions(connection, cluster)
+    return found
+
+
+def _meant(entry: GroupEntry, snapshot: Snapshot, descriptions: dict[str, str]) -> MeantGroup:
+    cluster = find(entry.cluster, "cluster", snapshot.clusters).id
+    there = (one for one in snapshot.affinity_groups if (one.cluster, one.name) == (cluster, entry.name))
+    before = next(there, None)
+    after = AffinityGroup(
+        id=entry.name if before is None else before.id,
+        name=entry.name,
+        cluster=cluster,
+        priority=entry.priority,
+        vms_rule=rule_of(entry.vms_rule, enforcing=entry.vms_enforcing),
+        hosts_rule=rule_of(entry.hosts_rule, enforcing=entry.hosts_enforcing),
+        **{name: _entry_members(entry, name, cluster, before, snapshot) for name in MEMBERS},
+    )
+    was = "" if before is None else descriptions.get(before.id, "")
+    if before is not None:
+        after = replace(after, vms_rule=_same(before.vms_rule, after.vms_rule))
+        after = replace(after, hosts_rule=_same(before.hosts_rule, after.hosts_rule))
+    return MeantGroup(after, before, was, description_to_be(entry.description, was))
+
+
+def _same(before: AffinityRule, after: AffinityRule) -> AffinityRule:
+    """Of rules that are both disabled nothing else counts."""
+    return after if before.enabled or after.enabled else before
+
+
+def _entry_members(
+    entry: GroupEntry, name: str, cluster: str, before: AffinityGroup | None, snapshot: Snapshot
+) -> tuple[str, ...]:
+    """The ids that an entry's words mean; in the order that they have, where they are the same."""
+    try:
+        found = tuple(dict.fromkeys(member_ids(getattr(entry, name), name, cluster, snapshot)))
+    except UserError as error:
+        raise UserError(f"affinity group {entry.name}: {error}") from None
+    there: tuple[str, ...] = () if before is None else getattr(before, name)
+    return there if sorted(there) == sorted(found) else found
+
+
+def _carry_out_all(
+    args: argparse.Namespace,
+    connection: EngineConnection,
+    todo: Sequence[MeantGroup],
+    snapshot: Snapshot,
+) -> dict[str, str]:
+    """Ask the engine, one group after another; the ids of the groups by their names."""
+    ids: dict[str, str] = {}
+    for done, one in enumerate(todo):
+        try:
+            ids[one.group.name] = carry_out(args, connection, one, snapshot)
+        except UserError as error:
+            raise UserError(
+                f"{done} of {len(todo)} groups are done; {one.group.name} failed: {error}."
+                " Repair that and run it again: it goes on where it stopped"
+            ) from None
+    return ids

@@ -1,14 +1,14 @@
-"""Affinity groups as they are configured, and how each stands: where its members run, what that violates."""
+"""Affinity groups as they are configured, how each stands, and what differs between one and what is meant."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from msgspec.structs import replace
 
-from ovirt_placement.answers.document import Document
+from ovirt_placement.answers.document import Document, find
 from ovirt_placement.answers.question import (
     GROUPS,
     HOSTS,
@@ -26,9 +26,79 @@ from ovirt_placement.answers.question import (
 )
 from ovirt_placement.inventory import Measured
 from ovirt_placement.model import AffinityGroup, AffinityLabel, AffinityRule, Cluster, Host, Snapshot, Vm
+from ovirt_placement.model.files.group_file import Polarity
 from ovirt_placement.model.names import Named, NamedCluster, host_name, named_cluster, named_vms, with_names
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.catalogue import Violation, find_violations
+
+# -- The members of an affinity group, by the words that options and files have for them.
+#: Of each member list of the model: its option and its word.
+MEMBERS: Final = {
+    "vms": ("vm", "VM"),
+    "hosts": ("host", "host"),
+    "vm_labels": ("vm_label", "affinity label"),
+    "host_labels": ("host_label", "affinity label"),
+}
+
+
+def find_member(word: str, name: str, cluster: str, snapshot: Snapshot) -> Vm | Host | AffinityLabel:
+    """The member that a word means: of the group's own cluster if there is one, else of any."""
+    kind = MEMBERS[name][1]
+    known = tuple(table_of(name, snapshot).values())
+    own = [item for item in known if getattr(item, "cluster", cluster) == cluster]
+    in_own = any(word in (item.id, item.name) for item in own)
+    found: Vm | Host | AffinityLabel = find(word, kind, own if in_own else known)
+    return found
+
+
+def member_ids(words: Iterable[str], name: str, cluster: str, snapshot: Snapshot) -> tuple[str, ...]:
+    """The ids of the members that words mean."""
+    return tuple(find_member(word, name, cluster, snapshot).id for word in words)
+
+
+def table_of(name: str, snapshot: Snapshot) -> dict[str, Any]:
+    """All that could be in a member list, by id."""
+    if name == "vms":
+        return snapshot.vm_by_id
+    return snapshot.host_by_id if name == "hosts" else snapshot.label_by_id
+
+
+MEMBER_WORDS = {"vms": "VM", "hosts": "host", "vm_labels": "VM label", "host_labels": "host label"}
+
+
+# -- What differs between a group and what is to become of it, each in words, for the record of who did it.
+def differences(before: AffinityGroup, after: AffinityGroup, snapshot: Snapshot) -> Iterator[str]:
+    """The fields that change, and the members that come and go."""
+    if before.name != after.name:
+        yield f"name {after.name}"
+    if before.priority != after.priority:
+        yield f"priority {after.priority:g}"
+    for word, was, rule in (
+        ("VM", before.vms_rule, after.vms_rule),
+        ("host", before.hosts_rule, after.hosts_rule),
+    ):
+        if was != rule:
+            yield f"{word} rule {_strength(rule)}"
+    for field, word in MEMBER_WORDS.items():
+        old, new, known = getattr(before, field), getattr(after, field), table_of(field, snapshot)
+        for done, members, others in (("added", new, old), ("removed", old, new)):
+            for one in members:
+                if one not in others:
+                    yield f"{word} {known[one].name if one in known else one} {done}"
+
+
+def _strength(rule: AffinityRule) -> str:
+    return f"{polarity_of(rule)}, {'hard' if rule.enforcing else 'soft'}" if rule.enabled else "disabled"
+
+
+def rule_of(polarity: str, *, enforcing: bool) -> AffinityRule:
+    """A rule by the word that options and files have for it."""
+    return AffinityRule(enabled=polarity != "disabled", positive=polarity == "positive", enforcing=enforcing)
+
+
+def polarity_of(rule: AffinityRule) -> Polarity:
+    """That word."""
+    return "disabled" if not rule.enabled else "positive" if rule.positive else "negative"
 
 
 # -- An affinity group as it is configured.
@@ -296,9 +366,7 @@ def _state(group: ListedGroup) -> Iterator[str]:
 
 
 def _rule(rule: AffinityRule) -> str:
-    if not rule.enabled:
-        return "disabled"
-    return f"{'positive' if rule.positive else 'negative'}{', enforcing' if rule.enforcing else ''}"
+    return f"{polarity_of(rule)}{', enforcing' if rule.enabled and rule.enforcing else ''}"
 
 
 def _lines(

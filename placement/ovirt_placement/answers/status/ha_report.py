@@ -3,24 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Annotated
 
+from ovirt_placement.answers.configured import Domains, asked_domains
 from ovirt_placement.answers.document import listed, safe_word
-from ovirt_placement.answers.ha.check import (
-    DEFAULT_STEPS,
-    CheckedCluster,
-    CheckVerdict,
-    Domains,
-    Failing,
-    FailingUnit,
-    HaCheckDocument,
-    LostSet,
-    UnplacedRecord,
-    asked_domains,
-    ha_check,
-)
-from ovirt_placement.answers.ha.workers import spreading
 from ovirt_placement.answers.question import (
     CLUSTERS,
     SOME_HOSTS,
@@ -32,11 +19,25 @@ from ovirt_placement.answers.question import (
     Table,
     question,
 )
-from ovirt_placement.model import Cluster, Host
-from ovirt_placement.model.names import be, counted
+from ovirt_placement.answers.status.ha_check import (
+    DEFAULT_STEPS,
+    CheckedCluster,
+    CheckVerdict,
+    Failing,
+    FailingUnit,
+    HaCheckDocument,
+    LostSet,
+    UnplacedRecord,
+    checked_cluster,
+    spreading,
+)
+from ovirt_placement.model import Cluster, Host, Snapshot
+from ovirt_placement.model.names import Named, be, counted
+from ovirt_placement.rules.failover.check import Spread, by_engine, check
 from ovirt_placement.rules.failover.outcomes import Domain, Size
 from ovirt_service.errors import UserError
 
+# -- The question `ha-check`, and its answer as people read it: verdicts, and below them causes and remedies.
 _NOT_WAITING = "the engine goes by priorities alone, and may restart too early: "
 #: How many of the worst sets are reported where not all could be judged; JSON has them all.
 _TIGHTEST = 3
@@ -140,6 +141,53 @@ def check_ha(
             reserving=cluster is None,
             spread=spread,
         )
+
+
+def ha_check(
+    snapshot: Snapshot,
+    clusters: Collection[Cluster],
+    *,
+    failures: int | None = None,
+    steps: int = DEFAULT_STEPS,
+    domains: Domains | None = None,
+    chosen: bool = False,
+    reserving: bool = True,
+    spread: Spread | None = None,
+) -> HaCheckDocument:
+    """Check clusters: with `reserving` those with HA reservation, the others are named as not checked.
+
+    This many `failures` at once, of hosts, or of `domains` that fail whole; where these were `chosen` out of
+    all, only clusters that have hosts of theirs are checked. Raises `UserError` if no cluster is.
+    """
+    named = frozenset[str]().union(*(domain.hosts for domain in domains or ()))
+
+    def asked(cluster: Cluster) -> bool:
+        if not chosen:
+            return cluster.ha_reservation or not reserving
+        return any(host.id in named for host in snapshot.hosts_of_cluster.get(cluster.id, ()))
+
+    left = [cluster for cluster in clusters if asked(cluster)]
+    if not left:
+        raise UserError("nothing was checked: no cluster has HA reservation; name one with --cluster")
+    for cluster in left:
+        _check_number(snapshot, cluster, failures or 0)
+    checked = []
+    for cluster in left:
+        found = check(snapshot, cluster.id, failures, steps, domains=domains, spread=spread)
+        softer = by_engine(snapshot, cluster.id, found.failures, steps, domains=domains, spread=spread)
+        checked.append(checked_cluster(found, softer, snapshot))
+    return HaCheckDocument(
+        clusters=tuple(checked),
+        not_checked=tuple(Named(one.id, one.name) for one in clusters if one not in left),
+    )
+
+
+def _check_number(snapshot: Snapshot, cluster: Cluster, failures: int) -> None:
+    """Raise `UserError` if more is to fail than there is."""
+    count = sum(host.up for host in snapshot.hosts_of_cluster.get(cluster.id, ()))
+    if failures > count:
+        up = f"{counted(count, 'host')} that {be(count)} up"
+        raise UserError(f"--failures {failures}: cluster {cluster.name} has {up}")
 
 
 def _text(answer: HaCheckDocument) -> Iterator[str | Table]:
@@ -285,3 +333,6 @@ def _by_reason(one: UnplacedRecord) -> str:
     """Of many hosts: how many say the same, the most first."""
     counts = Counter(reason for host in one.refused for reason in host.because)
     return listed([f"{counted(number, 'host')}: {reason}" for reason, number in counts.most_common()], "; ")
+
+
+# -- Whether each highly available VM could restart, whichever hosts fail.

@@ -1,4 +1,4 @@
-"""Judges affinity groups before the engine does: what it would refuse, and in which order it takes them."""
+"""Changes of affinity groups: what the engine would refuse, in which order it takes them, and what became."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from msgspec.structs import replace
 
 from ovirt_placement.answers.conflicts import MEANINGS, judge_rules, remark, titles
-from ovirt_placement.answers.groups.change import MEMBER_WORDS
+from ovirt_placement.answers.document import DRY_RUN, ChangeDocument
+from ovirt_placement.answers.groups import MEMBER_WORDS, DescribedGroup
 from ovirt_placement.forecast.changes import with_group, without_group
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.names import host_name, vm_name
@@ -280,3 +281,105 @@ def in_order(
         left.remove(accepted)
     warnings = (f"{one.name}: {text}" for one in order for text in judge(state, one).warnings)
     return GroupOrder(tuple(order), (), tuple(warnings))
+
+
+# -- What became of affinity groups: they were added, changed or removed.
+Outcome = Literal["added", "changed", "removed", "unchanged"]
+
+
+class GroupChangeDocument(ChangeDocument, frozen=True, kw_only=True, tag="group_change"):
+    """An affinity group that was added, changed or removed."""
+
+    #: Null where there was none; one that would be added in a dry run has no id.
+    before: DescribedGroup | None
+    #: Null where there is none any more.
+    after: DescribedGroup | None
+    outcome: Outcome
+    group: DescribedGroup
+    warnings: tuple[str, ...]
+
+
+class GroupsChangeDocument(ChangeDocument, frozen=True, kw_only=True, tag="groups_change"):
+    """Affinity groups that were added, changed and removed, by their names."""
+
+    #: The groups that are not the same afterwards.
+    before: tuple[DescribedGroup, ...]
+    after: tuple[DescribedGroup, ...]
+    added: tuple[str, ...]
+    edited: tuple[str, ...]
+    removed: tuple[str, ...]
+    unchanged: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+class GroupOutcome(NamedTuple):
+    """A group as it is now, or was when it was removed, and the same before and afterwards."""
+
+    group: DescribedGroup
+    before: DescribedGroup | None
+    after: DescribedGroup | None
+
+    @property
+    def outcome(self) -> Outcome:
+        if self.before == self.after:
+            return "unchanged"
+        if self.before is None:
+            return "added"
+        return "removed" if self.after is None else "changed"
+
+
+def group_change(one: GroupOutcome, warnings: Iterable[str], *, dry_run: bool) -> GroupChangeDocument:
+    """What was done about a group."""
+    return GroupChangeDocument(
+        changed=one.before != one.after,
+        dry_run=dry_run,
+        before=one.before,
+        after=one.after,
+        outcome=one.outcome,
+        group=one.group,
+        warnings=tuple(warnings),
+    )
+
+
+def groups_change(
+    groups: Sequence[GroupOutcome], warnings: Iterable[str] = (), *, dry_run: bool
+) -> GroupsChangeDocument:
+    """What was done about groups."""
+    touched = [one for one in groups if one.before != one.after]
+
+    def named(outcome: Outcome) -> tuple[str, ...]:
+        return tuple(one.group.name for one in groups if one.outcome == outcome)
+
+    return GroupsChangeDocument(
+        changed=bool(touched),
+        dry_run=dry_run,
+        before=tuple(one.before for one in touched if one.before is not None),
+        after=tuple(one.after for one in touched if one.after is not None),
+        added=named("added"),
+        edited=named("changed"),
+        removed=named("removed"),
+        unchanged=named("unchanged"),
+        warnings=tuple(warnings),
+    )
+
+
+def change_text(answer: GroupChangeDocument) -> str:
+    """In a line what was done."""
+    done = "left as it is:" if answer.outcome == "unchanged" else answer.outcome
+    identity = f" ({answer.group.id})" if answer.group.id else ""
+    tried = f"\n{DRY_RUN}" if answer.dry_run and answer.changed else ""
+    return f"{done} affinity group {answer.group.name}{identity}{tried}"
+
+
+def change_lines(answer: GroupsChangeDocument) -> Iterator[str]:
+    """In a line each what was added, changed and removed."""
+    for done, names in (
+        ("removed", answer.removed),
+        ("added", answer.added),
+        ("changed", answer.edited),
+    ):
+        yield from (f"{done} affinity group {name}" for name in names)
+    if not answer.changed:
+        yield "Nothing to change."
+    elif answer.dry_run:
+        yield DRY_RUN

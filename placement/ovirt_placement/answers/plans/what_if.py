@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated
 
 from ovirt_placement.answers.document import Document, fewest_text, unit_name
+from ovirt_placement.answers.plans import remaining_record
 from ovirt_placement.answers.plans.maintenance import (
     EvacuationRecord,
     ForeseenMove,
@@ -14,7 +15,6 @@ from ovirt_placement.answers.plans.maintenance import (
     move_record,
     move_text,
 )
-from ovirt_placement.answers.plans.plan import remaining_record
 from ovirt_placement.answers.plans.text import title
 from ovirt_placement.forecast.changes import Outlook, Violated
 from ovirt_placement.forecast.outages import Evacuation, ForeseenFailures, Start

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ovirt_placement import config
-from ovirt_placement.answers.document import MOST_NAMES, Document, dated, find, known_state
+from ovirt_placement.answers.document import MOST_NAMES, Document, dated, known_state
 from ovirt_placement.answers.question import (
     MOST_ROWS,
     ConfiguredState,
@@ -30,7 +30,7 @@ from ovirt_placement.answers.question import (
 )
 from ovirt_placement.cli.arguments import add_command, add_config, add_json, positive
 from ovirt_placement.inventory import Measured
-from ovirt_placement.model import Cluster, Snapshot
+from ovirt_placement.model import Snapshot
 from ovirt_placement.model.files import state_file
 from ovirt_placement.model.record import Record
 from ovirt_service.text import show_lines, show_table
@@ -38,8 +38,8 @@ from ovirt_service.text import show_lines, show_table
 #: How long a command waits for the engine, in seconds, by default: ten thousand VMs take a while.
 PATIENCE_SECONDS = 120.0
 
-#: Reads what a question is about: its first argument, and the state in which words name something.
-Reader = Callable[[argparse.Namespace, Measured], "tuple[object, Snapshot | None]"]
+#: Reads what a question is about: its first argument, in which words name something if it has a snapshot.
+Reader = Callable[[argparse.Namespace, Measured], object]
 
 _log = logging.getLogger(__name__)
 
@@ -130,7 +130,8 @@ def _read_word(read: Callable[[str], Any], text: str) -> Any:
 def ask(asked: Question, read: Reader, args: argparse.Namespace) -> int:
     """Run the command of a question."""
     words = vars(args)
-    state, snapshot = read(args, asked.needs(words))
+    state = read(args, asked.needs(words))
+    snapshot = state if isinstance(state, Snapshot) else getattr(state, "snapshot", None)
     answer = asked.ask(state, **asked.arguments(words, snapshot))
     shown = Shown(args.all, words, state)
     if args.json:
@@ -201,10 +202,6 @@ def add_state(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_cluster(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--cluster", metavar="CLUSTER", help="only this cluster, by name or id; else all")
-
-
 def seconds(text: str) -> float:
     """A time to wait, as an option gives it."""
     try:
@@ -214,13 +211,6 @@ def seconds(text: str) -> float:
     if not 0 < number < math.inf:
         raise argparse.ArgumentTypeError(f'"{text}": a number of seconds greater than 0')
     return number
-
-
-def clusters_of(args: argparse.Namespace, snapshot: Snapshot) -> tuple[Cluster, ...]:
-    """The cluster named, or all."""
-    if args.cluster is None:
-        return snapshot.clusters
-    return (find(args.cluster, "cluster", snapshot.clusters),)
 
 
 def read_state(
@@ -244,35 +234,28 @@ def read_state(
     return found.known.snapshot
 
 
-def _read_state(args: argparse.Namespace, measured: Measured) -> tuple[object, Snapshot | None]:
-    found = read_state(args, measured=measured)
-    return found, found
+def read_measured(args: argparse.Namespace, measured: Measured) -> Snapshot:
+    return read_state(args, measured=measured)
 
 
-def _read_configured(args: argparse.Namespace, measured: Measured) -> tuple[object, Snapshot | None]:
-    found = read_state(args, measured=measured)
-    return ConfiguredState(found, lambda: config.load(args.config), live=args.state is None), found
+def _read_configured(args: argparse.Namespace, measured: Measured) -> ConfiguredState:
+    known = read_state(args, measured=measured)
+    return ConfiguredState(known, lambda: config.load(args.config), live=args.state is None)
 
 
-def _read_health(args: argparse.Namespace, _: Measured) -> tuple[object, Snapshot | None]:
+def _read_health(args: argparse.Namespace, _: Measured) -> object:
     from ovirt_placement.answers.status.health import of_engine, of_file
 
     if args.state is not None:
-        known = of_file(args.state, None if args.config is None else config.load(args.config))
-    else:
-        known = of_engine(config.load(args.config), args.timeout)
-    return known, known.snapshot
-
-
-def _read_configuration(args: argparse.Namespace, _: Measured) -> tuple[object, Snapshot | None]:
-    return config.load(args.config), None
+        return of_file(args.state, None if args.config is None else config.load(args.config))
+    return of_engine(config.load(args.config), args.timeout)
 
 
 _READINGS: Mapping[Reads, Reading] = {
-    Reads.STATE: Reading(_read_state),
+    Reads.STATE: Reading(read_measured),
     Reads.CONFIGURED: Reading(_read_configured),
     Reads.HEALTH: Reading(_read_health),
-    Reads.CONFIGURATION: Reading(_read_configuration, _add_configuration),
+    Reads.CONFIGURATION: Reading(lambda args, _: config.load(args.config), _add_configuration),
 }
 
 

@@ -1,28 +1,29 @@
-"""Whether highly available VMs would be started again if hosts or failure domains failed."""
+"""Whether highly available VMs would be started again if hosts failed, by one process or by many."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable
-from typing import Annotated
+import sys
+import warnings
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 from msgspec.structs import replace
 
 from ovirt_placement.answers.document import Document
 from ovirt_placement.answers.placement import NotWaiting, PriorityClass, not_waited, priority_classes
-from ovirt_placement.config import HaSettings
+from ovirt_placement.answers.status.clusters import LostVm, lost_vm
 from ovirt_placement.forecast.outages import UnplacedVm, why_unplaced
-from ovirt_placement.lookups.names import WILDCARD, called
-from ovirt_placement.model import Cluster, Snapshot
+from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import (
     Named,
     NamedCluster,
     NamedHost,
     NamedVm,
-    be,
-    choices,
-    counted,
-    host_name,
     named_host,
     named_vm,
     vm_name,
@@ -30,70 +31,167 @@ from ovirt_placement.model.names import (
 )
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.elements.verdict import sentence
-from ovirt_placement.rules.failover.check import DEFAULT_BUDGET, HaCheck, Spread, by_engine, check
-from ovirt_placement.rules.failover.outcomes import (
-    Domain,
-    Loss,
-    Lost,
-    Outside,
-    Proven,
-    Size,
-    protected,
-    tagged_domains,
+from ovirt_placement.rules.failover.check import (
+    DEFAULT_BUDGET,
+    CheckQuestion,
+    HaCheck,
+    Spread,
 )
-from ovirt_service.decoding import nearest
+from ovirt_placement.rules.failover.measures import (
+    ExaminationTask,
+    Examined,
+    Examiner,
+    Measure,
+    examine,
+)
+from ovirt_placement.rules.failover.outcomes import Loss, Outside, Proven, Size, protected
 from ovirt_service.errors import UserError
 
-# -- The failure domains that the configuration names, by a list of hosts or by their tags.
-Domains = tuple[Domain, ...]
+if TYPE_CHECKING:
+    from distributed import Client
+
+# -- Spreads the work of a check over processes of this machine, or over the workers of a Dask cluster.
+#: Each worker has about this many lumps to do: the last ones leave few idle for long.
+_LUMPS_A_WORKER = 8
+_LARGEST_LUMP = 500
+#: So often the pool of processes is made again after one of them was lost.
+_MOST_LOSSES = 3
+#: How long a scheduler may take to answer.
+_CONNECT_SECONDS = 10
+
+#: Does the lumps somewhere, and gives what came of them in order.
+_Pool = Callable[[bytes, Sequence[Sequence[ExaminationTask]]], Iterator[list[Examined]]]
 
 
-def configured_domains(snapshot: Snapshot, settings: HaSettings) -> Domains:
-    """Those that are listed, then those that tags name.
+@contextmanager
+def spreading(processes: int | None, scheduler: str | None) -> Iterator[Spread | None]:
+    """Say who does the work: this many processes, a Dask cluster by its address, or None: the process itself.
 
-    Raises `UserError` if a host that is listed is not known, or if a name means two domains.
+    Raises `UserError` if there is no such scheduler, or if processes are lost again and again.
     """
-    listed = tuple(
-        Domain(one.name, frozenset(host for word in one.hosts for host in _hosts(word, one.name, snapshot)))
-        for one in settings.domains
-    )
-    found = (*listed, *tagged_domains(snapshot, settings.domain_tags))
-    twice = [name for name, count in Counter(domain.name for domain in found).items() if count > 1]
-    if twice:
-        raise UserError(f'[ha] domains: "{twice[0]}" is the name of two failure domains')
+    if scheduler is not None:
+        with _connected(scheduler) as client:
+            yield lambda question: _lump_wise(question, _workers_of(client), _on_cluster(client))
+    elif processes is not None and processes > 1:
+        try:
+            yield lambda question: _lump_wise(question, processes, _in_processes(processes))
+        finally:
+            _end_processes()
+    else:
+        yield None
+
+
+def examine_lump(encoded: bytes, tasks: Sequence[ExaminationTask]) -> list[Examined]:
+    """Examine failures one by one: what a worker does.
+
+    It ends where nothing is asked any more, since the steps of the whole question are taken.
+    """
+    question, measure = _understood(encoded)
+    found: list[Examined] = []
+    left = question.steps
+    for task in tasks:
+        if left < 0:
+            break
+        found.append(examine(measure, task, question.steps))
+        left -= found[-1].steps
     return found
 
 
-def asked_domains(snapshot: Snapshot, settings: HaSettings, words: Iterable[str] | None) -> Domains:
-    """The domains of these names, or all. Raises `UserError` where there are none."""
-    known = configured_domains(snapshot, settings)
-    if not known and settings.domain_tags:
-        begins = " or ".join(f'"{tag}"' for tag in settings.domain_tags)
-        raise UserError(
-            f"no failure domains: no host is known to have a tag that begins with {begins}; an inventory that"
-            " runs reads the tags of hosts once it is restarted (docs/ha.md)"
-        )
-    if not known:
-        raise UserError("no failure domains: set domains or domain_tags under [ha] (docs/ha.md)")
-    by_name = {domain.name: domain for domain in known if domain.name is not None}
-    for word in words or ():
-        if word not in by_name:
-            raise UserError(
-                f'no failure domain "{word}"{nearest(word, list(by_name))}: see [ha] in docs/ha.md'
+@lru_cache(maxsize=2)  # by starts, and by the engine's own check
+def _understood(encoded: bytes) -> tuple[CheckQuestion, Measure]:
+    question = msgspec.msgpack.decode(zlib.decompress(encoded), type=CheckQuestion)
+    return question, question.measure()
+
+
+def _lump_wise(question: CheckQuestion, workers: int, pool: _Pool) -> Examiner:
+    encoded = zlib.compress(msgspec.msgpack.encode(question), 1)
+
+    def examiner(tasks: Iterable[ExaminationTask]) -> Iterator[Examined]:
+        todo = list(tasks)
+        size = min(_LARGEST_LUMP, 1 + len(todo) // (workers * _LUMPS_A_WORKER))
+        lumps = [todo[at : at + size] for at in range(0, len(todo), size)]
+        for found in pool(encoded, lumps):
+            yield from found
+
+    return examiner
+
+
+def _in_processes(processes: int) -> _Pool:
+    # It takes long to load, and most questions need no help.
+    from joblib import Parallel, delayed
+    from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+    def pool(encoded: bytes, lumps: Sequence[Sequence[ExaminationTask]]) -> Iterator[list[Examined]]:
+        done = losses = 0
+        while done < len(lumps):
+            parallel = Parallel(n_jobs=processes, return_as="generator", batch_size=1)
+            results = parallel(delayed(examine_lump)(encoded, lump) for lump in lumps[done:])
+            try:
+                for found in results:
+                    yield found
+                    done += 1
+            except TerminatedWorkerError:
+                losses += 1
+                if losses > _MOST_LOSSES:
+                    raise UserError("processes end by themselves again and again: is memory short?") from None
+            finally:
+                with warnings.catch_warnings(action="ignore"):  # that the rest is not wanted is no news
+                    results.close()
+
+    return pool
+
+
+def _end_processes() -> None:
+    """End those that joblib keeps for the next question, if there are any."""
+    loky: Any = sys.modules.get("joblib.externals.loky")
+    if loky is not None:
+        loky.get_reusable_executor().shutdown(wait=True, kill_workers=True)
+
+
+def _on_cluster(client: Client) -> _Pool:
+    def pool(encoded: bytes, lumps: Sequence[Sequence[ExaminationTask]]) -> Iterator[list[Examined]]:
+        # The scheduler keeps what it was sent, so whatever a lost worker had is made again elsewhere.
+        reported = client.submit(bytes, encoded, pure=False)
+        waiting: deque[Any] = deque()
+        try:
+            for lump in lumps:
+                waiting.append(client.submit(examine_lump, reported, lump, pure=False))
+                if len(waiting) > 2 * _LUMPS_A_WORKER * _workers_of(client):
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        except ModuleNotFoundError as error:
+            raise UserError(f"the workers need ovirt-placement, as it is installed here: {error}") from None
+        finally:
+            client.cancel([reported, *waiting])  # type: ignore[no-untyped-call]
+
+    return pool
+
+
+def _workers_of(client: Client) -> int:
+    return max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
+
+
+@contextmanager
+def _connected(address: str) -> Iterator[Client]:
+    try:
+        from distributed import Client
+        from distributed.utils import LoopRunner
+    except ImportError:
+        raise UserError("--scheduler needs the extra `distributed`: see docs/ha.md") from None
+    runner: Any = LoopRunner()
+    runner.start()
+    try:
+        try:
+            client = Client(  # type: ignore[no-untyped-call]
+                address, timeout=_CONNECT_SECONDS, set_as_default=False, loop=runner.loop
             )
-    return known if words is None else tuple(by_name[word] for word in words)
-
-
-def _hosts(word: str, domain: str, snapshot: Snapshot) -> list[str]:
-    """The host of an id or a name, or those of a pattern."""
-    hosts = snapshot.hosts
-    found = called(word, hosts)
-    if len(found) == 1 or (found and WILDCARD in word):
-        return [host.id for host in found]
-    if found:
-        raise UserError(f'[ha] domain "{domain}": host "{word}" is ambiguous: say {choices(found, snapshot)}')
-    hint = nearest(word, [host.name for host in hosts])
-    raise UserError(f'[ha] domain "{domain}": no host "{word}"{hint}')
+        except (OSError, ValueError) as error:
+            raise UserError(f"no Dask scheduler at {address}: {error}") from None
+        with client:
+            yield client
+    finally:
+        runner.stop()
 
 
 # -- Whether highly available VMs would be started again if hosts failed.
@@ -167,20 +265,6 @@ class RestingVm(Record, frozen=True, omit_defaults=False):
     sentence: str
 
 
-class LostVm(Record, frozen=True, omit_defaults=False):
-    """A highly available VM that crashed, is unknown, or is on a host that does not answer; until it runs."""
-
-    vm: NamedVm
-    status: str
-    host: NamedHost | None
-    host_status: str | None
-    #: Where it could be started now; null where no host takes it, or where that is not known.
-    home: NamedHost | None
-    #: Whether a host takes it, together with all others that are lost; null where that is not known.
-    could_start: bool | None
-    sentence: str
-
-
 class FailingUnit(Record, frozen=True, omit_defaults=False):
     """Hosts that fail whole, and the name of their failure domain; null for hosts that were named."""
 
@@ -244,54 +328,7 @@ class HaCheckDocument(Document, frozen=True, kw_only=True, tag="ha_check"):
         return all(one.safe is True for one in self.clusters)
 
 
-def ha_check(
-    snapshot: Snapshot,
-    clusters: Collection[Cluster],
-    *,
-    failures: int | None = None,
-    steps: int = DEFAULT_STEPS,
-    domains: Domains | None = None,
-    chosen: bool = False,
-    reserving: bool = True,
-    spread: Spread | None = None,
-) -> HaCheckDocument:
-    """Check clusters: with `reserving` those with HA reservation, the others are named as not checked.
-
-    This many `failures` at once, of hosts, or of `domains` that fail whole; where these were `chosen` out of
-    all, only clusters that have hosts of theirs are checked. Raises `UserError` if no cluster is.
-    """
-    named = frozenset[str]().union(*(domain.hosts for domain in domains or ()))
-
-    def asked(cluster: Cluster) -> bool:
-        if not chosen:
-            return cluster.ha_reservation or not reserving
-        return any(host.id in named for host in snapshot.hosts_of_cluster.get(cluster.id, ()))
-
-    left = [cluster for cluster in clusters if asked(cluster)]
-    if not left:
-        raise UserError("nothing was checked: no cluster has HA reservation; name one with --cluster")
-    for cluster in left:
-        _check_number(snapshot, cluster, failures or 0)
-    checked = []
-    for cluster in left:
-        found = check(snapshot, cluster.id, failures, steps, domains=domains, spread=spread)
-        softer = by_engine(snapshot, cluster.id, found.failures, steps, domains=domains, spread=spread)
-        checked.append(_of_cluster(found, softer, snapshot))
-    return HaCheckDocument(
-        clusters=tuple(checked),
-        not_checked=tuple(Named(one.id, one.name) for one in clusters if one not in left),
-    )
-
-
-def _check_number(snapshot: Snapshot, cluster: Cluster, failures: int) -> None:
-    """Raise `UserError` if more is to fail than there is."""
-    count = sum(host.up for host in snapshot.hosts_of_cluster.get(cluster.id, ()))
-    if failures > count:
-        up = f"{counted(count, 'host')} that {be(count)} up"
-        raise UserError(f"--failures {failures}: cluster {cluster.name} has {up}")
-
-
-def _of_cluster(found: HaCheck, softer: Proven, snapshot: Snapshot) -> CheckedCluster:
+def checked_cluster(found: HaCheck, softer: Proven, snapshot: Snapshot) -> CheckedCluster:
     return with_names(
         CheckedCluster,
         found,
@@ -334,20 +371,6 @@ def _unplaced(one: UnplacedVm, snapshot: Snapshot) -> UnplacedRecord:
         for host, reasons in one.refused
     )
     return UnplacedRecord(named_vm(one.vm, snapshot), tuple(refused))
-
-
-def lost_vm(one: Lost, snapshot: Snapshot) -> LostVm:
-    """Give it names, and say what becomes of it."""
-    crashed = snapshot.vm_by_id[one.vm].crashed
-    what = "has crashed" if crashed else f"is {one.status}"
-    place = "" if one.host is None else f" on {host_name(one.host, snapshot)}, which is {one.host_status}"
-    if one.home is not None:
-        fate = f"could start on {host_name(one.home, snapshot)}"
-    else:
-        fate = "whether a host takes it is not known" if one.unjudged else "finds no host"
-    said = f"{vm_name(one.vm, snapshot)} {what}{place}: {fate}"
-    could_start = None if one.unjudged else one.home is not None
-    return with_names(LostVm, one, snapshot, could_start=could_start, sentence=said)
 
 
 def resting_vm(one: Outside, snapshot: Snapshot) -> RestingVm:

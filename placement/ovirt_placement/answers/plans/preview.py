@@ -9,9 +9,9 @@ from typing import Annotated, NamedTuple
 from msgspec.structs import replace
 
 from ovirt_placement.answers.document import find
-from ovirt_placement.answers.keys.key import without_effect
+from ovirt_placement.answers.keys import without_effect
+from ovirt_placement.answers.plans.what_if import WhatIfDocument, lines, measures, what_if
 from ovirt_placement.answers.question import REPAIR, SOME_HOSTS, Parameter, conditions_parameter, question
-from ovirt_placement.answers.what_if import WhatIfDocument, lines, measures, what_if
 from ovirt_placement.engine.policies import Policy
 from ovirt_placement.forecast.changes import (
     Condition,

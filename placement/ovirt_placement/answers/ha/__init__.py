@@ -1,1 +1,0 @@
-"""Whether each highly available VM could restart, whichever hosts fail."""

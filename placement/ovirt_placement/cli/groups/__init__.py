@@ -1,1 +1,0 @@
-"""`ovirt-placement groups`, one file an action."""
