@@ -160,6 +160,7 @@ print(len(inventory.snapshot(config=settings, deadline=60).vms) > 0)
 """
 
 
+@pytest.mark.system
 def test_without_a_descriptor_there_is_no_snapshot_and_with_one_there_is(
     tmp_path: Path, engine: EngineServer
 ) -> None:
