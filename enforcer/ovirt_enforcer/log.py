@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from ovirt_service.daemon import BackOff
 from ovirt_service.errors import UserError
-from ovirt_service.log import AuditLog, Said
+from ovirt_service.log import AuditLog
+from ovirt_service.repetition import Said
 
 _log = logging.getLogger(__name__)
 

@@ -29,10 +29,11 @@ from ovirt_placement.engine.connection.client import EngineAway, EngineConnectio
 from ovirt_placement.engine.connection.exchanges import Trust, ask_once
 from ovirt_placement.engine.connection.failures import Unanswered
 from ovirt_placement.engine.events import add_event
-from ovirt_service.addresses import redacted, shown
 from ovirt_service.errors import UserError
-from ovirt_service.log import Complaint, Said
+from ovirt_service.http.addresses import redacted, shown
+from ovirt_service.log import Complaint
 from ovirt_service.process import at_end
+from ovirt_service.repetition import Said
 
 
 class Receipt:

@@ -18,9 +18,9 @@ from ovirt_placement.config_file import (
     inventory_directory,
     read_sections,
 )
-from ovirt_service.addresses import shown
 from ovirt_service.decoding import complaint
 from ovirt_service.errors import UserError, placed
+from ovirt_service.http.addresses import shown
 
 _MODEL = "write https://ENGINE/ovirt-engine/api"
 

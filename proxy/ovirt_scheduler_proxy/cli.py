@@ -20,10 +20,10 @@ import msgspec
 from ovirt_scheduler_proxy import settings
 from ovirt_scheduler_proxy.worker.contract import lines
 from ovirt_service import identity, process
-from ovirt_service.addresses import redacted, shown, split_address
 from ovirt_service.arguments import Parser, add_version
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
+from ovirt_service.http.addresses import redacted, shown, split_address
 from ovirt_service.screen import answering
 from ovirt_service.text import table
 

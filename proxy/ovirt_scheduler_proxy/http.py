@@ -13,11 +13,11 @@ import struct
 from collections.abc import Iterable
 
 from ovirt_scheduler_proxy.settings import Server, Settings
-from ovirt_service.addresses import is_loopback, listening_socket, send_at_once, split_address
 from ovirt_service.errors import UserError
+from ovirt_service.http.addresses import is_loopback, listening_socket, send_at_once, split_address
 from ovirt_service.http.connection import Answer, Connection, Head, HttpError
 from ovirt_service.http.listener import BACKLOG, Room, raise_limit
-from ovirt_service.log import Said
+from ovirt_service.repetition import Said
 
 #: Where systemd puts the first socket that it hands over: see sd_listen_fds(3).
 _FIRST = 3

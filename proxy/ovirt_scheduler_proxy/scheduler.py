@@ -20,7 +20,7 @@ from ovirt_scheduler_proxy.worker.contract import UnitKind, is_vm_id
 from ovirt_scheduler_proxy.worker.kernel import pack
 from ovirt_scheduler_proxy.xmlrpc import Question
 from ovirt_service.files import digest
-from ovirt_service.log import Said
+from ovirt_service.repetition import Said
 
 #: This many overruns, or crashes, within `WINDOW_SECONDS` open the breaker.
 OVERRUNS = 3

@@ -40,7 +40,7 @@ from ovirt_scheduler_proxy.xmlrpc import (
 from ovirt_service.daemon import Notifier
 from ovirt_service.http.connection import HttpError, HttpRequest, Respond, Response
 from ovirt_service.http.listener import Limits, Listener
-from ovirt_service.log import Few
+from ovirt_service.repetition import Few
 
 log = logging.getLogger(__name__)
 

@@ -24,8 +24,8 @@ from prometheus_client import (
 )
 from prometheus_client.exposition import choose_encoder
 
-from ovirt_service.addresses import listening_socket, split_address
 from ovirt_service.errors import UserError
+from ovirt_service.http.addresses import listening_socket, split_address
 from ovirt_service.http.connection import Answer, Connection, Head, HttpError, HttpRequest, Respond, Response
 from ovirt_service.http.listener import BACKLOG, Limits, Listener, Room
 from ovirt_service.process import BackgroundThread, at_end

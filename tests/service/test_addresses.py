@@ -6,8 +6,8 @@ import socket
 
 import pytest
 
-from ovirt_service.addresses import listening_socket, redacted, shown, split_address
 from ovirt_service.errors import UserError
+from ovirt_service.http.addresses import listening_socket, redacted, shown, split_address
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_service.log import Complaint, Few, LineFormatter, Said
+from ovirt_service.log import Complaint, LineFormatter
+from ovirt_service.repetition import Few, Said
 from ovirt_service.text import one_line
 from tests.clock import Clock
 

@@ -17,8 +17,8 @@ from ovirt_placement.engine.users import Rights, read_rights
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.settings import engine_origin
 from ovirt_placement_web.site import NO_ADMIN, Site, check_query, is_framed, site_of
-from ovirt_service.addresses import is_loopback
 from ovirt_service.errors import UserError
+from ovirt_service.http.addresses import is_loopback
 from ovirt_service.log import AuditLog
 
 #: The same whatever is wrong: nobody learns which names there are.

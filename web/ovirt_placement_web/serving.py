@@ -18,9 +18,9 @@ from ovirt_placement_web.application import application
 from ovirt_placement_web.bounds import WebMetrics
 from ovirt_placement_web.log_in import AUDIT_LOG
 from ovirt_placement_web.settings import Listening, WebSettings, listening
-from ovirt_service.addresses import listening_socket
 from ovirt_service.daemon import Notifier
 from ovirt_service.errors import UserError
+from ovirt_service.http.addresses import listening_socket
 from ovirt_service.http.listener import BACKLOG, Limits, Listener, Room, raise_limit
 from ovirt_service.metrics import serve
 

@@ -12,8 +12,8 @@ from msgspec import Meta
 
 from ovirt_placement import config as configuration
 from ovirt_placement.config import Config
-from ovirt_service.addresses import is_loopback, split_address
 from ovirt_service.errors import UserError
+from ovirt_service.http.addresses import is_loopback, split_address
 
 Count = Annotated[int, Meta(ge=1)]
 

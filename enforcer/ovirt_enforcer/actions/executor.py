@@ -33,7 +33,7 @@ from ovirt_placement.store.enforcer.intents import Cause, IntendedMigration, Int
 from ovirt_placement.store.orders import Paused
 from ovirt_placement.store.sql.access import LeaseLost
 from ovirt_placement.store.sql.database import StoreAway
-from ovirt_service.log import Said
+from ovirt_service.repetition import Said
 
 _HOST_REQUESTS: Final[dict[IntentKind, Callable[..., None]]] = {
     IntentKind.DEACTIVATE_HOST: actions.deactivate,

@@ -32,7 +32,7 @@ from ovirt_placement.rules.elements.placement import World
 from ovirt_placement.store.enforcer.intents import Intent, IntentState
 from ovirt_placement.store.orders import Paused
 from ovirt_service.daemon import BackOff
-from ovirt_service.log import Said
+from ovirt_service.repetition import Said
 
 
 def gist(plan: Plan, unsettled: Collection[str]) -> str:

@@ -27,7 +27,7 @@ from ovirt_placement.store.enforcer.history import (
 )
 from ovirt_placement.store.enforcer.intents import Cause, Intent, IntentState
 from ovirt_placement.store.user_actions import UserActionStore
-from ovirt_service.log import Said
+from ovirt_service.repetition import Said
 
 #: What lasts is reported again after a day.
 _QUIET_SECONDS: Final = 24 * 3600.0

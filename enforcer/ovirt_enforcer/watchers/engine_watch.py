@@ -29,7 +29,7 @@ from ovirt_placement.store.enforcer.observations import (
     MembershipStore,
     Seen,
 )
-from ovirt_service.log import Said
+from ovirt_service.repetition import Said
 
 #: How many VMs of a host are looked into.
 _MOST_VMS: Final = 5

@@ -18,8 +18,8 @@ from ovirt_placement.inventory.publication import EMPTY, Moments, Publication, n
 from ovirt_placement.inventory.stored import Overlay
 from ovirt_placement.lookups.index import share, with_more_pending
 from ovirt_placement.model import Pending, Snapshot
-from ovirt_service.log import Said
 from ovirt_service.process import at_end
+from ovirt_service.repetition import Said
 
 
 class Opened:

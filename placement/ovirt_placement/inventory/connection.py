@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ovirt_service.log import Said
+from ovirt_service.repetition import Said
 
 SOCKET_NAME = "socket"
 

@@ -28,7 +28,7 @@ from ovirt_placement.rules.elements.verdict import BalanceRequest, Reason, Reque
 from ovirt_placement.rules.load import limits_of, overloaded
 from ovirt_placement.rules.scheduling import gives_way
 from ovirt_service.errors import UserError
-from ovirt_service.log import Few, Said
+from ovirt_service.repetition import Few, Said
 
 #: Names are recorded of this many VMs and groups at most; the reader of the record knows the others.
 _MOST_NAMES: Final = 64

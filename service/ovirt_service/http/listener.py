@@ -13,7 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from ovirt_service.log import Complaint, Said
+from ovirt_service.log import Complaint
+from ovirt_service.repetition import Said
 
 log = logging.getLogger(__name__)
 

@@ -144,6 +144,9 @@ def test_its_last_lines_are_shown_while_it_runs_and_afterwards(stage: Stage) -> 
     runs = stage.printed(commands, CHECK, "9")
     assert runs.runs
     assert runs.text == "7 / 8 / 9"
+    eventually(
+        lambda: any(one.status() == psutil.STATUS_STOPPED for one in stage.processes), _PATIENCE_SECONDS
+    )
     for process in stage.processes:
         process.send_signal(signal.SIGCONT)
     ended = stage.ended(commands, CHECK)

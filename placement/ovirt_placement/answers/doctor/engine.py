@@ -16,8 +16,8 @@ from ovirt_placement.engine.events import EngineEvent, EventCode
 from ovirt_placement.engine.policies import PolicyUnit
 from ovirt_placement.engine.users import Permission, Root
 from ovirt_placement.model import Cluster
-from ovirt_service.addresses import redacted, shown
 from ovirt_service.errors import UserError
+from ovirt_service.http.addresses import redacted, shown
 
 # -- What can be wrong with the engine: too old, a user who may too little, two enforcers.
 #: Older engines know neither labels in affinity groups nor their priorities.

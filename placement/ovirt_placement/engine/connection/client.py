@@ -37,7 +37,7 @@ from ovirt_placement.engine.connection.failures import (
 from ovirt_placement.engine.connection.log_ins import LogIns, read_password
 from ovirt_placement.engine.connection.sso import VARIABLE, GivenToken, SingleSignOn, given_token, trust_of
 from ovirt_service.errors import UserError
-from ovirt_service.log import Said
+from ovirt_service.repetition import Said
 
 __all__ = ["EngineAway", "EngineConnection", "EngineFault", "EngineSetupError", "connect"]
 

@@ -18,8 +18,8 @@ from lxml import etree
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.log_ins import LogInRefused
-from ovirt_service.addresses import redacted
 from ovirt_service.errors import UserError
+from ovirt_service.http.addresses import redacted
 from ovirt_service.text import unbroken
 
 

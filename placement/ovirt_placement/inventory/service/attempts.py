@@ -18,8 +18,8 @@ from ovirt_placement.inventory.publication import now
 from ovirt_placement.inventory.service.metrics import CountedConnection
 from ovirt_service.daemon import BackOff, Notifier
 from ovirt_service.errors import UserError
-from ovirt_service.log import Said
 from ovirt_service.process import BackgroundThread, end_if_exhausted
+from ovirt_service.repetition import Said
 
 #: However many ask for it, an engine that is away is not asked more often than this.
 _SHORTEST_PAUSE_SECONDS = 1.0

@@ -40,7 +40,7 @@ from ovirt_placement.inventory.service.metrics import InventoryMetrics
 from ovirt_placement.inventory.service.publisher import Publisher
 from ovirt_placement.inventory.stored import OpenIntents
 from ovirt_service.errors import UserError
-from ovirt_service.log import Said
+from ovirt_service.repetition import Said
 
 _Answer = TypeVar("_Answer")
 #: What answers policy units, given the states to decide on.

@@ -45,7 +45,7 @@ from ovirt_placement.inventory.service.schedule import (
 from ovirt_placement.inventory.service.view import Reading, View
 from ovirt_placement.model import Host, Vm
 from ovirt_service.errors import UserError
-from ovirt_service.log import Said
+from ovirt_service.repetition import Said
 
 _log = logging.getLogger(__name__)
 

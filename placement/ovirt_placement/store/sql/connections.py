@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, exc, make_url
 
-from ovirt_service.addresses import shown
 from ovirt_service.errors import UserError
+from ovirt_service.http.addresses import shown
 
 #: Much longer than the writing of every key that there can be takes.
 _LONGEST_STATEMENT_SECONDS = 30
