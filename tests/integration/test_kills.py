@@ -23,6 +23,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
 from tests import builders as build
+from tests.examples import examples
 from tests.integration.storms import INVENTORY, Stage, draw, start_all, with_ours
 from tests.integration.world import ENGINE, PROXY
 from tests.repeating import repeating
@@ -85,7 +86,7 @@ class Probe:
 
 
 @pytest.mark.system
-@pytest.mark.parametrize("kills", [4, pytest.param(1000, marks=NIGHTLY)])
+@pytest.mark.parametrize("kills", [4, pytest.param(examples(3400), marks=NIGHTLY)])
 def test_kills_refuse_no_start_and_disable_no_unit(kills: int, tmp_path: Path) -> None:
     figures, dice, storm = Figures(), random.Random(1), draw(_STARTS, 1)
     state = with_watched(storm.state)
