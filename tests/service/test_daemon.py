@@ -132,23 +132,29 @@ def test_a_loop_that_marks_its_progress_does_not_hang() -> None:
     assert not progress.hangs
 
 
+#: It does not end before all signals were sent: Python ends by the default handlers.
 DAEMON = """
+import sys
 from ovirt_service.daemon import Stop
 stop = Stop()
 print("ready", flush=True)
 while not stop.sleep(0):
     pass
+sys.stdin.read()
 """
 
 
 @pytest.mark.parametrize("signals", [1, 2])
 def test_a_signal_between_two_sleeps_is_not_lost(signals: int) -> None:
     for _ in range(10):
-        with subprocess.Popen([sys.executable, "-c", DAEMON], stdout=subprocess.PIPE) as daemon:
+        pipe = subprocess.PIPE
+        with subprocess.Popen([sys.executable, "-c", DAEMON], stdin=pipe, stdout=pipe) as daemon:
+            assert daemon.stdin is not None
             assert daemon.stdout is not None
             daemon.stdout.readline()
             for _ in range(signals):
                 daemon.terminate()
+            daemon.stdin.close()
             assert daemon.wait(10) == 0
 
 
