@@ -7,6 +7,8 @@ import random
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from ovirt_placement.model import SchedulingPolicy
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.events import Action
@@ -40,6 +42,7 @@ def clock(engine: Engine, done: threading.Event) -> None:
         engine.advance(0.2)
 
 
+@pytest.mark.system
 def test_clients_and_the_clock_do_not_spoil_each_other(proxy: Proxy) -> None:
     begun: list[threading.Thread] = []
 

@@ -199,7 +199,7 @@ def test_the_memory_of_hosts_counts_where_all_vms_fit(state: Snapshot) -> None:
     check(state)
 
 
-@settings(FEW, max_examples=10)
+@settings(FEW, max_examples=7)
 @given(states())
 def test_with_fewer_hosts_and_vms_to_look_at_the_answer_is_the_same(state: Snapshot) -> None:
     part = asks(state, CLUSTER)[:5]

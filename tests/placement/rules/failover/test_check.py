@@ -331,7 +331,7 @@ def worlds(draw: st.DrawFn) -> Snapshot:
     return replace(state, placement_keys=keys(draw))
 
 
-@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=examples(100), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(worlds(), st.integers(1, 2))
 def test_safe_is_an_order_of_starts_that_all_filters_let_through(state: Snapshot, failures: int) -> None:
     answering = {"up", "preparing_for_maintenance", "non_operational"}
