@@ -178,7 +178,7 @@ def test_no_verdict_without_a_part_differs_from_what_it_is_with_any_value_of_it(
     for value in values:
         full = {(one.constraint.groups, one.offenders) for one in find_violations(value, CLUSTER)}
         assert known <= full
-        assert known == full or answer.unknown or late.unread
+        assert known == full or answer.unknown
     safe = check(late, CLUSTER).safe
     assert safe is None or all(check(value, CLUSTER).safe is safe for value in values)
     plan = make_plan(late, CLUSTER)
@@ -218,6 +218,14 @@ def test_everything_says_that_it_is_not_known_yet() -> None:
     assert (emptied.rounds, len(emptied.blocked)) == ((), 1)
     verdict = judge(LATE, CLUSTER, HaSettings(domain_tags=("rack-",)))
     assert (verdict.state, verdict.facts["reason"]) == (ReservationState.UNKNOWN, _WHY)
+
+
+@pytest.mark.parametrize("part", ["stored", "vm_details", "host_statistics"])
+def test_violations_say_that_keys_and_rules_are_not_known_yet(part: str) -> None:
+    state = snapshot(cluster(scheduling_policy=_UNITS), host("h0"), vm("v0", "h0"))
+    assert violations(state, state.clusters).unknown == ()
+    (why,) = violations(lacking(state, part), state.clusters).unknown
+    assert why.endswith("yet")
 
 
 def test_with_all_read_there_is_a_verdict_again() -> None:

@@ -25,8 +25,7 @@ from ovirt_placement.inventory import Measured
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.names import GroupOrRule, Named, NamedHost, NamedVm, named_cluster, with_names
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.catalogue import Violation, find_violations
-from ovirt_placement.rules.placement_rules.in_force import not_known_yet
+from ovirt_placement.rules.catalogue import Violation, find_unjudged, find_violations
 
 
 class VmPlace(Record, frozen=True, omit_defaults=False):
@@ -64,7 +63,7 @@ class ViolationsDocument(Document, frozen=True, kw_only=True, tag="violations"):
 
     clusters: tuple[Named, ...]
     violations: tuple[ViolatedConstraint, ...]
-    #: Rules of which it is not known yet whether they are violated, in a sentence each.
+    #: Why it is not known yet whether rules are violated, in a sentence for each or for all.
     unknown: tuple[str, ...]
 
 
@@ -114,7 +113,9 @@ def violations(
             and (host is None or any(at.host == host for at in violation.locations))
             and (group is None or group in violation.groups)
         ),
-        unknown=tuple(why for cluster in clusters for why in not_known_yet(snapshot, cluster.id)),
+        unknown=tuple(
+            dict.fromkeys(why for cluster in clusters for why in find_unjudged(snapshot, cluster.id))
+        ),
     )
 
 

@@ -116,8 +116,8 @@ def paged_vms(
 
 # The engine's own searches: members of rules, what bears a tag, jobs that have not ended.
 
-#: What comes before a search that finds nobody. All things have a name, so some are found, but where the rest
-#: is no search: the engine's syntax check then fails, and its answer is an empty list with status 200.
+#: What comes before a search that finds nothing. All things have a name, so some are found, but where the
+#: rest is no search: the engine's syntax check then fails, and its answer is an empty list with status 200.
 _EVERYBODY = "name=*"
 UNPARSED = f"the engine cannot parse it: it finds nothing, alone and after `{_EVERYBODY} or`"
 _NOT_FOR_THIS_USER = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN})
@@ -138,7 +138,7 @@ def search_members(connection: EngineConnection, of: SearchOf, text: str) -> Mem
 
 
 def _is_parsed(connection: EngineConnection, of: SearchOf, text: str) -> bool:
-    """Whether it is a search, though it finds nobody; an engine that has nobody at all cannot show that."""
+    """Whether it is a search, though it finds nothing; an engine that has nothing at all cannot show that."""
     if _found(connection, of, f"{_EVERYBODY} or {text}", max=1):
         return True
     return not _found(connection, of, _EVERYBODY, max=1)

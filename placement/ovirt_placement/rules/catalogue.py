@@ -13,10 +13,12 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.record import Record
+from ovirt_placement.model.snapshot import HOST_STATISTICS, STORED, VM_DETAILS
 from ovirt_placement.rules.affinity.constraints import bindings
 from ovirt_placement.rules.elements.constraints import Allowed, Constraint, Form
 from ovirt_placement.rules.elements.placement import Placement, SnapshotPlacement
 from ovirt_placement.rules.elements.rule import Rule, UnitKind
+from ovirt_placement.rules.elements.verdict import unread
 from ovirt_placement.rules.failover import admission
 from ovirt_placement.rules.placement_keys.capacity import host_places
 from ovirt_placement.rules.placement_keys.host_table import host_table
@@ -28,6 +30,7 @@ from ovirt_placement.rules.placement_keys.units import (
     on_accepted_hosts,
     storage_is_local,
 )
+from ovirt_placement.rules.placement_rules.in_force import not_known_yet
 from ovirt_placement.rules.placement_rules.units import hard_constraints
 from ovirt_placement.rules.rule_list import ENGINES_OWN, LISTED, NO_UNITS, those_in_force
 
@@ -114,6 +117,17 @@ def find_violations(snapshot: Snapshot, cluster_id: str) -> tuple[Violation, ...
         if (offenders := constraint.offenders(placement))
     )
     return tuple(sorted(found, key=_importance))
+
+
+def find_unjudged(snapshot: Snapshot, cluster_id: str) -> tuple[str, ...]:
+    """Why it is not known yet whether running VMs violate rules of a cluster: for each rule, or for all."""
+    heeded = KEY_FILTER.enabled_in(snapshot.cluster_by_id[cluster_id])
+    keys = unread(snapshot, VM_DETAILS, HOST_STATISTICS) if heeded else ()
+    return (
+        *not_known_yet(snapshot, cluster_id),
+        *unread(snapshot, STORED),
+        *(f"placement keys: {why}" for why in keys),
+    )
 
 
 def _violation(

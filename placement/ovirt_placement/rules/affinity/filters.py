@@ -281,7 +281,7 @@ def filter_by_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]
     """Judge each candidate host, in order, by every hard host group of every requested VM.
 
     All groups apply, so positive ones intersect; the host that a VM runs on has no exemption. A host that is
-    being emptied takes nobody.
+    being emptied takes no VM.
     """
     applying = [(vm, group) for vm in request.vms for group in hard_host_groups_of(snapshot).get(vm, ())]
     notes = tuple(

@@ -8,7 +8,7 @@ migrated. OptimalForHaReservation, in whose place our `HaReservationWeight` stan
 it runs, and pending VMs do not count. OptimalForMemoryEvenDistribution: a VM goes where most memory would be
 left. OptimalForCpuEvenDistribution: a VM goes where CPUs would be used least; VMs with CPUs of their own are
 not part of the state. VmAffinityGroups, in whose place ours stands, counts all enabled groups, hard and soft
-alike, whatever their cluster, and takes pending members to be movable.
+alike, also of other clusters, and takes pending members to be movable.
 
 Source: PreferredHostsWeightPolicyUnit, HaReservationWeightPolicyUnit, EvenDistributionMemoryWeightPolicyUnit,
 EvenDistributionCPUWeightPolicyUnit, VmAffinityWeightPolicyUnit, VmToHostAffinityWeightPolicyUnit, and

@@ -44,7 +44,7 @@ def blocks_of(
 
     VMs that a positive group ties together and of which no peer survives go to one host, whichever.
     With a peer that survives, each goes to a host of such a peer. VMs that must share a host and must
-    not are admitted nowhere. What is not highly available on a failed host is gone and holds nobody.
+    not are admitted nowhere. What is not highly available on a failed host is gone and ties no VM.
     """
     blocks: list[Block] = []
     for together in gather(vms, hard_positive_group_of(snapshot)):

@@ -250,7 +250,7 @@ def why_circular(snapshot: Snapshot, rule: str) -> Iterator[str]:
 
 
 def why_without_effect(snapshot: Snapshot, found: Resolved) -> Iterator[str]:
-    """In a sentence, why a rule of the kind orders nothing; nothing where it does, or names nobody."""
+    """In a sentence, why a rule of the kind orders nothing; nothing where it does, or names no VM."""
     if found.rule.kind != RESTART_AFTER.name or not is_in_force(found):
         return
     for words, vms in ((found.rule.vms, found.vms), (found.rule.other_vms, found.other_vms)):
