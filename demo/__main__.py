@@ -1,7 +1,5 @@
 """`make demo`: runs the story, and leaves no process and no file behind."""
 
-from __future__ import annotations
-
 import argparse
 import signal
 import sys

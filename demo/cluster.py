@@ -1,7 +1,5 @@
 """Draws the cluster of the demonstration: satisfied and violated rules, VMs that wait to start."""
 
-from __future__ import annotations
-
 import random
 
 from ovirt_placement.model import AffinityGroup, AffinityRule, Cluster, Host, SchedulingPolicy, Snapshot, Vm

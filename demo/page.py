@@ -1,7 +1,5 @@
 """`make page`: a large simulated cluster with the page, until Ctrl-C; nothing is left behind."""
 
-from __future__ import annotations
-
 import argparse
 import signal
 import sys

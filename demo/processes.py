@@ -1,7 +1,5 @@
 """Real processes on free loopback ports: started, awaited by their readiness line, and all ended again."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import selectors

@@ -1,7 +1,5 @@
 """`make screenshots`: takes the pictures of README and docs/web.md from a running page, in a real browser."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What demonstrations run: a simulated engine, our services and the page, on free ports of this machine."""
 
-from __future__ import annotations
-
 import shutil
 import signal
 import sys

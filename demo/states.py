@@ -4,8 +4,6 @@ Each state is a cluster in the simulator. What a first screen must answer in it 
 happen next, who must do what, whether a failed host would be survived, and why a VM is down.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Callable, Sequence

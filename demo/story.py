@@ -1,7 +1,5 @@
 """The story of the demonstration, one chapter a function."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager

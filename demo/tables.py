@@ -1,7 +1,5 @@
 """What the engine's API says of the cluster, as tables: who runs where, and which rules are violated."""
 
-from __future__ import annotations
-
 import textwrap
 from collections import defaultdict
 from dataclasses import dataclass

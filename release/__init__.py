@@ -1,7 +1,5 @@
 """Builds what is published: the documentation site, and the files of a release."""
 
-from __future__ import annotations
-
 import configparser
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`make release`: checks the commit, makes and checks all files of a release, and uploads none."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

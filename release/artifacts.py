@@ -1,7 +1,5 @@
 """Makes the files of a release, the same bit for bit whenever and wherever they are made, and judges them."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

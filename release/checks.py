@@ -1,7 +1,5 @@
 """What keeps a commit from being released, and what a machine lacks for it: reported before all else."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

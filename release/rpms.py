@@ -1,7 +1,5 @@
 """The RPMs of a release, and what each of them bundles, as CycloneDX."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """`make site`: the documentation as HTML, from the Markdown that is in the tree; no page needs a network."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -4,8 +4,6 @@ A host has plenty of room, a VM is small, down and movable, and everything belon
 unless a test says otherwise.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from ovirt_placement.model import (

@@ -1,7 +1,5 @@
 """The configuration of a part under test: an engine somewhere, and a folder for all that the part keeps."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 PASSWORD = "password"

@@ -1,7 +1,5 @@
 """What a VM takes of its host's memory by the engine's definition, for tests to reckon with."""
 
-from __future__ import annotations
-
 from ovirt_placement.model import Vm
 
 

@@ -1,7 +1,5 @@
 """How many examples tests draw: few in the quick suite, many where `make test-properties` asks for them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from typing import TypeVar

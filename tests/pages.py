@@ -1,7 +1,5 @@
 """Pages of metrics as Prometheus reads them."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

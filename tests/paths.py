@@ -1,7 +1,5 @@
 """Where things stand in the checkout, so that a test file can move without losing them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[1]

@@ -1,7 +1,5 @@
 """What an administrator does at the engine's own portal and no client of ours asks for, with its events."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 from msgspec.structs import asdict, replace

@@ -4,8 +4,6 @@ An interpreter that starts loads them for half a second, and hundreds of tests w
 installed commands start is for those tests to say that start them by their names.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

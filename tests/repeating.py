@@ -1,7 +1,5 @@
 """Something that goes on besides a test, in a thread of its own."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """How long work may take here: seconds of a fast machine, times how much longer this one takes."""
 
-from __future__ import annotations
-
 import time
 from functools import cache
 

@@ -1,7 +1,5 @@
 """Writes to a store, and finds in it, what a test is about, through what production calls."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """What is installed is what the tree holds, and wheels made from it work on their own."""
 
-from __future__ import annotations
-
 import configparser
 import os
 import re

@@ -5,8 +5,6 @@ question and the engine's answer to it. For each kind of vector: the rule that o
 and how its answer is judged.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -4,8 +4,6 @@ An attempt makes one input, has it read, and raises for what may not be. `python
 one fuzzer for long, and says how to repeat what broke its reader; the suite runs each for a moment.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json

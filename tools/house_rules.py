@@ -4,8 +4,6 @@ What violates one stands by name in `house_rules.txt`, or is reported; what stan
 reported as well, so that the list only gets shorter.
 """
 
-from __future__ import annotations
-
 import ast
 import sys
 from collections import Counter, defaultdict

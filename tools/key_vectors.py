@@ -1,7 +1,5 @@
 """Judges vectors of placement keys: nodes and keys are spelled out, and every step has an answer."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction

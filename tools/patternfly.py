@@ -7,8 +7,6 @@ Of the package it takes the components that the page uses, and of these the rule
 templates and scripts can meet. Run it again when a template uses a class that the bundle lacks.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -4,8 +4,6 @@ Each call asks units of its own making, whose answers are known beforehand, besi
 answers hang on an engine that changes all the time: of those only the form is known.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import statistics

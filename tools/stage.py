@@ -1,7 +1,5 @@
 """A simulated engine with our inventory and, if wanted, the proxy and the page: each a process of its own."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import random

@@ -3,8 +3,6 @@
 Prints folders and files of tests, those that matter most first, and says on standard error what it went by.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What people ask about, where it is the engine: its state, what is held back now, and the way back."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from contextlib import closing
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """What was decided and what came of it: plans about a VM, host or group in lines; why a VM was not moved."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """What is logged: said once, with pauses after failures; and the audit log of decisions and migrations."""
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Callable, Sequence

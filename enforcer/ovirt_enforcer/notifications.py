@@ -1,7 +1,5 @@
 """What the enforcer reports without being asked: events of the engine, and alerts of a webhook."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

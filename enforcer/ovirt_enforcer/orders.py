@@ -1,7 +1,5 @@
 """What people order, by commands or on the page: plans carried out, and maintenance runs."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple

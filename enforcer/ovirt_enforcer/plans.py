@@ -1,7 +1,5 @@
 """Plans as the configuration asks for them, and for a person who asks; nothing is carried out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial

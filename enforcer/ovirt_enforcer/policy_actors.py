@@ -1,7 +1,5 @@
 """Who migrates VMs of a cluster on their own, and what each does in its turn."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import NamedTuple

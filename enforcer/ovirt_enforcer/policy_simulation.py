@@ -1,7 +1,5 @@
 """Lets all who migrate VMs by themselves act in turn on a snapshot, and names a loop if they make one."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from enum import StrEnum
 from typing import Final, Literal, NamedTuple

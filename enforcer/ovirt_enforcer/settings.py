@@ -1,7 +1,5 @@
 """The [enforcer] section of the configuration, and what of it is recorded for commands to go by."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum

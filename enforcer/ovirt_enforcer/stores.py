@@ -1,7 +1,5 @@
 """The parts of the store that the enforcer uses: opened together, and closed together."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from contextlib import ExitStack

@@ -4,8 +4,6 @@ environment.py WHEELS ROOT LISTS, run by the interpreter that the environment is
 `setup.cfg` installs next to Python packages, come below ROOT/usr, the environment below ROOT/usr/libexec.
 """
 
-from __future__ import annotations
-
 import compileall
 import configparser
 import os

@@ -4,8 +4,6 @@ make_spec.py EPOCH, in the checkout; prints the specification. So these stand in
 requirements and in `packaging/sysusers.d` alone.
 """
 
-from __future__ import annotations
-
 import configparser
 import re
 import sys

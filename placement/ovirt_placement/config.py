@@ -1,7 +1,5 @@
 """Reads the configuration: one TOML file, with Ansible's variables where the file does not say."""
 
-from __future__ import annotations
-
 import ipaddress
 import os
 from collections.abc import Mapping

@@ -3,8 +3,6 @@
 By the standard library alone: under the old proxy each call of a policy unit is a process that needs no more.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from pathlib import Path

@@ -3,8 +3,6 @@
 Data alone: what loads a unit needs no rule.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 _WORD: Final = "[A-Za-z0-9_.-]+"

@@ -1,7 +1,5 @@
 """A plugin host for the oVirt engine's external scheduler: knows the contract, knows nothing of placement."""
 
-from __future__ import annotations
-
 
 def command() -> int:
     """Run the installed command; a worker, which imports this too, has the standard library alone."""

@@ -1,7 +1,5 @@
 """Who may call: addresses, users of this machine, host names, TLS; and the socket on which calls arrive."""
 
-from __future__ import annotations
-
 import errno
 import ipaddress
 import logging

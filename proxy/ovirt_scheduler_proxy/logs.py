@@ -1,7 +1,5 @@
 """Logs, the record of decisions, and metrics: written in batches; a disk that fails delays no decision."""
 
-from __future__ import annotations
-
 import contextlib
 import glob
 import logging

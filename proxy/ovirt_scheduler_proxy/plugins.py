@@ -1,7 +1,5 @@
 """The units of all plugin folders, what is wrong with them, and their pools, which follow the files."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

@@ -1,7 +1,5 @@
 """The workers of one plugin folder: who may use which next, how many are kept ready; and how one is asked."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

@@ -1,7 +1,5 @@
 """Worker processes and the process they are forked from, as the proxy holds them; how a call of one ended."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

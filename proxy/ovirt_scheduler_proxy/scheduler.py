@@ -1,7 +1,5 @@
 """Asks the units that a call names and puts their outcomes together; cuts off one that keeps failing."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from array import array

@@ -1,7 +1,5 @@
 """The running proxy: loads the plugins, opens the port, answers calls and reports them; signals, watchdog."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import itertools

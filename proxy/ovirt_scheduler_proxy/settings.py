@@ -1,7 +1,5 @@
 """The configuration file: every key with its default, and the words for what is wrong in it."""
 
-from __future__ import annotations
-
 import ipaddress
 import os
 from collections.abc import Iterator

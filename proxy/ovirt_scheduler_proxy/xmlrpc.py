@@ -3,8 +3,6 @@
 The shapes of answers are few, and joining text is what Python does fastest.
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import math

@@ -1,7 +1,5 @@
 """How Sphinx reads the pages: as GitHub does, in the groups of docs/index.md."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """A daemon: it reports that it gets on, tries again, collects garbage, and ends between two actions."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import os

@@ -1,7 +1,5 @@
 """Turns the decoder's complaints into a path and a sentence that the writer of a file understands."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Collection, Iterable

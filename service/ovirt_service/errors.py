@@ -1,7 +1,5 @@
 """What goes wrong because of what a person wrote or set up, reported in one line that says what to do."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

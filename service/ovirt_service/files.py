@@ -3,8 +3,6 @@
 And makes what the processes of a user have in memory for one another: a folder, and locks in it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl

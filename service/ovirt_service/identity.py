@@ -4,8 +4,6 @@ The folders of the services belong to their user, and their group may write ther
 what its caller named, becomes that user for good, and only then opens the store or what is published.
 """
 
-from __future__ import annotations
-
 import errno
 import grp
 import os

@@ -1,7 +1,5 @@
 """Logs: a message is one line; a complaint is one until it is over; acts are lines of JSON."""
 
-from __future__ import annotations
-
 import logging
 import sys
 import time

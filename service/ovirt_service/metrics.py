@@ -1,7 +1,5 @@
 """Serves what Prometheus and other monitors read of a process that has no HTTP server of its own."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

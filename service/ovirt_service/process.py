@@ -5,8 +5,6 @@ once: it would do by half all that it went on to do. A service is started again 
 a thread which never began is not, as Python waits for it for ever.
 """
 
-from __future__ import annotations
-
 import atexit
 import errno
 import gc

@@ -1,7 +1,5 @@
 """What is said once, until it changes or is over; every start of a unit loads this, so no `logging` here."""
 
-from __future__ import annotations
-
 import math
 import threading
 import time

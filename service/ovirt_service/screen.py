@@ -1,7 +1,5 @@
 """Shows an answer to a user who waits for it at a terminal: a bar while it is made, then page by page."""
 
-from __future__ import annotations
-
 import io
 import os
 import shlex

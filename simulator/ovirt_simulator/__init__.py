@@ -1,7 +1,5 @@
 """A whole oVirt engine on localhost: its state machine, its scheduler and its REST API."""
 
-from __future__ import annotations
-
 from ovirt_service import process
 
 

@@ -1,7 +1,5 @@
 """Draws clusters of any size: hosts, VMs that fit on them, and affinity groups of which some are violated."""
 
-from __future__ import annotations
-
 import random
 import uuid
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Asks the commands about a recorded state, in this process."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import pytest

@@ -1,7 +1,5 @@
 """States that are bad already: a step is judged by what it makes worse, and what stays has a named cause."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

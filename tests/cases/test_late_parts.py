@@ -1,7 +1,5 @@
 """What has not been read yet refuses nothing, licenses nothing, and takes back no alert."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

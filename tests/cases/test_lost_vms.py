@@ -1,7 +1,5 @@
 """Highly available VMs that crashed, are unknown or stand on silent hosts: lost until they run again."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from datetime import UTC, datetime
 

@@ -1,7 +1,5 @@
 """Names that match nothing: found in settings, rules, keys and policies, said once, and patterns honoured."""
 
-from __future__ import annotations
-
 import logging
 from fnmatch import fnmatchcase
 

@@ -1,7 +1,5 @@
 """What a change or a start would cost, asked before it is made."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

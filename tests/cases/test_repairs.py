@@ -1,7 +1,5 @@
 """Repairs and what holds them back: no more is claimed than is so, and hints lead to what helps."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

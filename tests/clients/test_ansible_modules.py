@@ -1,7 +1,5 @@
 """The modules of ovirt.ovirt that concern placement, unmodified, against a simulated engine."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import io

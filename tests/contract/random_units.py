@@ -1,7 +1,5 @@
 """A plugin whose units answer anything at all, by the seed of a call; some do worse than answer."""
 
-from __future__ import annotations
-
 import _thread
 import contextlib
 import ctypes

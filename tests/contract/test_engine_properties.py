@@ -1,7 +1,5 @@
 """What units declare as parameters, and users write as keys, judged by a JVM as the engine judges it."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Drives the proxy with the engine's own client library and settings: Apache XML-RPC 3.1.3 on a JVM."""
 
-from __future__ import annotations
-
 import fcntl
 import re
 import shutil

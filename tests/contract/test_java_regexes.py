@@ -1,7 +1,5 @@
 """What we say of regular expressions, held against a JVM: no false alarm, and none missed."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """`docs/developers/add-a-question.md`, carried out: one file gives command, pages, schema, API, Ansible."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

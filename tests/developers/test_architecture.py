@@ -1,7 +1,5 @@
 """`docs/developers/architecture.md` names every room of the tree, and nothing that is not there."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

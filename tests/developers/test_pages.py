@@ -1,7 +1,5 @@
 """The pages of `docs/developers` on adding something, carried out: what they write does what they promise."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -4,8 +4,6 @@ A block of code belongs to the file that the paragraph before it names last. A b
 file in one place; any other block is the whole file.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """What follows from parsers and questions: the reference, man pages, completions, and Ansible modules."""
 
-from __future__ import annotations
-
 import argparse
 import configparser
 import json

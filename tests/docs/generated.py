@@ -1,7 +1,5 @@
 """`make reference`: writes the pages that are made from the code; a test shows when they are out of date."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path

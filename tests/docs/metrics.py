@@ -1,7 +1,5 @@
 """What follows from the metrics that processes keep: their reference, and a dashboard for each service."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Completion of the engine's names in shells, from what the inventory lists: no Python runs for it."""
 
-from __future__ import annotations
-
 import argparse
 import re
 

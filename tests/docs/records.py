@@ -1,7 +1,5 @@
 """References made from records: JSON Schema, configuration keys, events; comments give the meaning."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import re

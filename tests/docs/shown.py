@@ -1,7 +1,5 @@
 """What pages show to be typed at a shell, and the parsers of the commands of ours in it."""
 
-from __future__ import annotations
-
 import argparse
 import re
 import shlex

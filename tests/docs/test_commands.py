@@ -1,7 +1,5 @@
 """Commands and pages agree: what is shown can be run, help fits, and what there is stands on its page."""
 
-from __future__ import annotations
-
 import argparse
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Shells complete the names that the inventory lists, typed at a terminal."""
 
-from __future__ import annotations
-
 import os
 import pty
 import select

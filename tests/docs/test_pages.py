@@ -1,7 +1,5 @@
 """All pages: links, the index, line lengths, pictures; and what is made from the code is up to date."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator

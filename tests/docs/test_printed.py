@@ -1,7 +1,5 @@
 """What pages show of commands with what these print: README, the quick start, and a recipe."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

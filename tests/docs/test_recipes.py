@@ -1,7 +1,5 @@
 """The recipes of `docs/recipes.md` that need more than a command: alerts, two engines, the way back."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

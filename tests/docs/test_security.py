@@ -1,7 +1,5 @@
 """Every line of the tables in docs/security.md and docs/failures.md names tests, which are there."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

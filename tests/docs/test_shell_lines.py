@@ -3,8 +3,6 @@
 What patterns name is what there is: units, packages, groups, targets, options of the engine.
 """
 
-from __future__ import annotations
-
 import configparser
 import re
 import shutil

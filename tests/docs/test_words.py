@@ -1,7 +1,5 @@
 """The words that docs/developers/style.md avoids do not come back, in code, tests, pages and samples."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import cache

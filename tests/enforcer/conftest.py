@@ -1,7 +1,5 @@
 """What tests of the enforcer's rooms share: an engine of their own behind a server."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -4,8 +4,6 @@ A point lies before and after each HTTP request (log-ins included), each write o
 of a write.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -1,7 +1,5 @@
 """What the store shows of an enforcer that leads, with other settings than the configuration here has."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Plans that are made at once, in the daemon's own thread, for tests on a simulated clock."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from ovirt_enforcer.planners import Call, PlannerProcesses, PlanQuestion, plan_of

@@ -1,7 +1,5 @@
 """What is looked at again and again is put off longer with each failure, and talks no more than it must."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest

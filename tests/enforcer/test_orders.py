@@ -1,7 +1,5 @@
 """What people ask and order: as the enforcer that leads would now, whatever the file says now."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path

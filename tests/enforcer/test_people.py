@@ -1,7 +1,5 @@
 """Who did it: every act of a person is recorded with who, where, when and what came of it."""
 
-from __future__ import annotations
-
 import getpass
 import json
 import signal

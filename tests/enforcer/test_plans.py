@@ -1,7 +1,5 @@
 """A repair that time alone makes cheaper is waited for as long as that is worth it; nothing else waits."""
 
-from __future__ import annotations
-
 import pytest
 from msgspec.structs import replace
 

@@ -1,7 +1,5 @@
 """Clusters in which those who migrate VMs come to rest, and others in which they undo each other's work."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from itertools import pairwise

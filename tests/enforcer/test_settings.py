@@ -1,7 +1,5 @@
 """A mistake in the enforcer's section is reported in one line that names the key."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo

@@ -4,8 +4,6 @@ There BLAKE2 is OpenSSL's alone, which knows no other size and is not approved; 
 nothing.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import sys

@@ -3,8 +3,6 @@
 After a change of words that is meant, look at what `git diff tests/data/golden` shows.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

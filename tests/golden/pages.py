@@ -1,7 +1,5 @@
 """The page's views and the answers of its API, of the state that most tests of the page ask."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -4,8 +4,6 @@ Each state is asked what it costs little to ask; every fourth question is asked 
 JSON, so that the records hold each command's document with many kinds of answers.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 from collections.abc import Iterator

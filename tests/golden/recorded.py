@@ -1,7 +1,5 @@
 """Recorded answers: one file a command, in which a change of words is read as a diff."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import NamedTuple

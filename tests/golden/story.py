@@ -1,7 +1,5 @@
 """A story on a simulated engine: commands that change something, and those that need an engine or a store."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

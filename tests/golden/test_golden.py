@@ -1,7 +1,5 @@
 """Commands and page answer as they are recorded."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Bursts of starts: clusters drawn by a seed, and what they look like afterwards, counted by an oracle."""
 
-from __future__ import annotations
-
 import random
 import uuid
 from collections import Counter

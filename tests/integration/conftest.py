@@ -1,7 +1,5 @@
 """A real proxy in a process of its own, and what its units are shown: one of each for all tests of a file."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 from xmlrpc.client import ServerProxy

@@ -1,7 +1,5 @@
 """Bursts in which all kinds of rules meet: unequal hosts, other VMs that run, any factors of the weights."""
 
-from __future__ import annotations
-
 import random
 import uuid
 from collections import Counter

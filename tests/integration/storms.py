@@ -1,7 +1,5 @@
 """Storms of starts over HTTP against an engine with few request threads: clients, cluster, processes."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import random

@@ -4,8 +4,6 @@ The stories are those of Nova's soft affinity, reported with oVirt's words, and 
 maintenance.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import ovirtsdk4

@@ -1,7 +1,5 @@
 """Our collection for Ansible: its modules, run by a playbook, with the commands and a simulated engine."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

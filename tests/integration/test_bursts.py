@@ -4,8 +4,6 @@ which know what is pending, would have left it, or better; and no hard rule is v
 The proxy is a real one in a process of its own; the simulator's weights and filters are not ours.
 """
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files that have no end, are no files, or nest without end: whatever command reads one, a line says so."""
 
-from __future__ import annotations
-
 import gc
 import json
 import resource

@@ -1,7 +1,5 @@
 """In FIPS mode every daemon does its work, though Python refuses some digests, whatever they are for."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

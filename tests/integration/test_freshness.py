@@ -3,8 +3,6 @@
 The engine is a simulated one in which time passes, and much happens besides what a test is about.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import xmlrpc.client

@@ -1,7 +1,5 @@
 """Of affinity groups what is refused, conflicts and is violated is what the simulated engine says."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterator
 from itertools import combinations

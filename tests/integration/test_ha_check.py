@@ -5,8 +5,6 @@ Hosts within 200 MiB of full stand in an engine with an account of its own; some
 and of some there are no statistics.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from datetime import UTC, datetime

@@ -3,8 +3,6 @@
 All commands are run on an engine, on a state file and on a store that are full of such names.
 """
 
-from __future__ import annotations
-
 import json
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Whatever two neighbours do, people, engine and enforcer are served; and all is as before afterwards."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import random

@@ -1,7 +1,5 @@
 """The keeper among real processes: it follows the engine's events, and makes up for what it did not see."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

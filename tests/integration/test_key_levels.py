@@ -3,8 +3,6 @@
 Each level has a host of its own that a key on that level leads to, and a VM that no other key leads anywhere.
 """
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator
 from typing import Any

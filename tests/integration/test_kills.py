@@ -4,8 +4,6 @@ No lawful start is refused, no unit disabled. For how long hard rules are off a 
 right answer.
 """
 
-from __future__ import annotations
-
 import contextlib
 import random
 import threading

@@ -1,7 +1,5 @@
 """`why VM --last`: what a real proxy recorded about a VM is reported with names, from rotated files too."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """A command loads what it needs: on a small machine, all of the project takes longer than an answer."""
 
-from __future__ import annotations
-
 import resource
 import subprocess
 import sys

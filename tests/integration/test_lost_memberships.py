@@ -1,7 +1,5 @@
 """A VM changes its cluster, by the SDK, with real processes: its memberships are reported."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

@@ -6,8 +6,6 @@ violate; soft rules fare no worse in sum, and seldom in one burst; and groups ar
 together through VMs that are down, which the engine does not see.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Iterator, Mapping

@@ -4,8 +4,6 @@ Each story goes the whole way: the engine asks the proxy, the proxy the units, t
 to which the enforcer's daemon adds what has started and stopped.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

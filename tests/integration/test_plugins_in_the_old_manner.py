@@ -1,7 +1,5 @@
 """Our plugins as ovirt-scheduler-proxy runs them, one process a call, reading the engine themselves."""
 
-from __future__ import annotations
-
 import ast
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Placement keys count for starts when both the engine and the store are gone, in either manner."""
 
-from __future__ import annotations
-
 import ast
 import os
 import subprocess

@@ -4,8 +4,6 @@ Through a real proxy, in a process of its own, against a simulated engine that k
 comes of it is judged by the rules as they are written down a second time, for the tests.
 """
 
-from __future__ import annotations
-
 import random
 import uuid
 from collections import Counter

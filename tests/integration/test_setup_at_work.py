@@ -1,7 +1,5 @@
 """The policy that `ovirt-placement setup` makes, at work: the engine places a VM by it, through the proxy."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -3,8 +3,6 @@
 Any run may end after any of its requests; the next one goes on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime

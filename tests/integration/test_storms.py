@@ -4,8 +4,6 @@ While the inventory needs a thread to read the engine, and while a part hangs an
 that, no lawful start is refused, and none takes much longer.
 """
 
-from __future__ import annotations
-
 import math
 import threading
 from collections.abc import Iterator, Sequence

@@ -4,8 +4,6 @@ The oracle knows the words that were said and the moves of the plans that they w
 gates, planner or store.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Two engines, each with processes of its own, and one store: the ids are the same, and nothing is mixed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path

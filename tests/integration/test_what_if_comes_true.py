@@ -4,8 +4,6 @@ A simulated engine that knows nothing of the rules takes the change, the real en
 violates; then hosts fail, and VMs start where it was said.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 What the engine itself has to say of a host is another test's: `test_why_comes_true`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

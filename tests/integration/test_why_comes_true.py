@@ -5,8 +5,6 @@ proxy; the policy has all filters, the engine's own and ours. The simulator's ru
 rules of every kind `why`, units, planner and engine say the same, and so do the rules written a second time.
 """
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from types import TracebackType

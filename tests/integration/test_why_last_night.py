@@ -1,7 +1,5 @@
 """Why a VM did not start: a real engine refuses, a real proxy records, and the commands say so afterwards."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """What `World` says that becomes of a state is what a simulated engine makes of it, action by action."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """A simulated engine in a process of its own, our parts besides it, and words to speak to it and to wait."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import signal

@@ -1,7 +1,5 @@
 """Draws clusters with all that filters look at: rules, pinning, pending placements, keys, policies."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """What would be reported, kept in place of being sent: by the enforcer's parts, or by a channel."""
 
-from __future__ import annotations
-
 from ovirt_enforcer.notices import ABOUT, Notice, NoticeKind
 from ovirt_enforcer.notifications import Notifications, Receipt
 

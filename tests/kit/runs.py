@@ -3,8 +3,6 @@
 A worker that dies or hangs ends the run, and a run that fails ends with the names of what failed.
 """
 
-from __future__ import annotations
-
 import fcntl
 import math
 import os

@@ -1,7 +1,5 @@
 """An inventory service without an engine: it answers at the socket by whatever snapshot a test gives it."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import threading

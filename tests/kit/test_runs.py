@@ -1,7 +1,5 @@
 """A run of tests ends, whatever they do, and says of which it was; a quick test that is slow fails."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """For each alert: series of metrics, a minute when it is quiet, one when it fires, and what it says."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """The dashboards: each metric on a panel, each expression valid for Prometheus, each graph with a unit."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The alert rules, by Prometheus' own promtool: each waits, fires, and is quiet when nothing is wrong."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

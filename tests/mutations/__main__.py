@@ -4,8 +4,6 @@ Slips are data, in `slips/*.toml`. Of each, the tests near its place run first, 
 the quick suite, then those of the system suite near it. Ends with 1 if one is not noticed.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

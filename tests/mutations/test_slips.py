@@ -1,7 +1,5 @@
 """Each slip stands where it says: one whose text has changed would notice nothing any more."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.mutations.__main__ import Slip, read_slips

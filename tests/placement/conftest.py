@@ -1,7 +1,5 @@
 """An engine to ask, and a store's URL for tests that must hold on SQLite and on PostgreSQL alike."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

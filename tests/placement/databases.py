@@ -1,7 +1,5 @@
 """Databases that tests use as a store's."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

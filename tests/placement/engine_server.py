@@ -1,7 +1,5 @@
 """A small web server that answers like an engine, from a recording: for what needs no simulated engine."""
 
-from __future__ import annotations
-
 import ssl
 import threading
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Ports of engines that are away: one that nobody listens on, one whose listener says nothing."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager

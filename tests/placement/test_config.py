@@ -1,7 +1,5 @@
 """Configuration: what a file or a variable says; no secret is printed, or read where others may write."""
 
-from __future__ import annotations
-
 import logging
 import os
 import tomllib

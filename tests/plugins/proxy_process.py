@@ -1,7 +1,5 @@
 """A real scheduler proxy in a process of its own, with our plugins, called as the engine calls it."""
 
-from __future__ import annotations
-
 import socket
 import tempfile
 import xmlrpc.client

@@ -1,7 +1,5 @@
 """Serves snapshots as the inventory does, for units that run in processes of their own."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The affinity units as both proxies run them: one process a call, and warm workers behind XML-RPC."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The units for HA reservation as both proxies run them."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The units for placement keys as both proxies run them: warm workers, and a new process for each call."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Runs the proxy as a process of its own, the way systemd does, and speaks to it."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

@@ -1,7 +1,5 @@
 """A restart under systemd's socket refuses nobody: who calls meanwhile waits, and is answered."""
 
-from __future__ import annotations
-
 import signal
 import socket
 import threading

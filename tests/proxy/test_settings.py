@@ -1,7 +1,5 @@
 """The configuration file: what is wrong in it is said in one line, and the sample names every key."""
 
-from __future__ import annotations
-
 import json
 import re
 import socket

@@ -1,7 +1,5 @@
 """Parameters are refused and passed as the engine and Java do it; units are what they are said to be."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

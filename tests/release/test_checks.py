@@ -1,7 +1,5 @@
 """What keeps a commit from being released, each seen in a repository of its own; and what a machine lacks."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The files of a release: the same whenever they are made, complete, and such that others take them."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """The documentation site: all pages, every link, and nothing that a machine without a network would lack."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

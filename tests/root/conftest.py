@@ -1,7 +1,5 @@
 """A process that runs commands as root, traced or not, and the folder of services that are not root."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -5,8 +5,6 @@ is ended once it says that it is ready, and where in its writing it is killed, i
 with its process, its status, and what it said.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import pkgutil

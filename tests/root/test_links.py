@@ -1,7 +1,5 @@
 """A member of the services' group has put links where root's commands write: nothing comes of them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is wrong with a store is said with the command that helps: carried out as it stands there, it does."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Root's commands: none of them creates, opens or changes a file of the services by the rights of root."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

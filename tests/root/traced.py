@@ -1,7 +1,5 @@
 """What a process did by the rights of root, as strace saw it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Plays scenarios and writes down what was said, to be read before it is committed: give their names."""
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What can befall the engine of a scenario, and what administrators do meanwhile."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

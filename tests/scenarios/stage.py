@@ -4,8 +4,6 @@ A scenario is a folder: README.md shows the story, state.json is the start, stor
 and decisions.log is what the enforcer is expected to say, with simulated seconds.
 """
 
-from __future__ import annotations
-
 import logging
 import tomllib
 from collections.abc import Callable, Iterator, Sequence

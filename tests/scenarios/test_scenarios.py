@@ -1,7 +1,5 @@
 """Stories of a cluster and its enforcer, each played to its end and compared with what is expected."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

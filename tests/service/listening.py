@@ -1,7 +1,5 @@
 """systemd's end of sd_notify: a socket, and what was reported there."""
 
-from __future__ import annotations
-
 import socket
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Addresses to listen on, and how those of others are printed."""
 
-from __future__ import annotations
-
 import socket
 
 import pytest

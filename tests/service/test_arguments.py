@@ -1,7 +1,5 @@
 """A word that is nearly right is answered with the right one; a mistake in a file is named by its path."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from enum import StrEnum
 from typing import Any, Literal

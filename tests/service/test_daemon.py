@@ -1,7 +1,5 @@
 """A daemon reports to systemd that it gets on, hangs when it does not, and ends at a signal."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Files that others give us, and what the processes of a user have in memory for one another."""
 
-from __future__ import annotations
-
 import time
 from io import BytesIO
 from pathlib import Path

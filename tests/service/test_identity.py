@@ -1,7 +1,5 @@
 """Whose rights root takes in a folder, and where it takes none because others could choose whose."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A message is one line; the same is said once, until it changes or was over; others are counted."""
 
-from __future__ import annotations
-
 import io
 import logging
 

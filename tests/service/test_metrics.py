@@ -1,7 +1,5 @@
 """The page of metrics is served where the configuration says, or a sentence says why it cannot be."""
 
-from __future__ import annotations
-
 import http.client
 import re
 import socket

@@ -1,7 +1,5 @@
 """However a command ends, it ends without a traceback, with a status that means nothing else."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

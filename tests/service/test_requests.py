@@ -1,7 +1,5 @@
 """HTTP: limits of requests and of connections; one that ends its side still gets all its answers."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import socket

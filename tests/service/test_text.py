@@ -1,7 +1,5 @@
 """Text is safe to be shown; tables are aligned and fit a terminal; one who waits has a bar and pages."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

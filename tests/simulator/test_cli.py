@@ -1,7 +1,5 @@
 """The command itself: real processes, real signals."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal

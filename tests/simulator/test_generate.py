@@ -1,7 +1,5 @@
 """Drawn clusters: as large as asked, the same for a seed, consistent, and violated where they should be."""
 
-from __future__ import annotations
-
 import hashlib
 
 import hypothesis.strategies as st

@@ -1,7 +1,5 @@
 """The acceptance suite for engines, on the simulator: what passes, what is skipped, what is left behind."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -3,8 +3,6 @@
 With the engine itself both are compared by `make engine-conformance`, which needs the engine's classes.
 """
 
-from __future__ import annotations
-
 import json
 from functools import reduce
 from random import Random

@@ -3,8 +3,6 @@
 `tests/data/engine-cases` has each with the question and the engine's answer.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -3,8 +3,6 @@
 In place of the engine stand functions that answer as it would, or otherwise on purpose.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path

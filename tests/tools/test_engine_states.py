@@ -1,7 +1,5 @@
 """The random states are states, the same for the same seed, and hold all that the comparison is about."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from random import Random

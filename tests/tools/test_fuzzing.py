@@ -1,7 +1,5 @@
 """Every fuzzer for a moment: what it finds, hypothesis repeats by its seed."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

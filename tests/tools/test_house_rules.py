@@ -1,7 +1,5 @@
 """The check of the house rules finds what breaks one, and nothing else."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

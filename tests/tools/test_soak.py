@@ -1,7 +1,5 @@
 """The soak shows right answers from wrong ones; a short one has none while workers are killed."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

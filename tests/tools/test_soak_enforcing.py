@@ -1,7 +1,5 @@
 """The enforcer migrates hundreds of times, since rules settle and break again; nothing is left behind."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from collections.abc import Iterator

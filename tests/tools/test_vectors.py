@@ -1,7 +1,5 @@
 """Every vector that comes with the project, one test each."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

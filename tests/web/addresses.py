@@ -1,7 +1,5 @@
 """All addresses of the page, as the application has them, and the views that most tests ask."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """A real Apache of the system, in front of what a test serves."""
 
-from __future__ import annotations
-
 import socket
 import subprocess
 import time

@@ -1,7 +1,5 @@
 """The page that most tests ask: two clusters, a violated rule, and names that would do harm."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Runs the page as a process next to an inventory and a simulated engine, and asks it as a browser would."""
 
-from __future__ import annotations
-
 import html
 import os
 import re

@@ -1,7 +1,5 @@
 """The page behind a real Apache, as docs/web.md shows: names, log-in, and the event stream."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import socket

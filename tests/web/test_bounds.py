@@ -1,7 +1,5 @@
 """Each kind of work has its own places: who asks too much is refused, and others get their turn."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections import Counter

@@ -1,7 +1,5 @@
 """Each address, asked with whatever may come: none fails or shows the inside, and no GET changes a thing."""
 
-from __future__ import annotations
-
 import http.client
 import sqlite3
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Affinity groups are changed on the page: foreseen first, then by the engine in the person's name."""
 
-from __future__ import annotations
-
 import html
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Names that would be markup, templates or scripts, wherever something is named: each view shows text."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import closing

@@ -1,7 +1,5 @@
 """What the page answers to frames of the engine's portal, and what the files of its plug-in must not have."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """Placement keys are set and removed on the page: foreseen as the command does, by who may."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

@@ -1,7 +1,5 @@
 """What many do at once, or one who means harm: log-ins, streams, and readers that take nothing in."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Maintenance on the page: what it would be, as the command says it; begun, paused, resumed and stopped."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

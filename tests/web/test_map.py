@@ -1,7 +1,5 @@
 """The map, what has changed of it, and what failures are foreseen to do: against state and commands."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

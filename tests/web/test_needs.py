@@ -1,7 +1,5 @@
 """What the first screen says will happen next, and why nothing newer is known."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

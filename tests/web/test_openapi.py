@@ -1,7 +1,5 @@
 """What `/api/v1` describes of itself, against what it answers, by schemathesis: asked well and wrongly."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

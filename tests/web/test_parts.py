@@ -1,7 +1,5 @@
 """Parts of the page by themselves: the live state, a configuration that is read again, and acts."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Iterator

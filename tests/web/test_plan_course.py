@@ -1,7 +1,5 @@
 """How a plan would go: its timeline, where it leads, what depends on a step, and plans made once more."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

@@ -1,7 +1,5 @@
 """Plans that wait for a person's word: shown, approved of by who may, and refused once they are of old."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

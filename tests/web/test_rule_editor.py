@@ -1,7 +1,5 @@
 """Placement rules are written on the page: foreseen as the command foresees them, then in the store."""
 
-from __future__ import annotations
-
 import html
 import json
 

@@ -1,7 +1,5 @@
 """Two engines on one page: its promises hold for the second one too, and neither opens the other."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is promised of the security of a page that runs; docs/web.md has the list, in the same order."""
 
-from __future__ import annotations
-
 import configparser
 import json
 import re

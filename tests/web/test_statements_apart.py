@@ -1,7 +1,5 @@
 """What is promised of the page's security and needs a page of its own, or parts of one."""
 
-from __future__ import annotations
-
 import json
 import re
 import socket

@@ -1,7 +1,5 @@
 """What views show, held against what commands print of the same state."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A VM that does not run: what the proxy answered last about it, and what would make room for it."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterator

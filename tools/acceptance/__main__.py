@@ -5,8 +5,6 @@ commands as an administrator does, and changes nothing whose name does not begin
 host that `--maintenance` names.
 """
 
-from __future__ import annotations
-
 import argparse
 import getpass
 import os

@@ -1,7 +1,5 @@
 """The steps of a trial: each does what an administrator does, and says what came of it."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Iterator

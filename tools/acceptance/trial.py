@@ -1,7 +1,5 @@
 """One trial of an engine: how it is asked, and what was made there that is to be removed."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import subprocess

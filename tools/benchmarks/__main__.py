@@ -1,7 +1,5 @@
 """`make bench`: runs every registered benchmark and prints its tables. All results are ratios of one run."""
 
-from __future__ import annotations
-
 import argparse
 
 from tools.benchmarks import costs, planning, proxy

@@ -1,7 +1,5 @@
 """What the inventory costs the engine and its machine, at rest and under churn; and the page with viewers."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

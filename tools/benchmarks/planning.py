@@ -3,8 +3,6 @@
 Times of the HA check are of the processor, of one process.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Callable, Iterator

@@ -3,8 +3,6 @@
 What workers hold, and what it costs that they are killed, the soak shows (`tools.soak`).
 """
 
-from __future__ import annotations
-
 import random
 import socket
 import subprocess

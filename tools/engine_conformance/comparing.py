@@ -5,8 +5,6 @@ more, with the copy's switches carried out. Only if the engine then answers as w
 documented one.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The product's answers: those of its own units, and of its copies of the engine's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The simulator's answers: those of its copies of the engine's units."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial

@@ -1,7 +1,5 @@
 """The differences that are meant, by the codes of docs/rules.md: how the engine is asked without a quirk."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any

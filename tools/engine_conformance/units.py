@@ -1,7 +1,5 @@
 """All that is compared, by name: the engine's units with our copies of them, and with our own units."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from ovirt_placement.rules.affinity.filters import filter_by_hosts, filter_by_vms

@@ -1,7 +1,5 @@
 """The command `ovirt-placement-web`: a page that shows what `answers` knows, and decides nothing."""
 
-from __future__ import annotations
-
 from ovirt_service import process
 
 

@@ -4,8 +4,6 @@ Its addresses are those that questions of the library and of the page declare; s
 The page has a stream of events besides.
 """
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 import re

@@ -1,7 +1,5 @@
 """Puts the page together: addresses, what stands before them, and what runs next to them."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterable, Sequence

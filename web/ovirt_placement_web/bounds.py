@@ -3,8 +3,6 @@
 No kind waits in a place where another has to pass, and nobody is kept out by those who ask much.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hmac
 import logging

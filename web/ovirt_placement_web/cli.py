@@ -1,7 +1,5 @@
 """`ovirt-placement-web run`: serves the page until SIGTERM."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

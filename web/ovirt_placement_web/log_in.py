@@ -1,7 +1,5 @@
 """Log-in by name and password or by the portal's token, log-out, and the audit log of these and of acts."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager, suppress
 from ipaddress import IPv6Address, ip_address

@@ -1,7 +1,5 @@
 """Serves the page by uvicorn, until SIGTERM."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import ssl

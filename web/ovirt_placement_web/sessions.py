@@ -3,8 +3,6 @@
 A browser has a random cookie; the engine's token never leaves memory.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import hmac

@@ -1,7 +1,5 @@
 """The section `[web]` of the configuration: where the page is, who may frame it, its limits and engines."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Annotated, NamedTuple

@@ -1,7 +1,5 @@
 """What all views share: the parts of the page, who asks, and how an answer becomes HTML."""
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Iterable

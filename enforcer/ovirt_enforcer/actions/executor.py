@@ -4,8 +4,6 @@ The store holds the intent and the engine the truth: a process that dies at any 
 compares the two.
 """
 
-from __future__ import annotations
-
 import logging
 import uuid
 from collections.abc import Callable, Iterable, Iterator

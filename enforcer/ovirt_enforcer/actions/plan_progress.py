@@ -1,7 +1,5 @@
 """How far a plan has come, and what of it still fits a cluster that has changed."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Who moved a VM lately, and what follows: it, its soft rules or a target are left alone for a while."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

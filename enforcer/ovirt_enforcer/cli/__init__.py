@@ -1,7 +1,5 @@
 """The command line: a file a subcommand, which parses and prints and decides nothing."""
 
-from __future__ import annotations
-
 from ovirt_service import process
 
 

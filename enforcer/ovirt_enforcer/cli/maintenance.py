@@ -1,7 +1,5 @@
 """`ovirt-enforcer maintenance`: plan rounds, have hosts taken out one after another, follow that."""
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """`approve`, `refuse`, `apply`, `undo`, `pause` and `resume`: what becomes of plans on a person's word."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import shlex

@@ -1,7 +1,5 @@
 """`ovirt-enforcer plan`, `simulate-policy` and `make-room`: what would be done, and what it leads to."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable
 from typing import Annotated

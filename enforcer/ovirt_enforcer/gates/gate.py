@@ -1,7 +1,5 @@
 """What a gate is and judges by: it answers None, or a sentence that says why a thing must not be done now."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

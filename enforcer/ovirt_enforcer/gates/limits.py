@@ -1,7 +1,5 @@
 """What a cluster bears: limits, pauses after failures or a migration, what moves already, rules and room."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

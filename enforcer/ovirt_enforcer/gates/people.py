@@ -1,7 +1,5 @@
 """What people asked for or do: modes, pauses, maintenance, exclusions, approvals, patience, time windows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain

@@ -8,8 +8,6 @@ It holds the other end of that output, too, and never reads it: a command that p
 killed by that, though the enforcer is gone.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import json

@@ -4,8 +4,6 @@ At most one of a kind runs for a host of a run. The work itself is written down 
 are: whichever process decides next knows that it ran, and never runs it again.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import json

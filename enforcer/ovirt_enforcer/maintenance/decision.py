@@ -5,8 +5,6 @@ upgrade it in maintenance, activate it, look at it while it soaks. What has begu
 and the store, whichever process decides next.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The work for one cluster: have a plan made, hold it against each reading, take its steps, say so once."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Collection, Iterable
 from typing import Final

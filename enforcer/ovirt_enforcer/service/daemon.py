@@ -4,8 +4,6 @@ No state that must survive: the engine holds what is true and the store what was
 any point. What fails in one cluster is logged and tried again later; the others go on.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence

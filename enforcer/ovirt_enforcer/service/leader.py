@@ -15,8 +15,6 @@ An epoch other than before means that another process may have led meanwhile: no
 counts any more, and all is to be read again.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 import os

@@ -1,7 +1,5 @@
 """How the enforcer is, for those who watch it: metrics, /healthz, and the trends of the history."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections import Counter

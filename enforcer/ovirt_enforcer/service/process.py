@@ -4,8 +4,6 @@ The main thread waits for signals and does nothing else, so SIGTERM is obeyed at
 for: an engine that hangs, or a store that is locked. What is under way then is what a killed process leaves.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import threading

@@ -1,7 +1,5 @@
 """One reading of the engine, with all that is known besides: store, orders, runs; and how its cycle ends."""
 
-from __future__ import annotations
-
 import dataclasses
 import logging
 import math

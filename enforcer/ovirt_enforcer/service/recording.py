@@ -1,7 +1,5 @@
 """Records each decision and what came of it, cycles, settings and what people did, at once and once each."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

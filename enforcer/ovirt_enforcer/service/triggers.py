@@ -1,7 +1,5 @@
 """What calls for another reading of a cluster, and how it is read."""
 
-from __future__ import annotations
-
 import logging
 import os
 import threading

@@ -1,7 +1,5 @@
 """What readings of the engine show and a person has to see: full hosts, units, names, lost memberships."""
 
-from __future__ import annotations
-
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set

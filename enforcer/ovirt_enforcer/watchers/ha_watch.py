@@ -1,7 +1,5 @@
 """Watches HA reservations through whole readings of the engine, and says once of each that it is lost."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set

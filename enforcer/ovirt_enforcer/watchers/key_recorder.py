@@ -1,7 +1,5 @@
 """Records the placement keys of running VMs, with those copied from the host on which each started."""
 
-from __future__ import annotations
-
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set

@@ -1,7 +1,5 @@
 """What a check of an HA reservation comes to, for sentences and metrics."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Answers to what administrators ask: data in, data out. Commands print them; pages may render them."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Mapping

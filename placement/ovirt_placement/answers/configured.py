@@ -1,7 +1,5 @@
 """What the configuration of all commands names: names that match nothing, and failure domains."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache

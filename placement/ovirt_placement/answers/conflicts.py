@@ -1,7 +1,5 @@
 """Groups that ask for opposite things, and hard groups, rules and keys that cannot all be satisfied."""
 
-from __future__ import annotations
-
 import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """What all answers share: kind, version and age, and words that promise something."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Changes of affinity groups: what the engine would refuse, in which order it takes them, and what became."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

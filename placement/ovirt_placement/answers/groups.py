@@ -1,7 +1,5 @@
 """Affinity groups as they are configured, how each stands, and what differs between one and what is meant."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal

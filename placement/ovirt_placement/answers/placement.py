@@ -1,7 +1,5 @@
 """Where a VM may run and why not elsewhere, from best to worst, and when it restarts."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated

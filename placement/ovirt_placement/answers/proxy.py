@@ -1,7 +1,5 @@
 """The scheduler proxy of this machine: where it listens, what it offers, and what it has recorded."""
 
-from __future__ import annotations
-
 import http.client
 import os
 import re

@@ -1,7 +1,5 @@
 """Changes of placement rules: whether they may be made, for commands and for the page, and what became."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec.structs import replace

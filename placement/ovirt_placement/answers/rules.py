@@ -1,7 +1,5 @@
 """Placement rules: what stands, how it stands, what is wrong with it, and what was changed."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which affinity groups the running VMs violate."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Annotated
 

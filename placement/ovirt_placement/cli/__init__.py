@@ -1,7 +1,5 @@
 """The command `ovirt-placement`: parses, asks, prints."""
 
-from __future__ import annotations
-
 from ovirt_service import process
 
 

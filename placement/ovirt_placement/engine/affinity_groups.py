@@ -1,7 +1,5 @@
 """Changes affinity groups through the SDK; what the engine refuses keeps its own sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from enum import StrEnum
 from typing import Any

@@ -5,8 +5,6 @@ administrator says both as properties of the scheduling policy of the cluster, w
 form; the unit HaReservationWeight announces them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Makes one snapshot of several answers: what vanished between two requests is named by neither."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence, Set
 from itertools import chain
 from typing import NamedTuple, TypeVar

@@ -1,7 +1,5 @@
 """The engine's events: what happens, one after another; how a migration of ours went; events that we add."""
 
-from __future__ import annotations
-
 import binascii
 from collections.abc import Callable, Container
 from datetime import datetime

@@ -3,8 +3,6 @@
 Reading one takes few requests, but for things that change once a month.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterable, Mapping

@@ -4,8 +4,6 @@ Engines, and what stands before them, have been known to list nothing for a mome
 lacks most of what was known is believed once the next one says the same.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager

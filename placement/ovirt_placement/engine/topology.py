@@ -3,8 +3,6 @@
 What hangs on VMs the engine looks up for each of them by itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import NamedTuple, TypeVar

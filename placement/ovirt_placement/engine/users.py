@@ -4,8 +4,6 @@ A person's rights are read in their own name: the engine then adds what comes by
 by Everyone.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Walks the engine's XML in one pass and with few objects: the whole speed of reading an engine is here."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator

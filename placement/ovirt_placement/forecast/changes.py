@@ -1,7 +1,5 @@
 """Changes that are asked about, and what they lead to: violated rules, migrations, failures survived."""
 
-from __future__ import annotations
-
 import operator
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping

@@ -5,8 +5,6 @@ The engine itself drops hard rules between VMs when it drains a host (its config
 emptied by migrations that keep every rule.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final

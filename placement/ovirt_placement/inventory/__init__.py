@@ -3,8 +3,6 @@
 Its parts are loaded when they are asked for: a policy unit needs the socket's protocol alone.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

@@ -1,7 +1,5 @@
 """The library's one way to know the engine: the service that follows it, else the engine itself."""
 
-from __future__ import annotations
-
 import logging
 import sys
 import threading

@@ -5,8 +5,6 @@ answer at once it says that it has heard, by an empty frame: so a slow engine, f
 a service that hangs.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import socket

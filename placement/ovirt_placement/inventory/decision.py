@@ -1,7 +1,5 @@
 """What a policy unit decides on: what the engine has shown, and what was accepted a moment ago."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import Counter

@@ -4,8 +4,6 @@ In JSON, which a policy unit writes and reads by the standard library, with line
 JSON, thousands of these would take longer than the decision. The state, which is large, is MessagePack.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from enum import IntEnum
 from functools import partial

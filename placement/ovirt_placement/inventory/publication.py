@@ -1,7 +1,5 @@
 """A version of the engine's state, what it has that an earlier one has not, and what is saved of it."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import time

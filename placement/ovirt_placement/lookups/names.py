@@ -1,7 +1,5 @@
 """What a word of the configuration, of a rule or of a key names: an id, a name, or names by a pattern."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache

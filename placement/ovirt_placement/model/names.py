@@ -1,7 +1,5 @@
 """Names for ids, as administrators know them, and what placement keys are set on. And counts in words."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial

@@ -1,7 +1,5 @@
 """Placement keys: those that people set, those that VMs are remembered by, their levels and their words."""
 
-from __future__ import annotations
-
 import unicodedata
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Placement rules: what is asked of where VMs run that no affinity group of the engine can ask."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Literal
 

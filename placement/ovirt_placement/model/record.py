@@ -1,7 +1,5 @@
 """What all records are made of: immutable, typed, and written as JSON without what has its default value."""
 
-from __future__ import annotations
-
 import msgspec
 
 

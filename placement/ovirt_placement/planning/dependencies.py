@@ -5,8 +5,6 @@ has ended it holds memory on both hosts, counts on both for VMs that must be apa
 for VMs that must be together, but nothing relies on it there.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A swap goes through a third host, a bystander makes room. The search is best-fir
 VMs concerned: a way is judged by its migrations so far and the VMs that are not yet where they should be.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The fewest migrations that restore an HA reservation, after those that repair rules."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import islice

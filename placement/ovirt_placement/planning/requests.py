@@ -1,7 +1,5 @@
 """What is asked of a planner besides repair: the way back from a plan, and room for a VM to start."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce

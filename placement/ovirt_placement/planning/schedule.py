@@ -1,7 +1,5 @@
 """When the steps of a plan begin and end under limits of how many run at once: a simulation."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass

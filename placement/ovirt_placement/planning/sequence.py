@@ -1,7 +1,5 @@
 """Puts moves into a legal sequence: straight ones first, then detours for what blocks itself."""
 
-from __future__ import annotations
-
 import random
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping

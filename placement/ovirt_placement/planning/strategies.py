@@ -1,7 +1,5 @@
 """Every strategy once, and which of them there are: the optimal one needs OR-Tools, which is an extra."""
 
-from __future__ import annotations
-
 import random
 import secrets
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Holds each step of a plan against all rules that count, in the state that the steps before it lead to."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

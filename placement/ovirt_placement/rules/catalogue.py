@@ -5,8 +5,6 @@ forms, of VMs that run or not. All hosts of the cluster count as up then: the qu
 satisfied at all, and not what can today.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 
 from msgspec.structs import replace

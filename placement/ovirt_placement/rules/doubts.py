@@ -1,7 +1,5 @@
 """What is not known yet: until a part of the state that a rule needs has been read, no verdict counts."""
 
-from __future__ import annotations
-
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.elements.memory import uncounted
 from ovirt_placement.rules.elements.verdict import unread

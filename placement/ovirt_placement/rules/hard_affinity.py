@@ -4,8 +4,6 @@ The engine's filter knows the peers of a VM, not the peers of its peers (docs/ru
 but never refuses a host for a placement that the engine has not confirmed. So in a burst this weight leads.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from ovirt_placement.model import Snapshot, Vm

@@ -1,7 +1,5 @@
 """Load as the engine counts it, and moves that even it out: its policy evenly_distributed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Every rule once, but for those that look at what failures would leave: restarts need not pass these."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 
 from ovirt_placement.model import Cluster

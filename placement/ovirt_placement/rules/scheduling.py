@@ -4,8 +4,6 @@ Hosts are ordered as by the engine's selector. Its own enforcer goes by families
 rules, hard VM rules, soft host rules, soft VM rules.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

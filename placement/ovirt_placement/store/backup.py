@@ -1,7 +1,5 @@
 """Writes all that a store holds, of all engines, into one file, and brings it back into any database."""
 
-from __future__ import annotations
-
 import json
 import os
 import secrets

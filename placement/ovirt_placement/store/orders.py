@@ -1,7 +1,5 @@
 """Remembers what people order: when nothing may be migrated, and which plans may be carried out."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from datetime import UTC, datetime

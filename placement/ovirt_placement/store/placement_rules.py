@@ -4,8 +4,6 @@ What is decided on the rules that stand is written in one transaction. Each writ
 rules another revision, by which readers know that there are others.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Callable
 

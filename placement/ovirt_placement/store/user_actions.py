@@ -4,8 +4,6 @@ What is an act upon the store alone is recorded in the transaction that it is. W
 recorded as begun before the first request, so that whatever ends the command leaves a record that is true.
 """
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The contract of a plugin: how its units are found and described, and which form their answers have."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import inspect

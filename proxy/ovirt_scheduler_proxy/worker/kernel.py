@@ -4,8 +4,6 @@ By frames the proxy and a worker speak: a frame is a mark, two lengths, a JSON h
 bears the mark of its question: what a unit writes into the connection by itself is no answer.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import fcntl

@@ -1,7 +1,5 @@
 """The process that a folder's workers are forked from, with the plugins loaded; and the workers."""
 
-from __future__ import annotations
-
 import contextlib
 import faulthandler
 import functools

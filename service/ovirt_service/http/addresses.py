@@ -1,7 +1,5 @@
 """Addresses as configurations name them: how they are printed, and the sockets to listen on."""
 
-from __future__ import annotations
-
 import contextlib
 import ipaddress
 import re

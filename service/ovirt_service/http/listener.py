@@ -1,7 +1,5 @@
 """Accepts connections: as many as there may be, each as slow as it may be; all others wait in the kernel."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

@@ -4,8 +4,6 @@ Source: the engine's AffinityGroupsQueryBase ("violated"), AffinityRulesUtils, A
 SchedulingManager (positiveAffinityClosure), as they behave.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence

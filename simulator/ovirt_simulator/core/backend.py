@@ -1,7 +1,5 @@
 """What all commands and queries share: the lock, the database, the clock, the audit log, the dice."""
 
-from __future__ import annotations
-
 import random
 import threading
 import uuid

@@ -3,8 +3,6 @@
 Source: the engine's InternalPolicyUnits and InternalClusterPolicies.
 """
 
-from __future__ import annotations
-
 from ovirt_simulator.core.entities import (
     PolicyFilter,
     PolicyUnit,

@@ -4,8 +4,6 @@ Every record is immutable; a change puts another one in its place. So the reader
 without a lock. Records that the state file knows too are the model's own types with further fields.
 """
 
-from __future__ import annotations
-
 import uuid
 from datetime import datetime
 from enum import StrEnum

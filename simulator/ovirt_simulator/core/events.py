@@ -1,7 +1,5 @@
 """What the engine records: its events with their codes, and the log of what it did, with who asked for it."""
 
-from __future__ import annotations
-
 import heapq
 import uuid
 from collections.abc import Callable

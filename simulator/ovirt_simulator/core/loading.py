@@ -1,7 +1,5 @@
 """From the state file into the engine's database, and back into a snapshot."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, TypeVar

@@ -3,8 +3,6 @@
 Source: the engine's EngineMessage and AppErrors; some texts are shortened.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 

@@ -1,7 +1,5 @@
 """How long things take in the simulated engine, how badly it behaves, and what goes wrong on demand."""
 
-from __future__ import annotations
-
 from typing import TypeVar
 
 import msgspec

@@ -1,7 +1,5 @@
 """The engine's database: every record by id; and who takes what of a host, whose figures follow the VMs."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any

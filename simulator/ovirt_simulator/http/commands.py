@@ -1,7 +1,5 @@
 """What commands take from a body, and how they are carried out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from types import MappingProxyType

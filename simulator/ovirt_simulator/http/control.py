@@ -3,8 +3,6 @@
 `_ANSWERS` lists them; docs/simulator.md says what each does.
 """
 
-from __future__ import annotations
-
 import re
 import threading
 from collections import Counter

@@ -1,7 +1,5 @@
 """How the engine shows what placement reads: hosts, VMs, rules, policies, events, users and the root."""
 
-from __future__ import annotations
-
 import hashlib
 import uuid
 from decimal import ROUND_HALF_UP, Context, Decimal

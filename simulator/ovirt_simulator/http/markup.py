@@ -4,8 +4,6 @@ Plain text is many times faster than trees, and a list of ten thousand VMs must 
 shows. Everything here returns markup that may be joined; an empty string stands for "nothing".
 """
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime
 from http import HTTPStatus

@@ -1,7 +1,5 @@
 """What is at the addresses of the API: the engine's records, as far as who asks may see them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

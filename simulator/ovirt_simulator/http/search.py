@@ -7,8 +7,6 @@ that are not here are refused with 501, and so are joins, dates and orders.
 Source: the engine's SyntaxChecker and its ConditionFieldAutoCompleters.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache

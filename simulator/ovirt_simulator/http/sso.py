@@ -3,8 +3,6 @@
 A small table of users stands in place of the engine's roles and permissions.
 """
 
-from __future__ import annotations
-
 import secrets
 import threading
 import time

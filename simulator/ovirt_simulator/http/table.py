@@ -4,8 +4,6 @@ What an engine has besides, and the simulator has not, is refused with 501: coll
 and methods that a line does not have. Actions are POSTs to `ADDRESS/<id>/NAME`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any

@@ -5,8 +5,6 @@ ExternalSchedulerDiscovery, ExternalSchedulerDiscoveryResult and SchedulingManag
 runExternalFilters, runExternalFunctions, performLoadBalancing, externalRunBalance).
 """
 
-from __future__ import annotations
-
 import http.client
 import logging
 import re

@@ -6,8 +6,6 @@ MemoryPolicyUnit, SlaValidator, CPUPolicyUnit, CpuOverloadPolicyUnit, HostCpuLoa
 stand in AppErrors.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from operator import attrgetter

@@ -3,8 +3,6 @@
 Source: the engine's SchedulingManager (schedule, canSchedule, runFilters, selectBestHost).
 """
 
-from __future__ import annotations
-
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """A small cluster with a violated pair: daemons on a simulated clock, and an executor for single steps."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Requests for migrations: none on what is too old, and what becomes of those without an answer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """How a migration is found to have ended, whatever the engine shows and the clocks say."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """How far a plan has come, and what of it still fits."""
 
-from __future__ import annotations
-
 from itertools import combinations, count
 
 import pytest

@@ -1,7 +1,5 @@
 """What recent moves hold back: what the engine refused, what goes round in circles, and what others move."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

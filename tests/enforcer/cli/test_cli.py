@@ -1,7 +1,5 @@
 """The command as its user meets it: plans as text and data, mistakes in one line, a clean end."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

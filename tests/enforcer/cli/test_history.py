@@ -1,7 +1,5 @@
 """What was decided, as an administrator asks for it afterwards: all of it, or what concerns a VM or group."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

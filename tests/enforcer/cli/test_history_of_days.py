@@ -1,7 +1,5 @@
 """What `history` shows without being asked for more: totals, days and trends; and what others superseded."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

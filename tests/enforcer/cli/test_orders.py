@@ -1,7 +1,5 @@
 """`approve`, `refuse` and `undo`, by the id of a plan; `pause` and `resume`, with and without the engine."""
 
-from __future__ import annotations
-
 import getpass
 import re
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """`make-room`, `simulate-policy` and `maintenance plan` as their user meets them."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from contextlib import closing
 from datetime import UTC, datetime

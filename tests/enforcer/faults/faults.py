@@ -1,7 +1,5 @@
 """All faults, by name: of answers, of engine, processes, clock and disk; at moments that a seed draws."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from random import Random

@@ -1,7 +1,5 @@
 """One case: a violated cluster that is drawn, an engine, an enforcer, a fault; until all is quiet again."""
 
-from __future__ import annotations
-
 import os
 import random
 import tomllib

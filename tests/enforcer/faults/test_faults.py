@@ -1,7 +1,5 @@
 """Whatever goes wrong: no VM is asked for twice at once, no rule newly violated, nothing needless or lost."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from random import Random

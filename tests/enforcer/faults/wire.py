@@ -1,7 +1,5 @@
 """What lies between a client and the engine, and what may come in place of an answer."""
 
-from __future__ import annotations
-
 import errno
 import functools
 import re

@@ -1,7 +1,5 @@
 """A cluster with one rule to repair, and what the gates say when a step towards that is asked for."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any

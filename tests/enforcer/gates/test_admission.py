@@ -1,7 +1,5 @@
 """Nothing reaches the engine but by way of the one place that asks every gate."""
 
-from __future__ import annotations
-
 import ast
 import dataclasses
 import importlib

@@ -1,7 +1,5 @@
 """Limits and pauses: when they close, for whom, and how long until they open."""
 
-from __future__ import annotations
-
 from math import inf
 
 import pytest

@@ -1,7 +1,5 @@
 """Whatever is asked for, and however migrations end: no limit is passed, at no moment."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What others move is left alone, with the host and the groups that are concerned; the rest goes on."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """What people asked for: modes, pauses, exclusions, approvals, patience with a rule, and time windows."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

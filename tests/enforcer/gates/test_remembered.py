@@ -1,7 +1,5 @@
 """What gates remember is in the store: another process finds it all, and a word said there counts at once."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Killed at any point and started again, the enforcer repairs the same, and keeps the same of VMs, once."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager

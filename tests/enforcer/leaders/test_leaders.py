@@ -4,8 +4,6 @@ What is stopped is a real process, on the store that it shares with the other on
 counted by the simulated engine.
 """
 
-from __future__ import annotations
-
 import signal
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Two enforcers on one maintenance run: the one that carries it out is killed, and the other ends it."""
 
-from __future__ import annotations
-
 import signal
 import time
 from collections import Counter

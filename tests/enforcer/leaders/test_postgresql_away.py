@@ -1,7 +1,5 @@
 """PostgreSQL stops, hangs, or fails over under two enforcers: one migration, with its whole record."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack

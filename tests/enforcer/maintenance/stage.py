@@ -4,8 +4,6 @@ The daemon may be killed at any point: an error that nothing catches ends it the
 another one goes on with what engine and store hold.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Commands of the administrator: bounded with all that they start, run once, and never waited for."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import os

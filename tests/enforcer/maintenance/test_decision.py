@@ -1,7 +1,5 @@
 """What is next for a host, from what is known: the safe order, and what ends a run."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

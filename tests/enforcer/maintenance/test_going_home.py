@@ -1,7 +1,5 @@
 """Between two hosts of a run, and at its end: what is looked at, and which VMs go back to their hosts."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Maintenance runs to their end: the safe order under pause, faults, an engine that is away, and kills."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from functools import partial

@@ -1,7 +1,5 @@
 """Maintenance runs with commands of the administrator: what becomes of the host; none is run twice."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """A receiver of alerts that answers whatever a test likes, byte by byte."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import socketserver

@@ -1,7 +1,5 @@
 """Alerts reach a receiver in Alertmanager's form, even one that is busy at first, and nobody waits for it."""
 
-from __future__ import annotations
-
 import itertools
 import threading
 from collections import Counter

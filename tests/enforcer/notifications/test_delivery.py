@@ -1,7 +1,5 @@
 """Too many notices at once: what is critical comes at once, the rest later, together and counted."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any

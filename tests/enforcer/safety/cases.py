@@ -1,7 +1,5 @@
 """Draws small clusters with hard and soft rules, and what befalls them: failures, people, refusals."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Says which limits a request of the enforcer has passed, by what was under way and what was begun before."""
 
-from __future__ import annotations
-
 import math
 import sqlite3
 from collections import deque

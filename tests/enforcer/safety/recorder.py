@@ -5,8 +5,6 @@ It knows nothing of the enforcer but that its requests carry a correlation id. W
 strictly: nobody else excuses what it does.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The recorder sees what must never be, when somebody else than the enforcer does it."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path

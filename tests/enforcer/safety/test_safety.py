@@ -1,7 +1,5 @@
 """Random clusters with failures, people and refusals: no satisfied rule is violated, and all are repaired."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Plays random cases: the real daemon, and an engine with small clusters in trouble, then at rest."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """One cluster's failure never ends another's cycle, and what a cycle asks of the store in one transaction."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections import Counter

@@ -1,7 +1,5 @@
 """Who leads knows it without the database, and who was stopped for long finds out before it acts."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What is written down besides decisions: cycles, settings, and disabled policy units."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

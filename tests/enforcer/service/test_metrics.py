@@ -1,7 +1,5 @@
 """Health, trends, and how cycles end."""
 
-from __future__ import annotations
-
 import json
 import logging
 import urllib.error

@@ -1,7 +1,5 @@
 """No plan waits for another one, and none keeps the process from ending."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What an administrator sees of the daemon: its state in systemd, metrics, and how soon SIGTERM ends it."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

@@ -1,7 +1,5 @@
 """What is recorded of a decision: in the history, in the metrics and in the audit log, the same."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

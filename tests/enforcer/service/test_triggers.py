@@ -1,7 +1,5 @@
 """What calls for a look at a cluster, how soon, and what is read then."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext

@@ -1,7 +1,5 @@
 """A keeper with a store of its own, two hosts that are islands of storage, and a VM with keys."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is said of an HA reservation: once each, again after a day, no flood, and nothing unknown clears."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """What the watch makes of readings: domains, what it cannot know, and who learns; with real processes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from multiprocessing.connection import wait
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The keeper records each run of a VM once, whatever it missed and wherever it was killed."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from pathlib import Path

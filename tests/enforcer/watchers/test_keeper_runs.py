@@ -1,7 +1,5 @@
 """What begins and ends a run, whatever the keeper missed of it; and when all that a VM had is forgotten."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from pathlib import Path

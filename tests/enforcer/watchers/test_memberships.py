@@ -1,7 +1,5 @@
 """A VM that loses its groups and labels with its cluster is reported once, and what a user wanted never."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager

@@ -3,8 +3,6 @@
 Those that speak HTTP or hold connections are one process each, with an event loop.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import random

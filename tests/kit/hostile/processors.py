@@ -1,7 +1,5 @@
 """Groups of processes that share processors by weights, as systemd makes one for each unit."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Stands between all and the engine, and passes on its answers whole, slowly, or in part."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress

@@ -1,7 +1,5 @@
 """What hostile neighbours act on: engine, proxy, inventory, page and enforcer as processes, of 60 hosts."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

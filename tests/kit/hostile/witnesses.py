@@ -3,8 +3,6 @@
 Each witness is a process of its own, for whom none of the others holds up its interpreter.
 """
 
-from __future__ import annotations
-
 import itertools
 import threading
 import time

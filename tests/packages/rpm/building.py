@@ -1,7 +1,5 @@
 """Builds the RPMs for the tests, twice, other releases of the same files, and packages of what EL has."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

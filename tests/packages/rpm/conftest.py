@@ -1,7 +1,5 @@
 """What the tests of the RPMs share: one pair of builds, and machines to install them on."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Nothing of what is installed, started or removed there reaches this machine; all
 systemd does not run there: units are enabled, and their commands run by hand.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Iterator

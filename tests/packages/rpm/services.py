@@ -1,7 +1,5 @@
 """Services on a machine without systemd: what their units run, run by hand."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """What `make release` says of each RPM: the libraries in it, as the lock and the package itself name them."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is built: the same each time, and of what EL has alone."""
 
-from __future__ import annotations
-
 import configparser
 import re
 import shutil

@@ -1,7 +1,5 @@
 """What is installed: users, owners, units, commands; and services that run by their units' own commands."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The roles of our collection, from an empty machine to a cluster that places by our units."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

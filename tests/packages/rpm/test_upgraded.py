@@ -1,7 +1,5 @@
 """Upgrades, from the former ovirt-scheduler-proxy and from a release before, and removal."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A cluster in numbers, what is not proven is not safe, and how many hours a column of a trend stands for."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

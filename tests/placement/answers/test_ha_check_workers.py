@@ -1,7 +1,5 @@
 """Whichever worker answers, and however many are lost meanwhile: the answer is that of one process."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Moments as administrators write them, and what the engine says of hosts that its filters refused."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Contradictions are found again only after a change, and in time; reasons and obstacles as sentences."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 import time

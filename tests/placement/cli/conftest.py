@@ -1,7 +1,5 @@
 """Simulated engines for commands, with or without a real proxy that has reported of its units."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager

@@ -1,7 +1,5 @@
 """Reads an answer in JSON as a program would: held against the schema that is shipped, names left out."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from typing import Any

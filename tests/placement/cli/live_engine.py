@@ -1,7 +1,5 @@
 """Commands run as an administrator runs them, on a simulated engine over HTTP or on a state made of parts."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager

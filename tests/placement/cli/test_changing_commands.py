@@ -1,7 +1,5 @@
 """Every command that changes something: its dry run writes nothing, and says what a real run then does."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Callable, Iterator

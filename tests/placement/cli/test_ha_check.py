@@ -1,7 +1,5 @@
 """`ha-check` about sets of hosts that mean something, who does the work, and the order of restarts."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

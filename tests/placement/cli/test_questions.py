@@ -1,7 +1,5 @@
 """Questions on a state file, as an administrator runs them: of much to show, of little, of nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """What commands ask the engine for: no more than their answer hangs on, which decides how long they take."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`snapshot` prints what the reader reads; each mistake is one line that says what to do, and exit 2."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from importlib.metadata import version

@@ -1,7 +1,5 @@
 """`status` on a state file, on what an inventory publishes, by a real store, and on an engine."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime

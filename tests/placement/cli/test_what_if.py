@@ -1,7 +1,5 @@
 """What would come of a change or a maintenance is said before anything is written, and comes true."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

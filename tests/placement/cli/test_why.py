@@ -1,7 +1,5 @@
 """`ovirt-placement why` on a state file, as an administrator runs it."""
 
-from __future__ import annotations
-
 import pytest
 
 from ovirt_placement.model import SchedulingPolicy

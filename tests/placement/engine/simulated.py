@@ -1,7 +1,5 @@
 """A simulated engine, and a connection to it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime

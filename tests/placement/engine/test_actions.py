@@ -1,7 +1,5 @@
 """Each answer of the engine to a migration becomes its type; a watch ends where the VM does."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """A snapshot names nothing that vanished between two answers; one that lacks most of all is doubted."""
 
-from __future__ import annotations
-
 from operator import is_
 from typing import Any
 

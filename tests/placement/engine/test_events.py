@@ -1,7 +1,5 @@
 """The events of a migration are found by its correlation id or its VM, even if the search finds nothing."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """To whom a VM belongs is read from permissions that the engine shows misleadingly, and from tags."""
 
-from __future__ import annotations
-
 import json
 from urllib.request import urlopen
 

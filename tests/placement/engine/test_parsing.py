@@ -1,7 +1,5 @@
 """What the recording lacks, in the form of the engine's mappers: groups, labels, statistics, devices."""
 
-from __future__ import annotations
-
 import pytest
 from lxml import etree
 

@@ -1,7 +1,5 @@
 """What is read by itself or searched for: what is gone, what is not there yet, and what no answer shows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit

@@ -1,7 +1,5 @@
 """Readings of a simulated engine: what a state file says comes back through the REST API."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

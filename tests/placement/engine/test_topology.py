@@ -1,7 +1,5 @@
 """The reader against a real engine's answers: every field, by an oracle that shares no code with it."""
 
-from __future__ import annotations
-
 import json
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Emptying hosts against brute force: as few VMs stay, rules are violated and migrations made as can be."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Runs the inventory as the process that it is, against an engine that a test can change."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

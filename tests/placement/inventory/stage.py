@@ -1,7 +1,5 @@
 """A simulated engine, its follower, and the clock of both; and events in one line."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress

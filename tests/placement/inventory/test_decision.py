@@ -1,7 +1,5 @@
 """Decisions: how long they wait for the engine, and what is expected of those before."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """What is read on demand: statistics where a rule asks for them, and searches that a rule names."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Look-ups that are carried over equal those of a snapshot decoded again, and nothing else is looked up."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 

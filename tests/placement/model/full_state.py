@@ -1,7 +1,5 @@
 """A state file that uses every list, and optional keys of every kind."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Keys written as YAML and read again are the same, whatever names and ids look like; mistakes are found."""
 
-from __future__ import annotations
-
 import json
 from decimal import ROUND_FLOOR, Decimal
 from pathlib import Path

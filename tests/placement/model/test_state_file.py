@@ -1,7 +1,5 @@
 """The state file: vectors are read, what is written is read again, what cannot be is refused by its place."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable

@@ -4,8 +4,6 @@ It shares no code with the planner or the rules: it reads groups, labels, hosts 
 nothing else. All families count: hard and soft groups between VMs, with hosts, and legacy labels.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

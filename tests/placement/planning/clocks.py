@@ -1,7 +1,5 @@
 """A clock that goes on only when a test says so, and deadlines that a slow machine keeps as others do."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Draws clusters small enough for brute force, with rules of every family, some against each other."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Groups that move at once: those that VMs that are down tie together, those of one failure domain."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """An HA reservation is restored by the fewest legal migrations, or it is said that there are none."""
 
-from __future__ import annotations
-
 import random
 from functools import partial
 from heapq import heappop, heappush

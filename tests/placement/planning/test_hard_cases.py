@@ -1,7 +1,5 @@
 """Cases at which an earlier planner failed: too slow, wrongly proven, blind to a family, all on one host."""
 
-from __future__ import annotations
-
 import time
 
 import msgspec

@@ -1,7 +1,5 @@
 """A cluster of the size at which others give up: the plan is legal, near its bound, and takes seconds."""
 
-from __future__ import annotations
-
 import random
 import time
 from itertools import count

@@ -1,7 +1,5 @@
 """No plan holds a step that a unit of the policy, or the engine's own filters, would refuse."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -4,8 +4,6 @@ The oracle knows the rules from their definitions alone, judges every state on t
 with the planner or the rules.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Limits that cannot be kept wholly are kept as far as they can be, and the next plan has nothing to do."""
 
-from __future__ import annotations
-
 from collections import Counter
 from functools import reduce
 from itertools import count

@@ -1,7 +1,5 @@
 """What a plan says and why, case by case; that plans are the best is tested against brute force next door."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 

@@ -1,7 +1,5 @@
 """Plans of tiny clusters against brute force: as good as any can be, legal at each step, reproducible."""
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import count
 from typing import Any

@@ -1,7 +1,5 @@
 """The way back from a plan, and room for a VM that fits nowhere: by the fewest legal migrations, if any."""
 
-from __future__ import annotations
-
 import random
 import time
 

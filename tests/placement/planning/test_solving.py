@@ -1,7 +1,5 @@
 """From an end to moves, and the time for it: of several ends the one with the shortest way there."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import replace

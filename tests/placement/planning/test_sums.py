@@ -1,7 +1,5 @@
 """Ceilings on hosts: the fewest VMs leave them, proven by what each host must lose at least."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Which moves are steps of a plan, as far as there is time to ask; what each is for, how long it takes."""
 
-from __future__ import annotations
-
 import pytest
 
 from ovirt_placement.answers.plans import reason

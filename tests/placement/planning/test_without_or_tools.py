@@ -1,7 +1,5 @@
 """Without the extra `planner` all works but the strategy `optimal`: in a process that lacks its packages."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

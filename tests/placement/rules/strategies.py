@@ -1,7 +1,5 @@
 """Draws small clusters for properties: few hosts and VMs, so that groups collide often."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 
 from ovirt_placement.model import (

@@ -1,7 +1,5 @@
 """Assigning blocks to hosts: whatever way it is tried, the answer is that of trying everything."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import combinations, product

@@ -1,7 +1,5 @@
 """HA reservation: the weight and the balance."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from fractions import Fraction
 from itertools import product

@@ -1,7 +1,5 @@
 """The engine's load balancing as we have it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from ctypes import c_float, c_int32
 from dataclasses import dataclass

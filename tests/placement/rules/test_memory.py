@@ -1,7 +1,5 @@
 """What the engine asks of a host's memory, against the simulated engine, on random hosts and VMs."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 

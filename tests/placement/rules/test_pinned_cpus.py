@@ -1,7 +1,5 @@
 """CPUs of VMs' own are counted as the engine counts them: held against its rules, written down again here."""
 
-from __future__ import annotations
-
 from itertools import combinations, permutations
 
 import pytest

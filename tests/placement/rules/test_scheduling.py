@@ -3,8 +3,6 @@
 That of hard groups is compared with the simulator's: tests/tools/test_copies.py.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Constraints and violated groups of a cluster, against their invariants, the filters and the engine."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace

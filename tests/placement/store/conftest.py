@@ -1,7 +1,5 @@
 """Parts of a store that tests open, closed once they have ended."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeVar

@@ -1,7 +1,5 @@
 """A store that is locked, away, of another engine or of an earlier release: what its readers learn."""
 
-from __future__ import annotations
-
 import re
 import signal
 import subprocess

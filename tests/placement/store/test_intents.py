@@ -1,7 +1,5 @@
 """Intents and history: each transition counts once, and a decision stands with what came of it."""
 
-from __future__ import annotations
-
 import multiprocessing
 import signal
 import subprocess

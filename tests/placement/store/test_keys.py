@@ -1,7 +1,5 @@
 """Placement keys and rules in the store: written once, with who wrote it, and readers learn of it."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 

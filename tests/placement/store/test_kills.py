@@ -1,7 +1,5 @@
 """Commands that are killed amid their writing: nothing half, nothing twice, and once more does it."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import signal

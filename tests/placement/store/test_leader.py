@@ -1,7 +1,5 @@
 """Who leads: one holds the lease at a time; its cycles and settings, and nothing under another epoch."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A store that is gone: nobody begins it again in silence, and a backup brings all of it back."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Maintenance runs in the store: one at a time in a cluster, and readers of keys learn of draining hosts."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Samples and memberships: the worst of an hour, and what VMs are members of until that is regained."""
 
-from __future__ import annotations
-
 import time
 from itertools import permutations
 

@@ -1,7 +1,5 @@
 """Orders: of each cluster one plan waits at most; a pause is in force until it ends or is taken back."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A PostgreSQL server that hangs, or is not set up: what is said of it, and what helps."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

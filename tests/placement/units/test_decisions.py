@@ -1,7 +1,5 @@
 """Decisions: what a person asks leaves nothing behind; and for how long hosts have been overloaded."""
 
-from __future__ import annotations
-
 import logging
 from math import inf
 

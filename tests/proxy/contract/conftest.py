@@ -1,7 +1,5 @@
 """A proxy for each module of these tests: what it reported once it does not repeat for a while."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

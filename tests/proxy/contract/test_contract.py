@@ -1,7 +1,5 @@
 """What the engine gets from the four methods, through real HTTP and real workers."""
 
-from __future__ import annotations
-
 import urllib.request
 import xmlrpc.client
 

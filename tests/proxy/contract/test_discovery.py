@@ -4,8 +4,6 @@ The engine disables external units when it starts. It compares with its table wh
 writes what differs; but the table may not show yet that the units are disabled.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

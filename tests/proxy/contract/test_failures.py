@@ -1,7 +1,5 @@
 """Units that fail, and questions that are too long: what the engine and its administrator are answered."""
 
-from __future__ import annotations
-
 import xmlrpc.client
 from pathlib import Path
 from typing import Any

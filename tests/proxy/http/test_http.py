@@ -1,7 +1,5 @@
 """HTTP as the engine's client speaks it, and as a hostile or clumsy client does."""
 
-from __future__ import annotations
-
 import socket
 import time
 import xmlrpc.client

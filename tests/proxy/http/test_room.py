@@ -1,7 +1,5 @@
 """Who crowds the proxy does not keep out who calls: room for connections, users, file descriptors."""
 
-from __future__ import annotations
-
 import os
 import selectors
 import socket

@@ -1,7 +1,5 @@
 """Clients that are allowed to call and are slow at it: they hold up neither other clients nor the end."""
 
-from __future__ import annotations
-
 import signal
 import socket
 import xmlrpc.client

@@ -1,7 +1,5 @@
 """The log holds what happened and nothing that a caller made up, and waits for no reader."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

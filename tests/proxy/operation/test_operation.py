@@ -1,7 +1,5 @@
 """What an administrator sees: the log, the record of decisions, metrics, systemd, reloads, and `call`."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

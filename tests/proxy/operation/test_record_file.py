@@ -1,7 +1,5 @@
 """The file of decisions: bounded, never in the way, and whole lines whatever happens to disk and clock."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -1,7 +1,5 @@
 """`check` shows which units there are, and what is wrong with plugins, interpreters and configuration."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

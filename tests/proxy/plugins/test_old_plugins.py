@@ -1,7 +1,5 @@
 """Plugins in the manner of the old proxy: results are printed, errors go to stderr, nothing is returned."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """How plugins are run, and that a folder which goes away or is badly reloaded takes nothing with it."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

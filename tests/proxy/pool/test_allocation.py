@@ -1,7 +1,5 @@
 """Who may use which worker next, when a start is tried again, and when a unit is cut off."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """A proxy that ends leaves no process behind, whatever it was doing."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import os

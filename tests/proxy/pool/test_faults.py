@@ -1,7 +1,5 @@
 """Each way a unit can misbehave costs its own answer only, under load, in time, and leaves nothing behind."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 import threading

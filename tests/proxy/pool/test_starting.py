@@ -1,7 +1,5 @@
 """Workers that do not start, lose their zygote, or fail to import a module: tried again, later each time."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import signal

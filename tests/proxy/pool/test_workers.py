@@ -1,7 +1,5 @@
 """Workers that grow too large, end unasked or await something: they are replaced, and only the guilty pay."""
 
-from __future__ import annotations
-
 import re
 import threading
 import time

@@ -1,7 +1,5 @@
 """A proxy with few workers and short times, and what can be seen of its workers from outside."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 import psutil

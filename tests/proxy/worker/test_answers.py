@@ -1,7 +1,5 @@
 """What a unit answers, in types of Python's or of its own, is checked and brought into its final form."""
 
-from __future__ import annotations
-
 import json
 import math
 from array import array

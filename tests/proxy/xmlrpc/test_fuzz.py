@@ -1,7 +1,5 @@
 """Mutated requests neither crash nor hang the proxy, show nobody a traceback, and leave its memory flat."""
 
-from __future__ import annotations
-
 import os
 import random
 import socket

@@ -1,7 +1,5 @@
 """Reading and writing XML-RPC agree with the standard library."""
 
-from __future__ import annotations
-
 import xmlrpc.client
 from typing import Any
 

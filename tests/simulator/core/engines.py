@@ -1,7 +1,5 @@
 """Starts engines for tests: prompt ones, on a clock that stands until a test moves it."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Affinity groups and labels: what is checked, what is not, and when a group is violated."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Hosts drain into maintenance, come back, crash and recover."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Whatever is commanded and whatever goes wrong: the engine's books always agree."""
 
-from __future__ import annotations
-
 import contextlib
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Migrations: what one sees of them, what refuses them, and what can go wrong."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """VMs start, stop and are suspended over simulated time."""
 
-from __future__ import annotations
-
 import pytest
 
 from ovirt_simulator.core.engine import Engine

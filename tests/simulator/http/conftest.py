@@ -1,7 +1,5 @@
 """A small engine behind a running server, and the unmodified SDK connected to it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime
 

@@ -1,7 +1,5 @@
 """Plain HTTP requests, for what the SDK hides: statuses, headers, and bytes as they stand."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from http.client import HTTPConnection, HTTPResponse
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Affinity groups and labels are added, changed and removed, and refused, as the engine's commands do it."""
 
-from __future__ import annotations
-
 import pytest
 from ovirtsdk4 import Connection, Error, NotFoundError, types
 from ovirtsdk4.services import AffinityGroupsService

@@ -1,7 +1,5 @@
 """What goes wrong between client and engine when a test asks for it, and the simulator's other controls."""
 
-from __future__ import annotations
-
 import json
 import time
 from typing import Any

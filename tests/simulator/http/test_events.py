@@ -1,7 +1,5 @@
 """The audit log: reading it by parts, adding external events, dismissing them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Faults, pages and headers are those of a real engine, as plain HTTP and as the SDK's exceptions."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

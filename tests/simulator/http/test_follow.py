@@ -1,7 +1,5 @@
 """`follow` expands links in place, as deep as asked, and fails where the engine's fails."""
 
-from __future__ import annotations
-
 import pytest
 from ovirtsdk4 import Connection
 

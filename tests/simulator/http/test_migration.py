@@ -1,7 +1,5 @@
 """A migration as clients see it: accepted, under way, handed over, done."""
 
-from __future__ import annotations
-
 import pytest
 from ovirtsdk4 import Connection, Error, services, types
 

@@ -1,7 +1,5 @@
 """Scheduling policies: the built-in ones, what may be changed, and the engine's bugs on the way."""
 
-from __future__ import annotations
-
 import pytest
 from ovirtsdk4 import Connection, Error, types
 from ovirtsdk4.services import SchedulingPoliciesService

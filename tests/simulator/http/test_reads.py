@@ -1,7 +1,5 @@
 """The SDK lists and gets everything that the state holds, as it stands there."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the simulator shows and refuses is what a real engine does: recordings of one are the contract."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Each refusal of a migration reaches the SDK as the real engine's does: those that were not recorded."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The server itself: addresses, TLS, kept-alive connections, many clients, and speed on a large engine."""
 
-from __future__ import annotations
-
 import gc
 import socket
 import threading

@@ -1,7 +1,5 @@
 """Logging in, staying logged in, and what happens when one is not."""
 
-from __future__ import annotations
-
 import json
 from urllib.parse import urlencode
 

@@ -1,7 +1,5 @@
 """What hosts and VMs measure, with the engine's ids and its rounding."""
 
-from __future__ import annotations
-
 import pytest
 from lxml import etree
 from ovirtsdk4 import Connection

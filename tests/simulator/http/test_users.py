@@ -1,7 +1,5 @@
 """What users see and may do: all, all but nothing to change, or next to nothing (ActionGroup, QueryType)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import ovirtsdk4

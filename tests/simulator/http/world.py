@@ -1,7 +1,5 @@
 """The engine that these tests read: clusters, hosts, VMs in many states, groups, labels and networks."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

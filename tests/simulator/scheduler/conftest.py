@@ -1,7 +1,5 @@
 """Gives tests a scheduler proxy of their own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

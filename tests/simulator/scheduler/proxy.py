@@ -1,7 +1,5 @@
 """A scheduler proxy for tests: a real XML-RPC server that answers what the test says, and remembers."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

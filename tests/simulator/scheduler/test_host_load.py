@@ -1,7 +1,5 @@
 """Hosts whose CPUs are too busy: the simulated engine refuses them once that has lasted."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """The engine's own loops: load balancing that asks the proxy, and affinity enforcement."""
 
-from __future__ import annotations
-
 from msgspec.structs import replace
 
 from ovirt_placement.model import SchedulingPolicy

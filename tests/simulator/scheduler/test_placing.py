@@ -1,7 +1,5 @@
 """How the scheduler chooses, and what it makes of the external scheduler's answers, good and bad."""
 
-from __future__ import annotations
-
 import socket
 import threading
 import time

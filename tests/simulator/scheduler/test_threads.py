@@ -1,7 +1,5 @@
 """Many clients at once, while time passes: nobody waits for ever, and the books agree."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 import threading

@@ -1,7 +1,5 @@
 """Recorded answers, the engine's and a JVM's, against the simulator's units, tables and conflicts."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

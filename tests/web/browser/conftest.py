@@ -1,7 +1,5 @@
 """Tabs of a browser that note what a person would not see."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """Administrators in their browsers: an approval, a failing rack, and the clusters of all engines."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

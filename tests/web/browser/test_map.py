@@ -1,7 +1,5 @@
 """The map and the view of failures as a person uses them: by mouse, by keyboard, small and large."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from functools import partial

@@ -1,7 +1,5 @@
 """A plan as a person decides on it: a step is skipped, the plan refused, in light and dark."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.sync_api import Browser, expect
 

@@ -1,7 +1,5 @@
 """Every view in a real browser: readable by all, in light and dark, wide and narrow, of now and of old."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """One portal for all tests of this room."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

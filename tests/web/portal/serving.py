@@ -1,7 +1,5 @@
 """A portal behind a real Apache, with the page in both layouts; and a person's visit to it in a browser."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

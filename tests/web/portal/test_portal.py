@@ -1,7 +1,5 @@
 """The plug-in in the portal: it shows what is selected, nothing removes it, and its user is the portal's."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -3,8 +3,6 @@
 Of ten thousand VMs mostly one or two change: these alone are sent, and drawn again.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The life of a plan, from what the store says: how far it is, what came of each step, what holds it back."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The answers that views show, each computed once for all who ask the same of the same state."""
 
-from __future__ import annotations
-
 import math
 import threading
 import time

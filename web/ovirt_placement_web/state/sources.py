@@ -4,8 +4,6 @@ Viewers cost the engine nothing: they read what the inventory publishes. Where n
 is read every few seconds, once for all of them.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

@@ -4,8 +4,6 @@ A form that changes something is shown with a preview first, and does it by anot
 Whether a person may is asked of the engine each time, and stands in the audit log.
 """
 
-from __future__ import annotations
-
 import hashlib
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Sequence

@@ -1,7 +1,5 @@
 """Affinity groups: their views, and forms that change them by the engine, in the person's name."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping
 from contextlib import closing

@@ -3,8 +3,6 @@
 What a change would come to is shown first; then it is made in the store, as by the command.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial

@@ -1,7 +1,5 @@
 """Lists of VMs, hosts and rules, the search, one host, what the doctor found, and the summary for others."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Maintenance of a cluster: its runs, what a run of the hosts that are ticked would be, and their orders."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, TypeVar

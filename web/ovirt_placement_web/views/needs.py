@@ -1,7 +1,5 @@
 """What needs an administrator in a cluster, with the address that helps; and what happens next by itself."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple

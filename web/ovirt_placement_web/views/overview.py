@@ -1,7 +1,5 @@
 """The views of a cluster at large: what needs somebody, where VMs run, and what failures would do."""
 
-from __future__ import annotations
-
 from math import ceil, sqrt
 from typing import Any
 from urllib.parse import quote, urlencode

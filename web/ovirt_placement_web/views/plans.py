@@ -1,7 +1,5 @@
 """Plans: the one that waits or ran, what would be planned now or undo one; and what people decide on them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlencode

@@ -1,7 +1,5 @@
 """The form of a placement rule: it is previewed first, then written into the store, as by the command."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The view of a VM: why it is where it is in one sentence, what would help, and what decides host by host."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """What can be wrong with the engine: its version and clock, rights, a second enforcer, policy units."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Examines engine, proxy, policies and machine one after another, and reports what is not right."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What can be wrong on this machine, in its configuration, in placement rules, and with the system."""
 
-from __future__ import annotations
-
 import grp
 import os
 import pwd

@@ -1,7 +1,5 @@
 """What can be wrong with scheduling policies: rules and placement keys that no unit regards."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

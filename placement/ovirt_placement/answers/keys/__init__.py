@@ -1,7 +1,5 @@
 """Placement keys with names: in sentences, as data, and what they say of a host."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The compiled placement keys of a VM or a host, level by level, and how they place a VM."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from enum import StrEnum
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The placement keys that are set, what is wrong with them, and how they place a VM, host by host."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated

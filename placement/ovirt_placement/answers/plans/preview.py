@@ -1,7 +1,5 @@
 """What a change comes to, before it is made: of groups, keys, rules or policies, of hosts and VMs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, NamedTuple

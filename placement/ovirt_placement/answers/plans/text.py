@@ -1,7 +1,5 @@
 """Plans as an administrator reads them, and read back from what was printed of them."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 

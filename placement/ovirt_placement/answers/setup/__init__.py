@@ -1,7 +1,5 @@
 """Our policy units by the engine's types, and single requests that change a policy or what a cluster uses."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum

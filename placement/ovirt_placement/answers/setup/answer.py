@@ -1,7 +1,5 @@
 """What setup did about scheduling policies and special keys, or would do: each as it was, and as it is."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter

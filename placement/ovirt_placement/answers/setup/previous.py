@@ -1,7 +1,5 @@
 """What the engine has before setup, what is remembered of it, and which policies setup works on."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """The requests that take our units out of a policy again, and give clusters back what they had."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

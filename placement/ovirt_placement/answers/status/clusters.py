@@ -1,7 +1,5 @@
 """Clusters in numbers: hosts, VMs, violated rules, HA reservations; and the health of all in one word."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from itertools import product

@@ -1,7 +1,5 @@
 """The question `ha-check`, and its answer as people read it: verdicts, and below them causes and remedies."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import Annotated

@@ -1,7 +1,5 @@
 """The question `status`: what the health of a placement is made of, and how fresh all is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,5 @@
 """What happened lately: totals, a line a day, and how each cluster developed."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, datetime, timedelta

@@ -4,8 +4,6 @@ What is read comes as the XML that the engine sent. What is changed may go throu
 write and read their documents, and send them by `Session`: no request goes another way.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 import os

@@ -4,8 +4,6 @@ Only the asking happens in threads. All else of a dialogue runs in the thread th
 needs no locks.
 """
 
-from __future__ import annotations
-
 import queue
 import time
 from collections import deque

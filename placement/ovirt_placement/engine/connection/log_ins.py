@@ -6,8 +6,6 @@ user remember it together, in memory that ends with the run of the machine: work
 would log in for itself. A password that is written again, or a file that is touched, is tried at once.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -3,8 +3,6 @@
 Source: what the engine's own SDK sends, and the engine's OAuthTokenServlet and its SsoLogoutServlet.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Mapping

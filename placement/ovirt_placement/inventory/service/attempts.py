@@ -1,7 +1,5 @@
 """Asks the engine again and again, in threads; a failure is reported once, until it answers again."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

@@ -4,8 +4,6 @@ Source of the codes: the engine's AuditLogType. An event whose code is not liste
 VM and the host that it names: one reading too many is cheap, one too few is a wrong decision.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Follows the engine: asks what has happened, reads again what that speaks of, keeps one view of it all."""
 
-from __future__ import annotations
-
 import logging
 import re
 import threading

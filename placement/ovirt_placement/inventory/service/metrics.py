@@ -1,7 +1,5 @@
 """What Prometheus can read of the inventory service."""
 
-from __future__ import annotations
-
 from prometheus_client import Counter
 
 from ovirt_placement.config import EngineSettings

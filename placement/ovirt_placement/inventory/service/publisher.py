@@ -1,7 +1,5 @@
 """Puts together what is known of engine and placement keys: the version that readers and decisions get."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import math

@@ -1,7 +1,5 @@
 """Answers at the socket: with the state once it is fresh, with decisions, or when the version changes."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

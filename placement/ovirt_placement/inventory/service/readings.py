@@ -5,8 +5,6 @@ is put into the view by the thread that takes the turns, in that turn or, if it 
 answer that is older than what is known by then counts for nothing, and the object is read again.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial

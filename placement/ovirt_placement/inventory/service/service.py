@@ -1,7 +1,5 @@
 """The service that follows the engine for everyone on this machine, and publishes what it knows."""
 
-from __future__ import annotations
-
 import asyncio
 import fcntl
 import logging

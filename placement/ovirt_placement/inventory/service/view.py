@@ -1,7 +1,5 @@
 """The engine as it was read last, part by part: no older answer takes the place of a newer one."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar

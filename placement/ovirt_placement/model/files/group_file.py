@@ -1,7 +1,5 @@
 """Reads and writes affinity groups, in the words of the command's options, and placement rules as YAML."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable

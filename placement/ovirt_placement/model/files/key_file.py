@@ -1,7 +1,5 @@
 """Reads and writes placement keys as YAML, with the names that people know in place of ids."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Reads and writes the cluster state file: the placement state of a whole engine, refused if it cannot be."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path

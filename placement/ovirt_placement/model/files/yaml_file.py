@@ -1,7 +1,5 @@
 """Reads and writes the files of administrators: YAML, or JSON, of a known form and format."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Hashable
 from pathlib import Path

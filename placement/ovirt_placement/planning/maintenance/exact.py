@@ -1,7 +1,5 @@
 """The fewest rounds and migrations: bounds, an exact search for few hosts, and the best outcome found."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

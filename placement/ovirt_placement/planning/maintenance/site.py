@@ -1,7 +1,5 @@
 """What is asked of rolling maintenance: the hosts of a cluster to be emptied, and the plan of it, as data."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property

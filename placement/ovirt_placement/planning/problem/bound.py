@@ -1,7 +1,5 @@
 """What no plan can beat: violations that must stay, migrations that any plan needs, and the best of few."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence

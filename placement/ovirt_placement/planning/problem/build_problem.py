@@ -1,7 +1,5 @@
 """Poses the problem of one cluster: asks the catalogue which rules there are, and what of them is fixed."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping

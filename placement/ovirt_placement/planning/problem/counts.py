@@ -3,8 +3,6 @@
 A move costs as much as there are hosts or failure domains at most, however many members a constraint has.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Collection, Container, Iterable, Mapping
 from copy import copy

@@ -1,7 +1,5 @@
 """Where the VMs of a problem are after some moves, kept up to date: what is violated, and what is legal."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

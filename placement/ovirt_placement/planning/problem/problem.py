@@ -1,7 +1,5 @@
 """The data of a problem: hosts with their room, VMs with their needs, and rules as goals, at the start."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property

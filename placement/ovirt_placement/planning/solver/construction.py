@@ -3,8 +3,6 @@
 A part is of VMs that goals tie together, with what is to be repaired of them.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Rules that cannot be satisfied together, wherever VMs run, as smallest sets."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

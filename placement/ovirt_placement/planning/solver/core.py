@@ -1,7 +1,5 @@
 """The smallest set of elements that together make a goal unsatisfiable: one after another is left out."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -9,8 +9,6 @@ other thread sees it: `sys.modules` is left alone, what imports pandas gets it, 
 it as soon as it is asked for series.
 """
 
-from __future__ import annotations
-
 import builtins
 import os
 import sys

@@ -1,7 +1,5 @@
 """One restart after the other from another point: the best is kept, as long as time and patience last."""
 
-from __future__ import annotations
-
 import random
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """One choice as a model for CP-SAT: which VM ends where, which goals are then violated, what it costs."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Proposals to repair one goal or to lighten a host: each a set of moves, the most promising first."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

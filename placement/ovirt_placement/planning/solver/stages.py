@@ -1,7 +1,5 @@
 """Solves a model stage by stage: what matters most first, each stage held fast in those after it."""
 
-from __future__ import annotations
-
 import math
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

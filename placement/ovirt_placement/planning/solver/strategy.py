@@ -6,8 +6,6 @@ and so the hosts that they go to come before. That is more than is needed: no en
 migrations, proves nothing.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace

@@ -5,8 +5,6 @@ impossible blocks saving (docs/rules.md, C1 to C4). Whether all hard groups can 
 answered by `feasibility`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import combinations_with_replacement

@@ -5,8 +5,6 @@ chooses the bindings and the VMs: some bindings and all their VMs to see whether
 bindings and the VMs of failed hosts to see whether these can restart.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar

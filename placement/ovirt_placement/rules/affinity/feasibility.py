@@ -6,8 +6,6 @@ ones on different hosts; host rules, legacy labels and pinning say which hosts; 
 must fit into the memory of a host (docs/rules.md, C4 to C6).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 

@@ -5,8 +5,6 @@ It never offers the source among the hosts. Held to its peers there, no VM of su
 leave its host, and none could be put into maintenance. The engine's own filter has judged the group already.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial

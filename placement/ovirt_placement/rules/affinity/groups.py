@@ -1,7 +1,5 @@
 """Affinity groups: their members, which are one since they share members, and their priorities."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter

@@ -4,8 +4,6 @@ The engine's order comes first and stands; only where it sees a tie is it refine
 members that a negative group would then share the host with.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import partial

@@ -8,8 +8,6 @@ Source: VmAffinityFilterPolicyUnit, which asks of running VMs for those of the c
 scheduled, by `getAllRunningByCluster`; pending ones stand in their place, and have no cluster.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 

@@ -21,8 +21,6 @@ that the VM started with; equal ones before. The API shows no flags, so nothing 
 Source: CpuLevelFilterPolicyUnit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterator, Sequence
 
 from ovirt_placement.model import Host, Snapshot, Vm

@@ -15,8 +15,6 @@ EvenDistributionCPUWeightPolicyUnit, VmAffinityWeightPolicyUnit, VmToHostAffinit
 PolicyUnitImpl, which stretches weights and adds those of several VMs.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import ceil

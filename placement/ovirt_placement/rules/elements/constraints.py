@@ -6,8 +6,6 @@ the few forms it is that every part of the planner can compute with: the planner
 What fits none of them is planned by asking the constraint alone.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar

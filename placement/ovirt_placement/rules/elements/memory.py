@@ -4,8 +4,6 @@ Source: the engine's SlaValidator, VmOverheadCalculatorImpl, HugePageUtils, and 
 a host for the VMs that run there.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Ranks of hosts, and Java where the engine's order hangs on it: ids in its maps, and its arithmetic."""
 
-from __future__ import annotations
-
 import math
 import re
 import struct

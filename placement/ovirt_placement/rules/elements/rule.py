@@ -1,7 +1,5 @@
 """What every rule declares: its unit, the engine's twin, what it needs, and how it is asked."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum

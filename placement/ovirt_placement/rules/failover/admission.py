@@ -6,8 +6,6 @@ that crashed, or while a host has failed: the reserve is there to be used then. 
 ran, and no restart is to fail by what is kept for restarts. The weight ranks hosts for those that crashed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import reduce
 

@@ -9,8 +9,6 @@ refuse one, what they leave open is asked, then every order of starts is tried. 
 starts that all filters let through, and "lost" is proven.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 

@@ -7,8 +7,6 @@ matter: what gathers a VM at its home survives, since the home does; failing hos
 any more; and VMs on different homes are apart. So only sets whose parts meet are looked at.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import combinations, islice

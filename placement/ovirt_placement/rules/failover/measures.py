@@ -4,8 +4,6 @@ VMs are taken as blocks: what they need, what ties them, and what smaller failur
 of HA reservation, softer than asking every filter, looks at memory and CPU as used.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import floor
 from typing import NamedTuple

@@ -3,8 +3,6 @@
 Single hosts fail, or failure domains of several hosts, as a rack; and sets of these.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from math import comb

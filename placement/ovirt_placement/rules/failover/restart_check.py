@@ -5,8 +5,6 @@ up. Of VMs of one priority it asks nothing, nor do we, but what rules of the kin
 such a rule asks for the opposite of the priorities it cannot be: the engine goes by these.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Where VMs count, what hosts can hand out to them by placement keys, and the special keys made of it."""
 
-from __future__ import annotations
-
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

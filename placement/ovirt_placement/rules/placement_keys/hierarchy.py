@@ -1,7 +1,5 @@
 """The levels above a VM with the keys that are set there, which keys count, and what is wrong with them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction

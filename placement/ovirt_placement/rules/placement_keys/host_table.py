@@ -4,8 +4,6 @@ Steps 3 and 6: which keys hosts are judged by, name by name, and the sticky ones
 each value of a name the hosts stand that have it, so that it is reckoned with once for all of them.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction

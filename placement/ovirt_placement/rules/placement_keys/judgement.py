@@ -1,7 +1,5 @@
 """How near a host's keys come to a VM's, what that is worth (steps 4 and 5), and how far each host comes."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Placement keys of a VM or host, the exact numbers that they are written with, and those that steer them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum

@@ -4,8 +4,6 @@ VMs whose placement keys refuse the host that they run on, as constraints: on a 
 What keys accept hangs on where all other VMs are, so such a constraint is satisfied for the moment only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import lcm
 from typing import ClassVar, Final

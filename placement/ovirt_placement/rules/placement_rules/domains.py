@@ -1,7 +1,5 @@
 """Failure domains: how many members are in which, and the kinds of rules that ask for several, or for one."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple

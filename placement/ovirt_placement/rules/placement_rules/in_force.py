@@ -4,8 +4,6 @@ Where rules go in a circle, nothing is asked of the VMs of the circle among one 
 rules stay in force for all others.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence

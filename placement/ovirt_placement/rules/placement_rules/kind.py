@@ -1,7 +1,5 @@
 """What all kinds of placement rules have in common, and the one that says nothing of where VMs run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar

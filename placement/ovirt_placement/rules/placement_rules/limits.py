@@ -7,8 +7,6 @@ Set against set: no host runs members of both sets; members of one set may share
 sets counts for the first. Source: BtrPlace's Split.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar, Final

@@ -1,7 +1,5 @@
 """The units of placement rules: the filter by hard ones, and the weight."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from ovirt_placement.model import Cluster, Snapshot

@@ -4,8 +4,6 @@ A migration that a step was carried out by is an intent, which knows its plan an
 of it is forgotten together with the intents (`Store.forget`).
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any

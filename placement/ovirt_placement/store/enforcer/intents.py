@@ -4,8 +4,6 @@ What is true is in the engine; what was meant is here, so that a process that di
 started again. Every transition is one transaction, and every time is the database's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from enum import StrEnum
 

@@ -5,8 +5,6 @@ not at all: a process that was stopped, and wakes when another has taken over, w
 the database's.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Collection, Mapping
 from contextlib import closing

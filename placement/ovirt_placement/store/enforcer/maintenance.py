@@ -4,8 +4,6 @@ A person requests, pauses, resumes and stops; the leading enforcer alone carries
 under way in a cluster. The hosts that are marked as draining are published with placement keys.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Final

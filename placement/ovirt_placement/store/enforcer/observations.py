@@ -5,8 +5,6 @@ are recorded, and only once they are forgotten there does the sample of their ho
 VM loses with its cluster the engine forgets without a word: only an earlier record shows it afterwards.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from enum import StrEnum

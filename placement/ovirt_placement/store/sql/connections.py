@@ -1,7 +1,5 @@
 """How a store's database is connected to, by its URL: SQLite by a file, PostgreSQL by a server."""
 
-from __future__ import annotations
-
 import contextlib
 import getpass
 import grp

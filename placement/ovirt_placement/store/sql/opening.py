@@ -1,7 +1,5 @@
 """Opens a part of the store of the engine that is configured, for as long as a person is served."""
 
-from __future__ import annotations
-
 import queue
 import threading
 from collections import Counter

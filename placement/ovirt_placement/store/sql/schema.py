@@ -4,8 +4,6 @@ Every row belongs to an engine, by its configured name. A change of a table here
 makes the same of it. SQLite keeps tables by their key, without a rowid: an engine's rows are read in one go.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from sqlalchemy import JSON, Boolean, Column, Float, Index, Integer, MetaData, String, Table, Text

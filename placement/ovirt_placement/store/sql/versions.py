@@ -1,7 +1,5 @@
 """That a store was made, remembered apart from it, and the version of its tables."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from contextlib import suppress

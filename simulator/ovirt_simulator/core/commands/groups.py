@@ -4,8 +4,6 @@ Source: the engine's AddAffinityGroupCommand, EditAffinityGroupCommand and their
 AddLabelCommand, UpdateLabelCommand and RemoveLabelCommand.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any

@@ -5,8 +5,6 @@ HostMonitoring, with the configuration value IgnoreVmToVmAffinityForHostMaintena
 compatibility version 4.3 on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 

@@ -4,8 +4,6 @@ Source: the engine's MigrateVmCommand, MigrateVmToServerCommand, MigrateMultiple
 CancelMigrateVmCommand and VmAnalyzer, which hears of it from VDSM.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -4,8 +4,6 @@ Source: the engine's AutoStartVmsRunner and HaAutoStartVmsRunner. VMs of a lower
 a higher one are up, or could not be started for long.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial

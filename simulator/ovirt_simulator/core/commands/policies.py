@@ -4,8 +4,6 @@ Source: the engine's ClusterPolicyCRUDCommand, SchedulingPolicyMapper, ClusterOp
 CustomPropertiesUtils.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """How VMs come up, go down and are suspended over time."""
 
-from __future__ import annotations
-
 from zlib import crc32
 
 from ovirt_simulator.core.backend import Backend, Commands

@@ -4,8 +4,6 @@ Source: the engine's StartClusterUpgradeCommand, UpdateClusterUpgradeCommand, Fi
 HostUpgradeCheckCommand, UpgradeHostCommand, UpgradeHostInternalCommand and HostUpgradeCallback.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from msgspec.structs import replace

@@ -4,8 +4,6 @@ Source: the engine's UpdateVmCommand, ChangeVMClusterCommand, ChangeVmClusterVal
 RebootVmCommand, ResetVmCommand and VMStatus.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 

@@ -1,7 +1,5 @@
 """States for `ovirt-placement doctor`, and what it finds in them."""
 
-from __future__ import annotations
-
 from tests.builders import SOFT_TOGETHER, TOGETHER, cluster, group, host, snapshot, vm
 from tests.placement.cli.live_engine import LiveEngine
 

@@ -1,7 +1,5 @@
 """`ovirt-placement doctor` against a simulated engine, a real inventory and a real store."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import time

@@ -1,7 +1,5 @@
 """`ovirt-placement doctor`: the system below us, as its files are, and which users can read them."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import shutil

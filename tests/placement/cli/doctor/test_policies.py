@@ -1,7 +1,5 @@
 """What `ovirt-placement doctor` says of scheduling policies and of rules that they do not regard."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any

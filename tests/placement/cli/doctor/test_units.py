@@ -1,7 +1,5 @@
 """What `ovirt-placement doctor` says of units, of placement keys, and of names that match nothing."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Affinity groups as a file has them, and refusals that name the groups that clash."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

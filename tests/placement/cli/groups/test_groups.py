@@ -1,7 +1,5 @@
 """`ovirt-placement groups` against a simulated engine, which judges again; and how groups stand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """`ovirt-placement keys` that changes keys, one by one or as files have them, on an engine and a store."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`ovirt-placement keys` on state files, keys in other questions, and every console example of the pages."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Keys of hosts while hosts join, leave and move, contention ratios, and keys of objects that are gone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager

@@ -1,7 +1,5 @@
 """Odd names and numbers in `ovirt-placement keys`, and what is said of those that cannot be."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

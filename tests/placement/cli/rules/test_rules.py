@@ -1,7 +1,5 @@
 """`ovirt-placement rules` on a simulated engine: what is written, refused, tried, and what contradicts."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

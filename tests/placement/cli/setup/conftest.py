@@ -1,7 +1,5 @@
 """Engines for `setup`: each has asked a proxy for its units."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """A small engine's clusters, the units of its policy `none`, and what there is to see of its policies."""
 
-from __future__ import annotations
-
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import SchedulingPolicy, UnitType
 from tests.builders import cluster, host, snapshot

@@ -1,7 +1,5 @@
 """`ovirt-placement setup --all-policies`: what clusters use gets our units; `--undo` takes them out again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

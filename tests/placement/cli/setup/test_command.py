@@ -1,7 +1,5 @@
 """`ovirt-placement setup` against a simulated engine with the engine's bugs, and all that it may find."""
 
-from __future__ import annotations
-
 import pytest
 
 from ovirt_placement.config import EngineSettings

@@ -1,7 +1,5 @@
 """`setup --placement-keys` gives clusters the special keys, and its undoing takes back those."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

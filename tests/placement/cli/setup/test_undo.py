@@ -1,7 +1,5 @@
 """`ovirt-placement setup --undo`: clusters get what they had; and who had policies set up is recorded."""
 
-from __future__ import annotations
-
 import pytest
 
 from ovirt_placement.store.user_actions import UserAction, UserActionStore

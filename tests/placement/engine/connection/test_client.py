@@ -1,7 +1,5 @@
 """The connection: what goes wrong is sorted into who can do something about it; threads ask side by side."""
 
-from __future__ import annotations
-
 import os
 import ssl
 import threading

@@ -1,7 +1,5 @@
 """A process with thousands of open files waits for the engine as any other: neither longer, nor spinning."""
 
-from __future__ import annotations
-
 import os
 import resource
 import threading

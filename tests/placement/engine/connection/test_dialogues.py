@@ -1,7 +1,5 @@
 """Dialogues get on side by side, within a bound, and each hears what was answered or raised for it."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial

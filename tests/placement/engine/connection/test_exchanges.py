@@ -1,7 +1,5 @@
 """Whatever answers or stands between, a request ends in time, holds nothing, and users read what to do."""
 
-from __future__ import annotations
-
 import json
 import socket
 import threading

@@ -1,7 +1,5 @@
 """Limits: no answer takes more memory or time than an engine's own, and none holds up the end."""
 
-from __future__ import annotations
-
 import gzip
 import threading
 import time

@@ -1,7 +1,5 @@
 """Log-ins: one that was refused is not tried again until something has changed, by no process of the user."""
 
-from __future__ import annotations
-
 import secrets
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The log-in at a simulated engine's single sign-on: what it takes and refuses, and what users then read."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

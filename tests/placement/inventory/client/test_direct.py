@@ -1,7 +1,5 @@
 """Reading the engine without a service: what keys refer to, by turns, over a store in any state."""
 
-from __future__ import annotations
-
 import os
 import socket
 import sqlite3

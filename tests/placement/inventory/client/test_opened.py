@@ -1,7 +1,5 @@
 """Who asks for an engine's state closes what that took; a service that hears nothing for a while hangs."""
 
-from __future__ import annotations
-
 import math
 import signal
 import subprocess

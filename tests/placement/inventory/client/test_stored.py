@@ -1,7 +1,5 @@
 """What a store says over the engine's state: open intents, and keys whatever became of their objects."""
 
-from __future__ import annotations
-
 import contextlib
 import sqlite3
 import threading

@@ -1,7 +1,5 @@
 """A store of placement keys, a service that publishes them, and what is published."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterator

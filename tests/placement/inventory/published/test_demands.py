@@ -1,7 +1,5 @@
 """The service has read what keys and rules of the store ask for, and publishes it; and nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime

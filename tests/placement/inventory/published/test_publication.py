@@ -1,7 +1,5 @@
 """What a reader gets by the version that it has, what is saved, and the list of names for shells."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Placement keys are published of the store as it is now, or, where that is away, as they were last read."""
 
-from __future__ import annotations
-
 import signal
 import sqlite3
 import subprocess

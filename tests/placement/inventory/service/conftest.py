@@ -1,7 +1,5 @@
 """The configuration of a service that asks the recorded engine but rarely, and of those who read from it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """VMs with disks, NICs and owners, and a follower that knows which of these keys refer to."""
 
-from __future__ import annotations
-
 from msgspec.structs import replace
 
 from ovirt_placement.inventory.on_demand import Demands, referred

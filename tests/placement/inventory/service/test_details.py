@@ -1,7 +1,5 @@
 """Disks, NICs and owners in the follower's view: read where keys refer to them, in whatever order."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path

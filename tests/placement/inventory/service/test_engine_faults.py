@@ -1,7 +1,5 @@
 """An engine that is away, hangs, or answers what cannot be; and a service that gets too little memory."""
 
-from __future__ import annotations
-
 import contextlib
 import selectors
 import signal

@@ -1,7 +1,5 @@
 """What events report: crashes, starts, targets of migrations, and what is to be read again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The feed of events, and records of which the newest reading stands."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """The follower against a simulated engine, by simulated time: it comes to know what the engine shows."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """What following a busy engine costs it, and that nothing is seen later for it."""
 
-from __future__ import annotations
-
 import gc
 import random
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What an administrator sees of the service: its state in systemd, and its metrics."""
 
-from __future__ import annotations
-
 import math
 import sys
 import threading

@@ -1,7 +1,5 @@
 """Readers: silent ones, too many of them, and those who ask about VMs that do not exist hold up nobody."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import resource

@@ -1,7 +1,5 @@
 """What is read again and when: after an event, at its interval, and the sooner the more is decided."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The inventory service: one reading for all who wait, nothing left behind, and what is lost made good."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import threading

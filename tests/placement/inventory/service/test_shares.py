@@ -1,7 +1,5 @@
 """Users of this machine: what one has of the service at once is bounded, and keeps nothing from another."""
 
-from __future__ import annotations
-
 import os
 import select
 import socket

@@ -1,7 +1,5 @@
 """An object about which the engine takes long to answer holds up nothing that is known of any other."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Rolling maintenance of tiny clusters: no plan is better, and no bound above the best, by brute force."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import combinations, count

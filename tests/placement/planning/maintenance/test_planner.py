@@ -1,7 +1,5 @@
 """Rounds of maintenance: once and forwards, with late hosts last, and hosts that need no emptying first."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ovirt_placement.model import Host

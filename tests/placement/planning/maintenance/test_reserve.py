@@ -1,7 +1,5 @@
 """A state of a maintenance is as safe as the beginning only where that is proven, whatever work it takes."""
 
-from __future__ import annotations
-
 import random
 from unittest import mock
 

@@ -1,7 +1,5 @@
 """Clusters under rolling maintenance, from 3 to 100 hosts: by a checker of its own, and bounds."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace

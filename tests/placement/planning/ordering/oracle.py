@@ -1,7 +1,5 @@
 """An oracle for orders: replays migrations, several at once; and random clusters of which an end is known."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Moves in a legal sequence, each with those that it waits for; and a repair that is as large as any."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping
 from typing import NamedTuple

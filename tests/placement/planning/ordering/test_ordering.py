@@ -1,7 +1,5 @@
 """Orders of single cases: who goes first, who steps aside, who waits for whom, and what cannot be done."""
 
-from __future__ import annotations
-
 import pytest
 
 from ovirt_placement.model import AffinityGroup, Host, Snapshot, Vm

@@ -1,7 +1,5 @@
 """Orders of random plans: every interleaving is legal, the migrations are the fewest, no wait is needless."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Schedules keep to limits and waits, and take little longer than the busiest host needs."""
 
-from __future__ import annotations
-
 import random
 from collections import defaultdict
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Where VMs may go: asked once for VMs that are alike; and VMs whose keys refuse their host."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Collection
 

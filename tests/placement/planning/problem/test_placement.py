@@ -1,7 +1,5 @@
 """What a placement keeps up to date as VMs move is what counting again would find."""
 
-from __future__ import annotations
-
 import random
 
 from hypothesis import HealthCheck, given, settings

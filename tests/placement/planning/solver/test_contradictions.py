@@ -1,7 +1,5 @@
 """What cannot be satisfied together, and what blocks a rule: no piece of such a set is too much."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations, product
 

@@ -1,7 +1,5 @@
 """The greedy strategy against all ends of tiny clusters, and on large ones, where what moves is spread."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections import Counter

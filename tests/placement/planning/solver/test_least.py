@@ -1,7 +1,5 @@
 """How many migrations are needed at least: never more than brute force finds, and not nothing either."""
 
-from __future__ import annotations
-
 from hypothesis import given, settings
 
 from ovirt_placement.model import Snapshot

@@ -1,7 +1,5 @@
 """Nearly full clusters: where no way leads to the best ends, rules are repaired one by one."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The strategy `random`: one conflicting rule by lot, each of its VMs once, every move a legal migration."""
 
-from __future__ import annotations
-
 import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The optimal strategy: models, neighbourhoods, and ends to which VMs go straight."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import chain, repeat
 

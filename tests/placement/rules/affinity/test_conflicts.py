@@ -1,7 +1,5 @@
 """Conflicts by the engine's types: what is reported, what is not, and what blocks saving."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import combinations, product
 

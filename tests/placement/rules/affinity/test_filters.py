@@ -1,7 +1,5 @@
 """The hard filters of affinity groups: their choices one by one, then all against brute-force oracles."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

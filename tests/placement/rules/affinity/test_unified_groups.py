@@ -1,7 +1,5 @@
 """Positive groups that share VMs, merged: against an oracle that walks from VM to VM."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path

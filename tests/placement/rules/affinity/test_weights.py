@@ -1,7 +1,5 @@
 """The weights of affinity groups: refined orders, against oracles that compare hosts in pairs."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from itertools import product

@@ -1,7 +1,5 @@
 """The engine's own filters: what they say of a host, and who asks them."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

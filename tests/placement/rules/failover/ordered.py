@@ -3,8 +3,6 @@
 It shares no code with the rules: of the product it knows the records of a snapshot alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import permutations
 

@@ -4,8 +4,6 @@ It follows docs/rules.md and, for placement keys, their own reference, and share
 the product it knows the records of a snapshot alone.
 """
 
-from __future__ import annotations
-
 from msgspec.structs import replace
 
 from ovirt_placement.model import AffinityGroup, Host, Pending, Snapshot, Vm

@@ -1,7 +1,5 @@
 """HA admission control: exactly the starts are refused after which a failure is survived no more."""
 
-from __future__ import annotations
-
 import re
 from itertools import combinations
 

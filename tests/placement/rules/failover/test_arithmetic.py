@@ -1,7 +1,5 @@
 """The engine's own HA check, made exact both ways: against an oracle that tries every assignment."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations, product

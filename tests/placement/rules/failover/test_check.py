@@ -3,8 +3,6 @@
 The engine's softer verdict stands besides it.
 """
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Any
 

@@ -1,7 +1,5 @@
 """All sets at once: what falls into parts that do not meet is not looked at; counts are those of a list."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import combinations
 from typing import Any

@@ -4,8 +4,6 @@ Every sequence of starts is held against the order. Hosts of the simulated engin
 the witness says: it has filters of its own and knows nothing of the rules.
 """
 
-from __future__ import annotations
-
 import random
 from datetime import UTC, datetime
 from itertools import permutations

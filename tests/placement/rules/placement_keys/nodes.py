@@ -1,7 +1,5 @@
 """Hosts that are spelled out by what they have and what is taken of it, and a VM that is placed on them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

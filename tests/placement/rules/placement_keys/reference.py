@@ -4,8 +4,6 @@ It follows docs/placement-keys.md step by step and host by host, with exact frac
 shares no code with the rules: of the product it knows the records of a snapshot and of the settings alone.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

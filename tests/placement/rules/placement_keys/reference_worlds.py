@@ -1,7 +1,5 @@
 """Whole worlds for tests of placement keys: hosts, VMs in all states, keys on all levels, records, copies."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The rules against the same written down a second time, in whole worlds."""
 
-from __future__ import annotations
-
 from collections import Counter
 from fractions import Fraction
 from itertools import chain, combinations, permutations

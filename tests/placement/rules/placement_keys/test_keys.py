@@ -1,7 +1,5 @@
 """Which keys a VM has, what may be set where, and the code of each mistake."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

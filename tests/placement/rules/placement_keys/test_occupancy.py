@@ -1,7 +1,5 @@
 """What VMs take of hosts is the same whether it is added up or carried on from the snapshot before."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

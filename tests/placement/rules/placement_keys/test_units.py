@@ -1,7 +1,5 @@
 """What the units answer about a state: who is refused and why, who comes first by which round, who ties."""
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 from math import lcm

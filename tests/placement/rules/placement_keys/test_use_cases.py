@@ -1,7 +1,5 @@
 """What keys are for: each use case with the numbers that an administrator is promised."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Draws placement rules of every kind, over few VMs and hosts, so that they collide often."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import strategies as st

@@ -3,8 +3,6 @@
 Of the product it knows the records of a snapshot alone. Members are VMs of the cluster, named by their ids.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Each kind of placement rule against its definition: violations, the filter, the weight, many at once."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 
