@@ -1,5 +1,6 @@
 """What people ask about, where it is the engine: its state, what is held back now, and the way back."""
 
+import time
 from collections.abc import Collection, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
@@ -8,8 +9,7 @@ from functools import partial
 import msgspec
 from msgspec.structs import replace
 
-from ovirt_enforcer.actions.following import Origins
-from ovirt_enforcer.actions.recent_moves import REACH_SECONDS, Backoff
+from ovirt_enforcer.actions.recent_moves import REACH_SECONDS, Backoff, Moves
 from ovirt_enforcer.gates.admission import Gates, Memory
 from ovirt_enforcer.gates.gate import Remembered
 from ovirt_enforcer.plans import Asked, KeptVm, PlansBack, failure_domains, plan_options
@@ -43,7 +43,8 @@ def read_engine_state(config: Config, patience_seconds: float) -> Asked:
             ended = stores.intents.history(within_seconds=REACH_SECONDS)
         except StoreAway:
             ended = ()  # where there is no store, or none that answers
-        backoff = Backoff(settings, snapshot, ended, Origins(connection))
+        moves = Moves(connection, settings.circle_seconds, time.monotonic)
+        backoff = Backoff(settings, snapshot, ended, moves)
         held, spared = gates.held(snapshot), gates.held_groups(snapshot)
         domains = failure_domains(config.ha, snapshot)
         return Asked(

@@ -2,19 +2,20 @@
 
 import hashlib
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
 from math import inf
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
-from ovirt_enforcer.actions.following import Origins
 from ovirt_enforcer.gates.gate import Held, asked, by_vm, refused
 from ovirt_enforcer.plans import Holding
 from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_placement.engine import events
+from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.infrastructure import set_up
 from ovirt_placement.model.names import host_name, vm_name
@@ -24,17 +25,26 @@ from ovirt_service.daemon import BackOff
 
 #: How often a VM must have come to a host where it was before: once, a user may have decided otherwise.
 _RETURNS: Final = 2
-#: How many hosts of a VM are remembered.
+#: How many moves of a VM are remembered.
 _REMEMBERED: Final = 20
 #: A migration of ours may have ended a little before the reading that shows it.
 _SLACK_SECONDS: Final = 10.0
+#: A VM that we migrated is not news for so long afterwards.
+_OURS_SECONDS: Final = 60.0
+
+
+class Move(NamedTuple):
+    """A move of a VM by others, and when a reading showed it, by the process's clock."""
+
+    at: float
+    source: str
+    target: str
 
 
 @dataclass(frozen=True, slots=True)
 class Restless:
     """A VM that the engine or a user moves back and forth."""
 
-    vm: str
     #: The hosts that it was on, the last one now.
     hosts: tuple[str, ...]
     #: Since the first of these migrations, and until it counts as at rest if it is not moved again.
@@ -46,26 +56,44 @@ class Restless:
         return f"the engine or a user moves it back and forth between {' and '.join(names)}"
 
 
-class Movements:
-    """Finds VMs that others move back and forth, over the readings of one process.
+class Moves:
+    """The one record of who moved which VM, when, from where to where: by readings, intents and events.
 
-    A plan that counts on where such a VM is would be out of date before it is carried out: the VM is left
-    alone, and so are its soft rules. Nothing of this must survive: after a restart it is found out again.
+    It says what is ours, which VMs others move back and forth, who moved a VM, and when a move of ours was
+    undone. A plan that counts on where a restless VM is would be out of date before it is carried out.
+    Nothing of this must survive: after a restart it is found out again.
     """
 
-    def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
+    def __init__(self, connection: EngineConnection, seconds: float, clock: Callable[[], float]) -> None:
         """A VM that was not moved for this many `seconds` is at rest."""
+        self._connection = connection
         self._seconds = seconds
         self._clock = clock
         self._looked_at = clock()
+        #: VMs that we migrate and our correlation ids, and until when they count.
+        self._ours: dict[str, float] = {}
         self._hosts: dict[str, str] = {}
-        #: The hosts of VMs that others moved, and when they came to each.
-        self._ways: dict[str, deque[tuple[float, str]]] = {}
+        #: The moves of each VM by others, the oldest first.
+        self._by_others: dict[str, deque[Move]] = {}
+        #: VMs that others moved back and forth as of the last reading, by id.
+        self.restless: Mapping[str, Restless] = {}
+        #: What `undone_after` found, by intent and the VM's host since.
+        self._undone_after: dict[tuple[int, str], float] = {}
 
-    def observe(self, snapshot: Snapshot, migrations: Iterable[Intent]) -> Mapping[str, Restless]:
-        """Take note of a reading; return the VMs that are restless, by VM id.
+    def note_ours(self, *words: str) -> None:
+        """Remember VMs that we migrate, or correlation ids of ours, from now on."""
+        self._ours.update(dict.fromkeys(words, self._clock() + _OURS_SECONDS))
 
-        `migrations` are those of the enforcer, open and ended: what these explain is no movement of others.
+    @property
+    def ours(self) -> Set[str]:
+        """The VMs that we migrated lately, and our correlation ids."""
+        self._ours = {one: until for one, until in self._ours.items() if until > self._clock()}
+        return self._ours.keys()
+
+    def observe(self, snapshot: Snapshot, migrations: Iterable[Intent]) -> None:
+        """Take note of a reading.
+
+        `migrations` are those of the enforcer, open and ended: what these explain is no move by others.
         """
         now = self._clock()
         lately = now - self._looked_at + _SLACK_SECONDS
@@ -76,36 +104,54 @@ class Movements:
         }
         self._looked_at = now
         serving = {host.id for host in snapshot.hosts if host.status == "up"}
-        for one in snapshot.vms:
-            self._note(one, ours, serving, now)
-        for gone in self._hosts.keys() - snapshot.vm_by_id.keys():
-            del self._hosts[gone]
-            self._ways.pop(gone, None)
-        for vm in [vm for vm, way in self._ways.items() if now - way[-1][0] >= self._seconds]:
-            del self._ways[vm]
-        return {vm: found for vm, way in self._ways.items() if (found := self._found(vm, way, now))}
+        before, self._hosts = self._hosts, {vm.id: vm.host for vm in snapshot.vms if vm.host is not None}
+        for vm, host in self._hosts.items():
+            source = before.get(vm, host)
+            # Where its host does not serve it had to leave: that is drained, or has failed.
+            if source != host and source in serving and (vm, host) not in ours:
+                moves = self._by_others.setdefault(vm, deque(maxlen=_REMEMBERED))
+                moves.append(Move(now, source, host))
+        # The next start of a VM that runs nowhere places it again.
+        self._by_others = {
+            vm: moves
+            for vm, moves in self._by_others.items()
+            if vm in self._hosts and now - moves[-1].at < self._seconds
+        }
+        found = ((vm, self._as_restless(moves, now)) for vm, moves in self._by_others.items())
+        self.restless = {vm: one for vm, one in found if one is not None}
 
-    def _note(self, vm: Vm, ours: Collection[tuple[str, str]], serving: Collection[str], now: float) -> None:
-        before = self._hosts.get(vm.id)
-        if vm.host is None:
-            self._hosts.pop(vm.id, None)  # its next start places it again
-            self._ways.pop(vm.id, None)
-            return
-        self._hosts[vm.id] = vm.host
-        if before is None or before == vm.host or (vm.id, vm.host) in ours:
-            return
-        if before not in serving:
-            return  # it had to leave: the host is drained, or has failed
-        way = self._ways.setdefault(vm.id, deque(maxlen=_REMEMBERED))
-        if not way or way[-1][1] != before:
-            way.append((now, before))
-        way.append((now, vm.host))
-
-    def _found(self, vm: str, way: Sequence[tuple[float, str]], now: float) -> Restless | None:
-        hosts = tuple(host for _, host in way)
+    def _as_restless(self, moves: Sequence[Move], now: float) -> Restless | None:
+        hosts = [moves[0].source]
+        for move in moves:  # where one of ours is between two of them, it was on both hosts
+            hosts += [move.target] if move.source == hosts[-1] else [move.source, move.target]
         if len(hosts) - len({*hosts}) < _RETURNS:
             return None
-        return Restless(vm, hosts, now - way[0][0], self._seconds - (now - way[-1][0]))
+        return Restless(tuple(hosts), now - moves[0].at, self._seconds - (now - moves[-1].at))
+
+    def who_moved(self, vm: str, ours: Collection[str]) -> str:
+        """The engine's sentence about the last migration of a VM that was none of ours, by correlation id.
+
+        Raises what `EngineConnection.get` raises, as does `undone_after`.
+        """
+        begun = [event for event in self._begun(vm) if (event.correlation_id or "") not in ours]
+        return begun[-1].description.strip() if begun else "the engine's events do not show by whom"
+
+    def undone_after(self, intent: Intent, host: str) -> float:
+        """How many seconds after a migration of ours others last moved its VM, which is on `host` now.
+
+        0 where events do not show it. Both moments are those of the engine's clock, which is asked once.
+        """
+        if (intent.id, host) not in self._undone_after:
+            begun, took = self._begun(intent.vm), max(0.0, intent.updated - intent.created)
+            ours = [event for event in begun if event.correlation_id == intent.request_id]
+            last = begun[-1] if begun else None
+            after = last.time - ours[-1].time - took if last and ours and last is not ours[-1] else 0.0
+            self._undone_after[intent.id, host] = max(0.0, after)
+        return self._undone_after[intent.id, host]
+
+    def _begun(self, vm: str) -> list[events.EngineEvent]:
+        found = events.find_migration_events(self._connection, vm_id=vm)
+        return [event for event in found if event.code in events.STARTED]
 
 
 _DIGITS = 12
@@ -188,9 +234,7 @@ class Backoff:
     snapshot: Snapshot
     #: The migrations that have ended, the oldest first.
     history: Sequence[Intent]
-    origins: Origins
-    #: VMs that others move back and forth.
-    restless: Mapping[str, Restless] = field(default_factory=dict)
+    moves: Moves
 
     @cached_property
     def refused_targets(self) -> Mapping[tuple[str, str], Held]:
@@ -226,7 +270,7 @@ class Backoff:
 
     @cached_property
     def undone(self) -> Mapping[str, Held]:
-        """VMs that others move away from where we move them. Raises what `Origins` raises.
+        """VMs that others move away from where we move them. Raises what `Moves` raises.
 
         What moved one back (the engine's balancing, its affinity enforcement, an administrator) will do so
         again: to move it once more repairs nothing.
@@ -237,7 +281,7 @@ class Backoff:
             if now is None or now.host in (None, last.target) or not self._is_unchanged(last):
                 continue
             pause, times = self._circle(last, intents), _times(last, intents)
-            left = pause - max(0.0, last.age_seconds - self.origins.undone_after(last, now.host))
+            left = pause - max(0.0, last.age_seconds - self.moves.undone_after(last, now.host))
             if left > 0:
                 often = "once" if times == 1 else f"{times} times"
                 reason = (
@@ -266,7 +310,11 @@ class Backoff:
         found = {pair: one.seconds for pair, one in self.refused_targets.items()}
         for vm, one in by_gates.items():
             refused[vm, ""] = max(one.seconds, refused.get((vm, ""), 0.0))
-        lasting = {*self.undone, *self.restless, *(vm for (vm, _), left in refused.items() if left == inf)}
+        lasting = {
+            *self.undone,
+            *self.moves.restless,
+            *(vm for (vm, _), left in refused.items() if left == inf),
+        }
         waits = {
             (vm, host): seconds
             for (vm, host), seconds in {**found, **refused}.items()
@@ -308,7 +356,7 @@ class Backoff:
     def restless_in(self, cluster: str) -> dict[str, Restless]:
         """The VMs of one cluster that others move back and forth."""
         known = self.snapshot.vm_by_id
-        return {vm: found for vm, found in self.restless.items() if known[vm].cluster == cluster}
+        return {vm: found for vm, found in self.moves.restless.items() if known[vm].cluster == cluster}
 
     def spared(self, cluster: str) -> dict[str, str]:
         """The soft groups of these, with the reason: what is repaired there does not last."""
@@ -324,7 +372,7 @@ class Backoff:
         known = self.snapshot.vm_by_id
         held = [(vm, one.seconds) for (vm, _), one in self._targets.items()]
         held += [(vm, one.seconds) for vm, one in (*self.refused_vms.items(), *self.undone.items())]
-        held += [(vm, one.left_seconds) for vm, one in self.restless.items()]
+        held += [(vm, one.left_seconds) for vm, one in self.moves.restless.items()]
         return min(
             (seconds for vm, seconds in held if vm in known and known[vm].cluster == cluster), default=inf
         )

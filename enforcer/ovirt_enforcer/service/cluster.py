@@ -15,7 +15,6 @@ from ovirt_enforcer.gates.people import ApprovalGate
 from ovirt_enforcer.log import RetryState
 from ovirt_enforcer.planners import Call
 from ovirt_enforcer.service.reading import LastPlan, Parts, Reading, applied_plan
-from ovirt_enforcer.service.triggers import OwnMigrations
 from ovirt_placement.answers.plans import misfit_text, plan_record, step_record
 from ovirt_placement.answers.plans.text import dropped_text, plan_lines, step_text
 from ovirt_placement.engine.connection.dialogues import Outcome
@@ -57,11 +56,10 @@ _COUNTED_SECONDS: Final = 5.0
 class ClusterWork:
     """A cluster, with its plan and how far that has come. After a restart all of this is made again."""
 
-    def __init__(self, cluster: str, parts: Parts, ours: OwnMigrations) -> None:
+    def __init__(self, cluster: str, parts: Parts) -> None:
         self.retry_state = RetryState(f"cluster {cluster}", due=parts.clock())
         self._cluster = cluster
         self._parts = parts
-        self._ours = ours
         self._under_way: UnderWay | None = None
         self._planning: Call[Plan] | None = None
         #: A plan that was made and not looked at yet, and what every plan is made of.
@@ -251,7 +249,7 @@ class ClusterWork:
 
     def _warn_of_others(self, reading: Reading, vm: str, reason: str) -> None:
         ours = {one.request_id for one in reading.history if one.vm == vm}
-        who = self._parts.origins.who_moved(vm, ours)
+        who = self._parts.moves.who_moved(vm, ours)
         _log.warning("%s: %s: %s: %s", self.retry_state.name, vm_name(vm, reading.snapshot), reason, who)
 
     def _check(self, reading: Reading, under_way: UnderWay) -> None:
@@ -315,7 +313,7 @@ class ClusterWork:
         known = reading.snapshot, reading.epoch, reading.fresh_until
         task = Task(admitted, *known, plan=plan.id, number=place + 1)
         intents = self._parts.executor.begin(task)
-        self._ours.note(*(intent.correlation_id for intent in intents))
+        self._parts.moves.note_ours(*(intent.correlation_id for intent in intents))
         for intent in intents:
             if not intent.open:
                 self._ended(intent)

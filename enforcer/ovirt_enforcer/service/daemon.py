@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 from msgspec.structs import replace
 
-from ovirt_enforcer.actions.recent_moves import REACH_SECONDS, Movements
+from ovirt_enforcer.actions.recent_moves import REACH_SECONDS
 from ovirt_enforcer.gates.admission import Gates
 from ovirt_enforcer.log import RetryState
 from ovirt_enforcer.service import triggers
@@ -20,7 +20,6 @@ from ovirt_enforcer.service.cluster import ClusterWork
 from ovirt_enforcer.service.leader import Leader
 from ovirt_enforcer.service.metrics import EnforcerMetrics, Health
 from ovirt_enforcer.service.reading import Cycles, Parts, Reading
-from ovirt_enforcer.service.triggers import OwnMigrations
 from ovirt_placement.engine.connection.client import EngineAway
 from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.model import Snapshot
@@ -117,8 +116,6 @@ class Daemon:
             lambda: self._epoch,
         )
         self._pace = Pace(self._clock)
-        self._movements = Movements(self._settings.circle_seconds, self._clock)
-        self._ours = OwnMigrations(self._clock)
 
     def run(self, sleep: Callable[[float], bool]) -> None:
         """Cycle until `sleep`, given the seconds until something is due, says that it is time to stop."""
@@ -170,7 +167,7 @@ class Daemon:
     def happened(self, events: Iterable[EngineEvent]) -> None:
         """Look at once at the clusters that these concern."""
         if self._latest is not None:
-            self._wake(triggers.reported(events, self._latest, self._ours.known))
+            self._wake(triggers.reported(events, self._latest, self.parts.moves.ours))
 
     def published(self, snapshot: Snapshot) -> None:
         """Look at once at the clusters in which this differs from what was read last."""
@@ -225,7 +222,9 @@ class Daemon:
                 if work.retry_state.failing and work.retry_state.due > self._clock()
             }
             due = [intent for intent in intents if intent.cluster not in resting]
-            self._ours.note(*(word for intent in due for word in (intent.vm, intent.correlation_id)))
+            self.parts.moves.note_ours(
+                *(word for intent in due for word in (intent.vm, intent.correlation_id))
+            )
             self.parts.executor.follow(due)
         for cluster, outcome in self.parts.executor.answers():
             self._try_for_cluster(cluster, self._work(cluster).answered, outcome)
@@ -254,7 +253,6 @@ class Daemon:
             kept = max(Gates.reach_seconds(self._settings), REACH_SECONDS, _REMEMBERED_SECONDS)
             self._store.forget(older_than_seconds=kept)
         reading = self._read_all()
-        self._ours.forget_old()
         if self._latest is not None:
             self._wake(triggers.changed(self._latest, reading.snapshot, self._ours_now()))
         self._latest = reading.snapshot
@@ -302,14 +300,13 @@ class Daemon:
         snapshot = replace(self.read(), draining_hosts=self._runs.draining)
         self.parts.executor.reconsider(history, snapshot)
         fresh_until = self._pace.fresh_until(began)
-        restless = self._movements.observe(snapshot, (*intents, *history))
+        self.parts.moves.observe(snapshot, (*intents, *history))
         return Reading(
             parts=self.parts,
             snapshot=snapshot,
             gates=gates,
             open_intents=intents,
             history=history,
-            restless=restless,
             epoch=epoch,
             began=began,
             fresh_until=fresh_until,
@@ -329,11 +326,11 @@ class Daemon:
                 self._clusters[cluster].wake(at)
 
     def _ours_now(self) -> set[str]:
-        return {*self._ours.known}.union(*(work.vms for work in self._clusters.values()))
+        return {*self.parts.moves.ours}.union(*(work.vms for work in self._clusters.values()))
 
     def _work(self, cluster: str) -> ClusterWork:
         if cluster not in self._clusters:
-            self._clusters[cluster] = ClusterWork(cluster, self.parts, self._ours)
+            self._clusters[cluster] = ClusterWork(cluster, self.parts)
         return self._clusters[cluster]
 
     def _pause(self) -> float:

@@ -3,16 +3,15 @@
 import dataclasses
 import logging
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import Final, NamedTuple
 
 from ovirt_enforcer.actions.executor import Executor
-from ovirt_enforcer.actions.following import Origins
 from ovirt_enforcer.actions.plan_progress import Projection, UnderWay, projected
-from ovirt_enforcer.actions.recent_moves import Backoff, Restless
+from ovirt_enforcer.actions.recent_moves import Backoff, Moves
 from ovirt_enforcer.gates.admission import Memory
 from ovirt_enforcer.gates.gate import HOUR_SECONDS, Held
 from ovirt_enforcer.log import RetryState
@@ -74,8 +73,7 @@ class Parts:
         )
         tagged = partial(tagged_ids, self.connection, settings.exclude_tag)
         self.memory = Memory(settings, self.stores, tagged, self.time_of_day)
-        #: Who else migrates VMs.
-        self.origins = Origins(self.connection)
+        self.moves = Moves(self.connection, settings.circle_seconds, self.clock)
         flags = UpgradeFlags(self.connection)
         self.maintenance = MaintenanceRuns(
             self.stores, self.executor, settings, flags, self.clock, self.notifications
@@ -130,8 +128,6 @@ class Reading(Observation):
     parts: Parts
     #: Migrations that have ended, the oldest first.
     history: Sequence[Intent]
-    #: VMs that others move back and forth, by id.
-    restless: Mapping[str, Restless]
     #: When it began, by the daemon's clock.
     began: float
     _ways: dict[str, WayHome | None] = field(default_factory=dict, init=False)
@@ -148,7 +144,7 @@ class Reading(Observation):
     @cached_property
     def backoff(self) -> Backoff:
         """What the history holds back."""
-        return Backoff(self._settings, self.snapshot, self.history, self.parts.origins, self.restless)
+        return Backoff(self._settings, self.snapshot, self.history, self.parts.moves)
 
     def frozen(self, plan: Plan) -> dict[str, str]:
         """VMs that the plan under way is to leave alone, with the reason."""

@@ -4,7 +4,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Set
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from contextlib import suppress
 from typing import Final, NamedTuple
 
@@ -44,30 +44,6 @@ _REPORTING: Final = frozenset(
         EventCode.USER_SUSPEND_VM,
     }
 )
-#: A VM that we migrated is not news for so long afterwards.
-_OURS_SECONDS = 60.0
-
-
-class OwnMigrations:
-    """VMs that we migrate and our correlation ids, and until when they count, in seconds of the clock."""
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._until: dict[str, float] = {}
-
-    def note(self, *own: str) -> None:
-        """Remember VMs or correlation ids, from now on."""
-        for one in own:
-            self._until[one] = self._clock() + _OURS_SECONDS
-
-    def forget_old(self) -> None:
-        """Drop those that count no longer."""
-        self._until = {one: until for one, until in self._until.items() if until > self._clock()}
-
-    @property
-    def known(self) -> Set[str]:
-        """All that is remembered."""
-        return self._until.keys()
 
 
 def reported(events: Iterable[EngineEvent], known: Snapshot, ours: Collection[str]) -> set[str]:

@@ -1,7 +1,7 @@
 """What recent moves hold back: what the engine refused, what goes round in circles, and what others move."""
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
@@ -11,11 +11,12 @@ from msgspec.structs import replace
 
 from ovirt_enforcer.actions import recent_moves
 from ovirt_enforcer.actions.executor import cause_of
-from ovirt_enforcer.actions.following import Origins
-from ovirt_enforcer.actions.recent_moves import Backoff, Movements, Restless, digest
+from ovirt_enforcer.actions.recent_moves import Backoff, Moves, Restless, digest
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.config import Config
 from ovirt_placement.engine.actions import Conflict, PermissionDenied, Refused, Vetoed
+from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.catalogue import Violation
 from ovirt_placement.store.enforcer.intents import Cause, Intent, IntentState
@@ -138,17 +139,25 @@ def refusal(target: str, cause: Cause, age: float) -> Intent:
 FILTERED = "Cannot migrate VM. There is no host that satisfies current scheduling constraints"
 
 
-class NoOthers:
-    """Stands for the engine's events, which show nothing."""
+class Readings(Moves):
+    """What readings show, where the engine's events show nothing."""
 
-    def undone_after(self, intent: Intent, host: str | None) -> float:
+    def __init__(self, clock: Callable[[], float] = lambda: 0.0) -> None:
+        super().__init__(cast("EngineConnection", None), SECONDS, clock)
+
+    def undone_after(self, intent: Intent, host: str) -> float:
         return 0.0
+
+
+SECONDS = 900.0
 
 
 def backoff(
     state: Snapshot, history: Sequence[Intent], restless: Mapping[str, Restless] = MappingProxyType({})
 ) -> Backoff:
-    return Backoff(EnforcerSettings(), state, history, cast("Origins", NoOthers()), restless)
+    moves = Readings()
+    moves.restless = restless
+    return Backoff(EnforcerSettings(), state, history, moves)
 
 
 @pytest.mark.parametrize(
@@ -255,12 +264,36 @@ def test_a_change_of_the_cause_ends_it(changed: dict[str, Any]) -> None:
     assert backoff(replace(at("h2"), **changed), [done(100.0)]).left_behind == {}
 
 
+@pytest.mark.parametrize(
+    ("others", "after", "by"),
+    [
+        ((), 0.0, "the engine's events do not show by whom"),
+        ((-50.0,), 0.0, "moved at -50"),
+        ((20.0, 40.0), 30.0, "moved at 40"),
+    ],
+    ids=["nobody", "before ours", "after ours"],
+)
+def test_who_undid_it_and_when_the_events_of_the_engine_show(
+    monkeypatch: pytest.MonkeyPatch, others: Sequence[float], after: float, by: str
+) -> None:
+    ours = replace(done(100.0), correlation_id="ours", updated=10.0)  # it took 10 s
+    moved = sorted([*((at, f"moved at {at:.0f}", None) for at in others), (0.0, "ours", "ours")])
+    found = [
+        EngineEvent(
+            id=number, code=62, severity="normal", time=at, description=text, correlation_id=whose,
+            vm="a", host=None, cluster=None,
+        )
+        for number, (at, text, whose) in enumerate(moved)
+    ]  # fmt: skip
+    monkeypatch.setattr(recent_moves.events, "find_migration_events", lambda *_, vm_id: found)
+    moves = Moves(cast("EngineConnection", None), SECONDS, lambda: 0.0)
+    assert moves.undone_after(ours, "h1") == after
+    assert moves.who_moved("a", {"ours"}) == by
+
+
 def test_a_vm_is_not_sent_back_to_where_it_was_taken_from() -> None:
     assert backoff(at("h2"), [done(100.0)]).left_behind.keys() == {("a", "h1")}
     assert backoff(at("h2"), [done(901.0)]).left_behind == {}
-
-
-SECONDS = 900.0
 
 
 class Watched:
@@ -268,13 +301,14 @@ class Watched:
 
     def __init__(self) -> None:
         self.now = 0.0
-        self._movements = Movements(SECONDS, lambda: self.now)
+        self._moves = Readings(lambda: self.now)
 
     def sees(self, place: str | None, *ours: Intent, drained: str = "") -> set[str]:
         self.now += 60.0
         hosts = [host(name, status="maintenance" if name == drained else "up") for name in ("h1", "h2", "h3")]
         state = snapshot(*hosts, vm("v", place), vm("w", "h1"))
-        return {*self._movements.observe(state, ours)}
+        self._moves.observe(state, ours)
+        return {*self._moves.restless}
 
 
 def ours(target: str, state: IntentState, age_seconds: float = 0.0) -> Intent:
@@ -333,12 +367,13 @@ def test_what_is_undone_after_a_migration_of_ours_counts() -> None:
     assert watched.sees("h2") == {"v"}
 
 
-def found(state: Snapshot) -> dict[str, Restless]:
-    movements = Movements(SECONDS, lambda: 0.0)
+def found(state: Snapshot) -> Mapping[str, Restless]:
+    moves = Readings()
     others = [one for one in state.vms if one.id != "v"]
     for place in ("h1", "h2", "h1", "h2"):
-        movements.observe(snapshot(*state.hosts, vm("v", place), *others), ())
-    return dict(movements.observe(state, ()))
+        moves.observe(snapshot(*state.hosts, vm("v", place), *others), ())
+    moves.observe(state, ())
+    return moves.restless
 
 
 def test_it_is_left_alone_and_so_are_its_soft_groups_but_no_hard_rule() -> None:
@@ -363,7 +398,7 @@ def test_a_hard_rule_that_it_breaks_is_repaired() -> None:
 
 def test_a_cluster_whose_rules_cannot_be_judged_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     state = snapshot(cluster("one"), cluster("two"), host("h1", cluster="one"), vm("a", "h1", cluster="one"))
-    restless = {"a": Restless("a", ("h1", "h2", "h1"), 1.0, 1.0)}
+    restless = {"a": Restless(("h1", "h2", "h1"), 1.0, 1.0)}
     held = backoff(state, (), restless)
 
     def fail(snapshot: Snapshot, cluster: str) -> list[Violation]:
