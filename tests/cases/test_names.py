@@ -18,7 +18,7 @@ from ovirt_placement.lookups.names import value_of
 from ovirt_placement.model import PlacementKey, PlacementRule, Snapshot
 from ovirt_placement.model.files import state_file
 from ovirt_placement.model.placement_rules import RuleDomain
-from ovirt_placement.rules.placement_rules.members import resolved_rules
+from ovirt_placement.rules.placement_rules.kind import resolved_rules
 from tests.builders import APART, CLUSTER, cluster, group, host, snapshot, vm
 from tests.cases.conftest import STATES
 from tests.enforcer.gates.judging import gates

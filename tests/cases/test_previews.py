@@ -11,7 +11,7 @@ from ovirt_placement.model import AffinityGroup, SchedulingPolicy, Snapshot
 from ovirt_placement.model.files import state_file
 from ovirt_placement.planning.plan import NEVER, Deadline
 from ovirt_placement.planning.problem.build_problem import Repair
-from ovirt_placement.rules.elements.memory import Believed, believed
+from ovirt_placement.rules.doubts import Believed, believed
 from ovirt_simulator.scheduler import filters
 from tests.builders import (
     APART,

@@ -43,7 +43,7 @@ from ovirt_placement.inventory.stored import with_intents
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.rules.catalogue import find_violations
-from ovirt_placement.rules.elements.memory import promised_mb
+from ovirt_placement.rules.elements.resources import promised_mb
 from ovirt_placement.store.enforcer.intents import Intent, IntentState
 from ovirt_placement.store.enforcer.maintenance import upgrade_id
 

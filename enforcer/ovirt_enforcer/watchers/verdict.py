@@ -11,7 +11,7 @@ from ovirt_placement.config import HaSettings
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import be, counted, host_name, vm_name
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.elements.memory import required_mb
+from ovirt_placement.rules.elements.resources import required_mb
 from ovirt_placement.rules.failover.check import HaCheck, check
 from ovirt_placement.rules.failover.outcomes import Loss, Proven
 from ovirt_service.errors import UserError

@@ -21,9 +21,15 @@ from ovirt_placement.lookups.names import (
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.names import LISTED, choices, gone_keys, group_ids, named_group
 from ovirt_placement.model.snapshot import HOST_TAGS
-from ovirt_placement.rules.failover.admission import LISTS, TAGS, listed_hosts, listed_tags
-from ovirt_placement.rules.failover.outcomes import Domain, tagged_domains
-from ovirt_placement.rules.placement_rules.members import resolved_rules
+from ovirt_placement.rules.failover.outcomes import (
+    LISTS,
+    TAGS,
+    Domain,
+    listed_hosts,
+    listed_tags,
+    tagged_domains,
+)
+from ovirt_placement.rules.placement_rules.kind import resolved_rules
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
 

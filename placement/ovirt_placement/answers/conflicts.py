@@ -33,11 +33,10 @@ from ovirt_placement.model.names import (
 from ovirt_placement.model.record import Record
 from ovirt_placement.planning.strategies import OPTIMAL_IS_THERE
 from ovirt_placement.rules import catalogue
-from ovirt_placement.rules.affinity.conflicts import ConflictType, find_conflicts
-from ovirt_placement.rules.affinity.feasibility import Feasibility, judge_groups
+from ovirt_placement.rules.affinity.conflicts import ConflictType, Feasibility, find_conflicts, judge_groups
 from ovirt_placement.rules.affinity.groups import tied_parts
 from ovirt_placement.rules.catalogue import Ask, asks
-from ovirt_placement.rules.elements.constraints import AtMost
+from ovirt_placement.rules.elements.rule import AtMost
 
 # -- Hard groups, placement rules and keys that cannot be satisfied together, as data and in a sentence.
 NEEDS_PLANNER = "needs OR-Tools: install ovirt-placement[planner]"

@@ -12,7 +12,7 @@ from ovirt_placement.config import Config
 from ovirt_placement.inventory.on_demand import read_searches, searches_of
 from ovirt_placement.model import PlacementRule, Snapshot
 from ovirt_placement.rules.placement_rules.in_force import EVERY_KIND, mistakes, rule_problems
-from ovirt_placement.rules.placement_rules.members import resolved_rules
+from ovirt_placement.rules.placement_rules.kind import resolved_rules
 from ovirt_placement.store.placement_rules import RuleChange
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError

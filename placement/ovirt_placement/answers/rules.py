@@ -33,8 +33,7 @@ from ovirt_placement.rules.placement_rules.in_force import (
     rule_problems,
     why_circular,
 )
-from ovirt_placement.rules.placement_rules.kind import RESTART_AFTER
-from ovirt_placement.rules.placement_rules.members import Resolved, resolved_rules
+from ovirt_placement.rules.placement_rules.kind import RESTART_AFTER, Resolved, resolved_rules
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
 

@@ -42,7 +42,7 @@ from ovirt_placement.model import (
     Vm,
     VnicProfile,
 )
-from ovirt_placement.rules.elements.memory import believed
+from ovirt_placement.rules.doubts import believed
 
 #: For each entity the engine looks up what is followed, one by one: ask only for what will be used.
 _STATISTICS = ("statistics",)

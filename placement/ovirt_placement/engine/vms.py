@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ovirt_placement.engine import xml
 from ovirt_placement.model import Disk, Nic, Vm
 from ovirt_placement.model.infrastructure import VM_STATUSES, VmStatistics
-from ovirt_placement.rules.elements.cpus import EXCLUSIVE
+from ovirt_placement.rules.elements.resources import EXCLUSIVE
 from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from ovirt_placement.planning.verification import apply
 from ovirt_placement.rules.catalogue import find_violations
-from ovirt_placement.rules.elements.memory import required_mb
 from ovirt_placement.rules.elements.placement import World, expected_by_engine, moved_by_engine
+from ovirt_placement.rules.elements.resources import required_mb
 from ovirt_placement.rules.elements.rule import Rule
 from ovirt_placement.rules.elements.verdict import Reason
 from ovirt_placement.rules.failover.check import DEFAULT_BUDGET, Starts

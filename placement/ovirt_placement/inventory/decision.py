@@ -16,8 +16,8 @@ from ovirt_placement.lookups.index import share, with_more_pending
 from ovirt_placement.model import Pending, Snapshot, Vm
 from ovirt_placement.model.infrastructure import RESTING_STATUSES
 from ovirt_placement.rules.built_in.weights import ENGINES_WEIGHTS, memory_score
-from ovirt_placement.rules.elements.memory import required_mb
 from ovirt_placement.rules.elements.ranks import order_hosts, points_of
+from ovirt_placement.rules.elements.resources import required_mb
 from ovirt_placement.rules.elements.verdict import Request
 from ovirt_service.errors import UserError
 

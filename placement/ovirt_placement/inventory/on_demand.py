@@ -17,7 +17,7 @@ from ovirt_placement.model.placement_rules import MemberSearch, SearchOf
 from ovirt_placement.model.snapshot import HOST_STATISTICS, VM_STATISTICS
 from ovirt_placement.rules.catalogue import RULES
 from ovirt_placement.rules.elements.rule import Rule
-from ovirt_placement.rules.failover.admission import listed_tags
+from ovirt_placement.rules.failover.outcomes import listed_tags
 
 if TYPE_CHECKING:
     from ovirt_placement.engine.connection.client import EngineConnection

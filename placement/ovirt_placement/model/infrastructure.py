@@ -184,7 +184,7 @@ class Vm(Struct, frozen=True):
     cpu_pinning: str = "none"
     #: Whether it has the very CPU of its host: the engine moves it only where all flags of that are.
     host_passthrough: bool = False
-    #: What the engine adds to its memory hangs on these, too (see `ovirt_placement.rules.elements.memory`).
+    #: What the engine adds to its memory hangs on these, too (see `rules.elements.resources`).
     io_threads: int = 1
     video_mb: int = 0
     architecture: str = "x86_64"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ovirt_placement.planning.problem.problem import Goal, Move, Problem
-from ovirt_placement.rules.elements.constraints import AtMost
+from ovirt_placement.rules.elements.rule import AtMost
 
 
 @dataclass(frozen=True, slots=True)

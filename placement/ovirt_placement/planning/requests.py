@@ -30,9 +30,9 @@ from ovirt_placement.planning.unrepaired import End, remains
 from ovirt_placement.planning.verification import apply, certify, refusal
 from ovirt_placement.rules.catalogue import Violation, constraints, find_violations
 from ovirt_placement.rules.doubts import doubt
-from ovirt_placement.rules.elements.constraints import AtMost, Constraint, Same
-from ovirt_placement.rules.elements.memory import required_mb
 from ovirt_placement.rules.elements.placement import why_immovable
+from ovirt_placement.rules.elements.resources import required_mb
+from ovirt_placement.rules.elements.rule import AtMost, Constraint, Same
 from ovirt_placement.rules.elements.verdict import NOT_KNOWN_YET, Reason
 
 #: The word for it where a plan names its strategy.

@@ -13,8 +13,8 @@ from ovirt_placement.planning.problem.build_problem import vetoes
 from ovirt_placement.planning.problem.problem import Goal, Problem
 from ovirt_placement.planning.reservation import Harm
 from ovirt_placement.planning.strategies import OPTIMAL_IS_THERE
-from ovirt_placement.rules.elements.memory import required_mb
 from ovirt_placement.rules.elements.placement import SnapshotPlacement, why_immovable
+from ovirt_placement.rules.elements.resources import required_mb
 from ovirt_placement.rules.elements.verdict import Reason, ReasonKind
 from ovirt_placement.rules.rule_list import ENGINES_OWN
 

@@ -13,9 +13,8 @@ from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.record import Record
 from ovirt_placement.model.snapshot import HOST_STATISTICS, STORED, VM_DETAILS
 from ovirt_placement.rules.affinity.constraints import bindings
-from ovirt_placement.rules.elements.constraints import Allowed, Constraint, Form
 from ovirt_placement.rules.elements.placement import Placement, SnapshotPlacement
-from ovirt_placement.rules.elements.rule import Rule, UnitKind
+from ovirt_placement.rules.elements.rule import Allowed, Constraint, Form, Rule, UnitKind
 from ovirt_placement.rules.elements.verdict import unread
 from ovirt_placement.rules.failover import admission
 from ovirt_placement.rules.placement_keys.capacity import host_places

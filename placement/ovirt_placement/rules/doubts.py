@@ -1,7 +1,16 @@
-"""What is not known yet: until a part of the state that a rule needs has been read, no verdict counts."""
+"""What is not known yet, and what is not believed: until then no verdict counts that hangs on it."""
 
-from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.elements.memory import uncounted
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import inf
+from operator import is_
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from ovirt_placement.model import Host, Snapshot, Vm
+from ovirt_placement.rules.elements.resources import required_mb
 from ovirt_placement.rules.elements.verdict import unread
 from ovirt_placement.rules.placement_rules.in_force import not_known_yet
 
@@ -20,3 +29,88 @@ def held(snapshot: Snapshot, cluster: str) -> dict[str, str]:
     """All VMs of a cluster with the doubt by which they stay where they are; none without one."""
     why = doubt(snapshot, cluster)
     return {vm.id: why for vm in snapshot.vms if vm.cluster == cluster} if why else {}
+
+
+_MOST_NAMED = 5
+#: An engine counts a VM that has arrived within some 21 s, and its hosts are read every 15.
+_ARRIVAL_SECONDS = 45.0
+
+
+class Believed(NamedTuple):
+    """What was believed of a host, and of what that was concluded."""
+
+    reported: Host
+    percent: int
+    vms: Sequence[Vm]
+    host: Host
+    #: When each of the VMs was first seen there, in seconds; None until the engine has counted them once.
+    seen: Mapping[str, float] | None
+
+
+def believed(snapshot: Snapshot, known: dict[str, Believed] | None = None, now: float = 0.0) -> Snapshot:
+    """No host with more memory to hand out than the VMs there leave; one that reported more is marked.
+
+    For some 14 s after its start the engine reports each host as if it were empty, until it counts its VMs
+    again. What it reserves, which the API does not show, comes on top: the memory may still be less. Nor is
+    a VM that has arrived counted for some 14 s, once it is pending no more: where all others are, it is
+    deducted here, and the host is not marked.
+
+    `known` is what was believed of each host, by its id: what has not changed since is not added up again,
+    and VMs that came lately are distinguished from others. `now` is in seconds, of the clock by which it was
+    filled.
+    """
+    percent = {cluster.id: cluster.memory_overcommit_percent for cluster in snapshot.clusters}
+    known = {} if known is None else known
+    hosts = tuple(
+        _believed_of(host, percent.get(host.cluster, 100), snapshot, known, now) for host in snapshot.hosts
+    )
+    if all(map(is_, hosts, snapshot.hosts)):
+        return snapshot
+    return replace(snapshot, hosts=hosts)
+
+
+def _believed_of(
+    host: Host, percent: int, snapshot: Snapshot, known: dict[str, Believed], now: float
+) -> Host:
+    vms, last = snapshot.vms_of_host.get(host.id, ()), known.get(host.id)
+    if last is None or last.reported is not host or last.percent != percent or last.vms != vms:
+        last = known[host.id] = _believe(host, percent, vms, None if last is None else last.seen, now)
+    return last.host
+
+
+def _believe(
+    host: Host, percent: int, vms: Sequence[Vm], seen: Mapping[str, float] | None, now: float
+) -> Believed:
+    """A VM that is being launched counts as pending, and is deducted already.
+
+    Doubtful is only more than the memory of VMs leaves: what they take besides is an estimate where devices
+    were not read. A host that was never reached has no memory yet.
+    """
+    taking = [vm for vm in vms if vm.status != "wait_for_launch"]
+    whole_mb = host.memory_mb * percent // 100
+    since = None if seen is None else {vm.id: seen.get(vm.id, now) for vm in vms}
+
+    def fits(some: Iterable[Vm]) -> bool:
+        return host.free_mb <= max(0, whole_mb - sum(vm.memory_mb for vm in some))
+
+    if not vms or not host.memory_mb or fits(taking):
+        return Believed(host, percent, vms, host, since or dict.fromkeys((vm.id for vm in vms), -inf))
+    most_mb = max(0, whole_mb - sum(map(required_mb, taking)))
+    if since is not None and fits(vm for vm in taking if now - since[vm.id] >= _ARRIVAL_SECONDS):
+        free_mb = host.free_mb
+        for vm in sorted(taking, key=lambda vm: since[vm.id], reverse=True):
+            if free_mb > most_mb:
+                free_mb -= required_mb(vm)
+        return Believed(host, percent, vms, replace(host, free_mb=max(0, free_mb)), since)
+    return Believed(host, percent, vms, replace(host, free_mb=most_mb, memory_uncounted=True), since)
+
+
+def uncounted(snapshot: Snapshot, cluster: str) -> str:
+    """Why the memory of a cluster's hosts proves nothing now, in words; empty if it does."""
+    hosts = [host.name for host in snapshot.hosts_of_cluster.get(cluster, ()) if host.memory_uncounted]
+    if not hosts:
+        return ""
+    named = ", ".join(hosts[:_MOST_NAMED])
+    if len(hosts) > _MOST_NAMED:
+        named += f" and {len(hosts) - _MOST_NAMED} more"
+    return f"the engine has not counted the memory of all VMs on {named} yet"

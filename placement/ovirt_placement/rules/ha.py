@@ -13,10 +13,9 @@ from ovirt_placement.lookups.index import Earlier, continued
 from ovirt_placement.model import Cluster, Host, Snapshot, Vm
 from ovirt_placement.model.record import Record
 from ovirt_placement.model.snapshot import HOST_STATISTICS, VM_STATISTICS
-from ovirt_placement.rules.elements.cpus import cores_of
-from ovirt_placement.rules.elements.memory import required_mb
 from ovirt_placement.rules.elements.placement import destinations
 from ovirt_placement.rules.elements.ranks import ranked
+from ovirt_placement.rules.elements.resources import cores_of, required_mb
 from ovirt_placement.rules.elements.rule import Rule, UnitKind
 from ovirt_placement.rules.elements.verdict import (
     BalanceMove,

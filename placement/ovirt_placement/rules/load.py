@@ -8,8 +8,8 @@ from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.filters import filter_by_hosts, filter_by_vms
 from ovirt_placement.rules.affinity.groups import groups_of, hosts, members, peers_on
 from ovirt_placement.rules.doubts import doubt
-from ovirt_placement.rules.elements.cpus import cpus_of, running_vms, shared_load, total_load
 from ovirt_placement.rules.elements.ranks import in_order, quotient
+from ovirt_placement.rules.elements.resources import cpus_of, running_vms, shared_load, total_load
 from ovirt_placement.rules.elements.verdict import BalanceMove, Request, whole_number
 
 #: A host takes VMs below this part of the high utilisation, in percent, and this many points below it.

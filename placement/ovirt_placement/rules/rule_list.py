@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterable
 
 from ovirt_placement.model import Cluster
-from ovirt_placement.rules import hard_affinity
 from ovirt_placement.rules.affinity.filters import HOST_FILTER, VM_FILTER
 from ovirt_placement.rules.affinity.weights import HOST_WEIGHT, VM_WEIGHT
 from ovirt_placement.rules.built_in.affinity import HOST_GROUPS, VM_GROUPS
@@ -18,7 +17,7 @@ from ovirt_placement.rules.built_in.filters import (
 )
 from ovirt_placement.rules.elements.rule import Rule, UnitKind
 from ovirt_placement.rules.ha import BALANCE, HA_WEIGHT
-from ovirt_placement.rules.placement_keys.units import KEY_FILTER, KEY_WEIGHT
+from ovirt_placement.rules.placement_keys.units import CHAIN_WEIGHT, KEY_FILTER, KEY_WEIGHT
 from ovirt_placement.rules.placement_rules.units import RULE_FILTER, RULE_WEIGHT
 
 #: In the order in which they are asked and listed.
@@ -34,7 +33,7 @@ LISTED: tuple[Rule, ...] = (
     HOST_FILTER,
     RULE_FILTER,
     KEY_FILTER,
-    hard_affinity.RULE,
+    CHAIN_WEIGHT,
     VM_WEIGHT,
     HOST_WEIGHT,
     RULE_WEIGHT,

@@ -13,19 +13,17 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import AffinityGroup, Cluster, Host, Snapshot, Vm
 from ovirt_placement.model.infrastructure import fixed_point
-from ovirt_placement.rules import hard_affinity
 from ovirt_placement.rules.affinity.constraints import listed_hosts
 from ovirt_placement.rules.affinity.filters import moves_with_its_peers, peers_of, positive_peers
 from ovirt_placement.rules.affinity.groups import groups_of, members
 from ovirt_placement.rules.catalogue import filters_in_force, in_force
-from ovirt_placement.rules.elements.constraints import Constraint
 from ovirt_placement.rules.elements.placement import Placement
 from ovirt_placement.rules.elements.ranks import KeyOrder, in_order, order_hosts, put_all
-from ovirt_placement.rules.elements.rule import Rule, UnitKind
+from ovirt_placement.rules.elements.rule import Constraint, Rule, UnitKind
 from ovirt_placement.rules.elements.verdict import Reason, Request, Verdict, Weight, unread
 from ovirt_placement.rules.placement_keys.judgement import HostDecision
 from ovirt_placement.rules.placement_keys.keys import settings_of
-from ovirt_placement.rules.placement_keys.units import KEY_FILTER, KEY_WEIGHT, NEEDED, decide_vm
+from ovirt_placement.rules.placement_keys.units import CHAIN_WEIGHT, KEY_FILTER, KEY_WEIGHT, NEEDED, decide_vm
 from ovirt_placement.rules.rule_list import NO_UNITS
 
 #: A reason with all rules that give it.
@@ -228,7 +226,7 @@ def _weights(
         rule.name: {weight.host: weight for weight in rule.weight(snapshot, request)}
         for rule in in_force(cluster, UnitKind.WEIGHT, also)
         if rule.weight is not None
-        and (rule.enabled_in(cluster) or rule.name in also or not (known or rule is hard_affinity.RULE))
+        and (rule.enabled_in(cluster) or rule.name in also or not (known or rule is CHAIN_WEIGHT))
     }
 
 

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_placement.rules.affinity.feasibility import can_be_coloured
 from ovirt_placement.rules.elements.assignment import (
     Block,
     Budget,
     BudgetSpentError,
     Resources,
     can_all_differ,
+    can_be_coloured,
     first_fit,
     most_served,
     proves_impossible,

@@ -11,13 +11,11 @@ from msgspec.structs import replace
 from ovirt_placement.answers.status.clusters import cluster_status, judge
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.rules.built_in.filters import MEMORY_AND_SWAP_IN_USE, MEMORY_HANDED_OUT, filter_by_memory
-from ovirt_placement.rules.elements.memory import (
-    Believed,
-    believed,
+from ovirt_placement.rules.doubts import Believed, believed, uncounted
+from ovirt_placement.rules.elements.resources import (
     overhead_mb,
     promised_mb,
     required_mb,
-    uncounted,
     with_arrived,
     with_left,
 )

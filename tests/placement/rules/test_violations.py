@@ -9,8 +9,8 @@ from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.affinity.constraints import Apart, OffHosts, OnHosts, Together
 from ovirt_placement.rules.affinity.filters import filter_by_hosts, filter_by_vms
 from ovirt_placement.rules.catalogue import Location, Violation, find_violations
-from ovirt_placement.rules.elements.constraints import Constraint
 from ovirt_placement.rules.elements.placement import SnapshotPlacement
+from ovirt_placement.rules.elements.rule import Constraint
 from ovirt_placement.rules.elements.verdict import Request
 from tests.builders import (
     APART,

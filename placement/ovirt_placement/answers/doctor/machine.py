@@ -27,7 +27,7 @@ from ovirt_placement.inventory import protocol
 from ovirt_placement.inventory.connection import NoAnswer, NoService, NotAllowed
 from ovirt_placement.inventory.publication import Moments, age, now
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.failover.admission import listed_tags
+from ovirt_placement.rules.failover.outcomes import listed_tags
 from ovirt_placement.store.enforcer.intents import Store
 from ovirt_placement.store.keys import KeyRecords, KeyStore
 from ovirt_placement.store.sql.connections import obstacle, sqlite_path

@@ -29,7 +29,7 @@ from ovirt_placement.planning.problem.build_problem import Repair
 from ovirt_placement.rules.catalogue import filters_in_force
 from ovirt_placement.rules.elements.placement import LEAVABLE
 from ovirt_placement.rules.placement_keys.units import KEY_FILTER
-from ovirt_placement.rules.placement_rules.members import resolved_rules
+from ovirt_placement.rules.placement_rules.kind import resolved_rules
 from ovirt_placement.store.keys import KeyChange
 from ovirt_placement.store.placement_rules import RuleChange
 from ovirt_service.errors import UserError

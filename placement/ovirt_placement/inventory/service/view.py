@@ -26,7 +26,7 @@ from ovirt_placement.inventory.on_demand import (
 from ovirt_placement.inventory.service.events import Crashes, MigrationTargets
 from ovirt_placement.inventory.service.schedule import ReconciliationScope, Subject, SubjectKind
 from ovirt_placement.model import AffinityGroup, AffinityLabel, Cluster, Host, MemberSearch, Snapshot, Vm
-from ovirt_placement.rules.elements.memory import Believed, believed
+from ovirt_placement.rules.doubts import Believed, believed
 
 _Record = TypeVar("_Record")
 

@@ -13,7 +13,6 @@ from ovirt_placement.planning.plan import Obstacle, ObstacleKind, Step, StepPurp
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.reservation import Reserve
-from ovirt_placement.rules.elements.constraints import Allowed, Constraint
 from ovirt_placement.rules.elements.placement import (
     LEAVABLE,
     Placement,
@@ -21,6 +20,7 @@ from ovirt_placement.rules.elements.placement import (
     moved_by_engine,
     why_immovable,
 )
+from ovirt_placement.rules.elements.rule import Allowed, Constraint
 from ovirt_placement.rules.elements.verdict import Reason, ReasonKind
 from ovirt_placement.rules.failover.outcomes import Domain
 

@@ -14,7 +14,7 @@ from ovirt_placement.planning.problem.counts import Count, count
 from ovirt_placement.planning.problem.ends import CandidateHosts, Value, score
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Goal, Move, Problem
-from ovirt_placement.rules.elements.constraints import AtLeast, Even, Sum
+from ovirt_placement.rules.elements.rule import AtLeast, Even, Sum
 
 #: Shares are added as floats: with less than this missing, nothing is.
 _ROUNDING = 1e-6

@@ -14,11 +14,9 @@ from ovirt_placement.planning.problem.problem import HARD, Goal, Problem
 from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.catalogue import filters_in_force
 from ovirt_placement.rules.doubts import doubt
-from ovirt_placement.rules.elements.constraints import Allowed, AtLeast, AtMost, Constraint, Even, Same, Sum
-from ovirt_placement.rules.elements.cpus import cores_of
-from ovirt_placement.rules.elements.memory import physical_mb, physical_room, required_mb
 from ovirt_placement.rules.elements.placement import SnapshotPlacement, why_immovable
-from ovirt_placement.rules.elements.rule import Rule
+from ovirt_placement.rules.elements.resources import cores_of, physical_mb, physical_room, required_mb
+from ovirt_placement.rules.elements.rule import Allowed, AtLeast, AtMost, Constraint, Even, Rule, Same, Sum
 from ovirt_placement.rules.elements.verdict import Reason, Request
 from ovirt_placement.rules.failover.outcomes import Domain
 

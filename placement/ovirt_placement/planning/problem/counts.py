@@ -8,16 +8,7 @@ from collections.abc import Collection, Container, Iterable, Mapping
 from copy import copy
 from typing import Protocol, Self
 
-from ovirt_placement.rules.elements.constraints import (
-    Allowed,
-    AtLeast,
-    AtMost,
-    Even,
-    Form,
-    OnePlace,
-    Same,
-    Sum,
-)
+from ovirt_placement.rules.elements.rule import Allowed, AtLeast, AtMost, Even, Form, OnePlace, Same, Sum
 
 
 class Count(Protocol):

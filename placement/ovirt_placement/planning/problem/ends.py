@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ovirt_placement.planning.plan import Deadline
 from ovirt_placement.planning.problem.placement import ProblemPlacement, brought, placement_after
 from ovirt_placement.planning.problem.problem import Goal, Move, Problem
-from ovirt_placement.rules.elements.constraints import AtMost
+from ovirt_placement.rules.elements.rule import AtMost
 
 
 class CandidateHosts:

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from ovirt_placement.planning.problem.counts import Count, Crowd, InSum
 from ovirt_placement.planning.problem.problem import Goal, Move, Problem
-from ovirt_placement.rules.elements.constraints import OnePlace
 from ovirt_placement.rules.elements.placement import Placement
+from ovirt_placement.rules.elements.rule import OnePlace
 
 
 class ProblemPlacement(Placement):

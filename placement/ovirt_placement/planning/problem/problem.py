@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ovirt_placement.planning.problem.counts import Count, Crowd, count
-from ovirt_placement.rules.elements.constraints import Allowed, AtMost, Constraint, Form, OfAll, Same, Sum
+from ovirt_placement.rules.elements.rule import Allowed, AtMost, Constraint, Form, OfAll, Same, Sum
 
 #: The level of hard rules; soft ones follow, 1 for the highest priority in the cluster.
 HARD = 0

@@ -10,7 +10,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.solver.forms import At, Term, cp_model
 from ovirt_placement.planning.solver.forms import ask as ask_under
 from ovirt_placement.rules.catalogue import Ask
-from ovirt_placement.rules.elements.constraints import Allowed, Form, Sum
+from ovirt_placement.rules.elements.rule import Allowed, Form, Sum
 
 _Asks = tuple[Ask, ...]
 

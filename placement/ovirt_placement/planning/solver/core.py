@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ovirt_placement.planning.plan import Deadline, ObstacleKind
 from ovirt_placement.planning.problem.problem import Goal, Problem
 from ovirt_placement.planning.solver.forms import At, Term, ask, cp_model
-from ovirt_placement.rules.elements.constraints import OfAll
+from ovirt_placement.rules.elements.rule import OfAll
 
 #: VMs that are looked at together with those of the goal.
 _MOST_VMS = 60

@@ -20,16 +20,7 @@ from importlib.util import find_spec, module_from_spec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ovirt_placement.rules.elements.constraints import (
-    Allowed,
-    AtLeast,
-    AtMost,
-    Even,
-    Form,
-    OfAll,
-    OnePlace,
-    Sum,
-)
+from ovirt_placement.rules.elements.rule import Allowed, AtLeast, AtMost, Even, Form, OfAll, OnePlace, Sum
 
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model as cp_model

@@ -16,7 +16,7 @@ from ovirt_placement.planning.problem.placement import (
     placement_after,
 )
 from ovirt_placement.planning.problem.problem import Goal, Move, Problem
-from ovirt_placement.rules.elements.constraints import AtMost
+from ovirt_placement.rules.elements.rule import AtMost
 
 
 class Walk(ReversiblePlacement):

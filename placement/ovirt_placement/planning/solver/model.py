@@ -9,7 +9,7 @@ from ovirt_placement.planning.problem.ends import CandidateHosts, detour, is_fre
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Goal, Problem
 from ovirt_placement.planning.solver.forms import Term, cp_model, excess, loads, loads_above, restrict
-from ovirt_placement.rules.elements.constraints import AtLeast, AtMost, Even, OfAll, OnePlace, Sum
+from ovirt_placement.rules.elements.rule import AtLeast, AtMost, Even, OfAll, OnePlace, Sum
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from itertools import chain, islice
 from ovirt_placement.planning.problem.ends import company
 from ovirt_placement.planning.problem.problem import Goal
 from ovirt_placement.planning.solver.assignment import Assignment, EmptiestFirst, allowed, best_hosts
-from ovirt_placement.rules.elements.constraints import Allowed, AtMost, OnePlace, Sum
+from ovirt_placement.rules.elements.rule import Allowed, AtMost, OnePlace, Sum
 
 #: VMs that end elsewhere, with their hosts.
 Proposal = Mapping[str, str]

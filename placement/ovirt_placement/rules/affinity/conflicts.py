@@ -1,8 +1,13 @@
-"""Conflicts among the affinity groups of a cluster, by the engine's types, each reported only if it matters.
+"""Which affinity groups of a cluster contradict one another.
 
-What the engine reports although it can be satisfied is left out, and what two hard groups make
-impossible blocks saving (docs/rules.md, C1 to C4). Whether all hard groups can be satisfied together is
-answered by `feasibility`.
+Conflicts by the engine's types, each reported only if it matters: what the engine reports although it can
+be satisfied is left out, and what two hard groups make impossible blocks saving (docs/rules.md, C1 to C4).
+
+Whether all hard groups can be satisfied together, and which smallest set of them cannot: all members count,
+those that are down too, and all hosts of the cluster, whatever their status. The question is about the
+rules, not about today. Positive VM groups put their VMs on one host; negative ones on different hosts; host
+rules, legacy labels and pinning say which hosts; and VMs held together must fit into the memory of a host
+(C4 to C6).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,8 +16,25 @@ from itertools import combinations_with_replacement
 
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.affinity.groups import UnifiedGroup, hosts, members, numbers_by_vm, unify
-from ovirt_placement.rules.elements.assignment import can_all_differ
+from ovirt_placement.rules.affinity.constraints import Binding, bindings, block_of, by_vm, gather
+from ovirt_placement.rules.affinity.groups import (
+    UnifiedGroup,
+    hosts,
+    members,
+    numbers_by_vm,
+    tied_parts,
+    unify,
+)
+from ovirt_placement.rules.elements.assignment import (
+    NOTHING,
+    Block,
+    Budget,
+    BudgetSpentError,
+    Resources,
+    can_all_differ,
+    can_be_coloured,
+)
+from ovirt_placement.rules.elements.rule import Same
 
 
 class ConflictType(StrEnum):
@@ -238,3 +260,120 @@ def _wanting(on_hosts: Iterable[_Flat]) -> dict[str, list[_Flat]]:
 
 def _common_hosts(groups: Sequence[_Flat]) -> frozenset[str]:
     return frozenset.intersection(*(one.hosts for one in groups))
+
+
+#: Steps for a whole cluster: one for each group looked at, and those of each search.
+DEFAULT_BUDGET = 500_000
+
+
+class Contradiction(Record, frozen=True):
+    """Hard groups that cannot be satisfied together, but all of them less any one can."""
+
+    #: Ids of affinity groups, or of legacy labels.
+    groups: tuple[str, ...]
+    vms: tuple[str, ...]
+    #: Whether it is proven that no smaller set of these and the groups they touch is contradictory.
+    smallest: bool
+
+
+class Feasibility(Record, frozen=True):
+    """What is proven about the hard groups of a cluster."""
+
+    #: One for each part of the cluster (groups that share VMs) that cannot be satisfied.
+    contradictions: tuple[Contradiction, ...]
+    #: Parts for which the work budget ended before an answer, as ids of their groups.
+    unknown: tuple[tuple[str, ...], ...]
+
+    @property
+    def feasible(self) -> bool | None:
+        """Whether all can be satisfied together; None if that is not known."""
+        return False if self.contradictions else None if self.unknown else True
+
+
+def judge_groups(snapshot: Snapshot, cluster_id: str, steps: int = DEFAULT_BUDGET) -> Feasibility:
+    """Judge the hard groups of a cluster, each part of it by itself."""
+    problem = _Problem(snapshot, cluster_id)
+    budget = Budget(steps)
+    contradictions: list[Contradiction] = []
+    unknown: list[tuple[str, ...]] = []
+    for part in tied_parts([one for one in bindings(snapshot) if one.group.cluster == cluster_id]):
+        try:
+            if not problem.holds(part, budget):
+                contradictions.append(problem.smallest(part, budget))
+        except BudgetSpentError:
+            unknown.append(tuple(one.group.id for one in part))
+    return Feasibility(tuple(contradictions), tuple(unknown))
+
+
+class _Problem:
+    def __init__(self, snapshot: Snapshot, cluster_id: str) -> None:
+        self._snapshot = snapshot
+        self._hosts = {
+            host.id: Resources(memory=host.memory_mb)
+            for host in snapshot.hosts_of_cluster.get(cluster_id, ())
+        }
+
+    def holds(self, groups: Sequence[Binding], budget: Budget) -> bool:
+        """Whether the groups can be satisfied together. Raises `BudgetSpentError`."""
+        budget.spend(len(groups))
+        return can_be_coloured(self._blocks(groups), self._hosts, budget)
+
+    def smallest(self, groups: Sequence[Binding], budget: Budget) -> Contradiction:
+        """The smallest set of groups that cannot be satisfied; a minimal one if the budget ends.
+
+        Leaving out one group after the other that is not needed gives a minimal set; then every
+        smaller set of groups that hang together is tried. Raises `BudgetSpentError` if the budget does
+        not even allow the first.
+        """
+        minimal = list(groups)
+        for group in groups:
+            others = [one for one in minimal if one is not group]
+            if not self.holds(others, budget):
+                minimal = others
+        try:
+            for size in range(1, len(minimal)):
+                for chosen in _connected(groups, size, budget):
+                    if not self.holds(chosen, budget):
+                        return _contradiction(chosen, smallest=True)
+        except BudgetSpentError:
+            return _contradiction(minimal, smallest=False)
+        return _contradiction(minimal, smallest=True)
+
+    def _blocks(self, groups: Sequence[Binding]) -> list[Block]:
+        """All VMs of the groups, with what these groups and pinning leave them."""
+        unified = unify(self._snapshot, (one.group for one in groups if Same() in one.forms))
+        unified_of = {vm: one for one in unified for vm in one.vms}
+        binding = by_vm(groups)
+        return [
+            block_of(self._snapshot, vms, binding, self._need(vms)) for vms in gather(binding, unified_of)
+        ]
+
+    def _need(self, vms: tuple[str, ...]) -> Resources:
+        """The memory that VMs held together are guaranteed; a VM by itself is not the groups' concern."""
+        if len(vms) == 1:
+            return NOTHING
+        return Resources(memory=sum(self._snapshot.vm_by_id[vm].guaranteed_mb for vm in vms))
+
+
+def _contradiction(groups: Sequence[Binding], *, smallest: bool) -> Contradiction:
+    ids = sorted(one.group.id for one in groups)
+    return Contradiction(tuple(ids), tuple(sorted({vm for one in groups for vm in one.vms})), smallest)
+
+
+def _connected(groups: Sequence[Binding], size: int, budget: Budget) -> Iterator[list[Binding]]:
+    """All sets of this many groups that hang together: a minimal contradiction always does."""
+    of_vm = numbers_by_vm(one.vms for one in groups)
+    near = [{other for vm in group.vms for other in of_vm[vm]} for group in groups]
+    seen: set[frozenset[int]] = set()
+    waiting = [frozenset({number}) for number in reversed(range(len(groups)))]
+    while waiting:
+        chosen = waiting.pop()
+        budget.spend()
+        if len(chosen) == size:
+            yield [groups[number] for number in sorted(chosen)]
+            continue
+        for number in sorted(set().union(*(near[one] for one in chosen)) - chosen):
+            larger = chosen | {number}
+            if larger not in seen:
+                seen.add(larger)
+                waiting.append(larger)

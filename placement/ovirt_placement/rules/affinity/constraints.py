@@ -14,8 +14,8 @@ from ovirt_placement.model import AffinityGroup, AffinityLabel, AffinityRule, Cl
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.groups import UnifiedGroup, as_the_engine_unifies, hosts, members, unify
 from ovirt_placement.rules.elements.assignment import Block, Resources
-from ovirt_placement.rules.elements.constraints import Allowed, AtMost, Constraint, Same, off_gathering
 from ovirt_placement.rules.elements.placement import Placement
+from ovirt_placement.rules.elements.rule import Allowed, AtMost, Constraint, Same, off_gathering
 from ovirt_placement.rules.elements.verdict import Reason
 
 

@@ -27,10 +27,8 @@ from ovirt_placement.rules.elements.verdict import Reason, ReasonKind, Request, 
 
 POSITIVE_PEERS_HERE = ReasonKind("positive_peers_here", "VMs to run with that are here: {number:g}")
 FIXED_PEERS_HERE = ReasonKind("fixed_peers_here", "of these cannot be moved: {number:g}")
-
 #: The filter behind which hard groups need no rank of their own.
 _FILTER = "AffinityFilter"
-
 #: Hardness and priority of a violated group: the larger, the worse.
 ViolatedBy = tuple[bool, int]
 #: Violations from the worst, fixed positive peers (negated), positive peers (negated), negative peers.

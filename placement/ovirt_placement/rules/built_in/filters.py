@@ -25,17 +25,18 @@ from collections.abc import Hashable, Iterator, Sequence
 
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.snapshot import HOST_STATISTICS
-from ovirt_placement.rules.elements.cpus import (
+from ovirt_placement.rules.elements.placement import occupied
+from ovirt_placement.rules.elements.resources import (
     RESIZED,
     any_exclusive,
     cores_of,
     given_away,
     is_exclusive,
+    lack,
     running_vms,
     shared_load,
+    vms_coming_to,
 )
-from ovirt_placement.rules.elements.memory import lack, vms_coming_to
-from ovirt_placement.rules.elements.placement import occupied
 from ovirt_placement.rules.elements.rule import Dependence, Rule, Scope, UnitKind
 from ovirt_placement.rules.elements.verdict import (
     NOT_KNOWN_YET,

@@ -24,8 +24,6 @@ from ovirt_placement.lookups.index import once_whatever_is_pending
 from ovirt_placement.model import AffinityGroup, Host, Snapshot, Vm
 from ovirt_placement.rules.affinity.groups import worst_first
 from ovirt_placement.rules.built_in.affinity import peers_by_host
-from ovirt_placement.rules.elements.cpus import cpus_of, running_vms, total_load, vm_load
-from ovirt_placement.rules.elements.memory import required_mb, vms_coming_to
 from ovirt_placement.rules.elements.ranks import (
     KeyOrder,
     competition_ranks,
@@ -33,6 +31,14 @@ from ovirt_placement.rules.elements.ranks import (
     rounded,
     single,
     wrapped,
+)
+from ovirt_placement.rules.elements.resources import (
+    cpus_of,
+    required_mb,
+    running_vms,
+    total_load,
+    vm_load,
+    vms_coming_to,
 )
 from ovirt_placement.rules.elements.verdict import Request, decimal_number, whole_number
 

@@ -4,71 +4,298 @@ A start is refused after which a failure would not be survived that is survived 
 is unsafe already refuses only what makes it worse so. Migrations are never refused, nor highly available VMs
 that crashed, or while a host has failed: the reserve is there to be used then. They were counted when they
 ran, and no restart is to fail by what is kept for restarts. The weight ranks hosts for those that crashed.
+
+What is known of failures now says of most hosts that nothing is lost by a start there: what the evacuations
+that were found leave free is enough. Where it is not, failures that may have become worse are judged again.
 """
 
-from collections.abc import Iterator, Mapping
-from functools import reduce
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
 
 from msgspec.structs import replace
 
-from ovirt_placement.model import Cluster, Snapshot
+from ovirt_placement.lookups.index import once_per_snapshot
+from ovirt_placement.model import Cluster, Snapshot, Vm
 from ovirt_placement.rules.doubts import doubt
-from ovirt_placement.rules.elements.assignment import Budget, BudgetSpentError
+from ovirt_placement.rules.elements.assignment import Block, Budget, BudgetSpentError, Resources
 from ovirt_placement.rules.elements.placement import World
 from ovirt_placement.rules.elements.ranks import ranked
+from ovirt_placement.rules.elements.resources import (
+    cores_of,
+    huge_page_kib,
+    physical_mb,
+    physical_room,
+    required_mb,
+    used_mb,
+)
 from ovirt_placement.rules.elements.rule import Rule, UnitKind
 from ovirt_placement.rules.elements.verdict import NOT_KNOWN_YET, Reason, ReasonKind, Request, Verdict, Weight
-from ovirt_placement.rules.failover.outcomes import Domain, Loss, tagged_domains
-from ovirt_placement.rules.failover.reserve import reserve_of
-
-TAGS = "ha_admission_domain_tags"
-LISTS = "ha_admission_domains"
-
-UNKNOWN_HOST = ReasonKind(
-    "admission_domain_host_unknown", f"{LISTS} names {{status}}, which is no host, or not one alone"
+from ovirt_placement.rules.failover.check import Starts
+from ovirt_placement.rules.failover.failures import judge_and_keep
+from ovirt_placement.rules.failover.measures import NONE, ExaminationTask, bond_of, examine, rivalries_of
+from ovirt_placement.rules.failover.outcomes import (
+    Domain,
+    FailureUnit,
+    Loss,
+    Outcome,
+    Proven,
+    Survival,
+    domains_of,
+    single_hosts,
+    unknown_hosts,
+    whole_domains,
 )
+from ovirt_placement.rules.failover.restart_check import RestartCheck
+
+#: Steps for what is known of a cluster as it is: some two seconds in the worst case.
+_KNOWN_STEPS = 80_000
+#: This many VMs and hosts of a state cost one step when it is made.
+_PER_STEP = 4
 
 
-def domains_of(snapshot: Snapshot, parameters: Mapping[str, str]) -> tuple[Domain, ...]:
-    """Those that are listed, with the hosts that there are, then those that tags name."""
-    listed = tuple(
-        Domain(name, frozenset(host for word in words for host in _called(snapshot, word)))
-        for name, words in _lists(parameters)
-    )
-    return (*listed, *tagged_domains(snapshot, listed_tags(parameters)))
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """What is known of the failure of a number of some units at once."""
+
+    units: tuple[FailureUnit, ...]
+    failures: int
+    proven: Proven
+    #: All that were found, also of several units at once.
+    survivals: tuple[Survival, ...]
 
 
-def listed_tags(parameters: Mapping[str, str]) -> tuple[str, ...]:
-    """What the tags of hosts that name domains begin with."""
-    return tuple(filter(None, parameters.get(TAGS, "").split(",")))
+@dataclass(frozen=True)
+class Reserve:
+    """What failures of a cluster are survived in a state."""
+
+    snapshot: Snapshot
+    cluster: str
+    sweeps: tuple[Sweep, ...]
+
+    def is_evacuated_around(self, vm: Vm, host: str, budget: Budget) -> bool:
+        """Whether evacuations are found that leave a host the room for a VM, and find the VM another one.
+
+        Raises `BudgetSpentError`.
+        """
+        if not self._known or not self._bears(vm, host) or any(one.failures > 1 for one in self.sweeps):
+            return False
+        taken = {host: Block((vm.id,), Resources(required_mb(vm)), apart=self._rivalries(vm))}
+        for sweep in self.sweeps:
+            if vm.ha and not self._finds_home(vm, host, sweep):
+                return False
+            for survival in sweep.survivals:
+                if host in survival.homes.values() and not self._fits_with(vm, host, survival):
+                    budget.spend(1 + len(survival.homes))
+                    found = self._measure.spread(survival.hosts, taken)
+                    if found is None or not self._fits_with(vm, host, found):
+                        return False
+        return True
+
+    def lost_by(self, vms: tuple[str, ...], host: str, after: Snapshot, budget: Budget) -> Loss | None:
+        """A failure that is survived now, and is not once the VMs are on a host, as in the state `after`.
+
+        Raises `BudgetSpentError`.
+        """
+        budget.spend((len(after.vms) + len(after.hosts)) // _PER_STEP)
+        measure = Starts(after, self.cluster)
+        for sweep in self.sweeps:
+            if sweep.failures == 1:
+                found = self._of_single(sweep, vms, host, measure, budget)
+            else:
+                found = self._of_several(sweep, after, measure, budget)
+            if found is not None:
+                return found
+        return None
+
+    def leaves_alone(self, vm: Vm, host: str) -> bool:
+        """Whether it is certain, by what is known, that a start on a host makes no failure worse."""
+        if not self._has_room(vm, host):
+            return False
+        return not vm.ha or all(self._finds_home(vm, host, sweep) for sweep in self.sweeps)
+
+    def room_mb(self, host: str) -> int:
+        """What the evacuations that were found leave free on a host, in MiB; below 0 if nothing is known."""
+        found = self.snapshot.host_by_id.get(host)
+        return -1 if found is None else found.free_mb - self._by_host[host].memory_mb
+
+    @cached_property
+    def _measure(self) -> Starts:
+        return Starts(self.snapshot, self.cluster)
+
+    @cached_property
+    def _restart_check(self) -> RestartCheck:
+        return RestartCheck(self.snapshot, self.cluster)
+
+    @cached_property
+    def _known(self) -> bool:
+        """Whether memory and hard negative groups are all that connects what is on one host."""
+        hosts = self.snapshot.hosts_of_cluster.get(self.cluster, ())
+        return self._restart_check.plain and not any(host.free_huge_pages for host in hosts)
+
+    @cached_property
+    def _by_host(self) -> Mapping[str, _Used]:
+        """What evacuations use of each host: of each amount the most that one of them does."""
+        found = {host.id: _Used() for host in self.snapshot.hosts_of_cluster.get(self.cluster, ())}
+        rivalries, vms = rivalries_of(self.snapshot), self.snapshot.vm_by_id
+        for sweep in self.sweeps:
+            for survival in sweep.survivals:
+                now: dict[str, _Used] = {}
+                for vm, home in survival.homes.items():
+                    now.setdefault(home, _Used()).add(vms[vm], rivalries.get(vm, NONE))
+                for home, one in now.items():
+                    found[home].take_larger(one)
+        return found
+
+    def _has_room(self, vm: Vm, host: str) -> bool:
+        """Whether a VM can come to a host, and all that failures send there can still start."""
+        return self._known and self._bears(vm, host) and self._leaves_room(vm, host, self._by_host[host])
+
+    def _bears(self, vm: Vm, host: str) -> bool:
+        """Whether a VM is one of which memory and hard negative groups say all, and so is the host."""
+        known = self.snapshot.host_by_id.get(host)
+        if known is None or vm.id in bond_of(self.snapshot) or huge_page_kib(vm):
+            return False
+        return vm.vcpus <= cores_of(known, self.snapshot.cluster_by_id[self.cluster])
+
+    def _leaves_room(self, vm: Vm, host: str, there: _Used) -> bool:
+        """Whether a VM leaves a host the room for what comes."""
+        known = self.snapshot.host_by_id[host]
+        room = physical_room(self.snapshot, known)
+        return (
+            required_mb(vm) <= known.free_mb - there.memory_mb
+            and (room is None or _physical_mb(vm) <= room.memory_mb + room.swap_mb - there.physical_mb)
+            and self._rivalries(vm).isdisjoint(there.rivalries)
+        )
+
+    def _fits_with(self, vm: Vm, host: str, survival: Survival) -> bool:
+        """Whether what one failure sends to a host can still start there next to a VM."""
+        coming = _Used()
+        for name, home in survival.homes.items():
+            if home == host:
+                coming.add(self.snapshot.vm_by_id[name], rivalries_of(self.snapshot).get(name, NONE))
+        return self._leaves_room(vm, host, coming)
+
+    def _rivalries(self, vm: Vm) -> frozenset[str]:
+        return rivalries_of(self.snapshot).get(vm.id, NONE)
+
+    def _finds_home(self, vm: Vm, host: str, sweep: Sweep) -> bool:
+        """Whether a VM on a host finds another one whichever units fail with this one."""
+        homes = self._homes_of(vm) - {host}
+        if all(len(unit.hosts) == 1 for unit in sweep.units):
+            return len(homes) >= sweep.failures
+        return sweep.failures == 1 and all(
+            homes.difference(unit.hosts) for unit in sweep.units if host in unit.hosts
+        )
+
+    def _homes_of(self, vm: Vm) -> frozenset[str]:
+        """Hosts that take a VM as things are, and next to all that any failure sends there."""
+        found = self._homes.get(vm.id)
+        if found is None:
+            roomy = [host for host in self._by_host if self._up(host) and self._has_room(vm, host)]
+            found = frozenset(self._restart_check.accepted(self.snapshot, (vm.id,), roomy))
+            self._homes[vm.id] = found
+        return found
+
+    @cached_property
+    def _homes(self) -> dict[str, frozenset[str]]:
+        return {}
+
+    def _up(self, host: str) -> bool:
+        return self.snapshot.host_by_id[host].up
+
+    def _of_single(
+        self, sweep: Sweep, vms: tuple[str, ...], host: str, measure: Starts, budget: Budget
+    ) -> Loss | None:
+        """Judge again what may have become worse; each failure is of one unit."""
+        everything = not self._known or any(vm in bond_of(self.snapshot) for vm in vms)
+        ha = any(self.snapshot.vm_by_id[vm].ha for vm in vms)
+        known = True
+        for survival in sweep.survivals:
+            touched = host in survival.homes.values() or (ha and host in survival.hosts)
+            if everything or touched:
+                outcome = _examined(measure, survival.hosts, budget)
+                if isinstance(outcome, Loss):
+                    return Loss(outcome.hosts, outcome.unplaced, survival.domains)
+                known = known and isinstance(outcome, Survival)
+        if not known:
+            raise BudgetSpentError
+        return None
+
+    def _of_several(self, sweep: Sweep, after: Snapshot, measure: Starts, budget: Budget) -> Loss | None:
+        """Judge all sets again: another evacuation of one host may meet with those of others."""
+        proven, _, spent = judge_and_keep(after, measure, sweep.failures, budget.left, sweep.units)
+        budget.spend(spent)
+        before = Starts(self.snapshot, self.cluster)
+        for loss in proven.losses:
+            if any(set(one.hosts) <= set(loss.hosts) for one in sweep.proven.losses):
+                continue
+            if isinstance(_examined(before, loss.hosts, budget), Survival):
+                return loss
+        if proven.safe is None and sweep.proven.safe is not None:
+            raise BudgetSpentError
+        return None
 
 
-def listed_hosts(parameters: Mapping[str, str]) -> tuple[str, ...]:
-    """The hosts of all lists, by name or id, each once."""
-    return tuple(dict.fromkeys(word for _, some in _lists(parameters) for word in some))
+class _Used:
+    """What one evacuation uses of a host, or the most that any of several does."""
+
+    def __init__(self) -> None:
+        self.memory_mb = 0
+        self.physical_mb = 0
+        #: Hard negative groups of the VMs that come.
+        self.rivalries: set[str] = set()
+
+    def add(self, vm: Vm, rivalries: frozenset[str]) -> None:
+        self.memory_mb += required_mb(vm)
+        self.physical_mb += physical_mb(vm)
+        self.rivalries |= rivalries
+
+    def take_larger(self, other: _Used) -> None:
+        self.memory_mb = max(self.memory_mb, other.memory_mb)
+        self.physical_mb = max(self.physical_mb, other.physical_mb)
+        self.rivalries |= other.rivalries
 
 
-def unknown_hosts(snapshot: Snapshot, vm: str) -> tuple[Reason, ...]:
-    """What the lists of a VM's cluster name that is no host."""
-    known = snapshot.vm_by_id.get(vm)
-    if known is None:
-        return ()
-    words = listed_hosts(snapshot.cluster_by_id[known.cluster].scheduling_properties)
-    return tuple(Reason(UNKNOWN_HOST, status=word) for word in words if not _called(snapshot, word))
+@once_per_snapshot
+def reserve_of(snapshot: Snapshot, cluster: str, failures: int, domains: tuple[Domain, ...]) -> Reserve:
+    """What is known of every set of this many failing hosts, and of each failure domain by itself."""
+    measure = Starts(snapshot, cluster)
+    asked: list[tuple[tuple[FailureUnit, ...], int]] = [(single_hosts(measure.hosts), failures)]
+    if whole := whole_domains(domains, measure.hosts):
+        asked.append((whole, 1))
+    return Reserve(snapshot, cluster, tuple(_swept(snapshot, measure, asked)))
 
 
-def _lists(parameters: Mapping[str, str]) -> Iterator[tuple[str, list[str]]]:
-    for one in filter(None, parameters.get(LISTS, "").split("/")):
-        name, _, hosts = one.partition(":")
-        yield name, [word for word in hosts.split(",") if word]
+def _swept(
+    snapshot: Snapshot, measure: Starts, asked: Sequence[tuple[tuple[FailureUnit, ...], int]]
+) -> Iterator[Sweep]:
+    for units, failures in asked:
+        proven, survivals, _ = judge_and_keep(snapshot, measure, failures, _KNOWN_STEPS, units)
+        if failures == 1:  # of several units, sets are left out by what homes others have
+            survivals = tuple(_spread(measure, one) for one in survivals)
+        yield Sweep(units, failures, proven, survivals)
 
 
-def _called(snapshot: Snapshot, word: str) -> list[str]:
-    """The host of this id, or the one of this name."""
-    if word in snapshot.host_by_id:
-        return [word]
-    found = [host.id for host in snapshot.hosts if host.name == word]
-    return found if len(found) == 1 else []
+def _spread(measure: Starts, survival: Survival) -> Survival:
+    """The same failure, with homes that leave more free on each host, if that is possible."""
+    found = measure.spread(survival.hosts)
+    return survival if found is None else replace(found, domains=survival.domains)
+
+
+def _examined(measure: Starts, failed: tuple[str, ...], budget: Budget) -> Outcome:
+    if budget.left <= 0:
+        raise BudgetSpentError
+    examined = examine(measure, ExaminationTask(failed), budget.left)
+    budget.spend(min(examined.steps, budget.left))
+    return examined.outcome
+
+
+def _physical_mb(vm: Vm) -> int:
+    """What a VM takes at most of what is physically free, once it runs or when it starts."""
+    return max(used_mb(vm), physical_mb(vm))
 
 
 RESERVE_NEEDED = ReasonKind(
@@ -80,7 +307,6 @@ RESERVE_UNKNOWN = ReasonKind(
     "accepted, since it would have taken too long to find out whether the HA reservation is satisfied then",
     warned=True,
 )
-
 #: Steps of all judgements for one question: about half a second, in which the engine waits.
 _STEPS = 4_000
 #: A host in another status has failed, or is on its way back.

@@ -25,8 +25,8 @@ from ovirt_placement.rules.elements.assignment import (
     Resources,
     even_fit,
 )
-from ovirt_placement.rules.elements.memory import huge_page_kib, overhead_mb, required_mb
 from ovirt_placement.rules.elements.placement import LEAVABLE, World, given_back
+from ovirt_placement.rules.elements.resources import huge_page_kib, overhead_mb, required_mb
 from ovirt_placement.rules.failover.failures import judge_failures
 from ovirt_placement.rules.failover.measures import (
     SEARCH_BUDGET,

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.affinity.constraints import bindings_of, block_of
 from ovirt_placement.rules.elements.assignment import NOTHING
-from ovirt_placement.rules.elements.memory import required_mb
+from ovirt_placement.rules.elements.resources import required_mb
 from ovirt_placement.rules.failover.measures import ExaminationTask, Examiner, Measure, examine, one_by_one
 from ovirt_placement.rules.failover.outcomes import (
     Chosen,
@@ -29,7 +29,7 @@ from ovirt_placement.rules.failover.outcomes import (
     Survival,
     Tight,
     Unknown,
-    domains_of,
+    failing_domains,
     failing_hosts,
     protected,
     sets_without,
@@ -310,7 +310,7 @@ class _Sweep:
         return ExaminationTask(failed, tuple(self._survivals[part] for part in parts))
 
     def _named(self, chosen: Chosen, outcome: Outcome) -> Outcome:
-        domains = domains_of(self._units, chosen)
+        domains = failing_domains(self._units, chosen)
         return replace(outcome, domains=domains) if domains else outcome
 
     def _add_outcome(self, chosen: Chosen, outcome: Outcome) -> None:

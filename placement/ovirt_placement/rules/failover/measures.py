@@ -25,8 +25,8 @@ from ovirt_placement.rules.elements.assignment import (
     proves_impossible,
     search,
 )
-from ovirt_placement.rules.elements.cpus import cores_of
 from ovirt_placement.rules.elements.placement import destinations, occupied
+from ovirt_placement.rules.elements.resources import cores_of
 from ovirt_placement.rules.failover.outcomes import Loss, Outcome, Survival, Unknown, protected
 
 #: What one VM needs on another host.

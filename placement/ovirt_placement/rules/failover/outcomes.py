@@ -12,6 +12,7 @@ from ovirt_placement.lookups.names import begins
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.elements.placement import LEAVABLE
+from ovirt_placement.rules.elements.verdict import Reason, ReasonKind
 
 #: Sets that are looked at to count exactly; beyond, the count is a lower bound.
 MOST_LOOKED_AT = 3_000_000
@@ -60,7 +61,7 @@ def failing_hosts(units: Sequence[FailureUnit], chosen: Iterable[int]) -> tuple[
     return tuple(dict.fromkeys(host for number in chosen for host in units[number].hosts))
 
 
-def domains_of(units: Sequence[FailureUnit], chosen: Iterable[int]) -> tuple[str, ...]:
+def failing_domains(units: Sequence[FailureUnit], chosen: Iterable[int]) -> tuple[str, ...]:
     """The names of those of them that are domains."""
     return tuple(name for number in chosen if (name := units[number].domain) is not None)
 
@@ -253,3 +254,52 @@ def find_outside(snapshot: Snapshot, cluster_id: str) -> Iterator[Outside]:
 def _lost(snapshot: Snapshot, vm: Vm) -> Lost:
     host = snapshot.host_by_id.get(vm.host or "")
     return Lost(vm.id, vm.status) if host is None else Lost(vm.id, vm.status, host.id, host.status)
+
+
+TAGS = "ha_admission_domain_tags"
+LISTS = "ha_admission_domains"
+UNKNOWN_HOST = ReasonKind(
+    "admission_domain_host_unknown", f"{LISTS} names {{status}}, which is no host, or not one alone"
+)
+
+
+def domains_of(snapshot: Snapshot, parameters: Mapping[str, str]) -> tuple[Domain, ...]:
+    """Those that are listed, with the hosts that there are, then those that tags name."""
+    listed = tuple(
+        Domain(name, frozenset(host for word in words for host in _called(snapshot, word)))
+        for name, words in _lists(parameters)
+    )
+    return (*listed, *tagged_domains(snapshot, listed_tags(parameters)))
+
+
+def listed_tags(parameters: Mapping[str, str]) -> tuple[str, ...]:
+    """What the tags of hosts that name domains begin with."""
+    return tuple(filter(None, parameters.get(TAGS, "").split(",")))
+
+
+def listed_hosts(parameters: Mapping[str, str]) -> tuple[str, ...]:
+    """The hosts of all lists, by name or id, each once."""
+    return tuple(dict.fromkeys(word for _, some in _lists(parameters) for word in some))
+
+
+def unknown_hosts(snapshot: Snapshot, vm: str) -> tuple[Reason, ...]:
+    """What the lists of a VM's cluster name that is no host."""
+    known = snapshot.vm_by_id.get(vm)
+    if known is None:
+        return ()
+    words = listed_hosts(snapshot.cluster_by_id[known.cluster].scheduling_properties)
+    return tuple(Reason(UNKNOWN_HOST, status=word) for word in words if not _called(snapshot, word))
+
+
+def _lists(parameters: Mapping[str, str]) -> Iterator[tuple[str, list[str]]]:
+    for one in filter(None, parameters.get(LISTS, "").split("/")):
+        name, _, hosts = one.partition(":")
+        yield name, [word for word in hosts.split(",") if word]
+
+
+def _called(snapshot: Snapshot, word: str) -> list[str]:
+    """The host of this id, or the one of this name."""
+    if word in snapshot.host_by_id:
+        return [word]
+    found = [host.id for host in snapshot.hosts if host.name == word]
+    return found if len(found) == 1 else []

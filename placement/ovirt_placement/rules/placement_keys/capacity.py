@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from ovirt_placement.lookups.index import once_per_part, once_whatever_is_pending
 from ovirt_placement.model import Cluster, FrozenKeys, Host, PlacementKey, Snapshot, Vm
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.elements.cpus import cores_of
 from ovirt_placement.rules.elements.placement import destinations, occupied
+from ovirt_placement.rules.elements.resources import cores_of
 from ovirt_placement.rules.placement_keys.hierarchy import compile_keys, keys_of
 from ovirt_placement.rules.placement_keys.keys import (
     CPU,

@@ -8,8 +8,8 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import counted
 from ovirt_placement.rules.affinity.constraints import bindings_of, block_of
 from ovirt_placement.rules.elements.assignment import NOTHING
-from ovirt_placement.rules.elements.constraints import AtLeast, Even, OnePlace, off_gathering
 from ovirt_placement.rules.elements.placement import Placement
+from ovirt_placement.rules.elements.rule import AtLeast, Even, OnePlace, off_gathering
 from ovirt_placement.rules.elements.verdict import ReasonKind
 from ovirt_placement.rules.placement_rules.kind import (
     NOBODY,
@@ -17,9 +17,9 @@ from ovirt_placement.rules.placement_rules.kind import (
     Judge,
     PlacementConstraint,
     PlacementKind,
+    Resolved,
     common,
 )
-from ovirt_placement.rules.placement_rules.members import Resolved
 
 HOST_IN_NO_DOMAIN = ReasonKind("host_in_no_domain", "this host is in no failure domain of {group}", veto=True)
 

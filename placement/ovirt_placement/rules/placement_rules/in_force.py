@@ -19,7 +19,9 @@ from ovirt_placement.rules.placement_rules.kind import (
     RESTART_AFTER,
     PlacementConstraint,
     PlacementKind,
+    Resolved,
     RuleKind,
+    resolved_rules,
 )
 from ovirt_placement.rules.placement_rules.limits import (
     AT_MOST_PER_DOMAIN,
@@ -29,7 +31,6 @@ from ovirt_placement.rules.placement_rules.limits import (
     EXCLUSIVE_HOSTS,
     SEPARATE,
 )
-from ovirt_placement.rules.placement_rules.members import Resolved, resolved_rules
 
 
 def _found() -> Iterator[PlacementKind]:

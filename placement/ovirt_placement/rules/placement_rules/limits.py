@@ -13,8 +13,8 @@ from typing import ClassVar, Final
 
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.names import counted
-from ovirt_placement.rules.elements.constraints import Allowed, AtMost, Sum
 from ovirt_placement.rules.elements.placement import Placement
+from ovirt_placement.rules.elements.rule import Allowed, AtMost, Sum
 from ovirt_placement.rules.elements.verdict import ReasonKind
 from ovirt_placement.rules.placement_rules.kind import (
     NOBODY,
@@ -22,9 +22,9 @@ from ovirt_placement.rules.placement_rules.kind import (
     Judge,
     PlacementConstraint,
     PlacementKind,
+    Resolved,
     common,
 )
-from ovirt_placement.rules.placement_rules.members import Resolved
 
 #: By place and set, the VMs that are there.
 _There = Mapping[str, Mapping[str, list[str]]]

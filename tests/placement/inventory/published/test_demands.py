@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ovirt_placement.config import Config
 from ovirt_placement.inventory.publication import age
 from ovirt_placement.model import Disk, MemberSearch, Network, Nic, Snapshot, VnicProfile
-from ovirt_placement.rules.placement_rules.members import resolved_rules
+from ovirt_placement.rules.placement_rules.kind import resolved_rules
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT

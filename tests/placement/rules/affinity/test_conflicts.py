@@ -8,9 +8,14 @@ from hypothesis import strategies as st
 
 from ovirt_placement.answers.group_changes import clashes_of
 from ovirt_placement.model import AffinityGroup, Snapshot
-from ovirt_placement.rules.affinity.conflicts import Conflict, ConflictType, find_conflicts
+from ovirt_placement.rules.affinity.conflicts import (
+    Conflict,
+    ConflictType,
+    Feasibility,
+    find_conflicts,
+    judge_groups,
+)
 from ovirt_placement.rules.affinity.constraints import bindings_of, block_of, gather
-from ovirt_placement.rules.affinity.feasibility import Feasibility, judge_groups
 from ovirt_placement.rules.affinity.groups import hard_positive_group_of
 from ovirt_placement.rules.elements.assignment import NOTHING, Block
 from tests.builders import (

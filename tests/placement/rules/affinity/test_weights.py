@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ovirt_placement.model import AffinityGroup, Pending, SchedulingPolicy, Snapshot
-from ovirt_placement.rules import hard_affinity
 from ovirt_placement.rules.affinity.groups import GROUP_VIOLATED_BY_VM, GROUP_VIOLATED_HERE, chained_peers
 from ovirt_placement.rules.affinity.weights import POSITIVE_PEERS_HERE, rank_by_hosts, rank_by_vms
 from ovirt_placement.rules.elements.rule import Ranking
 from ovirt_placement.rules.elements.verdict import Reason, Request
+from ovirt_placement.rules.placement_keys.units import rank_by_chains
 from tests.builders import APART, SOFT_APART, SOFT_TOGETHER, TOGETHER, cluster, group, host, snapshot, vm
 from tests.placement.rules.strategies import HOSTS, VMS, hosts_of, members_of, snapshots
 
@@ -185,7 +185,7 @@ def chain(**on: str) -> Snapshot:
 
 
 def ranks_of_chain(state: Snapshot, name: str = "c") -> list[int]:
-    return list(ranks(state, name, hard_affinity.rank_hosts).values())
+    return list(ranks(state, name, rank_by_chains).values())
 
 
 def expecting(state: Snapshot, name: str, at: str) -> Snapshot:
@@ -223,5 +223,5 @@ def test_it_leaves_the_first_to_the_keys_of_the_vm_whose_weight_leads_as_well() 
     vms = tuple(replace(one, custom_properties={"placement_keys": "Repel1:1:-100"}) for one in keyed.vms)
     assert ranks_of_chain(replace(keyed, vms=vms)) == [0, 0, 0]
     by_engine = Request(("c",), ASKED, parameters={"placement_tie": "engine"})
-    found = hard_affinity.rank_hosts(replace(keyed, vms=vms), by_engine)
+    found = rank_by_chains(replace(keyed, vms=vms), by_engine)
     assert sorted(one.rank for one in found) == [0, 1, 1], "the key weight may tie"

@@ -21,7 +21,7 @@ from ovirt_placement.rules.built_in.filters import (
 )
 from ovirt_placement.rules.built_in.weights import score_by_vm_groups
 from ovirt_placement.rules.catalogue import filters_in_force
-from ovirt_placement.rules.elements.cpus import cores_of
+from ovirt_placement.rules.elements.resources import cores_of
 from ovirt_placement.rules.elements.verdict import Reason, Request
 from ovirt_placement.rules.failover.check import check
 from tests import builders as build

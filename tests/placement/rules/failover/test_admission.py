@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ovirt_placement.model import Cluster, Host, Pending, SchedulingPolicy, Snapshot, Vm
-from ovirt_placement.rules.elements.memory import physical_mb
+from ovirt_placement.rules.elements.resources import physical_mb
 from ovirt_placement.rules.elements.verdict import Reason, Request, Verdict
-from ovirt_placement.rules.failover import admission, reserve
+from ovirt_placement.rules.failover import admission
 from ovirt_placement.rules.failover.admission import (
     FILTER,
     RESERVE_NEEDED,
@@ -311,4 +311,4 @@ def test_a_vm_in_huge_pages_takes_what_it_uses_or_all_where_nobody_knows(
     """Its pages are not among those that must be free for small ones."""
     large = vm("a", memory_mb=4096, usage_mem_percent=percent, custom_properties={"hugepages": "2048"})
     assert physical_mb(large) < 2048
-    assert reserve._physical_mb(large) == taken
+    assert admission._physical_mb(large) == taken
