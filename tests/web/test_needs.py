@@ -8,7 +8,7 @@ import pytest
 from ovirt_placement.answers.placement import why
 from ovirt_placement.answers.status.clusters import cluster_status
 from ovirt_placement.model import Cluster, SchedulingPolicy
-from ovirt_placement_web.site import error_text, page_words, timed
+from ovirt_placement_web.site import environment, error_text, page_words, timed
 from ovirt_placement_web.views.endpoints import condition
 from ovirt_placement_web.views.needs import Standing, refusals, what_next
 from tests.builders import APART, cluster, group, host, snapshot, vm
@@ -122,3 +122,14 @@ def test_what_refuses_most_hosts_comes_first() -> None:
         "Affinity group g2 refuses h2, h3",
         "Affinity group g1 refuses h1",
     ]
+
+
+def test_a_host_is_red_only_for_a_hard_rule_that_its_vms_violate() -> None:
+    table = environment().get_template("parts.html").make_module().hosts_table
+    for strengths, shown in (
+        (["soft"], ("warning", "1 VM violates a rule")),
+        (["soft", "hard"], ("danger", "2 VMs violate rules")),
+    ):
+        text = str(table("", [host("h1")], {}, {"h1": strengths}))
+        assert shown[1] in text
+        assert [kind for kind in ("danger", "warning") if f"pf-m-{kind}" in text] == [shown[0]]

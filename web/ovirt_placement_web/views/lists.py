@@ -1,6 +1,6 @@
 """Lists of VMs, hosts and rules, the search, one host, what the doctor found, and the summary for others."""
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -56,7 +56,11 @@ def hosts(asked: Asked) -> Shown:
     frame, known = list_frame(asked, "Hosts"), asked.snapshot.vm_by_id
     one = frame["cluster"]
     every = asked.snapshot.hosts if one is None else asked.snapshot.hosts_of_cluster.get(one.id, ())
-    wrong = Counter(place for vm in _misplaced(asked) if vm in known and (place := known[vm].host))
+    #: By host how hard the rules are that its VMs violate.
+    wrong: dict[str, list[str]] = defaultdict(list)
+    for vm, kind in _misplaced(asked).items():
+        if vm in known and (place := known[vm].host):
+            wrong[place].append(kind)
     narrowed: dict[str, tuple[str, Callable[[Host], bool]]] = {
         "": ("All hosts", lambda one: True),
         "wrong": ("With misplaced VMs", lambda one: one.id in wrong),
