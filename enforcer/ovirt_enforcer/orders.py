@@ -17,7 +17,7 @@ from ovirt_placement.model import Host, Snapshot
 from ovirt_placement.planning.maintenance.planner import plan_maintenance
 from ovirt_placement.planning.maintenance.site import MaintenanceOptions
 from ovirt_placement.planning.plan import Deadline, Plan
-from ovirt_placement.planning.verification import misfit
+from ovirt_placement.planning.steps import misfit
 from ovirt_placement.rules.catalogue import find_violations
 from ovirt_placement.rules.failover.outcomes import Domain
 from ovirt_placement.store.enforcer.history import HistoryStore

@@ -23,7 +23,7 @@ from ovirt_placement.model.names import counted, group_names, vm_name
 from ovirt_placement.planning.maintenance.site import Leaving
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.requests import HOMEWARD
-from ovirt_placement.planning.verification import misfit
+from ovirt_placement.planning.steps import misfit
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.elements.placement import World
 from ovirt_placement.store.enforcer.intents import Intent, IntentState

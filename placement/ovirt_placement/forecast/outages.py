@@ -17,7 +17,7 @@ from ovirt_placement.planning.maintenance.site import Leaving, leaving
 from ovirt_placement.planning.plan import NEVER, Deadline, Obstacle, ObstacleKind, Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
-from ovirt_placement.planning.verification import apply
+from ovirt_placement.planning.steps import apply
 from ovirt_placement.rules.catalogue import find_violations
 from ovirt_placement.rules.elements.placement import World, expected_by_engine, moved_by_engine
 from ovirt_placement.rules.elements.resources import required_mb

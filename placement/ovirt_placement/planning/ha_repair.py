@@ -22,8 +22,7 @@ from ovirt_placement.planning.problem.ends import crowded
 from ovirt_placement.planning.problem.placement import ProblemPlacement, placement_after
 from ovirt_placement.planning.problem.problem import Goal, Move, Problem
 from ovirt_placement.planning.reservation import Failing, failing
-from ovirt_placement.planning.schedule import ScheduleLimits, schedule
-from ovirt_placement.planning.verification import Certified, apply, certify, moves_of, refusal
+from ovirt_placement.planning.steps import Certified, apply, certify, moves_of, plan_seconds, refusal
 from ovirt_placement.rules.elements.placement import World
 from ovirt_placement.rules.failover.outcomes import Domain, Loss
 
@@ -303,7 +302,7 @@ def _extended(plan: Plan, found: Found, certified: Certified, asked: Asked, all_
         crowded=crowded(placement_after(start, moves_of(steps))),
         proven=plan.proven and proven and not plan.steps,
         at_least=sum(len(move.vms) for move in found.moves) if proven and not plan.steps else plan.at_least,
-        seconds=schedule(steps, ScheduleLimits()).makespan,
+        seconds=plan_seconds(steps),
         reservation=reservation,
     )
 

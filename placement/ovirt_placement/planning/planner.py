@@ -25,12 +25,11 @@ from ovirt_placement.planning.problem.ends import (
 from ovirt_placement.planning.problem.placement import after, placement_after
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.reservation import Harm, avoidable_harm, harm, safe_part
-from ovirt_placement.planning.schedule import ScheduleLimits, schedule
 from ovirt_placement.planning.sequence import sequence
 from ovirt_placement.planning.solver.local_search import improved
 from ovirt_placement.planning.solver.spread import spread
+from ovirt_placement.planning.steps import Certified, certify, moves_of, plan_seconds, refusal
 from ovirt_placement.planning.unrepaired import End, LeftOut, remains
-from ovirt_placement.planning.verification import Certified, certify, moves_of, refusal
 from ovirt_placement.rules.doubts import held
 
 _Moves = tuple[Move, ...]
@@ -395,5 +394,5 @@ class _Asking(NamedTuple):
             costs=(LostReservation(lost.hosts, (), lost.vms),) if lost else (),
             proven=proven,
             at_least=at_least,
-            seconds=schedule(steps, ScheduleLimits()).makespan,
+            seconds=plan_seconds(steps),
         )

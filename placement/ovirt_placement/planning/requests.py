@@ -24,10 +24,9 @@ from ovirt_placement.planning.problem.build_problem import PlanOptions, filters_
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.reservation import harm
-from ovirt_placement.planning.schedule import ScheduleLimits, schedule
 from ovirt_placement.planning.sequence import sequence
+from ovirt_placement.planning.steps import apply, certify, plan_seconds, refusal
 from ovirt_placement.planning.unrepaired import End, remains
-from ovirt_placement.planning.verification import apply, certify, refusal
 from ovirt_placement.rules.catalogue import Violation, constraints, find_violations
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.elements.placement import why_immovable
@@ -175,7 +174,7 @@ def safe_way(
     if plan.steps and worse(reduce(apply, plan.steps, state)):
         lost = Obstacle(ObstacleKind.NO_WAY_BACK)
         plan, kept = replace(plan, steps=()), {one.vm: kept.get(one.vm, lost) for one in moved}
-    return Undoing(replace(plan, seconds=schedule(plan.steps, ScheduleLimits()).makespan), kept)
+    return Undoing(replace(plan, seconds=plan_seconds(plan.steps)), kept)
 
 
 class StartOptions:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Step
-from ovirt_placement.planning.verification import apply
+from ovirt_placement.planning.steps import apply
 from ovirt_placement.rules.failover.check import DEFAULT_BUDGET, Starts, by_engine
 from ovirt_placement.rules.failover.failures import judge_failures
 from ovirt_placement.rules.failover.outcomes import Domain, Loss, Proven, whole_domains

@@ -10,8 +10,8 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Deadline
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import legal
+from ovirt_placement.planning.steps import apply
 from ovirt_placement.planning.strategies import StrategyName, strategy
-from ovirt_placement.planning.verification import apply
 from ovirt_placement.rules.catalogue import find_violations
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.placement.planning.clocks import of_processor

@@ -9,12 +9,12 @@ from msgspec.structs import replace
 
 from ovirt_placement.answers.plans import plan_record
 from ovirt_placement.model import Cluster, PlacementKey, SchedulingPolicy, Snapshot
-from ovirt_placement.planning import verification as following
+from ovirt_placement.planning import steps as following
 from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import legal
 from ovirt_placement.planning.requests import make_room
-from ovirt_placement.planning.verification import apply
+from ovirt_placement.planning.steps import apply
 from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.elements.rule import Rule, UnitKind
 from ovirt_placement.rules.elements.verdict import Reason, ReasonKind, Request, Verdict

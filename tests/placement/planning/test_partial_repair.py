@@ -11,8 +11,8 @@ from ovirt_placement.model import AffinityRule, RuleDomain, Snapshot
 from ovirt_placement.planning.plan import NEVER, Deadline, Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
+from ovirt_placement.planning.steps import apply
 from ovirt_placement.planning.strategies import StrategyName, strategy
-from ovirt_placement.planning.verification import apply
 from tests.builders import (
     APART,
     CLUSTER,

@@ -8,7 +8,7 @@ from ovirt_placement.model import AffinityRule, Snapshot
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
-from ovirt_placement.planning.verification import misfit
+from ovirt_placement.planning.steps import misfit
 from tests.builders import (
     APART,
     CLUSTER,

@@ -15,8 +15,8 @@ from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from ovirt_placement.planning.problem.ends import Shortest, Strategy
 from ovirt_placement.planning.solver.greedy import Greedy
 from ovirt_placement.planning.solver.strategy import Optimal
+from ovirt_placement.planning.steps import apply, misfit
 from ovirt_placement.planning.strategies import Random
-from ovirt_placement.planning.verification import apply, misfit
 from tests.builders import CLUSTER, SOFT_TOGETHER, group, host, snapshot, vm
 from tests.examples import examples
 from tests.placement.planning.brute_force import BruteForce, Violations

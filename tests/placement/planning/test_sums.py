@@ -13,8 +13,8 @@ from ovirt_placement.planning.plan import NEVER, ObstacleKind
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.bound import bound, leavers
 from ovirt_placement.planning.problem.build_problem import pose
+from ovirt_placement.planning.steps import apply
 from ovirt_placement.planning.strategies import StrategyName, strategy
-from ovirt_placement.planning.verification import apply
 from tests.builders import APART, CLUSTER, Part, group, host, rule, snapshot, vm
 from tests.placement.planning.clocks import of_processor
 

@@ -33,7 +33,7 @@ from ovirt_placement.planning.plan import (
     Step,
     StepPurpose,
 )
-from ovirt_placement.planning.verification import Misfit
+from ovirt_placement.planning.steps import Misfit
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.elements.verdict import Reason, sentence
 

@@ -22,8 +22,7 @@ from ovirt_placement.planning.maintenance.site import Leaving
 from ovirt_placement.planning.plan import Plan, Remaining, Step
 from ovirt_placement.planning.requests import HOMEWARD
 from ovirt_placement.planning.requests import STRATEGY as UNDO
-from ovirt_placement.planning.schedule import ScheduleLimits, schedule
-from ovirt_placement.planning.verification import apply, misfit
+from ovirt_placement.planning.steps import apply, misfit, schedule
 from ovirt_service.errors import UserError
 
 # -- Plans as an administrator reads them.
@@ -225,11 +224,8 @@ class TimedStep(Record, frozen=True):
 
 def timed(steps: Sequence[Document]) -> tuple[TimedStep, ...]:
     """When each step would run, with two migrations from and to each host at once. Raises `NoPlan`."""
-    times = schedule(steps_of(steps), ScheduleLimits())
-    return tuple(
-        TimedStep(number, begins, ends)
-        for number, (begins, ends) in enumerate(zip(times.starts, times.ends, strict=True), 1)
-    )
+    spans = schedule(steps_of(steps))
+    return tuple(TimedStep(number, begins, ends) for number, (begins, ends) in enumerate(spans, 1))
 
 
 def waiting_on(steps: Sequence[Document], numbers: Collection[int]) -> tuple[int, ...]:

@@ -31,8 +31,7 @@ from ovirt_placement.planning.problem.build_problem import PlanOptions, pose, ve
 from ovirt_placement.planning.problem.problem import Move
 from ovirt_placement.planning.requests import Moved, Undoing, plan_back, safe_way
 from ovirt_placement.planning.reservation import Reserve, without_rules
-from ovirt_placement.planning.schedule import ScheduleLimits, schedule
-from ovirt_placement.planning.verification import Certified, apply, certify, refusal
+from ovirt_placement.planning.steps import Certified, apply, certify, plan_seconds, refusal
 from ovirt_placement.rules.catalogue import find_violations
 from ovirt_placement.rules.doubts import held
 from ovirt_placement.rules.elements.placement import World
@@ -319,7 +318,7 @@ def _round(site: Site, wave: Wave, steps: tuple[Step, ...]) -> Round:
         steps=steps,
         stopped=wave.stopped,
         by_engine=wave.by_engine,
-        migrating_seconds=schedule(steps, ScheduleLimits()).makespan,
+        migrating_seconds=plan_seconds(steps),
         maintenance_seconds=site.options.host_seconds,
     )
 

@@ -8,7 +8,7 @@ from ovirt_placement.planning.maintenance.planner import plan_maintenance
 from ovirt_placement.planning.maintenance.site import MaintenanceOptions
 from ovirt_placement.planning.plan import Deadline, ObstacleKind
 from ovirt_placement.planning.problem.build_problem import legal
-from ovirt_placement.planning.verification import apply
+from ovirt_placement.planning.steps import apply
 from tests.builders import APART, SOFT_TOGETHER, TOGETHER, Part, cluster, group, host, snapshot, vm
 
 

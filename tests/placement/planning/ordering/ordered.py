@@ -9,7 +9,7 @@ from ovirt_placement.planning.dependencies import waits
 from ovirt_placement.planning.plan import Deadline, Step
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.sequence import sequence
-from ovirt_placement.planning.verification import Pace, step_seconds
+from ovirt_placement.planning.steps import step_seconds
 from tests.builders import APART, TOGETHER, group, host, snapshot, vm
 from tests.placement.planning.brute_force import Assignment
 from tests.placement.planning.ordering.oracle import Cluster, Request, Where
@@ -73,7 +73,7 @@ def repair(
     return snapshot(*places, *machines, *groups), where
 
 
-def steps_of(state: Snapshot, found: Order, pace: Pace) -> list[Step]:
+def steps_of(state: Snapshot, found: Order) -> list[Step]:
     """As a plan has them."""
     at = {one.id: one.host or "" for one in state.vms}
     steps = []
@@ -88,7 +88,7 @@ def steps_of(state: Snapshot, found: Order, pace: Pace) -> list[Step]:
                 groups=(),
                 repairs=(),
                 after=one.after,
-                seconds=step_seconds(machines, pace),
+                seconds=step_seconds(machines),
             )
         )
         at |= dict.fromkeys(one.move.vms, one.move.host)

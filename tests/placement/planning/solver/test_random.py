@@ -11,8 +11,8 @@ from ovirt_placement.planning.plan import NEVER, Deadline
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
 from ovirt_placement.planning.problem.ends import StrategyChoice
+from ovirt_placement.planning.steps import misfit
 from ovirt_placement.planning.strategies import Random, StrategyName, strategy
-from ovirt_placement.planning.verification import misfit
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.examples import examples
 from tests.placement.planning.brute_force import Ends

@@ -1,8 +1,8 @@
-"""Holds each step of a plan against all rules that count, in the state that the steps before it lead to."""
+"""Steps of a plan: each held against all rules where the steps before it lead to, and when each runs."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from heapq import heappop, heappush
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -93,46 +93,94 @@ class Following:
         return after
 
 
-#: A guest that writes faster than can be sent is slowed down, or stopped for the rest, after this number of
-#: rounds.
-_MOST_ROUNDS = 8
+#: MiB per second that a host sends or receives, shared by the migrations that it makes at once: a network of
+#: 1 Gbit/s, less what its frames take. The engine does not report it; this is a cautious assumption.
+_HOST_MB_PER_SECOND = 112.0
+#: Migrations that share it, from and to each host: as many as hosts make at once under most of the engine's
+#: migration policies.
+_AT_ONCE = 2
+#: What each takes besides: scheduling, the target's preparations, and until the engine has noticed.
+_OVERHEAD_SECONDS = 10.0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Pace:
-    """What a migration has at its disposal. The engine does not report it; these are cautious assumptions."""
-
-    #: MiB per second that a host sends or receives, shared by the migrations that it makes at once: a network
-    #: of 1 Gbit/s, less what its frames take.
-    host_mb_per_second: float = 112.0
-    #: Migrations that share it: as many as hosts make at once under most of the engine's migration policies.
-    at_once: int = 2
-    #: What each takes besides: scheduling, the target's preparations, and until the engine has noticed.
-    overhead_seconds: float = 10.0
-
-
-def migration_seconds(memory_mb: float, pace: Pace, dirty_mb_per_second: float = 0.0) -> float:
-    """The seconds that it takes to migrate so much memory in use, of which so much is written meanwhile.
-
-    Memory that is written after it was sent is sent again, in rounds, each of which lasts as long as the
-    guest took to spoil what the one before had sent.
-    """
-    bandwidth = pace.host_mb_per_second / pace.at_once
-    spoilt = dirty_mb_per_second / bandwidth
-    rounds = sum(spoilt**number for number in range(_MOST_ROUNDS))
-    return pace.overhead_seconds + memory_mb / bandwidth * rounds
-
-
-def step_seconds(vms: Iterable[Vm], pace: Pace, dirty_mb_per_second: float = 0.0) -> float:
-    """The same of VMs that leave a host for another by one request, a few at once."""
-    each = [migration_seconds(_in_use_mb(vm), pace, dirty_mb_per_second) for vm in vms]
-    return max(max(each), sum(each) / pace.at_once)
+def step_seconds(vms: Iterable[Vm]) -> float:
+    """The seconds that VMs take to leave a host for another by one request, a few at once."""
+    bandwidth = _HOST_MB_PER_SECOND / _AT_ONCE
+    each = [_OVERHEAD_SECONDS + _in_use_mb(vm) / bandwidth for vm in vms]
+    return max(max(each), sum(each) / _AT_ONCE)
 
 
 def _in_use_mb(vm: Vm) -> float:
     """All of it, where it is not known."""
     percent = 100.0 if vm.usage_mem_percent is None else vm.usage_mem_percent
     return vm.memory_mb * percent / 100.0
+
+
+#: A direction and a host.
+_Place = tuple[str, str]
+
+
+def plan_seconds(steps: Sequence[Step]) -> float:
+    """How long steps take together."""
+    return max((end for _, end in schedule(steps)), default=0.0)
+
+
+def schedule(steps: Sequence[Step]) -> list[tuple[float, float]]:
+    """When each step begins and ends, in seconds from the beginning of the first.
+
+    List scheduling: whenever a migration may begin, the most urgent one that may does. A step of more VMs
+    than a host moves at once runs when the host moves nothing else.
+    """
+    followers: list[list[int]] = [[] for _ in steps]
+    for at, step in enumerate(steps):
+        for before in step.after:
+            followers[before].append(at)
+    urgent = _urgencies(steps, followers)
+    waiting_for = [len(step.after) for step in steps]
+    spans = [(0.0, 0.0)] * len(steps)
+    running: Counter[_Place] = Counter()
+    open_steps = sorted((at for at, count in enumerate(waiting_for) if not count), key=lambda at: urgent[at])
+    under_way: list[tuple[float, int]] = []
+    now = 0.0
+    while open_steps or under_way:
+        for at in list(open_steps):
+            its = dict.fromkeys(_places(steps[at]), _weight(steps[at]))
+            if all(running[place] + weight <= _AT_ONCE for place, weight in its.items()):
+                open_steps.remove(at)
+                running.update(its)
+                spans[at] = now, now + steps[at].seconds
+                heappush(under_way, (spans[at][1], at))
+        now, ended = heappop(under_way)
+        running.subtract(dict.fromkeys(_places(steps[ended]), _weight(steps[ended])))
+        for follower in followers[ended]:
+            waiting_for[follower] -= 1
+            if not waiting_for[follower]:
+                open_steps.append(follower)
+        open_steps.sort(key=lambda at: urgent[at])
+    return spans
+
+
+def _urgencies(steps: Sequence[Step], followers: Sequence[Sequence[int]]) -> list[tuple[float, float, int]]:
+    """The less, the more urgent: steps that a long row follows, or that a busy host is to make."""
+    loads: defaultdict[_Place, float] = defaultdict(float)
+    for step in steps:
+        for place in _places(step):
+            loads[place] += step.seconds * _weight(step) / _AT_ONCE
+    remaining = [0.0] * len(steps)
+    for at in reversed(range(len(steps))):
+        row = steps[at].seconds + max((remaining[follower] for follower in followers[at]), default=0.0)
+        remaining[at] = max(row, *(loads[place] for place in _places(steps[at])))
+    return [(-remaining[at], -step.seconds, at) for at, step in enumerate(steps)]
+
+
+def _places(step: Step) -> set[_Place]:
+    """Where a step counts."""
+    return {("into", step.target), *(("out", source) for source in step.sources)}
+
+
+def _weight(step: Step) -> int:
+    """How many migrations it counts for: those of a group that moves at once queue on their host."""
+    return min(len(step.sources), _AT_ONCE)
 
 
 class Certified(NamedTuple):
@@ -159,7 +207,7 @@ def certify(
         if len(steps) >= _FEW_MOVES and deadline.over:
             return Certified(tuple(steps), state.state(), None, whole=False)
         bare = _step(placement, move, after)
-        step = replace(bare, seconds=step_seconds((snapshot.vm_by_id[vm] for vm in bare.vms), Pace()))
+        step = replace(bare, seconds=step_seconds(snapshot.vm_by_id[vm] for vm in bare.vms))
         if not state.follow_step(step):
             return Certified(tuple(steps), state.state(), step, whole=False)
         steps.append(step)
