@@ -196,11 +196,11 @@ def condition(one: ClusterStatus) -> tuple[str, str]:
     if one.ha_reservation and one.ha_safe is False:
         return (safe_word(one.ha_safe).capitalize(), "danger")
     if number := one.hard_violations:
-        return (f"{number} {'rule' if number == 1 else 'rules'} violated", "danger")
+        return (f"{counted(number, 'hard rule')} violated", "danger")
     if one.doubt:
         return ("Not known", "warning")
     if number := one.soft_violations:
-        return (f"{number} soft {'rule' if number == 1 else 'rules'} violated", "warning")
+        return (f"{counted(number, 'soft rule')} violated", "warning")
     health, _ = judge(None, (), (one,), None, None)
     return (health.capitalize(), HEALTH_TONES[health])
 
