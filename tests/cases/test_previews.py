@@ -4,9 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ovirt_placement.answers.placement import where
-from ovirt_placement.answers.plans.preview import changed_groups, preview
-from ovirt_placement.answers.plans.what_if import WhatIfDocument, lines, measures
-from ovirt_placement.forecast.changes import find_barred
+from ovirt_placement.answers.plans.what_if import WhatIfDocument, lines, measures, preview
+from ovirt_placement.forecast.changes import changed_groups, find_barred
 from ovirt_placement.model import AffinityGroup, SchedulingPolicy, Snapshot
 from ovirt_placement.model.files import state_file
 from ovirt_placement.planning.plan import NEVER, Deadline

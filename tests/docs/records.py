@@ -2,10 +2,12 @@
 
 import inspect
 import json
+import pkgutil
 import re
 import types
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
+from importlib import import_module
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -18,7 +20,8 @@ from ovirt_enforcer.notices import ABOUT, COMMON_FACTS, NoticeKind, Notification
 from ovirt_enforcer.plans import PlansBack, RoomFound
 from ovirt_enforcer.policy_simulation import Simulations
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_placement.answers import question
+from ovirt_placement import answers
+from ovirt_placement.answers.document import Document
 from ovirt_placement.answers.plans import Plans
 from ovirt_placement.answers.plans.maintenance import MaintenancePlans
 from ovirt_placement.config import EngineSettings, HaSettings, InventorySettings, StoreSettings
@@ -79,17 +82,44 @@ OTHERS = (
 
 
 def schema() -> dict[str, Any]:
-    """As `question.schema`, with the lists that the enforcer prints."""
-    found = question.schema(OTHERS)
-    for kind in _records((*question.documents(), *OTHERS)):
-        _describe(found["$defs"].get(kind.__name__, {}), kind)
-    found["title"] = "What ovirt-placement, ovirt-enforcer and ovirt-scheduler-proxy print with --json"
-    found["$defs"] |= {
+    """The JSON Schema that every answer meets: its `kind` says which definition; and what has no kind."""
+    kinds = documents()
+    roots, components = msgspec.json.schema_components((*kinds, *OTHERS), ref_template="#/$defs/{name}")
+    for component in components.values():
+        if "description" in component:  # Python 3.13 takes the indentation out of docstrings by itself
+            component["description"] = inspect.cleandoc(component["description"])
+    for kind in kinds:
+        components[kind.__name__]["required"][1:1] = ["version", "as_of", "age_seconds"]
+    for record in _records((*kinds, *OTHERS)):
+        _describe(components.get(record.__name__, {}), record)
+    components |= {
         "History": _list_of(PlanDecided, RecordedMigration, UserActionDone),
         "WaitingPlans": _list_of(WaitingPlan),
         "Pauses": _list_of(Pause),
     }
-    return found
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "What ovirt-placement, ovirt-enforcer and ovirt-scheduler-proxy print with --json",
+        "oneOf": list(roots[: len(kinds)]),
+        "$defs": components,
+    }
+
+
+def documents() -> tuple[type[Document], ...]:
+    """Every kind of answer, by its name."""
+    modules = {one.name for one in pkgutil.walk_packages(answers.__path__, f"{answers.__name__}.")}
+    for module in modules:
+        import_module(module)
+    found = {one for one in _kinds(Document) if one.__module__ in modules}
+    return tuple(sorted(found, key=lambda one: str(one.__struct_config__.tag)))
+
+
+def _kinds(of: type[Document]) -> Iterator[type[Document]]:
+    """Those with a name of their own, which is not their class's."""
+    for kind in of.__subclasses__():
+        if kind.__struct_config__.tag != kind.__name__:
+            yield kind
+        yield from _kinds(kind)
 
 
 def schema_page() -> str:

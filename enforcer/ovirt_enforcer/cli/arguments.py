@@ -14,8 +14,7 @@ from ovirt_enforcer.plans import Asked
 from ovirt_placement import config as configuration
 from ovirt_placement.answers.question import Parameter
 from ovirt_placement.cli import questions
-from ovirt_placement.cli.arguments import add_config, add_json
-from ovirt_placement.cli.questions import PATIENCE_SECONDS, Reading
+from ovirt_placement.cli.questions import PATIENCE_SECONDS, Reading, add_config, add_json
 from ovirt_placement.inventory import Measured
 from ovirt_placement.model.files import state_file
 from ovirt_placement.model.infrastructure import Return

@@ -26,9 +26,15 @@ from ovirt_placement.answers.document import Document, find
 from ovirt_placement.answers.question import table
 from ovirt_placement.answers.status import history
 from ovirt_placement.answers.status.history import named_cluster_of
-from ovirt_placement.cli.arguments import add_command, add_config, add_json
 from ovirt_placement.cli.changes import opened, stored
-from ovirt_placement.cli.questions import PATIENCE_SECONDS, show_json, show_text
+from ovirt_placement.cli.questions import (
+    PATIENCE_SECONDS,
+    add_command,
+    add_config,
+    add_json,
+    show_json,
+    show_text,
+)
 from ovirt_placement.model import AffinityGroup, AffinityLabel, Cluster, Host, Vm
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record

@@ -9,7 +9,7 @@ from functools import partial
 
 import ovirt_enforcer
 from ovirt_placement.answers import summaries
-from ovirt_placement.cli.arguments import add_command, add_config, become_services_user
+from ovirt_placement.cli.main import become_services_user
 from ovirt_service import process
 from ovirt_service.arguments import Parser, Subcommand, add_subcommands, add_version
 from ovirt_service.log import log_to_stderr
@@ -96,6 +96,8 @@ def _add_question(
 
 
 def add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+    from ovirt_placement.cli.questions import add_command, add_config
+
     add_config(add_command(commands, "run", summary, RUN, _run_service, RUN_EXAMPLES))
 
 

@@ -25,9 +25,17 @@ from ovirt_placement import inventory
 from ovirt_placement.answers.document import DRY_RUN, find
 from ovirt_placement.answers.orders import run_lines, runs_change, runs_document
 from ovirt_placement.answers.plans.maintenance import FORMAT, MaintenancePlans, maintenance_text
-from ovirt_placement.cli.arguments import add_change, add_command, add_config, add_json, positive
 from ovirt_placement.cli.changes import login_name, opened, show_change, stored
-from ovirt_placement.cli.questions import PATIENCE_SECONDS, add_parameter, show_json
+from ovirt_placement.cli.questions import (
+    PATIENCE_SECONDS,
+    add_change,
+    add_command,
+    add_config,
+    add_json,
+    add_parameter,
+    positive,
+    show_json,
+)
 from ovirt_placement.model import Host, Snapshot
 from ovirt_placement.planning.plan import Deadline
 from ovirt_placement.store.enforcer.maintenance import (

@@ -19,9 +19,16 @@ from ovirt_placement.answers.orders import PausesChangeDocument, approval_change
 from ovirt_placement.answers.plans import plan_record
 from ovirt_placement.answers.plans.text import NoPlan, plan_of, step_text, text
 from ovirt_placement.answers.question import Table
-from ovirt_placement.cli.arguments import add_change, add_command, add_config, add_json
 from ovirt_placement.cli.changes import login_name, opened, show_change, stored
-from ovirt_placement.cli.questions import PATIENCE_SECONDS, show_json, show_text
+from ovirt_placement.cli.questions import (
+    PATIENCE_SECONDS,
+    add_change,
+    add_command,
+    add_config,
+    add_json,
+    show_json,
+    show_text,
+)
 from ovirt_placement.model.names import Named, counted
 from ovirt_placement.store.enforcer.history import HistoryStore, PlanRecord
 from ovirt_placement.store.orders import ALL_CLUSTERS, Approval, ApprovalStore, Pause, PauseStore, WaitingPlan

@@ -7,15 +7,12 @@ one of another package that is handed to `questions`, as the enforcer's and the 
 from __future__ import annotations
 
 import inspect
-import pkgutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from enum import Enum, auto
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, get_type_hints
-
-import msgspec
 
 from ovirt_placement import answers
 from ovirt_placement.answers import summaries
@@ -269,43 +266,6 @@ def questions(*packages: ModuleType) -> tuple[Question, ...]:
         for package in (answers, *packages)
         for name in sorted(summaries(package))
     )
-
-
-def documents() -> tuple[type[Document], ...]:
-    """Every kind of answer, by its name."""
-    modules = {one.name for one in pkgutil.walk_packages(answers.__path__, f"{answers.__name__}.")}
-    for module in modules:
-        import_module(module)
-    found = {one for one in _kinds(Document) if one.__module__ in modules}
-    return tuple(sorted(found, key=lambda one: str(one.__struct_config__.tag)))
-
-
-def _kinds(of: type[Document]) -> Iterator[type[Document]]:
-    """Those with a name of their own, which is not their class's."""
-    for kind in of.__subclasses__():
-        if kind.__struct_config__.tag != kind.__name__:
-            yield kind
-        yield from _kinds(kind)
-
-
-def schema(others: Iterable[type] = ()) -> dict[str, Any]:
-    """The JSON Schema that every answer meets; its `kind` says which of the definitions.
-
-    It also defines what others print, who have no kinds.
-    """
-    kinds = documents()
-    roots, components = msgspec.json.schema_components((*kinds, *others), ref_template="#/$defs/{name}")
-    for component in components.values():
-        if "description" in component:  # Python 3.13 takes the indentation out of docstrings by itself
-            component["description"] = inspect.cleandoc(component["description"])
-    for kind in kinds:
-        components[kind.__name__]["required"][1:1] = ["version", "as_of", "age_seconds"]
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Answers of ovirt-placement --json",
-        "oneOf": list(roots[: len(kinds)]),
-        "$defs": components,
-    }
 
 
 CLUSTERS = Names("cluster", lambda snapshot, _: snapshot.clusters)

@@ -13,8 +13,14 @@ from typing import TYPE_CHECKING, TypeVar
 from ovirt_placement import config
 from ovirt_placement.answers.document import ChangeDocument
 from ovirt_placement.answers.question import REPAIR, conditions_parameter
-from ovirt_placement.cli.arguments import add_change, add_config
-from ovirt_placement.cli.questions import add_parameter, show_answer, show_json, show_text
+from ovirt_placement.cli.questions import (
+    add_change,
+    add_config,
+    add_parameter,
+    show_answer,
+    show_json,
+    show_text,
+)
 from ovirt_placement.store.sql import opening
 from ovirt_placement.store.sql.access import StoreAccess
 from ovirt_placement.store.user_actions import Act, UserActionKind, UserActionStore
@@ -24,8 +30,8 @@ from ovirt_service.screen import say
 from ovirt_service.text import unbroken
 
 if TYPE_CHECKING:
-    from ovirt_placement.answers.plans.preview import Change
     from ovirt_placement.engine.connection.client import EngineConnection
+    from ovirt_placement.forecast.changes import Change
     from ovirt_placement.model import Snapshot
 
 
@@ -173,12 +179,8 @@ def stops(args: argparse.Namespace, intended: Callable[[], tuple[Snapshot, Chang
     """
     if not (args.what_if or args.fail_if):
         return None
-    from ovirt_placement.answers.plans.preview import (  # planning takes long to load
-        FAILS,
-        PLANNING_SECONDS,
-        preview,
-    )
-    from ovirt_placement.answers.plans.what_if import lines
+    # Planning takes long to load.
+    from ovirt_placement.answers.plans.what_if import FAILS, PLANNING_SECONDS, lines, preview
     from ovirt_placement.planning.plan import Deadline
 
     state, change = intended()

@@ -51,7 +51,7 @@ from ovirt_service.errors import UserError
 from ovirt_service.text import unbroken
 
 if TYPE_CHECKING:
-    from ovirt_placement.answers.plans.preview import Change
+    from ovirt_placement.forecast.changes import Change
 
 
 # -- The affinity groups of this moment among what is known of the rest: who has just changed one sees that.
@@ -129,7 +129,7 @@ def intended(
     args: argparse.Namespace, changes: Sequence[MeantGroup], against: Sequence[str] = ()
 ) -> tuple[Snapshot, Change]:
     """A change by an engine read now with all that rules need: without some groups, with others as meant."""
-    from ovirt_placement.answers.plans.preview import changed_groups  # planning takes long to load
+    from ovirt_placement.forecast.changes import changed_groups  # planning takes long to load
 
     state = inventory.snapshot(config=config.load(args.config), max_age=0.0, deadline=PATIENCE_SECONDS)
     gone, meant = ([one.group for one in changes if one.gone is it] for it in (True, False))

@@ -17,11 +17,14 @@ from ovirt_placement.answers.orders import (
 )
 from ovirt_placement.answers.question import table
 from ovirt_placement.cli import group_changes as change
-from ovirt_placement.cli.arguments import add_change, add_command, add_config, add_json
 from ovirt_placement.cli.changes import add_writing, connected, opened, stored
 from ovirt_placement.cli.group_changes import with_groups_of_now
 from ovirt_placement.cli.questions import (
     Reading,
+    add_change,
+    add_command,
+    add_config,
+    add_json,
     add_questions,
     read_state,
     show_file,

@@ -26,11 +26,13 @@ from ovirt_placement.answers.keys.change import (
     with_details,
 )
 from ovirt_placement.answers.question import AuthoredState
-from ovirt_placement.cli.arguments import add_change, add_command, add_config
 from ovirt_placement.cli.changes import add_writing, connected, login_name, opened, show_change, stops
 from ovirt_placement.cli.questions import (
     PATIENCE_SECONDS,
     Reading,
+    add_change,
+    add_command,
+    add_config,
     add_keyed_question,
     add_questions,
     read_state,
@@ -46,7 +48,7 @@ from ovirt_placement.store.keys import KeyChange, KeyPlace, KeyStore, SetKey
 from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:
-    from ovirt_placement.answers.plans.preview import Change
+    from ovirt_placement.forecast.changes import Change
 
 
 # -- Where commands about placement keys take them from: a state file, a file of keys, or engine and store.
@@ -165,7 +167,7 @@ def _change(args: argparse.Namespace, engine: Snapshot, decide: Callable[[Snapsh
 
     def intended() -> tuple[Snapshot, Change]:
         """By an engine read now, with the keys as they are to be."""
-        from ovirt_placement.answers.plans.preview import changed_keys  # planning takes long to load
+        from ovirt_placement.answers.plans.what_if import changed_keys  # planning takes long to load
 
         with opened(KeyStore, args, create=False) as store:
             records, _ = read_records(store)

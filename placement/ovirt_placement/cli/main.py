@@ -1,17 +1,20 @@
-"""The command `ovirt-placement`."""
+"""The command `ovirt-placement`: its subcommands, and the user who runs them."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
+from pathlib import Path
 
+from ovirt_placement import config
 from ovirt_placement.answers import summaries
-from ovirt_placement.cli.arguments import become_services_user
-from ovirt_service import process
+from ovirt_service import identity, process
 from ovirt_service.arguments import Parser, Subcommand, add_subcommands, add_version
+from ovirt_service.errors import UserError
 from ovirt_service.log import log_to_stderr
 from ovirt_service.screen import answering
 
@@ -93,3 +96,21 @@ def _parser(given: Sequence[str] | None = None) -> argparse.ArgumentParser:
     add_version(parser)
     add_subcommands(parser, _subcommands(), given)
     return parser
+
+
+def become_services_user(args: argparse.Namespace) -> None:
+    """Let root go on as the user of the services, whose folders the configuration names.
+
+    The files that the command line and the configuration name are opened before. A command that sets
+    `remains_root` does this itself, for what needs it. Raises `UserError` as `identity.become_owner`.
+    """
+    if os.geteuid() != 0 or "config" not in args or "remains_root" in args:
+        return
+    try:
+        found = config.load(args.config)
+    except UserError:
+        return  # the command reports it, if it needs one
+    if args.config is None and Path(found.source).is_absolute():
+        args.config = Path(found.source)  # it may be closed to that user
+    named = [value for value in vars(args).values() if isinstance(value, Path)]
+    identity.become_owner(found.folders, (*found.files, *named))

@@ -1,4 +1,4 @@
-"""Commands that ask, made from the questions: options, where the state comes from, how answers print."""
+"""Commands that ask, made from the questions, and the arguments and the printing that all commands share."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ovirt_placement.answers.question import (
     Table,
     question_named,
 )
-from ovirt_placement.cli.arguments import add_command, add_config, add_json, positive
+from ovirt_placement.config_file import DEFAULT_PATH, PATH_VARIABLE
 from ovirt_placement.inventory import Measured
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.files import state_file
@@ -44,6 +44,55 @@ Reader = Callable[[argparse.Namespace, Measured], object]
 _log = logging.getLogger(__name__)
 
 
+# -- Arguments that several subcommands share, so that they read the same everywhere.
+def add_config(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help=f"configuration (TOML); else ${PATH_VARIABLE}, else {DEFAULT_PATH}, else the variables"
+        " OVIRT_URL, OVIRT_USERNAME, OVIRT_PASSWORD, OVIRT_TOKEN, OVIRT_CAFILE and OVIRT_INSECURE alone",
+    )
+
+
+def add_change(parser: argparse.ArgumentParser) -> None:
+    """Add what every command has that changes something: `--dry-run`, and `--json`."""
+    parser.add_argument("--dry-run", action="store_true", help="check, show the change, and write nothing")
+    add_json(parser)
+    parser.set_defaults(changes=True)
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON (docs/json.md)")
+
+
+def add_command(
+    subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    summary: str,
+    description: str,
+    run: Callable[[argparse.Namespace], int],
+    examples: str = "",
+) -> argparse.ArgumentParser:
+    """Add a command, or an action of one; description and examples stand in `--help` as they are written."""
+    parser = subparsers.add_parser(
+        name,
+        help=summary,
+        description=description,
+        epilog=f"examples:\n{examples}" if examples else None,
+    )
+    parser.set_defaults(run=run)
+    return parser
+
+
+def positive(text: str) -> int:
+    """A whole number from 1 on."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f'"{text}": a whole number, at least 1')
+    return int(text)
+
+
+# -- Commands of questions.
 class Reading(NamedTuple):
     """How the command of a question reads what it is about, and the options of that."""
 

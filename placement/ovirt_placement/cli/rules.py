@@ -20,11 +20,11 @@ from ovirt_placement.answers.rule_changes import (
     rules_change,
     unproven,
 )
-from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.changes import add_writing, login_name, opened, show_change, stops, stored
 from ovirt_placement.cli.questions import (
     PATIENCE_SECONDS,
     Reading,
+    add_command,
     add_question,
     add_questions,
     read_state,
@@ -40,7 +40,7 @@ from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:
-    from ovirt_placement.answers.plans.preview import Change
+    from ovirt_placement.forecast.changes import Change
 
 
 # -- What a placement rule is made of, as options.
@@ -219,7 +219,7 @@ def _change(args: argparse.Namespace, decide: Callable[[_Standing], RuleChange])
         return change
 
     def previewed() -> tuple[Snapshot, Change]:
-        from ovirt_placement.answers.plans.preview import changed_rules  # planning takes long to load
+        from ovirt_placement.forecast.changes import changed_rules  # planning takes long to load
 
         now = replace(engine, placement_rules=tuple(standing.values()))
         return now, changed_rules(now, intended, speaks_against)

@@ -38,7 +38,6 @@ from ovirt_placement.answers.setup.previous import (
     upgrading,
 )
 from ovirt_placement.answers.setup.undo import undo
-from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.changes import (
     add_writing,
     connected,
@@ -49,7 +48,7 @@ from ovirt_placement.cli.changes import (
     stops,
     stored,
 )
-from ovirt_placement.cli.questions import PATIENCE_SECONDS
+from ovirt_placement.cli.questions import PATIENCE_SECONDS, add_command
 from ovirt_placement.engine import policies
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import EngineAway, EngineSetupError
@@ -61,7 +60,7 @@ from ovirt_service.errors import UserError
 from ovirt_service.screen import say
 
 if TYPE_CHECKING:
-    from ovirt_placement.answers.plans.preview import Change
+    from ovirt_placement.forecast.changes import Change
 
 
 # -- The special keys that setup gives clusters, and that its undoing takes back: read, planned and written.
@@ -192,7 +191,7 @@ def intended(
     args: argparse.Namespace, overview: Overview, tasks: Sequence[SetupTask]
 ) -> tuple[Snapshot, Change]:
     """Our units in force in their clusters; with what speaks against single policies, and their notes."""
-    from ovirt_placement.answers.plans.preview import changed_policies
+    from ovirt_placement.forecast.changes import changed_policies
 
     policies: dict[str, Policy] = {}
     keys: list[PlacementKey] = []

@@ -11,8 +11,8 @@ from pathlib import Path
 from ovirt_placement import config
 from ovirt_placement.answers.keys.change import read_records
 from ovirt_placement.answers.orders import StoreChangeDocument, StoreContent
-from ovirt_placement.cli.arguments import add_change, add_command, add_config
 from ovirt_placement.cli.changes import connected, login_name, opened, show_change
+from ovirt_placement.cli.questions import add_change, add_command, add_config
 from ovirt_placement.inventory.stored import with_keys
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.files import state_file

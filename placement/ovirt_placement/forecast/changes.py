@@ -2,14 +2,22 @@
 
 import operator
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from ovirt_placement.forecast.outages import ForeseenFailures, end_of, repeated_plan, survived
-from ovirt_placement.model import AffinityGroup, Snapshot
+from ovirt_placement.engine.policies import Policy
+from ovirt_placement.forecast.outages import (
+    Evacuation,
+    ForeseenFailures,
+    Start,
+    end_of,
+    repeated_plan,
+    survived,
+)
+from ovirt_placement.model import AffinityGroup, PlacementKey, Snapshot
 from ovirt_placement.model.infrastructure import RESTING_STATUSES
 from ovirt_placement.model.record import Record
 from ovirt_placement.planning.plan import NEVER, Deadline, Plan
@@ -19,8 +27,10 @@ from ovirt_placement.rules.catalogue import find_violations
 from ovirt_placement.rules.elements.placement import SnapshotPlacement
 from ovirt_placement.rules.elements.resources import with_left
 from ovirt_placement.rules.elements.rule import Constraint
+from ovirt_placement.rules.placement_rules.kind import resolved_rules
 from ovirt_placement.rules.scheduling import judge
 from ovirt_placement.store.keys import KeyChange, KeyPlace
+from ovirt_placement.store.placement_rules import RuleChange
 
 #: What can be asked about; of each, what stands for it where no number is given.
 MEASURES: Final = {
@@ -109,6 +119,61 @@ def _names(model: str, count: int, snapshot: Snapshot) -> Iterator[str]:
         if name not in known:
             count -= 1
             yield name
+
+
+class Change(NamedTuple):
+    """A state with a change, the clusters that it concerns, and what speaks against it, as sentences."""
+
+    after: Snapshot
+    clusters: Iterable[str]
+    against: Sequence[str] = ()
+    #: What hosts are emptied by, where hosts fail or VMs start, and VMs that stay down with their hosts.
+    emptied: Sequence[Evacuation] = ()
+    starts: Sequence[Start] = ()
+    stopped: Sequence[str] = ()
+
+
+def changed_groups(
+    state: Snapshot,
+    gone: Sequence[AffinityGroup] = (),
+    meant: Sequence[AffinityGroup] = (),
+    against: Sequence[str] = (),
+) -> Change:
+    """Without the groups that are to be gone, and with others as they are meant to be."""
+    after = state
+    for group in gone:
+        after = without_group(after, group.id)
+    for group in meant:
+        after = with_group(after, replace(group, id=group.id or group.name))  # a new one has no id yet
+    return Change(after, [group.cluster for group in (*gone, *meant)], against)
+
+
+def changed_rules(state: Snapshot, change: RuleChange, against: Sequence[str] = ()) -> Change:
+    """With the rules as they are to be, in the clusters of those that come, change or go."""
+    names = {*change.remove, *(rule.name for rule in change.put)}
+    kept = (rule for rule in state.placement_rules if rule.name not in names)
+    after = replace(state, placement_rules=(*kept, *change.put))
+    clusters = [
+        found.cluster
+        for each in (state, after)
+        for found in resolved_rules(each)
+        if found.rule.name in names and found.cluster is not None
+    ]
+    return Change(after, clusters, against)
+
+
+def changed_policies(
+    state: Snapshot, policies: Mapping[str, Policy], keys: Iterable[PlacementKey], against: Sequence[str] = ()
+) -> Change:
+    """With other policies, by cluster, and with the special keys that their clusters are given."""
+    clusters = tuple(
+        replace(one, policy=policy.factors, scheduling_policy=policy.external)
+        if (policy := policies.get(one.id))
+        else one
+        for one in state.clusters
+    )
+    after = with_keys(replace(state, clusters=clusters), KeyChange(put=tuple(keys)))
+    return Change(after, policies, against)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ovirt_placement.answers.question import ConfiguredState
 from ovirt_placement.answers.status.clusters import cluster_status
-from ovirt_placement.answers.status.ha_report import ha_check
+from ovirt_placement.answers.status.ha_report import check_ha
 from ovirt_placement.answers.status.history import MOST_POINTS, trend
 from ovirt_placement.store.enforcer.observations import Sample
 from ovirt_service.errors import UserError
@@ -52,15 +53,16 @@ RESERVING = cluster(ha_reservation=True)
 )
 def test_only_what_is_proven_is_safe(free_mb: int, steps: int, safe: bool | None) -> None:
     state = snapshot(RESERVING, host("h1"), host("h2", free_mb=free_mb), vm("a", "h1", ha=True))
-    answer = ha_check(state, (RESERVING,), steps=steps)
+    answer = check_ha(ConfiguredState(state, pytest.fail), steps=steps)
     assert (answer.clusters[0].safe, answer.safe) == (safe, safe is True)
 
 
 def test_no_more_hosts_can_fail_than_are_up() -> None:
-    state = snapshot(RESERVING, host("h1"), host("h2"), host("h3", status="maintenance"))
-    assert ha_check(state, (RESERVING,), failures=2).clusters[0].failures == 2
+    hosts = host("h1"), host("h2"), host("h3", status="maintenance")
+    state = ConfiguredState(snapshot(RESERVING, *hosts), pytest.fail)
+    assert check_ha(state, failures=2).clusters[0].failures == 2
     with pytest.raises(UserError, match="2 hosts that are up"):
-        ha_check(state, (RESERVING,), failures=3)
+        check_ha(state, failures=3)
 
 
 @given(st.sampled_from([1, 2, 3, 6, 12, 24, 48, 72]), st.integers(-1, 1), st.integers(0, 100))

@@ -19,7 +19,7 @@ from ovirt_placement.answers.document import dated
 from ovirt_placement.answers.keys.listing import KeysListDocument
 from ovirt_placement.answers.placement import WhyDocument, why
 from ovirt_placement.answers.plans.text import leads_to
-from ovirt_placement.answers.plans.what_if import WhatIfDocument, what_if
+from ovirt_placement.answers.plans.what_if import WhatIfDocument, preview
 from ovirt_placement.answers.proxy import of_machine, record_of
 from ovirt_placement.answers.question import (
     CLUSTERS,
@@ -40,6 +40,7 @@ from ovirt_placement.answers.violations import violations
 from ovirt_placement.config import Config, reread
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.engine.events import LatestEvents, find_refusals
+from ovirt_placement.forecast.changes import Change
 from ovirt_placement.forecast.outages import course
 from ovirt_placement.model import Cluster, Host, Snapshot, Vm
 from ovirt_placement.model.record import Record
@@ -245,7 +246,8 @@ class Questions:
 
         def ask() -> WhatIfDocument:
             found = course(self.view.snapshot, down, ())
-            return what_if((), self.view.snapshot, starts=found.starts, stopped=found.stopped)
+            change = Change(self.view.snapshot, (), starts=found.starts, stopped=found.stopped)
+            return preview(self.view.snapshot, change)
 
         return self._ask_once(("starts", down), ask)
 

@@ -27,7 +27,7 @@ from ovirt_placement.answers.keys.change import (
 )
 from ovirt_placement.answers.keys.compiled import key_levels
 from ovirt_placement.answers.keys.listing import SetKey as ListedKey
-from ovirt_placement.answers.plans.preview import changed_keys
+from ovirt_placement.answers.plans.what_if import changed_keys
 from ovirt_placement.answers.question import Table
 from ovirt_placement.inventory.stored import with_keys
 from ovirt_placement.model import Cluster, PlacementKey, Snapshot

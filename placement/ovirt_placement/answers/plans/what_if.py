@@ -1,11 +1,18 @@
-"""What would come of a change, before it is made: violated rules, migrations, failures that are survived."""
+"""What a change comes to, before it is made: violated rules, migrations, failures that are survived.
+
+Of groups, keys, rules or policies, and in the question `what-if` of hosts and VMs.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated
 
-from ovirt_placement.answers.document import Document, fewest_text, unit_name
+from msgspec.structs import replace
+
+from ovirt_placement.answers.document import Document, fewest_text, find, unit_name
+from ovirt_placement.answers.keys import without_effect
 from ovirt_placement.answers.plans import remaining_record
 from ovirt_placement.answers.plans.maintenance import (
     EvacuationRecord,
@@ -16,9 +23,20 @@ from ovirt_placement.answers.plans.maintenance import (
     move_text,
 )
 from ovirt_placement.answers.plans.text import title
-from ovirt_placement.forecast.changes import Outlook, Violated
-from ovirt_placement.forecast.outages import Evacuation, ForeseenFailures, Start
-from ovirt_placement.model import Snapshot
+from ovirt_placement.answers.question import REPAIR, SOME_HOSTS, Parameter, conditions_parameter, question
+from ovirt_placement.forecast.changes import (
+    Change,
+    Condition,
+    Outlook,
+    Violated,
+    foresee,
+    holding,
+    with_host,
+    with_keys,
+    with_vm,
+)
+from ovirt_placement.forecast.outages import ForeseenFailures, Start, course, evacuate
+from ovirt_placement.model import Host, Snapshot
 from ovirt_placement.model.names import (
     GroupOrRule,
     Named,
@@ -26,15 +44,70 @@ from ovirt_placement.model.names import (
     NamedHost,
     NamedVm,
     be,
+    clusters_of,
     counted,
     named_vms,
     names_of,
     with_names,
 )
 from ovirt_placement.model.record import Record
+from ovirt_placement.planning.plan import NEVER, Deadline
+from ovirt_placement.planning.problem.build_problem import Repair
+from ovirt_placement.rules.catalogue import filters_in_force
 from ovirt_placement.rules.doubts import doubt
+from ovirt_placement.rules.elements.placement import LEAVABLE
+from ovirt_placement.rules.placement_keys.units import KEY_FILTER
+from ovirt_placement.store.keys import KeyChange
+from ovirt_service.errors import UserError
+
+HARD = frozenset({Repair.HARD})
+#: How long migrations are planned, in seconds, and the share of it that emptying hosts may take.
+PLANNING_SECONDS = 30.0
+_EMPTYING_SHARE = 0.7
+#: The exit status where a condition of `--fail-if` is true.
+FAILS = 3
 
 
+def preview(
+    state: Snapshot,
+    change: Change,
+    *,
+    repair: frozenset[Repair] = HARD,
+    deadline: Deadline = NEVER,
+    fail_if: Iterable[Condition] = (),
+) -> WhatIfDocument:
+    """The violations, migrations and survived failures that a change of a state comes to.
+
+    It fails by those conditions that are true.
+    """
+    outlooks = foresee(
+        state, change.after, tuple(dict.fromkeys(change.clusters)), repair=repair, deadline=deadline
+    )
+    named = replace(  # what goes is still to be named
+        change.after,
+        affinity_groups=tuple({**state.group_by_id, **change.after.group_by_id}.values()),
+        placement_rules=tuple({**state.rule_by_id, **change.after.rule_by_id}.values()),
+    )
+    found = WhatIfDocument(
+        clusters=tuple(_cluster(one, named) for one in outlooks),
+        maintenance=tuple(evacuation_record(one, named) for one in change.emptied),
+        conflicts=tuple(change.against),
+        starts=tuple(_start(start, named) for start in change.starts),
+        stopped=named_vms(change.stopped, named),
+        fails=(),
+    )
+    return replace(found, fails=holding(fail_if, measures(found)))
+
+
+def changed_keys(state: Snapshot, change: KeyChange, against: Sequence[str] = ()) -> Change:
+    """With the keys as they are to be, in every cluster whose policy has their filter."""
+    touched = (*change.put, *change.remove)
+    concerned = {one.id: one for key in touched for one in clusters_of(key.level, key.resource, state)}
+    clusters = [one.id for one in state.clusters if KEY_FILTER in filters_in_force(one)]
+    return Change(with_keys(state, change), clusters, (*against, *without_effect(concerned.values())))
+
+
+# -- What it comes to, as data.
 class ForeseenRule(Record, frozen=True, omit_defaults=False):
     """A rule that the change violates or repairs, with the running VMs that violate it."""
 
@@ -99,25 +172,6 @@ class WhatIfDocument(Document, frozen=True, kw_only=True, tag="what_if"):
     fails: tuple[str, ...]
 
 
-def what_if(
-    outlooks: Iterable[Outlook],
-    snapshot: Snapshot,
-    conflicts: Sequence[str] = (),
-    starts: Sequence[Start] = (),
-    stopped: Sequence[str] = (),
-    maintenance: Sequence[Evacuation] = (),
-) -> WhatIfDocument:
-    """What a change comes to; `snapshot` has all names that there were and will be."""
-    return WhatIfDocument(
-        clusters=tuple(_cluster(one, snapshot) for one in outlooks),
-        maintenance=tuple(evacuation_record(one, snapshot) for one in maintenance),
-        conflicts=tuple(conflicts),
-        starts=tuple(_start(start, snapshot) for start in starts),
-        stopped=named_vms(stopped, snapshot),
-        fails=(),
-    )
-
-
 def measures(found: WhatIfDocument) -> dict[str, int | None]:
     """What the conditions of `--fail-if` can be about; failures are those surely survived everywhere."""
     moves = [move for one in found.maintenance for move in one.moves]
@@ -169,6 +223,101 @@ def _start(start: Start, snapshot: Snapshot) -> ForeseenStart:
     priority = None if start.former is None else snapshot.vm_by_id[start.vm].ha_priority
     refused_by = tuple(map(unit_name, start.refused_by))
     return with_names(ForeseenStart, start, snapshot, priority=priority, refused_by=refused_by)
+
+
+# -- The question `what-if`: hosts that are emptied, fail or come, and VMs that start.
+_LIKE = re.compile(r"like=(.+?)(?:\*([1-9]\d{0,5}))?\Z", re.IGNORECASE)
+
+
+def _like(text: str) -> tuple[str, int]:
+    match = _LIKE.match(text)
+    if match is None:
+        raise ValueError(f'"{text}": write like=NAME, or like=NAME*20')
+    return match[1], int(match[2] or 1)
+
+
+@question(
+    "what-if",
+    "predict the effect of maintenance, failures, new hosts and new VMs",
+    """\
+Predict the effect of maintenance, host failures, new hosts and new VMs, in the order new hosts, maintenance,
+failures, new VMs: migrations, violated rules, starts, and how many host failures are survived before and
+after. See docs/what-if.md.
+The exit status is 3 if a condition of --fail-if is true.
+""",
+    examples="""\
+  ovirt-placement what-if --maintenance node1
+  ovirt-placement what-if --down node1,node2
+  ovirt-placement what-if --add-host 'like=node1*2' --vm 'like=web1*20' --fail-if unplaced
+""",
+    text=lambda answer, _: lines(answer),
+    status=lambda answer, _: FAILS if answer.fails else 0,
+)
+def what_if_hosts(
+    now: Snapshot,
+    *,
+    maintenance: Annotated[
+        Sequence[Host],
+        Parameter(help="these hosts go into maintenance", metavar="HOST,...", names=SOME_HOSTS),
+    ] = (),
+    down: Annotated[
+        Sequence[Host], Parameter(help="these hosts fail", metavar="HOST,...", names=SOME_HOSTS)
+    ] = (),
+    add_host: Annotated[
+        Sequence[tuple[str, int]],
+        Parameter(
+            help="add N empty hosts like this one to its cluster; repeatable",
+            metavar="like=HOST[*N]",
+            argument={"type": _like, "action": "append", "default": []},
+        ),
+    ] = (),
+    vm: Annotated[
+        Sequence[tuple[str, int]],
+        Parameter(
+            help="start N VMs like this one, with its groups and labels; repeatable",
+            metavar="like=VM[*N]",
+            argument={"type": _like, "action": "append", "default": []},
+        ),
+    ] = (),
+    fail_if: Annotated[
+        Sequence[Condition], conditions_parameter("exit with status 3 if any of these is true")
+    ] = (),
+    repair: Annotated[frozenset[Repair], REPAIR] = HARD,
+) -> WhatIfDocument:
+    """What comes of it, in the order of the parameters: new hosts are there before others are emptied.
+
+    Raises `UserError`.
+    """
+    if not (maintenance or down or add_host or vm):
+        raise UserError("say what is to happen: --maintenance, --down, --add-host or --vm")
+    for host in maintenance:
+        _check(host, host.status in LEAVABLE)
+    for host in down:
+        # One that does not answer has failed already: what becomes of its VMs is the question.
+        _check(host, host.up or host.id in now.vms_of_host)
+        if host in maintenance:
+            raise UserError(f"host {host.name} cannot both go into maintenance and fail")
+    deadline = Deadline.after(PLANNING_SECONDS)
+    state, starting = now, list[str]()
+    for name, count in add_host:
+        state = with_host(state, find(name, "host", now.hosts).id, count)
+    for name, count in vm:
+        state, started = with_vm(state, find(name, "VM", now.vms, now).id, count)
+        starting.extend(started)
+    emptied, state = evacuate(state, tuple(host.id for host in maintenance), deadline.within(_EMPTYING_SHARE))
+    found = course(state, tuple(host.id for host in down), tuple(starting))
+    clusters = (
+        *(host.cluster for host in (*maintenance, *down)),
+        *(find(name, "host", now.hosts).cluster for name, _ in add_host),
+        *(found.end.vm_by_id[one].cluster for one in starting),
+    )
+    change = Change(found.end, clusters, (), emptied, found.starts, found.stopped)
+    return preview(now, change, repair=repair, deadline=deadline, fail_if=fail_if)
+
+
+def _check(host: Host, in_question: bool) -> None:
+    if not in_question:
+        raise UserError(f"host {host.name} is {host.status} already")
 
 
 # -- in lines

@@ -1,7 +1,7 @@
 """The question `ha-check`, and its answer as people read it: verdicts, and below them causes and remedies."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 from ovirt_placement.answers.configured import Domains, asked_domains
@@ -31,11 +31,10 @@ from ovirt_placement.answers.status.ha_check import (
 )
 from ovirt_placement.model import Cluster, Host, Snapshot
 from ovirt_placement.model.names import Named, be, counted
-from ovirt_placement.rules.failover.check import Spread, by_engine, check
+from ovirt_placement.rules.failover.check import by_engine, check
 from ovirt_placement.rules.failover.outcomes import Domain, Size
 from ovirt_service.errors import UserError
 
-# -- The question `ha-check`, and its answer as people read it: verdicts, and below them causes and remedies.
 _NOT_WAITING = "the engine goes by priorities alone, and may restart too early: "
 #: How many of the worst sets are reported where not all could be judged; JSON has them all.
 _TIGHTEST = 3
@@ -119,7 +118,10 @@ def check_ha(
         ),
     ] = None,
 ) -> HaCheckDocument:
-    """Check the clusters that have HA reservation, or the one named. Raises `UserError`."""
+    """Check the clusters that have HA reservation, or the one named; the others are named as not checked.
+
+    Where hosts or domains were chosen, only clusters that have some of them. Raises `UserError`.
+    """
     snapshot = state.snapshot
     failing: Domains | None = None
     if hosts:
@@ -128,52 +130,25 @@ def check_ha(
         failing = (Domain(None, frozenset(host.id for host in hosts)),)
     elif domain is not None or domains:
         failing = asked_domains(snapshot, state.config().ha, domain)
-    with spreading(processes, scheduler) as spread:
-        return ha_check(
-            snapshot,
-            snapshot.clusters if cluster is None else (cluster,),
-            failures=failures,
-            steps=steps,
-            domains=failing,
-            chosen=bool(hosts) or domain is not None,
-            reserving=cluster is None,
-            spread=spread,
-        )
+    named = frozenset[str]().union(*(one.hosts for one in failing or ()))
 
+    def asked(one: Cluster) -> bool:
+        if hosts or domain is not None:
+            return any(host.id in named for host in snapshot.hosts_of_cluster.get(one.id, ()))
+        return one.ha_reservation or cluster is not None
 
-def ha_check(
-    snapshot: Snapshot,
-    clusters: Collection[Cluster],
-    *,
-    failures: int | None = None,
-    steps: int = DEFAULT_STEPS,
-    domains: Domains | None = None,
-    chosen: bool = False,
-    reserving: bool = True,
-    spread: Spread | None = None,
-) -> HaCheckDocument:
-    """Check clusters: with `reserving` those with HA reservation, the others are named as not checked.
-
-    This many `failures` at once, of hosts, or of `domains` that fail whole; where these were `chosen` out of
-    all, only clusters that have hosts of theirs are checked. Raises `UserError` if no cluster is.
-    """
-    named = frozenset[str]().union(*(domain.hosts for domain in domains or ()))
-
-    def asked(cluster: Cluster) -> bool:
-        if not chosen:
-            return cluster.ha_reservation or not reserving
-        return any(host.id in named for host in snapshot.hosts_of_cluster.get(cluster.id, ()))
-
-    left = [cluster for cluster in clusters if asked(cluster)]
+    clusters = snapshot.clusters if cluster is None else (cluster,)
+    left = [one for one in clusters if asked(one)]
     if not left:
         raise UserError("nothing was checked: no cluster has HA reservation; name one with --cluster")
-    for cluster in left:
-        _check_number(snapshot, cluster, failures or 0)
+    for one in left:
+        _check_number(snapshot, one, failures or 0)
     checked = []
-    for cluster in left:
-        found = check(snapshot, cluster.id, failures, steps, domains=domains, spread=spread)
-        softer = by_engine(snapshot, cluster.id, found.failures, steps, domains=domains, spread=spread)
-        checked.append(checked_cluster(found, softer, snapshot))
+    with spreading(processes, scheduler) as spread:
+        for one in left:
+            found = check(snapshot, one.id, failures, steps, domains=failing, spread=spread)
+            softer = by_engine(snapshot, one.id, found.failures, steps, domains=failing, spread=spread)
+            checked.append(checked_cluster(found, softer, snapshot))
     return HaCheckDocument(
         clusters=tuple(checked),
         not_checked=tuple(Named(one.id, one.name) for one in clusters if one not in left),
@@ -331,6 +306,3 @@ def _by_reason(one: UnplacedRecord) -> str:
     """Of many hosts: how many say the same, the most first."""
     counts = Counter(reason for host in one.refused for reason in host.because)
     return listed([f"{counted(number, 'host')}: {reason}" for reason, number in counts.most_common()], "; ")
-
-
-# -- Whether each highly available VM could restart, whichever hosts fail.
