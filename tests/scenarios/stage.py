@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import sqlalchemy
 from ovirt_enforcer.notifications import Notifications
 from ovirt_enforcer.service.daemon import Daemon, Watcher
 from ovirt_enforcer.service.leader import Leader
-from ovirt_enforcer.service.metrics import EnforcerMetrics, Sampler
+from ovirt_enforcer.service.metrics import Cycles, EnforcerMetrics, Sampler
 from ovirt_enforcer.service.reading import Parts
 from ovirt_enforcer.service.recording import Recorder
 from ovirt_enforcer.stores import Stores
@@ -31,6 +32,7 @@ from ovirt_placement.engine.connection.dialogues import PATIENCE_SECONDS
 from ovirt_placement.engine.events import read_events
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.files import state_file
+from ovirt_service.daemon import Progress
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import Server, serve
@@ -198,9 +200,11 @@ def daemon_of(
     )
     whole: Callable[[], Snapshot] = partial(inventory.snapshot, config=config, max_age=0.0)
     try:
-        drains = DrainWatch(Notifications(), clock, 2 * parts.settings.interval_seconds)
+        interval = parts.settings.interval_seconds
+        cycles = Cycles(stores.cycles, metrics, leader, Progress(inf), clock, interval, lambda: leader.epoch)
+        drains = DrainWatch(Notifications(), clock, 2 * interval)
         shown = (parts.executor, recorder, drains, *watchers)
-        yield Daemon(read or whole, leader, parts, metrics, shown)
+        yield Daemon(read or whole, leader, parts, metrics, cycles, shown)
     finally:
         stores.close()
 

@@ -8,6 +8,7 @@ import logging
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, Protocol
 
 from msgspec.structs import replace
@@ -18,8 +19,8 @@ from ovirt_enforcer.log import RetryState
 from ovirt_enforcer.service import triggers
 from ovirt_enforcer.service.cluster import ClusterWork
 from ovirt_enforcer.service.leader import Leader
-from ovirt_enforcer.service.metrics import EnforcerMetrics, Health
-from ovirt_enforcer.service.reading import Cycles, Parts, Reading
+from ovirt_enforcer.service.metrics import Cycles, EnforcerMetrics
+from ovirt_enforcer.service.reading import Parts, Reading
 from ovirt_placement.engine.connection.client import EngineAway
 from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.model import Snapshot
@@ -89,9 +90,9 @@ class Daemon:
     leader: Leader
     parts: Parts
     metrics: EnforcerMetrics
+    cycles: Cycles
     #: They are shown what is read.
     watchers: Sequence[Watcher] = ()
-    health: Health | None = None
     #: Called in each cycle, to log what people did.
     people: Callable[[], None] = lambda: None
     _last_reading: Reading | None = field(default=None, init=False)
@@ -107,14 +108,6 @@ class Daemon:
         self._settings, self._clock = self.parts.settings, self.parts.clock
         self._store, self._runs = self.parts.stores.intents, self.parts.maintenance
         self._watchers = [(watcher, RetryState(type(watcher).__name__)) for watcher in self.watchers]
-        self._cycles = Cycles(
-            self.parts.stores.cycles,
-            self.metrics,
-            self.health,
-            self._clock,
-            self._settings.interval_seconds,
-            lambda: self._epoch,
-        )
         self._pace = Pace(self._clock)
 
     def run(self, sleep: Callable[[float], bool]) -> None:
@@ -151,17 +144,18 @@ class Daemon:
             try:
                 pause = self._cycle()
             except Exception as error:  # no failure may end the daemon
-                self._cycles.failed(error)
+                self.cycles.failed(error)
                 self.parts.recorder.news.failed(error)
-                return min(self._cycles.pause, self.leader.seconds_until_due())
+                return min(self.cycles.pause, self.leader.seconds_until_due())
         if not self.leads:
-            self._cycles.followed()
+            self.cycles.followed()
         else:
-            self._cycles.ended(engine_asked=self._last_reading is not None)
+            self.cycles.ended(engine_asked=self._last_reading is not None)
             if self.parts.goes_on():  # what is about to stop has looked at nothing
                 works = self._clusters.values()
                 waiting = {vm for work in works for vm in work.last_plan.waiting}
-                self._cycles.write_down(self._last_reading, waiting)
+                last = self._last_reading
+                self.cycles.write_down(None if last is None else partial(last.cycle, waiting))
         return pause
 
     def happened(self, events: Iterable[EngineEvent]) -> None:

@@ -1,5 +1,6 @@
 """How the enforcer is, for those who watch it: metrics, /healthz, and the trends of the history."""
 
+import logging
 import math
 import time
 from collections import Counter
@@ -7,18 +8,22 @@ from collections.abc import Callable, Collection, Iterable, Set
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
+from ovirt_enforcer.log import RetryState
 from ovirt_enforcer.service.leader import Leader
 from ovirt_enforcer.watchers.verdict import ReservationState, ReservationVerdict
 from ovirt_placement.engine.connection.client import EngineAway
 from ovirt_placement.inventory import NoSnapshot
 from ovirt_placement.rules.catalogue import Violation
 from ovirt_placement.store.enforcer.intents import Intent, IntentState
+from ovirt_placement.store.enforcer.leader import Cycle, CycleStore
 from ovirt_placement.store.enforcer.observations import SampleStore
 from ovirt_service.daemon import Progress
+from ovirt_service.errors import UserError
 from ovirt_service.http.connection import Response
 from ovirt_service.metrics import Instruments
 
@@ -149,40 +154,96 @@ def engine_is_away(error: Exception | None) -> bool:
     return isinstance(error, EngineAway | NoSnapshot)
 
 
+_log = logging.getLogger(__name__)
+
+
 @dataclass(eq=False)
-class Health:
-    """What the loop notes, and a page from another thread shows."""
+class Cycles:
+    """Whether engine and store work, as the last cycle found that asked them: for a page, and the store."""
 
-    progress: Progress
+    store: CycleStore
+    metrics: EnforcerMetrics
     leader: Leader
-    clock: Callable[[], float] = time.monotonic
-    #: When the last cycle ended, and why it failed, if it did.
-    _cycle: tuple[float, Exception | None] | None = field(default=None, init=False)
+    progress: Progress
+    clock: Callable[[], float]
+    #: After failures it waits so long at the most.
+    longest_pause: float
+    epoch: Callable[[], int]
+    #: What they failed of when they were asked last; None if they answered.
+    failure: Exception | None = field(default=None, init=False)
+    #: When the last cycle ended; None before any.
+    _ended_at: float | None = field(default=None, init=False)
+    #: What was written down last.
+    _written: Cycle | None = field(default=None, init=False)
+    _retry_state: RetryState = field(default_factory=lambda: RetryState("engine and store"), init=False)
 
-    def cycled(self, error: Exception | None = None) -> None:
-        """Note that a cycle has ended, and whether it failed."""
-        self._cycle = self.clock(), error
+    @property
+    def pause(self) -> float:
+        """Seconds from now until both may be asked again."""
+        return self._retry_state.due - self.clock()
+
+    def failed(self, error: Exception) -> None:
+        """One has failed."""
+        self.failure = error
+        self._retry_state.fail(error, self.clock(), self.longest_pause)
+        self._count("failed")
+        self.write_down(None)
+
+    def ended(self, *, engine_asked: bool) -> None:
+        """One has ended well. If the engine was away, it is so until a cycle has asked it."""
+        if engine_asked or not engine_is_away(self.failure):
+            self.failure = None
+            self._retry_state.recover()
+        self._count("ok")
+
+    def followed(self) -> None:
+        """One has ended well in which another leads: whether the engine is away is found by that one."""
+        if engine_is_away(self.failure):
+            self._retry_state.forget_failure()
+        self.ended(engine_asked=True)
+
+    def write_down(self, found: Callable[[], Cycle] | None) -> None:
+        """Write down a cycle that looked at the engine or failed, or the first one after one that failed.
+
+        `found` gives what it found, if it looked. A store that does not answer is reported by the cycle.
+        """
+        last = self._written or Cycle(epoch=0, error=None)
+        if found is None and self.failure is None and last.error is None:
+            return
+        try:
+            cycle = replace(last if found is None else found(), epoch=self.epoch(), error=self._error)
+            self.store.record(cycle)
+        except UserError as away:
+            _log.debug("the cycle is not written down: %s", away)
+        else:
+            self._written = cycle
 
     def page(self) -> Response:
         """Answer 200 while work gets on, be it of a leader or of a follower, and 503 once it hangs.
 
         An engine or a store that is away is reported, and is no reason to start the process again.
         """
-        status = HTTPStatus.SERVICE_UNAVAILABLE if self.progress.hangs else HTTPStatus.OK
-        return Response(msgspec.json.encode(self._state()) + b"\n", "application/json", status)
-
-    def _state(self) -> dict[str, Any]:
-        epoch, (at, error) = self.leader.epoch, self._cycle or (None, None)
-        return {
-            "status": "hangs" if self.progress.hangs else "ok",
+        epoch, at, hangs = self.leader.epoch, self._ended_at, self.progress.hangs
+        state = {
+            "status": "hangs" if hangs else "ok",
             "role": "leader" if epoch else "follower",
             "leader": self.leader.known,
             "epoch": epoch,
             "last_cycle_seconds_ago": None if at is None else round(self.clock() - at, 3),
-            "last_cycle_error": None if error is None else str(error),
+            "last_cycle_error": self._error,
             # One that follows asks no engine.
-            "engine_reachable": None if at is None or not epoch else not engine_is_away(error),
+            "engine_reachable": None if at is None or not epoch else not engine_is_away(self.failure),
         }
+        status = HTTPStatus.SERVICE_UNAVAILABLE if hangs else HTTPStatus.OK
+        return Response(msgspec.json.encode(state) + b"\n", "application/json", status)
+
+    @property
+    def _error(self) -> str | None:
+        return None if self.failure is None else str(self.failure) or type(self.failure).__name__
+
+    def _count(self, result: str) -> None:
+        self.metrics.cycles.labels(result).inc()
+        self._ended_at = self.clock()
 
 
 #: What is no worse than before is written again after this, so that no hour stays empty.

@@ -18,7 +18,7 @@ from ovirt_enforcer.notifications import notifications_of
 from ovirt_enforcer.planners import PlannerProcesses, preload
 from ovirt_enforcer.service.daemon import Daemon
 from ovirt_enforcer.service.leader import Leader, boot_clock, own_name
-from ovirt_enforcer.service.metrics import EnforcerMetrics, HaMetrics, Health, Sampler
+from ovirt_enforcer.service.metrics import Cycles, EnforcerMetrics, HaMetrics, Sampler
 from ovirt_enforcer.service.reading import Parts
 from ovirt_enforcer.service.recording import Recorder, log_user_actions
 from ovirt_enforcer.service.triggers import Changes, StateReading
@@ -79,9 +79,9 @@ class Service:
             changed=recorder.leading,
             lasts=lambda until: self._parts.maintenance.commands.lead_until(until),
         )
-        health = Health(progress, self._leader)
+        cycles = Cycles(stores.cycles, metrics, self._leader, progress, clock, interval, epoch)
         AUDIT_LOG.open(settings.audit_log)
-        pages = {"/healthz": health.page}
+        pages = {"/healthz": cycles.page}
         metrics_page.serve(metrics.registry, settings.metrics, "[enforcer] metrics", pages)
         read_starts = partial(find_start_events, connection)
         self._keeper = KeyRecorder(stores.keys, clock, interval, read_starts, self._reading.suffices, epoch)
@@ -130,8 +130,8 @@ class Service:
             self._leader,
             self._parts,
             metrics,
+            cycles,
             watchers,
-            health,
             self._record_actions,
         )
         try:

@@ -1,7 +1,6 @@
-"""One reading of the engine, with all that is known besides: store, orders, runs; and how its cycle ends."""
+"""One reading of the engine, with all that is known besides: store, orders, runs."""
 
 import dataclasses
-import logging
 import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
@@ -14,13 +13,11 @@ from ovirt_enforcer.actions.plan_progress import Projection, UnderWay, projected
 from ovirt_enforcer.actions.recent_moves import Backoff, Moves
 from ovirt_enforcer.gates.admission import Memory
 from ovirt_enforcer.gates.gate import HOUR_SECONDS, Held
-from ovirt_enforcer.log import RetryState
 from ovirt_enforcer.maintenance.decision import WayHome
 from ovirt_enforcer.maintenance.runs import MaintenanceRuns, Observation, UpgradeFlags
 from ovirt_enforcer.notifications import Notifications
 from ovirt_enforcer.planners import PlannerProcesses, PlanQuestion
 from ovirt_enforcer.plans import failure_domains, plan_options, planning_seconds, strategy_name
-from ovirt_enforcer.service.metrics import EnforcerMetrics, Health, engine_is_away
 from ovirt_enforcer.service.recording import Recorder
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_enforcer.stores import Stores
@@ -36,8 +33,7 @@ from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.requests import HOMEWARD
 from ovirt_placement.store.enforcer.history import PlanRecord
 from ovirt_placement.store.enforcer.intents import Cause, Intent, IntentState
-from ovirt_placement.store.enforcer.leader import Cycle, CycleStore, OpenBreaker, RememberedRefusal
-from ovirt_service.errors import UserError
+from ovirt_placement.store.enforcer.leader import Cycle, OpenBreaker, RememberedRefusal
 
 
 @dataclass(eq=False)
@@ -121,6 +117,10 @@ def _order(record: PlanRecord, set_by: str, set_at: float) -> AppliedPlan | None
     return AppliedPlan(UnderWay(plan, done, ordered=True, running=running), set_by, set_at)
 
 
+#: Of recorded refusals this many are written down.
+_MOST_REFUSALS: Final = 200
+
+
 @dataclass(frozen=True, kw_only=True)
 class Reading(Observation):
     """One reading of the engine, with all that is known besides."""
@@ -165,6 +165,21 @@ class Reading(Observation):
         if any(intent.cluster == cluster for intent in self.open_intents):
             return True
         return any(self.snapshot.vm_by_id[vm].cluster == cluster for vm in self.projection.moving)
+
+    def cycle(self, waiting: Collection[str]) -> Cycle:
+        """What the cycle of this reading is remembered by.
+
+        Of VMs that are left alone those in `waiting` are named: the others are to go nowhere.
+        """
+        left_out = [RememberedRefusal(vm, None, one.reason) for vm, one in self.backoff.refused_vms.items()]
+        left_out += [RememberedRefusal(vm, host, why) for (vm, host), why in self.backoff.left_out.items()]
+        breakers = self.gates.open_breakers(self.snapshot)
+        return Cycle(
+            epoch=self.epoch,
+            error=None,
+            breakers=tuple(OpenBreaker(*one) for one in breakers.items()),
+            refusals=tuple([one for one in left_out if one.vm in waiting][:_MOST_REFUSALS]),
+        )
 
     def question(
         self, cluster: str, plan: Plan | None, *, simulate: bool, seed: int | None = None
@@ -239,88 +254,3 @@ class LastPlan:
         if held and math.isfinite(reading.seconds_left(self._cluster)):
             return  # time alone lets them go
         self.at_home = {run: staying_text(plan, asked, HOMEWARD)}
-
-
-#: Of recorded refusals this many are written down.
-_MOST_REFUSALS: Final = 200
-_log = logging.getLogger(__name__)
-
-
-@dataclass(eq=False)
-class Cycles:
-    """Whether engine and store work, as the last cycle found that asked them."""
-
-    store: CycleStore
-    metrics: EnforcerMetrics
-    health: Health | None
-    clock: Callable[[], float]
-    #: After failures it waits so long at the most.
-    longest_pause: float
-    epoch: Callable[[], int]
-    #: What they failed of when they were asked last; None if they answered.
-    failure: Exception | None = field(default=None, init=False)
-    #: What was written down last.
-    _written: Cycle | None = field(default=None, init=False)
-    _retry_state: RetryState = field(default_factory=lambda: RetryState("engine and store"), init=False)
-
-    @property
-    def pause(self) -> float:
-        """Seconds from now until both may be asked again."""
-        return self._retry_state.due - self.clock()
-
-    def failed(self, error: Exception) -> None:
-        """One has failed."""
-        self.failure = error
-        self._retry_state.fail(error, self.clock(), self.longest_pause)
-        self._note("failed")
-        self.write_down(None)
-
-    def ended(self, *, engine_asked: bool) -> None:
-        """One has ended well. If the engine was away, it is so until a cycle has asked it."""
-        if engine_asked or not engine_is_away(self.failure):
-            self.failure = None
-            self._retry_state.recover()
-        self._note("ok")
-
-    def followed(self) -> None:
-        """One has ended well in which another leads: whether the engine is away is found by that one."""
-        if engine_is_away(self.failure):
-            self._retry_state.forget_failure()
-        self.ended(engine_asked=True)
-
-    def write_down(self, reading: Reading | None, waiting: Collection[str] = ()) -> None:
-        """Write down a cycle that looked at the engine or failed, or the first one after one that failed.
-
-        Of VMs that are left alone those in `waiting` are named: the others are to go nowhere.
-        A store that does not answer is reported by the cycle itself.
-        """
-        last = self._written
-        if reading is None and self.failure is None and (last is None or last.error is None):
-            return
-        try:
-            cycle = self._cycle(reading, waiting)
-            self.store.record(cycle)
-        except UserError as away:
-            _log.debug("the cycle is not written down: %s", away)
-        else:
-            self._written = cycle
-
-    def _note(self, result: str) -> None:
-        self.metrics.cycles.labels(result).inc()
-        if self.health is not None:
-            self.health.cycled(self.failure)
-
-    def _cycle(self, reading: Reading | None, waiting: Collection[str]) -> Cycle:
-        error = None if self.failure is None else str(self.failure) or type(self.failure).__name__
-        if reading is None:
-            last = self._written or Cycle(epoch=0, error=None)
-            return Cycle(epoch=self.epoch(), error=error, breakers=last.breakers, refusals=last.refusals)
-        backoff, breakers = reading.backoff, reading.gates.open_breakers(reading.snapshot)
-        left_out = [RememberedRefusal(vm, None, one.reason) for vm, one in backoff.refused_vms.items()]
-        left_out += [RememberedRefusal(vm, host, why) for (vm, host), why in backoff.left_out.items()]
-        return Cycle(
-            epoch=self.epoch(),
-            error=error,
-            breakers=tuple(OpenBreaker(*one) for one in breakers.items()),
-            refusals=tuple([one for one in left_out if one.vm in waiting][:_MOST_REFUSALS]),
-        )

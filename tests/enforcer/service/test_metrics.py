@@ -7,13 +7,12 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from ovirt_enforcer.service.leader import Leader
-from ovirt_enforcer.service.metrics import EnforcerMetrics, Health, Sampler
-from ovirt_enforcer.service.reading import Cycles
+from ovirt_enforcer.service.metrics import Cycles, EnforcerMetrics, Sampler
 from ovirt_enforcer.watchers.verdict import ReservationState, ReservationVerdict
 from ovirt_placement.engine.connection.client import EngineAway
 from ovirt_placement.inventory import NoSnapshot
@@ -42,33 +41,35 @@ def test_the_page_alongside_the_metrics(tmp_path: Path, caplog: pytest.LogCaptur
     now = 50.0
     caplog.set_level(logging.INFO)
     leases = LeaseStore(f"sqlite:///{tmp_path}/store.db", engine="default", patience_seconds=5)
+    written = CycleStore(f"sqlite:///{tmp_path}/store.db", engine="default")
     leader = Leader(leases, "me", 600.0)
     progress = Progress(60.0, lambda: now)
-    health = Health(progress, leader, lambda: now)
-    metrics.serve(metrics.new_registry("part"), "127.0.0.1:0", "metrics", {"/healthz": health.page})
+    cycles = Cycles(written, EnforcerMetrics(), leader, progress, lambda: now, 60.0, lambda: 1)
+    metrics.serve(metrics.new_registry("part"), "127.0.0.1:0", "metrics", {"/healthz": cycles.page})
     page = page_named_in(caplog.text)
     url = page.replace("/metrics", "/healthz")
 
     status, state = ask(url)
     assert status == 200
     assert (state["role"], state["leader"], state["last_cycle_seconds_ago"]) == ("follower", "", None)
-    health.cycled()
+    cycles.ended(engine_asked=True)
     assert ask(url)[1]["engine_reachable"] is None  # one that follows asks no engine
     leader.tend()
     now += 2.0
     status, state = ask(url)
     assert (status, state["role"], state["leader"], state["epoch"]) == (200, "leader", "me", 1)
     assert (state["last_cycle_seconds_ago"], state["engine_reachable"]) == (2.0, True)
-    health.cycled(EngineAway("the engine is away", request_sent=False))
+    cycles.failed(EngineAway("the engine is away", request_sent=False))
     status, state = ask(url)
     assert (status, state["engine_reachable"]) == (200, False)
     assert state["last_cycle_error"] == "the engine is away"
-    health.cycled(NoSnapshot("nothing is known of the engine"))
+    cycles.failed(NoSnapshot("nothing is known of the engine"))
     assert ask(url)[1]["engine_reachable"] is False
     now += 60.0
     status, state = ask(url)
     assert (status, state["status"]) == (503, "hangs")
     assert any(name.startswith("process_") for name, *_ in samples(page))
+    written.close()
     leases.close()
 
 
@@ -166,7 +167,8 @@ def clock() -> Clock:
 def cycles(tmp_path: Path, clock: Clock, caplog: pytest.LogCaptureFixture) -> Iterator[Cycles]:
     caplog.set_level(logging.INFO)
     with closing(CycleStore(f"sqlite:///{tmp_path}/store.db", engine="default")) as store:
-        yield Cycles(store, EnforcerMetrics(), None, clock, 60.0, lambda: 1)
+        nobody, progress = cast("Leader", None), Progress(60.0, clock)
+        yield Cycles(store, EnforcerMetrics(), nobody, progress, clock, 60.0, lambda: 1)
 
 
 def test_an_engine_works_again_once_it_was_asked(cycles: Cycles, caplog: pytest.LogCaptureFixture) -> None:
