@@ -1,9 +1,14 @@
-"""What is logged: said once, with pauses after failures; and the audit log of decisions and migrations."""
+"""What the daemon logs: all its texts, what is said once, pauses after failures; and the audit log.
+
+Notifications, which know no log of ours, say themselves what becomes of them. Sentences that are others', of
+an answer or an error, are logged as they are.
+"""
 
 import logging
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any, Final
 
 from ovirt_service.daemon import BackOff
@@ -12,6 +17,78 @@ from ovirt_service.log import AuditLog
 from ovirt_service.repetition import Said
 
 _log = logging.getLogger(__name__)
+
+_INFO, _WARNING = logging.INFO, logging.WARNING
+
+
+class LogText(Enum):
+    """What the daemon logs, and at which level."""
+
+    # The work for a cluster. `cluster` is "cluster NAME".
+    NOT_NOW = _INFO, "{cluster}: not now: {why}"
+    RESTS = _WARNING, "{cluster}: rests: {why}"
+    ORDER_BEGINS = _INFO, "{cluster}: plan {plan}, applied by {who}, is carried out"
+    ORDER_VOID = _WARNING, "{cluster}: plan {plan}, applied by {who}, is not carried out: {why}"
+    PLAN_WAITS = _INFO, "{cluster}: plan {plan} waits for an approval"
+    PLAN_DROPPED = _INFO, "{cluster}: {why}"
+    STEPS_LEFT_OUT = _INFO, "{cluster}: left out, since the cluster has changed: {steps}"
+    STEP_BEGINS = _INFO, "{cluster}: {step}"
+    STEP_WAITS = _INFO, "{cluster}: not now: {step}: {why}"
+    MOVED_BY_OTHERS = _WARNING, "{cluster}: {vm}: {reason}: {who}"
+    RESTLESS = (
+        _WARNING,
+        (
+            "{cluster}: {vm}: {reason}, {often} within {seconds:.0f} s;"
+            " its soft rules are not repaired meanwhile: {who}"
+        ),
+    )
+    # Requests and migrations.
+    UNANSWERED = _WARNING, "a request about one migration was not answered: {error}"
+    TRANSITION = _INFO, "{intent}: {state}"
+    OVERTAKEN = _WARNING, "{intent}: {why}"
+    LATE = _WARNING, "{intent}: it takes long; what waits for it goes on when it ends"
+    # Maintenance runs.
+    HOST_WAITS = _INFO, "maintenance of host {host}: {phase}: {why}"
+    HOST_ENTERS = _INFO, "maintenance of host {host}: {phase}"
+    COMMAND_BEGINS = _INFO, "maintenance of host {host}: {kind} is run"
+    COMMAND_ENDED = _INFO, "maintenance command of host {host}: {why}"
+    RUN_WAITS = _INFO, "maintenance run {run}: {why}"
+    RUN_ENDED = _INFO, "maintenance run {run} of cluster {cluster}: {state}: {why}"
+    RUN_FAILED = _WARNING, "maintenance run {run} of cluster {cluster}: {state}: {why}"
+    FLAG_FAILED = _WARNING, "maintenance run {run}: {what}: {error}"
+    # Who leads.
+    LEADS = _INFO, "the leader from now on: epoch {epoch} of the lease, as {name}"
+    FOLLOWS = _INFO, "not the leader: {name} leads"
+    LEADS_NO_MORE = _WARNING, "no longer the leader: epoch {epoch} is over"
+    LEASE_LEFT = _WARNING, "the lease is left to expire: {error}"
+    CLOCK_SET_BACK = (
+        _WARNING,
+        ("the database's clock was set back: what is dated in the future counts as of now"),
+    )
+    ENDED_AT_WORK = _INFO, "ended in the middle of its work, without the answer of engine or store"
+    # What watchers see.
+    DRAIN_BLOCKED = _WARNING, "host {host} does not arrive in maintenance: {reason}"
+    UNITS_DISABLED = _WARNING, "cluster {cluster}: the engine has disabled {units} of its policy"
+    UNITS_ENABLED = _INFO, "cluster {cluster}: all units of its policy are enabled again"
+    NAME_UNMATCHED = _WARNING, "{sentence}: what it is to protect or to ask for is not heeded"
+    NAME_MATCHES = _INFO, "{where}: {word} matches something again, or is not named any more"
+    VMS_FORGOTTEN = _INFO, "forgot VMs that the engine has had no more for a week: {vms}"
+    BAD_PROPERTY = _WARNING, "VM {vm}: custom property {name}{complaint}"
+    HA_CHECK_FAILED = _WARNING, "HA watch: {error}"
+    KEYS_LACK = (
+        _INFO,
+        ("placement keys: disks, NICs or owners are still unknown: keys on them are not recorded"),
+    )
+
+    def __init__(self, level: int, words: str) -> None:
+        self.level = level
+        self.words = words
+
+
+def report(text: LogText, **facts: object) -> None:
+    """Log it, with these facts."""
+    _log.log(text.level, "%s", text.words.format(**facts))
+
 
 #: After a failure: this, doubled with each further one up to the interval.
 _FIRST_PAUSE_SECONDS = 1.0
@@ -45,10 +122,10 @@ class RetryState:
             for line in plan:
                 _log.info("%s", line)
 
-    def say(self, text: str) -> None:
+    def say(self, text: LogText, **facts: object) -> None:
         """Log something, unless it was the last thing said."""
-        if self._said.is_news("state", text):
-            _log.info("%s", text)
+        if self._said.is_news("state", text.words.format(**facts)):
+            report(text, **facts)
 
     def warn_once(self, text: str) -> None:
         """Log what should not be; the same never again."""

@@ -4,7 +4,6 @@ The store holds the intent and the engine the truth: a process that dies at any 
 compares the two.
 """
 
-import logging
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from ovirt_enforcer.actions.following import OF_VMS, Following
 from ovirt_enforcer.actions.recent_moves import digest
 from ovirt_enforcer.gates.admission import Admitted
+from ovirt_enforcer.log import LogText, report
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.engine import actions
 from ovirt_placement.engine.actions import Conflict, HostState, PermissionDenied, Rejection
@@ -40,8 +40,6 @@ _HOST_REQUESTS: Final[dict[IntentKind, Callable[..., None]]] = {
     IntentKind.STOP_VM: actions.shut_down_vm,
     IntentKind.START_VM: actions.start_vm,
 }
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +155,7 @@ class Executor:
             if outcome.late and isinstance(outcome.error, EngineAway):
                 # If the engine is away for all, the next reading of it says so.
                 if self._said.is_news(key):
-                    _log.warning("a request about one migration was not answered: %s", outcome.error)
+                    report(LogText.UNANSWERED, error=outcome.error)
                 continue
             yield key.cluster, outcome
 

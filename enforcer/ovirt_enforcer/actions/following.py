@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -10,6 +9,7 @@ from functools import partial
 from typing import Final
 
 from ovirt_enforcer.gates.gate import title
+from ovirt_enforcer.log import LogText, report
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.engine import actions, events, requests
 from ovirt_placement.engine.actions import HostState, Progress, VmState, Watch
@@ -36,9 +36,6 @@ def _event_text(connection: EngineConnection, intent: Intent, codes: Collection[
     found = events.find_migration_events(connection, correlation_id=intent.request_id, vm_id=intent.vm)
     said = [event.description for event in found if event.code in codes]
     return said[-1].strip().removesuffix(".") if said else None
-
-
-_log = logging.getLogger(__name__)
 
 
 #: A VM is not believed to be gone, or a migration never to have begun, before this many looks say so.
@@ -99,9 +96,10 @@ class Following:
             try:
                 after = transition(intent.id, *why)
             except ImpossibleTransition as overtaken:
-                self._warn(intent, str(overtaken))
+                report(LogText.OVERTAKEN, intent=self._title(intent), why=overtaken)
                 continue
-            _log.info("%s: %s", self._title(after), ": ".join(filter(None, (after.state, after.reason))))
+            state = ": ".join(filter(None, (after.state, after.reason)))
+            report(LogText.TRANSITION, intent=self._title(after), state=state)
             recorded.append(after)
             if not after.open and after.kind is IntentKind.MIGRATE_VM:
                 self.ended(after)
@@ -112,10 +110,6 @@ class Following:
     ) -> Intent | None:
         """Record the end of one migration; None where another process has done so."""
         return next(iter(self.record((intent,), transition, *why)), None)
-
-    def _warn(self, intent: Intent, text: str) -> None:
-        """Say of a migration what should not be."""
-        _log.warning("%s: %s", self._title(intent), text)
 
     def _title(self, intent: Intent) -> str:
         vm, host = vm_name(intent.vm, self.latest), host_name(intent.target, self.latest)
@@ -153,7 +147,7 @@ class Following:
             return self._record_end(intent, self.store.fail, said or _ENDS[watch.progress])
         if now - watch.accepted_at > self.settings.migration_timeout_seconds and not noted.late:
             noted.late = True
-            self._warn(intent, "it takes long; what waits for it goes on when it ends")
+            report(LogText.LATE, intent=self._title(intent))
         return None
 
     def reconsider(

@@ -7,7 +7,6 @@ are: whichever process decides next knows that it ran, and never runs it again.
 import contextlib
 import fcntl
 import json
-import logging
 import math
 import os
 import shlex
@@ -21,6 +20,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
+from ovirt_enforcer.log import LogText, report
 from ovirt_enforcer.settings import MaintenanceSettings
 from ovirt_placement.store.enforcer.intents import (
     Cause,
@@ -41,8 +41,6 @@ NOT_STARTED: Final = 127
 _LINES, _LONGEST_LINE, _KEPT_BYTES, _OUTPUT_BYTES = 3, 200, 4096, 1 << 20
 #: How long the end of this process waits for commands that end at once when they are asked to.
 _LAST_SECONDS: Final = 0.3
-
-_log = logging.getLogger(__name__)
 
 
 class CommandKind(StrEnum):
@@ -155,7 +153,7 @@ class Commands:
             return
         intent = self._prepare(run, host, epoch) if kind is CommandKind.WORK else None
         line = self.settings.command if kind is CommandKind.WORK else self.settings.blocked_by
-        _log.info("maintenance of host %s: %s is run", host.name, kind)
+        report(LogText.COMMAND_BEGINS, host=host.name, kind=kind)
         started = _start(line, self.settings.command_seconds, self._leads_until, host)
         self._started[key] = started
         started.go_on(self._leads_until)  # it may have been renewed meanwhile
@@ -227,7 +225,7 @@ class Commands:
             if intent.state is IntentState.PREPARED:
                 self.intents.accept(intent.id)
             self.intents.finish(intent.id)
-        _log.info("maintenance command of host %s: %s", intent.target, ended.why)
+        report(LogText.COMMAND_ENDED, host=intent.target, why=ended.why)
 
 
 def _correlation_id(run: MaintenanceRun, host: HostProgress) -> str:

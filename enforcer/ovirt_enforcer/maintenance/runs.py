@@ -5,7 +5,6 @@ All that must survive stands in the store; what is true is in the engine. Each l
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from ovirt_enforcer.actions.executor import Executor, Task
 from ovirt_enforcer.gates.admission import Closed, Gates
 from ovirt_enforcer.gates.gate import HostAction
 from ovirt_enforcer.gates.people import rule_key
+from ovirt_enforcer.log import LogText, report
 from ovirt_enforcer.maintenance.commands import CommandKind, Commands
 from ovirt_enforcer.maintenance.decision import (
     Ask,
@@ -57,8 +57,6 @@ from ovirt_service.errors import UserError
 
 #: Phases in which the planner takes the VMs of a host away.
 _EMPTIED: Final = (HostPhase.DRAINING, HostPhase.DEACTIVATING)
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -259,15 +257,15 @@ class MaintenanceRuns:
         if shown != host.message:
             self._store.note(run.id, host.host, shown)
             if not output or not host.message.startswith(message):
-                _log.info("maintenance of host %s: %s: %s", host.name, host.phase, shown)
+                report(LogText.HOST_WAITS, host=host.name, phase=host.phase, why=shown)
 
     def _enter(self, scene: Scene, entered: Enter) -> None:
         run, host = scene.run, scene.host
         changes: dict[str, Any] = {} if entered.draining is None else {"draining": entered.draining}
         if host.phase is HostPhase.WAITING:
             changes["vms"] = sorted(scene.vms)
-        words = f": {entered.message}" if entered.message else ""
-        _log.info("maintenance of host %s: %s%s", host.name, entered.phase, words)
+        text = LogText.HOST_WAITS if entered.message else LogText.HOST_ENTERS
+        report(text, host=host.name, phase=entered.phase, why=entered.message)
         self._store.enter(run.id, host.host, entered.phase, entered.message, **changes)
         failed = sum(one.phase is HostPhase.FAILED for one in run.hosts) + 1
         if entered.phase is HostPhase.FAILED and failed > run.request.failures:
@@ -295,7 +293,7 @@ class MaintenanceRuns:
             message = "the run is paused" if run.state is RunState.PAUSED else "VMs go back to their hosts"
             if message != run.message:
                 self._store.say(run.id, message)
-                _log.info("maintenance run %s: %s", run.id, message)
+                report(LogText.RUN_WAITS, run=run.id, why=message)
             return True
         else:
             self._finish(run, not_back(snapshot, kept))
@@ -310,8 +308,8 @@ class MaintenanceRuns:
         self.commands.end(run)
         self._store.end(run.id, state, message)
         self.flags.finish(run.cluster, run.id)
-        level = logging.WARNING if state is RunState.FAILED else logging.INFO
-        _log.log(level, "maintenance run %s of cluster %s: %s: %s", run.id, run.cluster_name, state, message)
+        text = LogText.RUN_FAILED if state is RunState.FAILED else LogText.RUN_ENDED
+        report(text, run=run.id, cluster=run.cluster_name, state=state, why=message)
         kind = NoticeKind.MAINTENANCE_FAILED if state is RunState.FAILED else NoticeKind.MAINTENANCE_ENDED
         self.notifications.report(
             kind, cluster_id=run.cluster, cluster=run.cluster_name, run=run.id, reason=message
@@ -389,7 +387,7 @@ class UpgradeFlags:
         except EngineAway:
             return
         except UserError as error:
-            _log.warning("maintenance run %s: %s: %s", run, what, error)
+            report(LogText.FLAG_FAILED, run=run, what=what, error=error)
             self._rests[run] = _LOOKS_BETWEEN
 
     def _is_resting(self, run: str) -> bool:

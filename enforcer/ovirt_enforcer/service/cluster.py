@@ -1,6 +1,5 @@
 """The work for one cluster: have a plan made, hold it against each reading, take its steps, say so once."""
 
-import logging
 from collections.abc import Collection, Iterable
 from typing import Final
 
@@ -12,7 +11,7 @@ from ovirt_enforcer.actions.plan_progress import UnderWay
 from ovirt_enforcer.gates.admission import Admitted, Closed
 from ovirt_enforcer.gates.limits import LegalityGate
 from ovirt_enforcer.gates.people import ApprovalGate
-from ovirt_enforcer.log import RetryState
+from ovirt_enforcer.log import LogText, RetryState, report
 from ovirt_enforcer.planners import Call
 from ovirt_enforcer.service.reading import LastPlan, Parts, Reading, applied_plan
 from ovirt_placement.answers.plans import misfit_text, plan_record, step_record
@@ -42,9 +41,6 @@ def rules_of(plan: Plan) -> Plan:
     """A plan without what a maintenance run asks for besides the rules."""
     remaining = tuple(one for one in plan.remaining if one.family not in (Leaving.family, HOMEWARD))
     return replace(plan, remaining=remaining)
-
-
-_log = logging.getLogger(__name__)
 
 
 #: For this many times as long as a plan took, nothing that happens has another one made.
@@ -114,7 +110,7 @@ class ClusterWork:
                 self._ended(intent)
 
     def _put_off_steps(self, why: Exception) -> None:
-        _log.info("%s: not now: %s", self.retry_state.name, why)
+        report(LogText.NOT_NOW, cluster=self.retry_state.name, why=why)
         self.wake(self._parts.clock())
 
     def _ended(self, intent: Intent) -> None:
@@ -153,7 +149,7 @@ class ClusterWork:
         if why := doubt(reading.snapshot, self._cluster):
             self._wanted = True
             self._hurry(self._parts.clock() + _COUNTED_SECONDS)
-            _log.warning("%s: rests: %s", self.retry_state.name, why)
+            report(LogText.RESTS, cluster=self.retry_state.name, why=why)
             return
         if self._warn_of_restless(reading):
             self._simulated, self._wanted = False, True
@@ -192,14 +188,14 @@ class ClusterWork:
         if order is None or (order.under_way.plan.id, order.set_at) in self._void:
             return False
         plan, projection = order.under_way.plan, reading.projection.snapshot
-        title = f"{self.retry_state.name}: plan {plan.id}, applied by {order.set_by}"
+        facts = {"cluster": self.retry_state.name, "plan": plan.id, "who": order.set_by}
         ahead = tuple(plan.steps[place] for place in sorted(order.under_way.ahead))
         why = misfit(projection, replace(plan, steps=ahead))
         if why is not None:
             self._void.add((plan.id, order.set_at))
-            _log.warning("%s, is not carried out: %s", title, misfit_text(why, projection))
+            report(LogText.ORDER_VOID, **facts, why=misfit_text(why, projection))
             return False
-        self.retry_state.say(f"{title}, is carried out")
+        self.retry_state.say(LogText.ORDER_BEGINS, **facts)
         self._under_way = order.under_way
         return True
 
@@ -226,14 +222,14 @@ class ClusterWork:
         self.retry_state.announce(plan_lines(record), gist(plan, unsettled) if unsettled else None)
         self._parts.recorder.planned(plan.id, self._cluster, msgspec.to_builtins(record), reading.epoch)
         if self._parts.memory.offer(reading.gates, asked, plan):
-            _log.info("%s: plan %s waits for an approval", self.retry_state.name, plan.id)
+            report(LogText.PLAN_WAITS, cluster=self.retry_state.name, plan=plan.id)
             self._parts.recorder.waits(plan.id, self._cluster)
         # Each VM that violates a rule, and that others move away whenever we move it.
         violating = {vm for rule in plan.remaining for vm in rule.vms}
         for vm in sorted(violating & reading.backoff.undone.keys()):
             reason = reading.backoff.undone[vm].reason
             if self._said.is_news(("undone", vm), reason):
-                self._warn_of_others(reading, vm, reason)
+                self._warn_of_others(LogText.MOVED_BY_OTHERS, reading, vm, reason=reason)
         return True
 
     def _warn_of_restless(self, reading: Reading) -> bool:
@@ -242,15 +238,16 @@ class ClusterWork:
         news = [vm for vm in sorted(restless) if self._said.is_news(("restless", vm), "restless")]
         for vm in news:
             found = restless[vm]
-            often = f"{counted(len(found.hosts) - 1, 'time')} within {found.within_seconds:.0f} s"
-            reason = f"{found.reason(reading.snapshot)}, {often}; its soft rules are not repaired meanwhile"
-            self._warn_of_others(reading, vm, reason)
+            often, reason = counted(len(found.hosts) - 1, "time"), found.reason(reading.snapshot)
+            facts = {"often": often, "seconds": found.within_seconds}
+            self._warn_of_others(LogText.RESTLESS, reading, vm, reason=reason, **facts)
         return bool(news)
 
-    def _warn_of_others(self, reading: Reading, vm: str, reason: str) -> None:
+    def _warn_of_others(self, text: LogText, reading: Reading, vm: str, **facts: object) -> None:
         ours = {one.request_id for one in reading.history if one.vm == vm}
         who = self._parts.moves.who_moved(vm, ours)
-        _log.warning("%s: %s: %s: %s", self.retry_state.name, vm_name(vm, reading.snapshot), reason, who)
+        name = vm_name(vm, reading.snapshot)
+        report(text, cluster=self.retry_state.name, vm=name, who=who, **facts)
 
     def _check(self, reading: Reading, under_way: UnderWay) -> None:
         """Give up a plan that has led elsewhere, or leads nowhere any more, or is over."""
@@ -270,11 +267,10 @@ class ClusterWork:
         elif left_out:
             first = step_text(step_record(under_way.plan.steps[min(left_out)], reading.snapshot))
             first += f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
-            said = "left out, since the cluster has changed"
-            _log.info("%s: %s: %s", self.retry_state.name, said, first)
+            report(LogText.STEPS_LEFT_OUT, cluster=self.retry_state.name, steps=first)
 
     def _drop(self, why: str) -> None:
-        _log.info("%s: %s", self.retry_state.name, why)
+        report(LogText.PLAN_DROPPED, cluster=self.retry_state.name, why=why)
         self._under_way, self._wanted = None, True
 
     def _take_steps(self, reading: Reading, under_way: UnderWay) -> None:
@@ -306,9 +302,8 @@ class ClusterWork:
     def _begin_step(self, reading: Reading, under_way: UnderWay, place: int, admitted: Admitted) -> bool:
         """Have a step carried out; whether it is under way then."""
         plan, self._misfits = under_way.plan, 0
-        _log.info(
-            "%s: %s", self.retry_state.name, step_text(step_record(plan.steps[place], reading.snapshot))
-        )
+        step = step_text(step_record(plan.steps[place], reading.snapshot))
+        report(LogText.STEP_BEGINS, cluster=self.retry_state.name, step=step)
         under_way.begin(place)
         known = reading.snapshot, reading.epoch, reading.fresh_until
         task = Task(admitted, *known, plan=plan.id, number=place + 1)
@@ -323,7 +318,7 @@ class ClusterWork:
         """Nothing runs and nothing may begin: say why, and plan again soon if the plan does not fit."""
         place, why = next(iter(closed.items()))
         step = step_text(step_record(plan.steps[place], reading.snapshot))
-        self.retry_state.say(f"{self.retry_state.name}: not now: {step}: {why}")
+        self.retry_state.say(LogText.STEP_WAITS, cluster=self.retry_state.name, step=step, why=why)
         reasons = {place + 1: (why.gate, str(why)) for place, why in closed.items()}
         self._parts.recorder.held(plan.id, self._cluster, reasons)
         if any(why.gate == ApprovalGate.name for why in closed.values()):  # its approval may have expired

@@ -4,7 +4,6 @@ No state that must survive: the engine holds what is true and the store what was
 any point. What fails in one cluster is logged and tried again later; the others go on.
 """
 
-import logging
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from msgspec.structs import replace
 
 from ovirt_enforcer.actions.recent_moves import REACH_SECONDS
 from ovirt_enforcer.gates.admission import Gates
-from ovirt_enforcer.log import RetryState
+from ovirt_enforcer.log import LogText, RetryState, report
 from ovirt_enforcer.service import triggers
 from ovirt_enforcer.service.cluster import ClusterWork
 from ovirt_enforcer.service.leader import Leader
@@ -76,9 +75,6 @@ class Pace:
 #: For so long what was done is remembered at the least, and so often what is older is dropped.
 _REMEMBERED_SECONDS = 30 * 24 * 3600.0
 _FORGETTING_SECONDS = 3600.0
-
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(eq=False)
@@ -286,7 +282,7 @@ class Daemon:
         """Open migrations before those that have ended, and these before the engine: nothing is missed."""
         began, epoch = self._clock(), self._epoch
         if self._store.settle_clock():
-            _log.warning("the database's clock was set back: what is dated in the future counts as of now")
+            report(LogText.CLOCK_SET_BACK)
         gates, intents = self.parts.memory.gates(), self._store.open_intents()
         history = self._store.history(within_seconds=REACH_SECONDS)
         self.metrics.read(began)

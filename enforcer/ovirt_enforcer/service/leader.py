@@ -26,6 +26,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from ovirt_enforcer.log import LogText, report
 from ovirt_placement.store.enforcer.leader import LeaseStore
 from ovirt_placement.store.sql.database import StoreAway
 from ovirt_service.log import Complaint
@@ -129,7 +130,7 @@ class Leader:
             try:
                 self.leases.release(term.epoch)
             except StoreAway as away:
-                _log.warning("the lease is left to expire: %s", away)
+                report(LogText.LEASE_LEFT, error=away)
 
     def tend_concurrently(self, hangs: Callable[[], bool]) -> None:
         """Tend from a thread until `step_down`, so that a long piece of work costs no lease.
@@ -164,7 +165,7 @@ class Leader:
             return
         self._cease()
         self._due = asked
-        _log.warning("no longer the leader: epoch %d is over", term.epoch)
+        report(LogText.LEADS_NO_MORE, epoch=term.epoch)
 
     def _take_lease(self, asked: float) -> None:
         """Take a lease that is free; what another holds is not touched, and looked at when it may end."""
@@ -177,7 +178,7 @@ class Leader:
         if epoch is not None:
             self._begin_term(epoch, asked)
             self.known = self.name
-            _log.info("the leader from now on: epoch %d of the lease, as %s", epoch, self.name)
+            report(LogText.LEADS, epoch=epoch, name=self.name)
             self.changed(epoch)
 
     def _begin_term(self, epoch: int, asked: float) -> None:
@@ -188,7 +189,7 @@ class Leader:
     def _watch(self, owner: str) -> None:
         if owner != self.known:
             self.known = owner
-            _log.info("not the leader: %s leads", owner)
+            report(LogText.FOLLOWS, name=owner)
 
     def _cease(self) -> None:
         self._term, self.known = None, ""

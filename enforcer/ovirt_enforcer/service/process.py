@@ -13,7 +13,7 @@ from functools import partial
 from multiprocessing.connection import wait
 from typing import Final, NoReturn
 
-from ovirt_enforcer.log import AUDIT_LOG
+from ovirt_enforcer.log import AUDIT_LOG, LogText, report
 from ovirt_enforcer.notifications import notifications_of
 from ovirt_enforcer.planners import PlannerProcesses, preload
 from ovirt_enforcer.service.daemon import Daemon
@@ -234,7 +234,7 @@ def _end_in_the_middle() -> NoReturn:
     """End with the loop still at work; where even the log takes nothing any more, without a word."""
 
     def say() -> None:
-        _log.info("ended in the middle of its work, without the answer of engine or store")
+        report(LogText.ENDED_AT_WORK)
         logging.shutdown()
 
     saying = threading.Thread(target=say, daemon=True)

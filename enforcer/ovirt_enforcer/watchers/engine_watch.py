@@ -10,7 +10,7 @@ from typing import Final
 
 from prometheus_client import Gauge
 
-from ovirt_enforcer.log import RetryState
+from ovirt_enforcer.log import LogText, RetryState, report
 from ovirt_enforcer.notices import NoticeKind
 from ovirt_enforcer.notifications import Notifications
 from ovirt_placement.answers.configured import ConfiguredName, unmatched_names
@@ -72,7 +72,7 @@ class DrainWatch:
         if not self._said.is_news(host.id, reason):
             return
         cluster = snapshot.cluster_by_id[host.cluster]
-        _log.warning("host %s does not arrive in maintenance: %s", host.name, reason)
+        report(LogText.DRAIN_BLOCKED, host=host.name, reason=reason)
         self.notifications.report(
             NoticeKind.DRAIN_BLOCKED,
             cluster_id=cluster.id,
@@ -120,12 +120,12 @@ class UnitWatch:
                 since = self._since.setdefault(cluster.id, now)
                 if now - since >= START_SECONDS and self._said.is_news(cluster.id):
                     units = ", ".join(disabled)
-                    _log.warning("cluster %s: the engine has disabled %s of its policy", cluster.name, units)
+                    report(LogText.UNITS_DISABLED, cluster=cluster.name, units=units)
                     self._report(NoticeKind.UNITS_DISABLED, cluster, units=units)
                 continue
             self._since.pop(cluster.id, None)
             if self._said.is_over(cluster.id):
-                _log.info("cluster %s: all units of its policy are enabled again", cluster.name)
+                report(LogText.UNITS_ENABLED, cluster=cluster.name)
                 self._report(NoticeKind.UNITS_ENABLED, cluster)
         for gone in self._since.keys() - snapshot.cluster_by_id.keys():
             del self._since[gone]
@@ -152,9 +152,9 @@ class NameWatch:
         before, self._said = self._said, now
         self.gauge.set(len(found))
         for name in sorted(now.keys() - before.keys()):
-            _log.warning("%s: what it is to protect or to ask for is not heeded", now[name].sentence)
+            report(LogText.NAME_UNMATCHED, sentence=now[name].sentence)
         for where, word in sorted(before.keys() - now.keys()):
-            _log.info("%s: %s matches something again, or is not named any more", where, word)
+            report(LogText.NAME_MATCHES, where=where, word=word)
 
 
 #: Each is a request: what is to be reported many VMs must not hold up the enforcer.

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from ovirt_enforcer.log import RetryState, audit
+from ovirt_enforcer.log import LogText, RetryState, audit, report
 from ovirt_enforcer.notices import ABOUT, Notice, NoticeKind, Severity, draw_number
 from ovirt_enforcer.notifications import Notifications, Receipt
 from ovirt_enforcer.planners import Call, CallFailed, with_snapshot
@@ -286,7 +286,7 @@ class HaMonitor:
             verdicts = call.result()
             busy = sum(verdict.seconds for verdict in verdicts)
         except (CallFailed, UserError) as error:
-            _log.warning("HA watch: %s", error)
+            report(LogText.HA_CHECK_FAILED, error=error)
             verdicts = tuple(unknown(reading.snapshot, one, str(error)) for one in reading.clusters)
             busy = self.clock() - self._began
         self._rested = self.clock() + _REST * busy

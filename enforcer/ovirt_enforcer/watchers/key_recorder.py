@@ -1,12 +1,11 @@
 """Records the placement keys of running VMs, with those copied from the host on which each started."""
 
-import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
 
-from ovirt_enforcer.log import RetryState
+from ovirt_enforcer.log import LogText, RetryState, report
 from ovirt_placement.answers.keys import code_sentence
 from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.inventory.stored import with_keys
@@ -50,7 +49,6 @@ def start_hosts(vms: Iterable[Vm], starts: Iterable[EngineEvent]) -> dict[str, s
 MISSING_SECONDS = 7 * 24 * 3600.0
 #: In this many whole readings in a row, all of them by this process.
 READINGS = 3
-_log = logging.getLogger(__name__)
 
 
 class Departures:
@@ -79,7 +77,7 @@ class Departures:
         ]
         self._store.forget_vms(gone)
         if gone:
-            _log.info("forgot VMs that the engine has had no more for a week: %s", ", ".join(gone))
+            report(LogText.VMS_FORGOTTEN, vms=", ".join(gone))
 
 
 def warn_of_properties(snapshot: Snapshot, known: Set[tuple[str, str]]) -> frozenset[tuple[str, str]]:
@@ -96,7 +94,7 @@ def warn_of_properties(snapshot: Snapshot, known: Set[tuple[str, str]]) -> froze
             if codes:
                 complaints.append(f": key {key.name} is ignored: {'; '.join(map(code_sentence, codes))}")
         for complaint in complaints:
-            _log.warning("VM %s: custom property %s%s", vm_name(vm, snapshot), NAME, complaint)
+            report(LogText.BAD_PROPERTY, vm=vm_name(vm, snapshot), name=NAME, complaint=complaint)
     return present
 
 
@@ -208,9 +206,7 @@ class KeyRecorder:
             self._lacking_since = self.clock()
         if self.clock() - self._lacking_since < _LONGEST_WAIT_SECONDS:
             return True
-        self._all.say(
-            "placement keys: disks, NICs or owners are still unknown: keys on them are not recorded"
-        )
+        self._all.say(LogText.KEYS_LACK)
         return False
 
     def _remember(self, cluster: str, vms: list[Vm], keyed: Snapshot) -> None:
