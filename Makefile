@@ -20,8 +20,7 @@ USER ?=
 ARGS ?=
 # Twice as many workers as cores, since tests wait more than they compute. One that dies or hangs ends the run.
 PYTEST_ARGS ?= -n $(shell expr 2 \* $$(nproc)) --max-worker-restart=0
-# The SQLite of EL8, and the tests that run under it; those of all that makes digests. An earlier release left
-# nothing in FIPS mode: it did not run there.
+# The SQLite of EL8, and the tests that run under it; those of all that makes digests.
 OLD_SQLITE := .work/old-sqlite/libsqlite3.so.0
 ON_THE_STORE := tests/placement/store tests/enforcer/leaders
 ON_DIGESTS := tests/placement/engine/connection tests/placement/store \
@@ -72,7 +71,7 @@ test-properties: $(READY) ## the properties, with many more examples than make t
 test-platforms: $(READY) $(OLD_SQLITE) ## what concerns them, under the SQLite of EL8, and with the digests refused that FIPS mode refuses
 	LD_PRELOAD=$(CURDIR)/$(OLD_SQLITE) $(BIN)/python -c 'import sqlite3; assert sqlite3.sqlite_version == "3.26.0"'
 	export LD_PRELOAD=$(CURDIR)/$(OLD_SQLITE); $(call run-tests,$(QUICK),--dist loadfile $(ON_THE_STORE))
-	export PYTHONPATH=tests/fips; $(call run-tests,$(QUICK),--dist loadfile -k "not earlier_release" $(ON_DIGESTS))
+	export PYTHONPATH=tests/fips; $(call run-tests,$(QUICK),--dist loadfile $(ON_DIGESTS))
 
 mutations: $(READY) ## type slips into copies of the project; each must be noticed by a test (ONLY="WORDS" of their rooms)
 	$(IN_MEMORY); $(BIN)/python -m tests.mutations $(ONLY)
