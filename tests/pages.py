@@ -37,4 +37,4 @@ def faults(url: str) -> str:
         return ""
     command = ["promtool", "check", "metrics"]
     found = subprocess.run(command, input=page, capture_output=True, timeout=60, check=False)
-    return (found.stdout + found.stderr).decode()
+    return str(found.stdout + found.stderr, "utf-8")

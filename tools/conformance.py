@@ -200,7 +200,7 @@ def _schedulable(vector: Vector) -> Callable[[str], Collection[str]]:
 
 def _best_host(vector: Vector) -> Callable[[str], str | None]:
     """The host that the scheduler would choose: as the vector says, or by our filters and weights."""
-    reported = vector.request.get("best_host")
+    reported: Mapping[str, str] | None = vector.request.get("best_host")
 
     def best(vm: str) -> str | None:
         if reported is not None:

@@ -198,7 +198,7 @@ def _alike(answer: Any, wanted: Any) -> bool:
     if isinstance(wanted, list):
         return len(answer) == len(wanted) and all(map(_alike, answer, wanted))
     if isinstance(wanted, int | float) and isinstance(answer, int | float | Fraction):
-        return abs(answer - _exact(wanted)) <= _TOLERANCE
+        return abs(Fraction(answer) - _exact(wanted)) <= _TOLERANCE
     return bool(answer == wanted)
 
 

@@ -12,10 +12,10 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import PlacementRule, Snapshot
 from ovirt_placement.planning import strategies
-from ovirt_placement.planning.ha_repair import failing
 from ovirt_placement.planning.plan import Deadline
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
+from ovirt_placement.planning.reservation import failing
 from ovirt_placement.planning.strategies import StrategyName
 from ovirt_placement.rules.elements.assignment import Budget
 from ovirt_placement.rules.failover.check import CheckQuestion, Starts

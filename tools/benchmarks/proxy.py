@@ -112,11 +112,11 @@ class _Threaded(ThreadingMixIn, SimpleXMLRPCServer):
     daemon_threads = True
 
 
-def _echo_hosts(_: list[str], hosts: list[str], __: str, ___: dict[str, str]) -> list[str]:
+def _echo_hosts(_: Any, hosts: Any, __: Any, ___: Any) -> Any:
     return hosts
 
 
-def _echo_weights(units: list[list[Any]], hosts: list[str], _: str, __: dict[str, str]) -> list[list[Any]]:
+def _echo_weights(units: Any, hosts: Any, _: Any, __: Any) -> Any:
     return [[host, 0, unit] for unit, _ in units for host in hosts]
 
 

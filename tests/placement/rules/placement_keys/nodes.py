@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -126,7 +126,9 @@ def world(
         ),
         frozen_keys=tuple(record for one in there for record in one.records),
         sticky_copies=tuple(
-            StickyCopy(vm=NEW, name=key.name, value=key.value, weight=key.weight)
+            StickyCopy(
+                vm=NEW, name=key.name, value=cast("float", key.value), weight=cast("float", key.weight)
+            )
             for key in wanted
             if key.level == STICKY
         ),
