@@ -27,9 +27,20 @@ from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import fault_of
 from ovirt_placement.engine.events import read_events
 from ovirt_placement.engine.topology import read_snapshot
-from ovirt_placement.inventory import publication
-from ovirt_placement.inventory.protocol import Decide, Refresh, Wake, decoded, encoded, question_decoder
-from ovirt_placement.inventory.publication import EMPTY, Moments, Publication, find_changes, now
+from ovirt_placement.inventory.publication import (
+    EMPTY,
+    Decide,
+    Moments,
+    Publication,
+    Refresh,
+    Wake,
+    decoded,
+    encoded,
+    find_changes,
+    now,
+    question_decoder,
+)
+from ovirt_placement.inventory.service import publisher
 from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.model.files import key_file, state_file, yaml_file
 from ovirt_scheduler_proxy import xmlrpc as own
@@ -225,8 +236,8 @@ _SNAPSHOT = loaded(full_state())
 
 def _saved() -> bytes:
     folder = Path(_FOLDER.name)
-    publication.save_state(folder, Publication(7, Moments(now(), store_asked_at=now()), _SNAPSHOT))
-    return (folder / publication.STATE_FILE).read_bytes()
+    publisher.save_state(folder, Publication(7, Moments(now(), store_asked_at=now()), _SNAPSHOT))
+    return (folder / publisher.STATE_FILE).read_bytes()
 
 
 _STATE = _saved()
@@ -236,8 +247,8 @@ def restore_an_inventory(chance: random.Random) -> None:
     """What is spoilt is refused in words, or is none the worse."""
     with contextlib.suppress(msgspec.MsgspecError, ValueError):
         encoded(decoded(damaged(chance.choice(_QUESTIONS), _PACKED, chance), question_decoder.decode))
-    (Path(_FOLDER.name) / publication.STATE_FILE).write_bytes(damaged(_STATE, _PACKED, chance))
-    found = publication.restore_state(Path(_FOLDER.name), 0.0)
+    (Path(_FOLDER.name) / publisher.STATE_FILE).write_bytes(damaged(_STATE, _PACKED, chance))
+    found = publisher.restore_state(Path(_FOLDER.name), 0.0)
     assert found is None or found.snapshot == _SNAPSHOT
 
 

@@ -15,11 +15,11 @@ from ovirt_enforcer.gates.gate import Remembered
 from ovirt_enforcer.plans import Asked, KeptVm, PlansBack, failure_domains, plan_options
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_enforcer.stores import Stores
-from ovirt_placement import inventory
 from ovirt_placement.answers.plans import kept_text, plans_record
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection, connect
 from ovirt_placement.engine.requests import tagged_ids
+from ovirt_placement.inventory import client as inventory
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import vm_name
 from ovirt_placement.planning.plan import Deadline, Plan

@@ -7,12 +7,12 @@ from typing import Any, Final, NamedTuple
 from ovirt_enforcer.gates.people import moves, rule_key
 from ovirt_enforcer.plans import failure_domains
 from ovirt_enforcer.settings import EnforcerSettings, Mode, recorded_settings
-from ovirt_placement import inventory
 from ovirt_placement.answers.plans import misfit_text
 from ovirt_placement.answers.plans.maintenance import maintenance_record
 from ovirt_placement.answers.plans.text import plan_of
 from ovirt_placement.answers.status.enforcement import NOT_RUNNING, not_led
 from ovirt_placement.config import Config
+from ovirt_placement.inventory import client as inventory
 from ovirt_placement.model import Host, Snapshot
 from ovirt_placement.planning.maintenance.planner import plan_maintenance
 from ovirt_placement.planning.maintenance.site import MaintenanceOptions

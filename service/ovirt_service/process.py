@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future
 from contextlib import redirect_stdout
 from importlib import import_module
 from types import TracebackType
@@ -229,3 +230,20 @@ class BackgroundThread(threading.Thread):
     def start(self) -> None:
         """Begin; the process ends if that exhausts it."""
         end_if_exhausted(super().start)
+
+
+def in_background(work: Callable[[], _Result], name: str | None = None) -> Future[_Result]:
+    """Work in such a thread; what becomes of it, or raises, is the future's."""
+    future: Future[_Result] = Future()
+
+    def run() -> None:
+        future.set_running_or_notify_cancel()
+        try:
+            result = end_if_exhausted(work)
+        except Exception as error:
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+
+    BackgroundThread(run, name=name).start()
+    return future

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ovirt_enforcer.service.metrics import EnforcerMetrics as EnforcerMetrics
 from ovirt_enforcer.service.metrics import HaMetrics
-from ovirt_placement.inventory.service.metrics import InventoryMetrics as InventoryMetrics
+from ovirt_placement.inventory.service.attempts import InventoryMetrics as InventoryMetrics
 from ovirt_placement_web.bounds import WebMetrics
 from ovirt_scheduler_proxy.logs import Metrics as ProxyMetrics
 

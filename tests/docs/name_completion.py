@@ -5,7 +5,7 @@ import re
 
 from ovirt_placement.config import InventorySettings
 from ovirt_placement.config_file import DEFAULT_PATH, PATH_VARIABLE
-from ovirt_placement.inventory.publication import NAMES_FILE as FILE_NAME
+from ovirt_placement.inventory.service.publisher import NAMES_FILE as FILE_NAME
 from tests.docs.shown import subcommands
 
 #: By how arguments show their values: the completing function's ending, the kinds of names, or their list.

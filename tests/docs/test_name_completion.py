@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from ovirt_placement.inventory.publication import NameList
+from ovirt_placement.inventory.service.publisher import NameList
 from ovirt_placement.model import Snapshot
 from tests.paths import CHECKOUT
 from tests.placement.model.full_state import full_state, loaded

@@ -126,7 +126,7 @@ def test_a_unit_loads_neither_rules_nor_what_takes_long() -> None:
         "msgspec",
         "logging",
         "ovirt_placement.config",
-        "ovirt_placement.inventory.protocol",
+        "ovirt_placement.inventory.publication",
     }
     assert not any(
         module.startswith(("ovirt_placement.rules", "ovirt_placement.model")) for module in modules

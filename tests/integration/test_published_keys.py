@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from ovirt_placement import config, inventory
+from ovirt_placement import config
+from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.connection import NoAnswer, NoService
-from ovirt_placement.inventory.protocol import ask_moments
+from ovirt_placement.inventory.publication import ask_moments
 from ovirt_placement.model import PlacementKey
 from ovirt_placement.model.placement_keys import CLUSTER, NODE, SERVER, SYSTEM
 from ovirt_placement.store.keys import KeyStore, Run

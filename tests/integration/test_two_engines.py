@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import pytest
 
-from ovirt_placement import inventory
 from ovirt_placement.cli.main import main
 from ovirt_placement.config import Config, load
+from ovirt_placement.inventory import client as inventory
 from ovirt_placement.model import AffinityRule, Snapshot
 from ovirt_placement.store.enforcer.intents import IntentState, Store
 from ovirt_placement.store.keys import KeyStore

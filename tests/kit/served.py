@@ -10,8 +10,7 @@ from typing import Any
 from ovirt_placement import config
 from ovirt_placement.inventory.decision import Accepted
 from ovirt_placement.inventory.publication import Moments, Publication, now
-from ovirt_placement.inventory.service.attempts import Attempts
-from ovirt_placement.inventory.service.metrics import InventoryMetrics
+from ovirt_placement.inventory.service.attempts import Attempts, InventoryMetrics
 from ovirt_placement.inventory.service.publisher import Publisher
 from ovirt_placement.inventory.service.readers import Readers
 from ovirt_placement.model import Snapshot

@@ -13,7 +13,8 @@ from pathlib import Path
 import psutil
 import requests
 
-from ovirt_placement import config, inventory
+from ovirt_placement import config
+from ovirt_placement.inventory import client as inventory
 from ovirt_service.text import table
 from ovirt_simulator.generate import Sizes
 from tests.configuration import PASSWORD

@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 from xmlrpc.server import SimpleXMLRPCRequestHandler, SimpleXMLRPCServer
 
 from ovirt_placement.config import InventorySettings
-from ovirt_placement.inventory.protocol import Wake, ask, ask_moments
-from ovirt_placement.inventory.publication import Moments, now
+from ovirt_placement.inventory.publication import Moments, Wake, ask, ask_moments, now
 from ovirt_service.text import table
 from tests.proxy import running as proxies
 from tools.stage import INVENTORY_USER, TRIVIAL, WORKERS_USER, Stage, of_records, quantiles, running

@@ -21,7 +21,6 @@ from ovirt_enforcer.history import (
     user_actions_about,
 )
 from ovirt_placement import config as configuration
-from ovirt_placement import inventory
 from ovirt_placement.answers.document import Document, find
 from ovirt_placement.answers.question import table
 from ovirt_placement.answers.status import history
@@ -35,6 +34,7 @@ from ovirt_placement.cli.questions import (
     show_json,
     show_text,
 )
+from ovirt_placement.inventory import client as inventory
 from ovirt_placement.model import AffinityGroup, AffinityLabel, Cluster, Host, Vm
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record

@@ -21,7 +21,6 @@ from ovirt_enforcer.orders import (
 )
 from ovirt_enforcer.plans import HOST_SECONDS, maintenance_options, maintenance_planned
 from ovirt_placement import config as configuration
-from ovirt_placement import inventory
 from ovirt_placement.answers.document import DRY_RUN, find
 from ovirt_placement.answers.orders import run_lines, runs_change, runs_document
 from ovirt_placement.answers.plans.maintenance import FORMAT, MaintenancePlans, maintenance_text
@@ -36,6 +35,7 @@ from ovirt_placement.cli.questions import (
     positive,
     show_json,
 )
+from ovirt_placement.inventory import client as inventory
 from ovirt_placement.model import Host, Snapshot
 from ovirt_placement.planning.plan import Deadline
 from ovirt_placement.store.enforcer.maintenance import (

@@ -13,7 +13,6 @@ from ovirt_enforcer.orders import check_orders, obstacle, order, settings_in_for
 from ovirt_enforcer.plans import PlansBack
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement import config as configuration
-from ovirt_placement import inventory
 from ovirt_placement.answers.document import DRY_RUN, find
 from ovirt_placement.answers.orders import PausesChangeDocument, approval_change, refusal_change
 from ovirt_placement.answers.plans import plan_record
@@ -29,6 +28,7 @@ from ovirt_placement.cli.questions import (
     show_json,
     show_text,
 )
+from ovirt_placement.inventory import client as inventory
 from ovirt_placement.model.names import Named, counted
 from ovirt_placement.store.enforcer.history import HistoryStore, PlanRecord
 from ovirt_placement.store.orders import ALL_CLUSTERS, Approval, ApprovalStore, Pause, PauseStore, WaitingPlan

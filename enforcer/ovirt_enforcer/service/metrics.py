@@ -17,7 +17,7 @@ from ovirt_enforcer.log import RetryState
 from ovirt_enforcer.service.leader import Leader
 from ovirt_enforcer.watchers.verdict import ReservationState, ReservationVerdict
 from ovirt_placement.engine.connection.client import EngineAway
-from ovirt_placement.inventory import NoSnapshot
+from ovirt_placement.inventory.decision import NoSnapshot
 from ovirt_placement.rules.catalogue import Violation
 from ovirt_placement.store.enforcer.intents import Intent, IntentState
 from ovirt_placement.store.enforcer.leader import Cycle, CycleStore

@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from ovirt_placement import inventory
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.events import (
@@ -18,6 +17,8 @@ from ovirt_placement.engine.events import (
     EventCode,
     read_events,
 )
+from ovirt_placement.inventory import client as inventory
+from ovirt_placement.inventory.connection import NoService
 from ovirt_placement.inventory.on_demand import referred
 from ovirt_placement.inventory.publication import age
 from ovirt_placement.inventory.service.events import DOWN, SUBJECTS, WITH_ITS_VMS
@@ -169,7 +170,7 @@ class Changes:
         while self._wake >= 0:
             try:
                 published = inventory.wait_for_change(_WAIT_SECONDS, config=self._config)
-            except inventory.NoService:
+            except NoService:
                 self._read_events()
                 time.sleep(self._seconds)
                 continue

@@ -18,7 +18,7 @@ from ovirt_placement.answers.question import (
     Table,
     question,
 )
-from ovirt_placement.inventory import Measured
+from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import Cluster, Host, Snapshot
 from ovirt_placement.model.names import (
     GroupOrRule,

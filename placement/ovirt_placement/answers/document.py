@@ -14,10 +14,11 @@ from typing import (
 
 import msgspec
 
-from ovirt_placement import inventory
 from ovirt_placement.config import Config
-from ovirt_placement.inventory import Measured
+from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.connection import SOCKET_NAME
+from ovirt_placement.inventory.decision import NoSnapshot
+from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.names import (
     GroupOrRule,
@@ -259,7 +260,7 @@ def known_state(
         return read(deadline)
     try:
         return read(min(deadline, _FRESH_SECONDS))
-    except inventory.NoSnapshot as error:
+    except NoSnapshot as error:
         if (last := _last_known(config, str(error))) is not None:
             return last
         if deadline <= _FRESH_SECONDS:
@@ -288,7 +289,7 @@ def _last_known(config: Config, error: str) -> KnownState | None:
     """What the inventory published last, and why there is nothing newer; None if there is nothing."""
     try:
         found = inventory.known(config=config, max_age=math.inf, deadline=_A_MOMENT)
-    except inventory.NoSnapshot:
+    except NoSnapshot:
         return None
     age = None if found.publication is None else found.publication.age_seconds
     return KnownState(found, age, error)

@@ -22,7 +22,7 @@ from ovirt_placement.answers.question import (
     table,
     too_many,
 )
-from ovirt_placement.inventory import Measured
+from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import AffinityGroup, AffinityLabel, AffinityRule, Cluster, Host, Snapshot, Vm
 from ovirt_placement.model.files.group_file import Polarity
 from ovirt_placement.model.names import Named, NamedCluster, host_name, named_cluster, named_vms, with_names

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, get_type_hint
 from ovirt_placement import answers
 from ovirt_placement.answers import summaries
 from ovirt_placement.answers.document import Document, find
-from ovirt_placement.inventory import Measured
+from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.record import Record
 

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
-from ovirt_placement import inventory
 from ovirt_placement.answers.conflicts import sentence
 from ovirt_placement.answers.document import DRY_RUN, ChangeDocument
 from ovirt_placement.answers.rules import asked, open_questions, rules_check_together, strength
 from ovirt_placement.config import Config
+from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.on_demand import read_searches, searches_of
 from ovirt_placement.model import PlacementRule, Snapshot
 from ovirt_placement.rules.placement_rules.in_force import EVERY_KIND, mistakes, rule_problems

@@ -19,7 +19,7 @@ from ovirt_placement.answers.question import (
     question,
     table,
 )
-from ovirt_placement.inventory import Measured
+from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.names import GroupOrRule, Named, NamedHost, NamedVm, named_cluster, with_names
 from ovirt_placement.model.record import Record

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from ovirt_placement import config, inventory
+from ovirt_placement import config
 from ovirt_placement.answers.document import find
 from ovirt_placement.answers.group_changes import (
     GroupJudgement,
@@ -43,6 +43,8 @@ from ovirt_placement.engine.affinity_groups import (
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.consistency import consistent
 from ovirt_placement.engine.topology import read_descriptions, read_groups, read_snapshot
+from ovirt_placement.inventory import client as inventory
+from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import AffinityGroup, AffinityRule, Snapshot
 from ovirt_placement.model.files import group_file
 from ovirt_placement.model.files.group_file import GroupEntry, GroupFile, stored_priority, stored_text
@@ -69,7 +71,7 @@ def with_groups_of_now(known: Snapshot, connection: EngineConnection) -> Snapsho
 def known_groups(args: argparse.Namespace, connection: EngineConnection) -> Snapshot:
     """What is known of the engine, with the groups of this moment."""
     found = inventory.known(
-        config=config.load(args.config), deadline=PATIENCE_SECONDS, measured=inventory.Measured.NOTHING
+        config=config.load(args.config), deadline=PATIENCE_SECONDS, measured=Measured.NOTHING
     )
     return with_groups_of_now(found.snapshot, connection) or read_snapshot(connection)
 

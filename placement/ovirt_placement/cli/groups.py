@@ -32,7 +32,7 @@ from ovirt_placement.cli.questions import (
     show_text,
 )
 from ovirt_placement.engine.topology import read_descriptions, read_snapshot
-from ovirt_placement.inventory import Measured
+from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.files import group_file
 from ovirt_placement.model.files.group_file import GroupEntry

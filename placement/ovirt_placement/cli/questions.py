@@ -29,7 +29,7 @@ from ovirt_placement.answers.question import (
     question_named,
 )
 from ovirt_placement.config_file import DEFAULT_PATH, PATH_VARIABLE
-from ovirt_placement.inventory import Measured
+from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.files import state_file
 from ovirt_placement.model.record import Record

@@ -30,7 +30,7 @@ from ovirt_placement.cli.questions import (
     read_state,
     show_file,
 )
-from ovirt_placement.inventory import Measured
+from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import PlacementRule, RuleDomain, Snapshot
 from ovirt_placement.model.files import group_file
 from ovirt_placement.rules.placement_rules.in_force import EVERY_KIND

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from ovirt_placement import config, inventory
+from ovirt_placement import config
 from ovirt_placement.answers.document import find
 from ovirt_placement.answers.setup import Admission
 from ovirt_placement.answers.setup.answer import (
@@ -53,6 +53,7 @@ from ovirt_placement.engine import policies
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import EngineAway, EngineSetupError
 from ovirt_placement.engine.policies import Policy, PolicyRequest, PolicyUser
+from ovirt_placement.inventory import client as inventory
 from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.store.keys import DefaultKeyChange, DefaultKeys, DefaultKeyStore
 from ovirt_placement.store.user_actions import UserActionKind

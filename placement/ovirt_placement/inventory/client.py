@@ -1,54 +1,69 @@
 """The library's one way to know the engine: the service that follows it, else the engine itself."""
 
+from __future__ import annotations
+
 import logging
 import sys
 import threading
 import time
-from typing import NamedTuple
+from concurrent.futures import Future, wait
+from functools import cache, partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec.structs import replace
 
 from ovirt_placement import config as configuration
 from ovirt_placement.config import Config
 from ovirt_placement.inventory.connection import NoAnswer, NoService, Services
-from ovirt_placement.inventory.decision import NoSnapshot
-from ovirt_placement.inventory.direct import EngineState
-from ovirt_placement.inventory.protocol import Measured, Refresh, State, Wake, ask
-from ovirt_placement.inventory.publication import EMPTY, Moments, Publication, now, with_changes, with_known
-from ovirt_placement.inventory.stored import Overlay
+from ovirt_placement.inventory.decision import Base, NoSnapshot
+from ovirt_placement.inventory.on_demand import (
+    NO_DEMANDS,
+    Demands,
+    KnownSearches,
+    needed,
+    read_searches,
+    read_statistics,
+    with_statistics,
+)
+from ovirt_placement.inventory.publication import (
+    EMPTY,
+    Measured,
+    Moments,
+    Publication,
+    Refresh,
+    State,
+    Wake,
+    ask,
+    now,
+    with_changes,
+    with_known,
+)
+from ovirt_placement.inventory.stored import KeyWatch, OpenIntents, Overlay, WatchedKeys, demands_of
 from ovirt_placement.lookups.index import share, with_more_pending
-from ovirt_placement.model import Pending, Snapshot
-from ovirt_service.process import at_end
+from ovirt_placement.model import Snapshot
+from ovirt_service.errors import UserError
+from ovirt_service.files import digest_name, memory_folder, one_locked
+from ovirt_service.process import at_end, in_background
 from ovirt_service.repetition import Said
 
-
-class Opened:
-    """What one engine's state is read and decoded with."""
-
-    def __init__(self, config: Config) -> None:
-        self.config = config
-        #: What was decoded last, for all threads: under the lock.
-        self.lock = threading.Lock()
-        self.publication: Publication | None = None
-        self.engine = EngineState(config)
-        #: What is pending over it.
-        self._overlay = Overlay()
-
-    def with_pending(self, snapshot: Snapshot, pending: tuple[Pending, ...]) -> Snapshot:
-        """The snapshot with this on its way besides."""
-        if not pending:
-            return snapshot
-        return self._overlay.over(
-            snapshot, pending, lambda: with_more_pending(snapshot, pending, like=snapshot)
-        )
-
+if TYPE_CHECKING:
+    from ovirt_placement.engine.connection.client import EngineConnection
+    from ovirt_placement.engine.policies import PolicyReader
+    from ovirt_placement.engine.requests import Doubts
 
 #: How long a caller who names no deadline waits for a snapshot.
 DEFAULT_DEADLINE_SECONDS = 10.0
+#: How many processes of a user may read the engine at the same time.
+READERS = 2
+#: One that is stopped in its turn must not stop the others for good.
+_PATIENCE_SECONDS = 30.0
+#: Bytes of the digest that names files in memory.
+_NAME_SIZE = 8
+#: Before all that was read: JSON has no infinity.
+_EVER = -sys.float_info.max
 
 _log = logging.getLogger(__name__)
 _said = Said()
-
-#: Before all that was read: JSON has no infinity.
-_EVER = -sys.float_info.max
 
 
 class Known(NamedTuple):
@@ -59,39 +74,29 @@ class Known(NamedTuple):
     publication: Publication | None
 
 
-class _Process:
-    """What one process keeps between two calls: what it has open, the configuration, services that hang."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.config: Config | None = None
-        self.services = Services()
-        #: All that was asked for until the end of the command, by what another engine, store or publication
-        #: would differ in: a process asks for few engines, and several may share a store.
-        self.opened: dict[object, Opened] = {}
+_lock = threading.Lock()
+_services = Services()
+#: All that was asked for until the end of the command, by what another engine, store or publication would
+#: differ in: a process asks for few engines, and several may share a store.
+_opened: dict[object, EngineState] = {}
 
 
-_process = _Process()
-
-
-def opened(config: Config) -> Opened:
+def opened(config: Config) -> EngineState:
     """What is open for these settings, until `close`."""
     at_end(close)
     settings = config.inventory.directory, config.engine, config.store, config.ha.tagged
-    with _process.lock:
-        found = _process.opened.get(settings)
-        if found is None:
-            found = _process.opened[settings] = Opened(config)
-        return found
+    with _lock:
+        if settings not in _opened:
+            _opened[settings] = EngineState(config)
+        return _opened[settings]
 
 
 def close() -> None:
     """Log out of engines and close stores, at the end of a command; who asks again opens them again."""
-    global _process
-    ended, _process = _process, _Process()
-    for one in ended.opened.values():
-        one.engine.close()
-    ended.services.close()
+    configured.cache_clear()
+    while _opened:
+        _opened.popitem()[1].close()
+    _services.close()
 
 
 def snapshot(
@@ -134,9 +139,9 @@ def known(
     max_age = config.inventory.max_age_seconds if max_age is None else max_age
     asked = opened(config)
     try:
-        return _served(asked, max(_EVER, now() - max_age), max_age <= 0, vm, until)
+        return asked.served(max_age, vm, until)
     except NoService:
-        return Known(asked.engine.base(max_age, until, vm, measured=measured).snapshot, None)
+        return Known(asked.base(max_age, until, vm, measured=measured).snapshot, None)
 
 
 def wait_for_change(timeout: float, *, config: Config | None = None) -> bool:
@@ -147,56 +152,233 @@ def wait_for_change(timeout: float, *, config: Config | None = None) -> bool:
     config = config or configured()
     seen = opened(config).publication
     try:
-        wake = Wake(0 if seen is None else seen.version)
-        ask(config.inventory.directory, wake, timeout, int, _process.services)
+        ask(config.inventory.directory, Wake(seen.version if seen else 0), timeout, int, _services)
     except NoAnswer:
         return False
     return True
 
 
+@cache
 def configured() -> Config:
     """The configuration that this process has read."""
-    with _process.lock:
-        if _process.config is None:
-            _process.config = configuration.load()
-        return _process.config
+    return configuration.load()
 
 
-def _served(opened: Opened, not_before: float, whole: bool, vm: str | None, until: float) -> Known:
-    """What the service knows. Raises `NoService`, and `NoSnapshot` if it knows nothing fresh enough."""
-    directory, seen = opened.config.inventory.directory, opened.publication
-    question = Refresh(not_before, whole, vm, 0 if seen is None else seen.version)
-    try:
-        reply = ask(directory, question, until - time.monotonic(), State, _process.services)
-    except NoAnswer:
-        raise NoSnapshot(
-            f"no fresh snapshot in time: the inventory at {directory} is still reading"
-        ) from None
-    if reply.error is not None:
-        moments = Moments(*reply.moments) if reply.moments else None
-        last = "" if moments is None else f"; the last one is {now() - moments.as_of:.0f} s old"
-        raise NoSnapshot(f"no fresh snapshot: {reply.error}{last}")
-    try:
-        publication = _decoded(opened, reply, seen)
-    except ValueError:
-        if _said.is_news((directory, "unreadable")):
-            _log.warning("what the inventory at %s answers cannot be read: the engine is", directory)
-        raise NoService from None
-    return Known(opened.with_pending(publication.snapshot, reply.pending), publication)
+class _Read(NamedTuple):
+    """A snapshot, when its reading began, and what was read besides the topology."""
+
+    snapshot: Snapshot
+    at: float
+    demands: Demands
+    measured: Measured
+
+    def serves(self, oldest: float, demands: Demands, measured: Measured) -> bool:
+        """Whether it is young enough, and has all that is asked for."""
+        return self.at >= oldest and self.measured >= measured and not demands.lack(self.demands)
 
 
-def _decoded(opened: Opened, reply: State, seen: Publication | None) -> Publication:
-    """What the service answers, once a version for all threads. Raises `ValueError` if it cannot be read."""
-    with opened.lock:
-        before = EMPTY if seen is None else seen.snapshot
-        if seen is not None and seen.version == reply.version:
-            snapshot = before
-        else:
-            snapshot = with_changes(before if reply.since else EMPTY, reply.changes)
-            snapshot = snapshot if reply.since else with_known(before, snapshot)
-            if seen is not None:
-                share(snapshot, like=before)
-        publication = Publication(reply.version, Moments(*reply.moments), snapshot)
-        if opened.publication is None or opened.publication.version <= publication.version:
-            opened.publication = publication
-        return publication
+class EngineState:
+    """What one process knows of one engine: by the service, or what it reads, over what the store says.
+
+    It is a `Source` of decisions where no service runs. Then it keeps one connection and the last snapshot; a
+    reading goes on when its asker cannot wait longer.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._lock = threading.Lock()
+        #: What the service answered last, for all threads.
+        self.publication: Publication | None = None
+        self._keys = KeyWatch(config.store, config.engine.name)
+        self._intents = OpenIntents(config.store, config.engine.name)
+        self._overlay = Overlay()
+        self._connection: EngineConnection | None = None
+        self._closed = False
+        self._policies: PolicyReader | None = None
+        self._doubts: Doubts | None = None
+        self._reading: Future[_Read] | None = None
+        self._last_read: _Read | None = None
+        self._searches = KnownSearches()
+
+    def served(self, max_age: float, vm: str | None, until: float) -> Known:
+        """What the service knows. Raises `NoService`, and `NoSnapshot` if it knows nothing fresh enough."""
+        directory, seen = self._config.inventory.directory, self.publication
+        not_before = max(_EVER, now() - max_age)
+        question = Refresh(not_before, max_age <= 0, vm, seen.version if seen else 0)
+        try:
+            reply = ask(directory, question, until - time.monotonic(), State, _services)
+        except NoAnswer:
+            raise NoSnapshot(
+                f"no fresh snapshot in time: the inventory at {directory} is still reading"
+            ) from None
+        if reply.error is not None:
+            moments = Moments(*reply.moments) if reply.moments else None
+            last = "" if moments is None else f"; the last one is {now() - moments.as_of:.0f} s old"
+            raise NoSnapshot(f"no fresh snapshot: {reply.error}{last}")
+        try:
+            publication = self._decoded(reply, seen)
+        except ValueError:
+            if _said.is_news((directory, "unreadable")):
+                _log.warning("what the inventory at %s answers cannot be read: the engine is", directory)
+            raise NoService from None
+        found, pending = publication.snapshot, reply.pending
+        if pending:
+            lay = partial(with_more_pending, found, pending, like=found)
+            found = self._overlay.over(found, pending, lay)
+        return Known(found, publication)
+
+    def _decoded(self, reply: State, seen: Publication | None) -> Publication:
+        """What the service answers, once a version for all threads. Raises `ValueError` if unreadable."""
+        with self._lock:
+            before = EMPTY if seen is None else seen.snapshot
+            if seen is not None and seen.version == reply.version:
+                snapshot = before
+            else:
+                snapshot = with_changes(before if reply.since else EMPTY, reply.changes)
+                snapshot = snapshot if reply.since else with_known(before, snapshot)
+                if seen is not None:
+                    share(snapshot, like=before)
+            publication = Publication(reply.version, Moments(*reply.moments), snapshot)
+            if self.publication is None or self.publication.version <= publication.version:
+                self.publication = publication
+            return publication
+
+    def read(
+        self,
+        max_age: float,
+        until: float,
+        demands: Demands = NO_DEMANDS,
+        measured: Measured = Measured.FOR_RESERVATION,
+    ) -> Snapshot | None:
+        """Return a snapshot no older than this, waiting for one until this moment of `time.monotonic`.
+
+        It holds what placement keys and rules demand, and what is to be measured. None if it takes longer.
+        Raises what the reading raised.
+        """
+        oldest = now() - max_age
+        while True:
+            with self._lock:
+                last, reading = self._last_read, self._reading
+                if last is not None and last.serves(oldest, demands, measured):
+                    return last.snapshot
+                if reading is None:
+                    reading = self._reading = in_background(partial(self._read, demands, measured))
+            if not wait([reading], until - time.monotonic()).done:
+                return None
+            reading.result()
+
+    def _read(self, demands: Demands, measured: Measured) -> _Read:
+        found = None
+        try:
+            name = digest_name(self._config.engine.url or "", _NAME_SIZE)
+            turns = [memory_folder("readers") / f"{name}-{number}" for number in range(READERS)]
+            with one_locked(turns, _PATIENCE_SECONDS):
+                began = now()
+                found = _Read(self._read_all(demands, measured), began, demands, measured)
+            return found
+        finally:
+            with self._lock:
+                self._reading, self._last_read = None, found or self._last_read
+
+    def _read_all(self, demands: Demands, measured: Measured) -> Snapshot:
+        # The SDK takes long to load and is not needed where a service runs.
+        from ovirt_placement.engine.consistency import consistent
+        from ovirt_placement.engine.topology import detailed
+
+        connection = self._connected()
+        found = self._read_topology(connection)
+        wanted = needed(
+            found.clusters, tagged=self._config.ha.tagged, host_tags=demands.host_tags, measured=measured
+        )
+        if wanted:
+            found = with_statistics(found, read_statistics(connection, wanted))
+        if demands.details:
+            found = consistent(detailed(connection, found, demands.details))
+        self._searches.want(demands.searches)
+        self._searches.put(read_searches(connection, demands.searches))
+        return replace(found, member_searches=self._searches.found)
+
+    def _read_topology(self, connection: EngineConnection) -> Snapshot:
+        """Read it, and once more where it suddenly lacks most of what was there."""
+        from ovirt_placement.engine.policies import PolicyReader
+        from ovirt_placement.engine.requests import Doubts, kinds_of
+        from ovirt_placement.engine.topology import read_snapshot
+
+        self._policies = self._policies or PolicyReader()
+        self._doubts = self._doubts or Doubts()
+        read = partial(read_snapshot, connection, policies=self._policies)
+        return self._doubts.confirm(read, kinds_of)
+
+    def _connected(self) -> EngineConnection:
+        from ovirt_placement.engine.connection.client import connect
+
+        with self._lock:
+            if self._closed:
+                raise UserError("the process that reads the engine ends")
+            if self._connection is None:
+                self._connection = connect(self._config.engine)
+            return self._connection
+
+    def close(self) -> None:
+        """Log out of the engine and close the store; a reading that is under way is ended."""
+        with self._lock:
+            self._closed = True
+            connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+        self._keys.close()
+        self._intents.close()
+
+    def base(
+        self,
+        max_age: float,
+        until: float,
+        vm: str | None = None,
+        *,
+        patient: bool = True,
+        measured: Measured = Measured.FOR_RESERVATION,
+    ) -> Base:
+        """Read the engine, with what the store says. All VMs are read: none has to be asked for by itself."""
+        keys = self._keys.ask_keys(now())
+        try:
+            found = self.read(max_age, until, demands_of(keys.records), measured)
+        except UserError as error:
+            raise NoSnapshot(str(error)) from error
+        except OSError as error:  # no descriptors are left, say: it may pass
+            raise NoSnapshot(error.strerror or str(error)) from error
+        if found is None:
+            raise NoSnapshot(f"{self._config.engine.address}: the engine has not answered yet")
+        return Base(self._with_stored(found, keys), now() - max_age)
+
+    def as_of(self) -> float | None:
+        """The moment of the last reading; None before there is one."""
+        read = self._last()
+        return None if read is None else read.at
+
+    def last(self) -> Base | None:
+        """What was read last, however old; None if that is nothing."""
+        read = self._last()
+        if read is None:
+            return None
+        return Base(self._with_stored(read.snapshot, self._keys.ask_keys(now())), read.at)
+
+    def _with_stored(self, found: Snapshot, keys: WatchedKeys) -> Snapshot:
+        what = (keys.records, keys.is_unread)
+        return self._intents.over(self._overlay.over(found, what, partial(keys.over, found)))
+
+    def _last(self) -> _Read | None:
+        """What was read last; nothing once a service has run since, which writes in its directory.
+
+        A process that asked the engine while another service was away would refuse a start by that.
+        """
+        with self._lock:
+            read = self._last_read
+        if read is None:
+            return None
+        # Before the file's time: an interruption in between makes no reading look younger than the file.
+        age = now() - read.at
+        try:
+            written = time.time() - self._config.inventory.directory.stat().st_mtime
+        except OSError:
+            return read
+        return None if age > written else read

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from ovirt_placement.engine.vms import NO_DETAILS, Detail
-from ovirt_placement.inventory.protocol import Measured
+from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import Cluster, Disk, Host, Network, Nic, PlacementRule, Snapshot, Vm, VnicProfile
 from ovirt_placement.model.infrastructure import HostStatistics, VmStatistics
 from ovirt_placement.model.placement_rules import MemberSearch, SearchOf

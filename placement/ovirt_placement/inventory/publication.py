@@ -1,21 +1,24 @@
-"""A version of the engine's state, what it has that an earlier one has not, and what is saved of it."""
+"""A version of the engine's state, and what is asked at the service's socket: it, a decision, a call.
 
-import contextlib
-import os
+A reader gets what a version has that the one it knows has not, in MessagePack. All else is JSON, which a
+policy unit writes and reads by the standard library, with lines of host ids after it: as JSON, thousands of
+these would take longer than the decision.
+"""
+
 import time
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from enum import IntEnum
+from functools import partial
 from operator import attrgetter, is_
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 from msgspec.structs import fields, replace
 
-from ovirt_placement.model import Snapshot
-from ovirt_service.files import open_regular
+from ovirt_placement.inventory.connection import NoService, Services
+from ovirt_placement.model import Pending, Snapshot
 
 #: The long lists of a snapshot, of which the records that differ travel alone, and what a record is known by.
 _LISTS: Mapping[str, Callable[[Any], str]] = {
@@ -97,34 +100,6 @@ def with_known(before: Snapshot, now: Snapshot) -> Snapshot:
     return replace(now, **values)
 
 
-_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-
-
-@cache
-def boot_id() -> bytes:
-    """Name this run of the machine: a clock that starts with it means nothing to the next."""
-    return bytes.fromhex(_BOOT_ID.read_text().strip().replace("-", ""))
-
-
-#: The service writes, its group reads.
-_MODE = 0o640
-
-
-def replaced(path: Path, contents: Iterable[bytes]) -> None:
-    """Put a new file in the place of what is there. Raises `OSError`."""
-    temporary = path.with_name(f"{path.name}.new")
-    try:
-        temporary.unlink(missing_ok=True)  # whatever it is: opening a FIFO would wait for its reader
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        with open(os.open(temporary, flags, _MODE), "wb") as file:
-            file.writelines(contents)
-        temporary.rename(path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)  # it takes the room that others need
-        raise
-
-
 _NEVER = float("-inf")
 
 
@@ -187,99 +162,146 @@ def now() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-STATE_FILE = "state"
-#: Larger than any engine's: who can write here must not fill the memory.
-_LARGEST = 1 << 30
+class Measured(IntEnum):
+    """How much of what is measured a question needs; each holds the one before."""
+
+    #: Whether rules are satisfied: nothing.
+    NOTHING = 0
+    #: What units of a cluster's policy say, ours and the engine's filters: what these read.
+    FOR_UNITS = 1
+    #: The check of HA reservation as well.
+    FOR_RESERVATION = 2
 
 
-_CHECKSUM_SIZE = 4
+#: What a policy unit does.
+Method = Literal["filter", "score", "balance"]
 
 
-class _Saved(msgspec.Struct, frozen=True, array_like=True):
-    #: Of the machine's run, since moments count from there, and of what was saved: another is not read.
-    boot: bytes
-    release: str
-    version: int
-    moments: tuple[float, ...]
-    content: Changes
+class Refresh(msgspec.Struct, tag="refresh", frozen=True):
+    """Answer with the state once it holds at this moment or later.
 
-
-#: What is saved holds records of the model: another shape of these is another release.
-STATE_RELEASE = "2"
-
-
-def save_state(directory: Path, publication: Publication) -> None:
-    """Put the state in the place of the one that was saved before. Raises `OSError`."""
-    content = find_changes(EMPTY, publication.snapshot)
-    saved = _Saved(boot_id(), STATE_RELEASE, publication.version, tuple(publication.moments), content)
-    encoded = msgspec.msgpack.encode(saved)
-    replaced(directory / STATE_FILE, (_checksum(encoded), encoded))
-
-
-def restore_state(directory: Path, oldest: float) -> Publication | None:
-    """What was saved, if it holds at this moment or later; None if it is older, damaged, or is not there."""
-    try:
-        with open(open_regular(directory / STATE_FILE, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
-            if os.fstat(file.fileno()).st_size > _LARGEST:
-                return None
-            checksum, content = file.read(_CHECKSUM_SIZE), file.read()
-        if checksum != _checksum(content):
-            return None
-        saved = msgspec.msgpack.decode(content, type=_Saved)
-        moments = Moments(*saved.moments)
-        if (saved.boot, saved.release) != (boot_id(), STATE_RELEASE) or not oldest <= moments.as_of <= now():
-            return None
-        return Publication(saved.version, moments, with_changes(EMPTY, saved.content))
-    except (OSError, ValueError, TypeError):
-        return None
-
-
-def _checksum(content: bytes) -> bytes:
-    return zlib.crc32(content).to_bytes(_CHECKSUM_SIZE, "big")
-
-
-NAMES_FILE = "names"
-#: No shell is to search more than these; the engine's own names are shorter.
-_MOST_NAMES = 100_000
-_LONGEST_NAME = 255
-
-
-class NameList:
-    """A file with lines of kind, tab, name: written only when names have changed."""
-
-    def __init__(self, directory: Path) -> None:
-        self._path = directory / NAMES_FILE
-        self._written: bytes | None = None
-
-    def publish(self, snapshot: Snapshot) -> None:
-        """Write the names, if they are not what was written; where that fails, the next call tries again."""
-        content = names_text(snapshot).encode()
-        if content == self._written:
-            return
-        with contextlib.suppress(OSError):  # no decision waits for what only shells read
-            replaced(self._path, (content,))
-            self._written = content
-
-    def withdraw(self) -> None:
-        with contextlib.suppress(OSError):
-            self._path.unlink()
-
-
-def names_text(snapshot: Snapshot) -> str:
-    """One line for each name: its kind (`vm`, `host`, `cluster`, `group`), a tab, the name.
-
-    Left out is what a line of text or an argument cannot hold: control characters, a leading hyphen.
+    Usually it is enough that engine and store report no change since. With `whole`, everything of the engine
+    must have been read since: for who may not rely on events, which can be late. With `vm`, the engine must
+    have been asked for that VM lately if it is not among those that are known. `known` is the version that
+    the asker has: it gets what has changed since, or with None the moments alone.
     """
-    lines = sorted({f"{kind}\t{name}\n" for kind, name in _named(snapshot) if _is_plain(name)})
-    return "".join(lines[:_MOST_NAMES])
+
+    not_before: float
+    whole: bool = False
+    vm: str | None = None
+    known: int | None = 0
 
 
-def _named(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
-    yield from (("cluster", each.name) for each in snapshot.clusters)
-    yield from (("group", each.name) for each in snapshot.affinity_groups)
-    yield from (("host", each.name) for each in snapshot.hosts)
-    yield from (("vm", each.name) for each in snapshot.vms)
+class Wake(msgspec.Struct, tag="wake", frozen=True):
+    """Answer when there is another version than this."""
+
+    version: int
 
 
-def _is_plain(name: str) -> bool:
-    return 0 < len(name) <= _LONGEST_NAME and name.isprintable() and not name.startswith("-")
+class Decide(msgspec.Struct, tag="decide", frozen=True):
+    """Answer as a policy unit: the hosts of a filter, the ranks of a weight, the move of a balance."""
+
+    method: Method
+    unit: str
+    #: In the lines after the rest, as in the answer.
+    hosts: list[str] = []
+    vm: str = ""
+    parameters: dict[str, str] = {}
+    #: A person asks: nothing follows from the answer.
+    by_hand: bool = False
+    #: Whether reasons are recorded, and whether anybody reads in a log why each host fares as it does.
+    records: bool = False
+    explains: bool = False
+    #: Whether the caller asks again by itself for a VM that the engine does not show yet.
+    asks_again: bool = False
+
+
+Question = Refresh | Wake | Decide
+
+
+class State(msgspec.Struct, frozen=True):
+    """The state of a version, as far as it differs from what the asker has; or why there is no newer one."""
+
+    version: int = 0
+    #: The version that the changes are to; 0 if they are all there is.
+    since: int = 0
+    moments: tuple[float, ...] = ()
+    changes: Changes = Changes()
+    #: What is on its way and no part of the version: open intents, and what was accepted a moment ago.
+    pending: tuple[Pending, ...] = ()
+    error: str | None = None
+
+
+class Decided(msgspec.Struct, frozen=True):
+    """What a unit answers."""
+
+    #: The hosts that a filter accepts, that a weight ranks, or where a balance sends the VM.
+    hosts: list[str] = []
+    ranks: list[int] = []
+    vm: str = ""
+    #: Of the state that was decided on.
+    age_seconds: float = 0.0
+    #: Why hosts were refused, as JSON.
+    reasons: str = ""
+    #: Why there is no answer. It `refuses` the VM loudly, or is to be asked again: the VM is `awaited`.
+    failure: str | None = None
+    refuses: bool = False
+    awaited: bool = False
+    #: Lines for the caller's log: level and text.
+    log: list[tuple[int, str]] = []
+
+
+#: A list of 5,000 hosts takes 200 KiB.
+LONGEST_QUESTION = 1 << 20
+
+Answer = TypeVar("Answer", State, Decided, int)
+Known = TypeVar("Known")
+
+question_decoder: msgspec.json.Decoder[Question] = msgspec.json.Decoder(Question)
+
+
+def encoded(content: Question | State | Decided | int) -> bytes:
+    """What travels in a frame."""
+    if isinstance(content, State):
+        return msgspec.msgpack.encode(content)
+    if not isinstance(content, Decide | Decided):
+        return msgspec.json.encode(content)
+    rest = msgspec.json.encode(replace(content, hosts=[]))
+    return b"\n".join((rest, "\n".join(content.hosts).encode())) if content.hosts else rest
+
+
+def decoded(content: bytes | bytearray, decode: Callable[[bytes | bytearray], Known]) -> Known:
+    """What was asked or answered, with its lines of hosts. Raises `ValueError` if it is nothing such."""
+    rest, _, hosts = content.partition(b"\n")
+    found = decode(rest)
+    if not hosts:
+        return found
+    if not isinstance(found, Decide | Decided):
+        raise ValueError("no hosts belong to this")
+    return replace(found, hosts=hosts.decode().split("\n"))
+
+
+def ask(
+    directory: Path, question: Question, timeout: float, kind: type[Answer], services: Services | None = None
+) -> Answer:
+    """Ask the service, by what is known of the `services`, if any, and wait at most this many seconds.
+
+    Raises what `Services.ask` raises.
+    """
+    made = Services()
+    put = made.put if services is None else services.ask
+    try:
+        answer = put(directory, encoded(question), timeout)
+        if kind is State:
+            return msgspec.msgpack.decode(answer, type=kind)
+        found: Answer = decoded(answer, partial(msgspec.json.decode, type=kind))
+        return found
+    except ValueError:
+        raise NoService from None
+    finally:
+        made.close()
+
+
+def ask_moments(directory: Path, timeout: float) -> tuple[float, ...]:
+    """The moments of what the service knows, as `Moments` has them; none of nothing. Raises as `ask` does."""
+    return ask(directory, Refresh(0.0, known=None), timeout, State).moments

@@ -93,7 +93,7 @@ def answers(decide: Callable[Parameters, Answer]) -> Callable[Parameters, Answer
 def _ask_inventory(
     method: str, unit: str, hosts: Sequence[str], vm: str, properties: Properties
 ) -> dict[str, Any]:
-    """Ask as `inventory.protocol.Decide` is asked, with the hosts in lines of their own."""
+    """Ask as `inventory.publication.Decide` is asked, with the hosts in lines of their own."""
     question = {
         "type": "decide",
         "method": method,

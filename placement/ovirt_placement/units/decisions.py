@@ -15,11 +15,10 @@ from typing import Final, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from ovirt_placement import inventory
+from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.client import DEFAULT_DEADLINE_SECONDS, configured, opened
 from ovirt_placement.inventory.decision import Decision, Decisions
-from ovirt_placement.inventory.protocol import Decide, Decided, decoded, encoded
-from ovirt_placement.inventory.publication import now
+from ovirt_placement.inventory.publication import Decide, Decided, decoded, encoded, now
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import group_name, host_name, vm_name
 from ovirt_placement.rules.catalogue import UNITS
@@ -386,4 +385,4 @@ def _decider() -> Decider:
 
 def _made_decider(first_seconds: float) -> Decider:
     config = configured()
-    return Decider(Decisions(opened(config).engine, config.inventory), first_seconds)
+    return Decider(Decisions(opened(config), config.inventory), first_seconds)

@@ -15,7 +15,7 @@ from ovirt_enforcer.service.leader import Leader
 from ovirt_enforcer.service.metrics import Cycles, EnforcerMetrics, Sampler
 from ovirt_enforcer.watchers.verdict import ReservationState, ReservationVerdict
 from ovirt_placement.engine.connection.client import EngineAway
-from ovirt_placement.inventory import NoSnapshot
+from ovirt_placement.inventory.decision import NoSnapshot
 from ovirt_placement.store.enforcer.leader import CycleStore, LeaseStore
 from ovirt_placement.store.enforcer.observations import Sample, SampleStore
 from ovirt_service import metrics

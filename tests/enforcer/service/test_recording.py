@@ -12,7 +12,7 @@ from ovirt_enforcer.log import AUDIT_LOG, audit
 from ovirt_enforcer.notices import NoticeKind
 from ovirt_enforcer.service.metrics import EnforcerMetrics
 from ovirt_enforcer.service.recording import News, Recorder
-from ovirt_placement.inventory import NoSnapshot
+from ovirt_placement.inventory.decision import NoSnapshot
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.catalogue import find_violations
 from ovirt_placement.store.enforcer.history import HistoryStore, RuleAfterwards

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from ovirt_placement import inventory
 from ovirt_placement.config import Config
+from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.on_demand import KnownSearches, Needed, needed, searches_of
 from ovirt_placement.inventory.publication import age
 from ovirt_placement.model import MemberSearch, SchedulingPolicy, Snapshot

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from ovirt_placement.config import InventorySettings
 from ovirt_placement.inventory.decision import Base, Decisions
-from ovirt_placement.inventory.protocol import Decide, Method, question_decoder
-from ovirt_placement.inventory.publication import now
+from ovirt_placement.inventory.publication import Decide, Method, now, question_decoder
 from ovirt_placement.units.decisions import Decider, Overload
 from tests.builders import APART, group, host, snapshot, vm
 from tests.clock import Clock

@@ -20,7 +20,6 @@ from ovirt_enforcer.plans import (
     room_for,
 )
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_placement import inventory
 from ovirt_placement.answers.document import duration_text, fewest_text
 from ovirt_placement.answers.plans import plan_record
 from ovirt_placement.answers.plans.maintenance import ClusterMaintenance
@@ -29,6 +28,7 @@ from ovirt_placement.answers.plans.what_if import WhatIfDocument, preview
 from ovirt_placement.answers.status.enforcement import EnforcementRecord
 from ovirt_placement.config import Config
 from ovirt_placement.forecast.changes import Change
+from ovirt_placement.inventory import client as inventory
 from ovirt_placement.model import Cluster, Snapshot, Vm
 from ovirt_placement.model.infrastructure import Return
 from ovirt_placement.model.names import counted

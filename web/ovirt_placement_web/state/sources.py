@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from ovirt_enforcer.history import steps
-from ovirt_placement import inventory
 from ovirt_placement.answers.document import known_state, listed
 from ovirt_placement.answers.status.health import HealthState, nothing_known, of_known
 from ovirt_placement.config import Config
+from ovirt_placement.inventory import client as inventory
+from ovirt_placement.inventory.connection import NoService
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.store.enforcer.history import HistoryStore, PlanRecord, RecordedMigration
 from ovirt_placement.store.enforcer.intents import IntentState
@@ -122,7 +123,7 @@ class LiveState:
         """Wait for what the inventory publishes, or for a while; whether it has published anything."""
         try:
             return inventory.wait_for_change(_WAIT_SECONDS, config=self._config)
-        except inventory.NoService:
+        except NoService:
             self._stopped.wait(_PAUSE_SECONDS)
             return False
 

@@ -9,10 +9,10 @@ from starlette.requests import Request
 from ovirt_enforcer.orders import ORDERS, check_settings, run_meant
 from ovirt_enforcer.orders import begin as begin_run
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_placement import inventory
 from ovirt_placement.answers.document import duration_text, find
 from ovirt_placement.answers.orders import PHASES, runs_document
 from ovirt_placement.answers.plans.maintenance import ClusterMaintenance, move_text, rest_text, summary_text
+from ovirt_placement.inventory import client as inventory
 from ovirt_placement.model import Cluster, Host, Snapshot
 from ovirt_placement.model.infrastructure import Return
 from ovirt_placement.store.enforcer.maintenance import (

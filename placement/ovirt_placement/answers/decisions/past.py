@@ -50,7 +50,7 @@ from ovirt_placement.answers.question import (
     Table,
     question,
 )
-from ovirt_placement.inventory import Measured
+from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.names import Named, named_vm
 from ovirt_placement.model.record import Record

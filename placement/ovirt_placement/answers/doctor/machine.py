@@ -23,9 +23,8 @@ from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.log_ins import refusal
 from ovirt_placement.engine.requests import tagged_ids
 from ovirt_placement.engine.topology import read_hosts
-from ovirt_placement.inventory import protocol
 from ovirt_placement.inventory.connection import NoAnswer, NoService, NotAllowed
-from ovirt_placement.inventory.publication import Moments, age, now
+from ovirt_placement.inventory.publication import Moments, age, ask_moments, now
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.failover.outcomes import listed_tags
 from ovirt_placement.store.enforcer.intents import Store
@@ -51,7 +50,7 @@ def examine_sections(configuration: Config) -> Iterator[FoundProblem]:
 def examine_inventory(config: Config) -> Iterator[FoundProblem]:
     directory, unit = config.inventory.directory, config.unit("ovirt-placement-inventory")
     try:
-        found = protocol.ask_moments(directory, _PATIENCE_SECONDS)
+        found = ask_moments(directory, _PATIENCE_SECONDS)
     except NotAllowed:
         yield problem(
             "unreadable_inventory",

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ovirt_placement import inventory
 from ovirt_placement.answers.document import DRY_RUN, ChangeDocument, find
 from ovirt_placement.answers.keys import (
     KeyRecord,
@@ -22,7 +21,9 @@ from ovirt_placement.answers.keys import (
 )
 from ovirt_placement.config import Config
 from ovirt_placement.engine.consistency import consistent
+from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.on_demand import referred
+from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import Cluster, Host, PlacementKey, Snapshot
 from ovirt_placement.model.names import Place, clusters_of, find_resource
 from ovirt_placement.model.placement_keys import (
@@ -65,7 +66,7 @@ def read_named(config: Config, patience_seconds: float, level: str, *words: str)
     What the inventory publishes will do if it has the objects that are named, and all that hangs on them.
     """
     if level in SETTABLE and level not in _WITHOUT_VMS and not referred((level,)):
-        known = inventory.known(config=config, deadline=patience_seconds, measured=inventory.Measured.NOTHING)
+        known = inventory.known(config=config, deadline=patience_seconds, measured=Measured.NOTHING)
         with suppress(UserError):
             for word in words:
                 find_resource(level, word, known.snapshot)

@@ -6,7 +6,6 @@ from typing import Annotated
 
 from msgspec.structs import replace
 
-from ovirt_placement import inventory
 from ovirt_placement.answers.configured import (
     ConfiguredName,
     complaints,
@@ -31,6 +30,7 @@ from ovirt_placement.answers.status.enforcement import (
     enforcement_text,
 )
 from ovirt_placement.config import Config
+from ovirt_placement.inventory.decision import NoSnapshot
 from ovirt_placement.inventory.on_demand import referred
 from ovirt_placement.inventory.publication import age
 from ovirt_placement.lookups.names import UnmatchedName
@@ -187,7 +187,7 @@ def of_engine(config: Config, deadline: float) -> HealthState:
     """What the inventory publishes, else the engine within `deadline` seconds, else what was known last."""
     try:
         found = known_state(config, deadline=deadline, stale=True)
-    except inventory.NoSnapshot as error:
+    except NoSnapshot as error:
         return with_machine(nothing_known(config, str(error)), config)
     return with_machine(of_known(config, found), config)
 

@@ -1,22 +1,22 @@
-"""Asks the engine again and again, in threads; a failure is reported once, until it answers again."""
+"""Asks the engine again and again, and counts that; a failure is reported once, until it answers."""
 
 import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from typing import NamedTuple, TypeVar
 
 from prometheus_client import Counter
 
 from ovirt_placement.config import EngineSettings
-from ovirt_placement.engine.connection.client import EngineAway, EngineConnection
+from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, EngineFault
 from ovirt_placement.inventory.publication import now
-from ovirt_placement.inventory.service.metrics import CountedConnection
+from ovirt_placement.model import Snapshot
 from ovirt_service.daemon import BackOff, Notifier
 from ovirt_service.errors import UserError
-from ovirt_service.process import BackgroundThread, end_if_exhausted
+from ovirt_service.metrics import Instruments
+from ovirt_service.process import BackgroundThread, in_background
 from ovirt_service.repetition import Said
 
 #: However many ask for it, an engine that is away is not asked more often than this.
@@ -66,23 +66,7 @@ class Attempts:
 
 async def in_thread(work: Callable[[], _Result]) -> _Result:
     """Work in a thread that the end of the process does not wait for."""
-    loop = asyncio.get_running_loop()
-    result: asyncio.Future[_Result] = loop.create_future()
-
-    def settle(done: Callable[[], None]) -> None:
-        if not result.done():
-            done()
-
-    def run() -> None:
-        try:
-            done = partial(result.set_result, end_if_exhausted(work))
-        except Exception as error:  # raised in the loop
-            done = partial(result.set_exception, error)
-        with suppress(RuntimeError):  # the loop has ended meanwhile
-            loop.call_soon_threadsafe(settle, done)
-
-    BackgroundThread(target=run).start()
-    return await result
+    return await asyncio.wrap_future(in_background(work))
 
 
 _log = logging.getLogger(__name__)
@@ -123,6 +107,76 @@ class Asking:
         attempts.failures += 1
         self._failing.add(attempts)
         self._notifier.ready()  # it serves and tries: more cannot be expected of it now
+
+
+_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+
+
+class InventoryMetrics(Instruments):
+    """Counts and times; each is moved where it happens."""
+
+    def __init__(self, engine: str = "") -> None:
+        super().__init__("ovirt_placement_inventory", engine)
+        self.versions = self.counter("versions", "Versions published")
+        self.age = self.gauge(
+            "snapshot_age_seconds",
+            "Since when something may be missing in what is published; +Inf before anything is",
+        )
+        self.as_of = self.gauge(
+            "snapshot_timestamp_seconds",
+            "The moment that what is published shows whole, in seconds since 1970; 0 before anything is",
+        )
+        self.requests = self.counter(
+            "engine_requests",
+            "Requests to the engine by what is asked for; refused: it said no; failed: it gave no answer",
+            "kind",
+            "result",
+        )
+        self.readings = self.histogram(
+            "reading_duration_seconds",
+            "Time of a turn of the follower, and of each larger reading, whether or not it succeeded",
+            "reading",
+            buckets=_BUCKETS,
+        )
+        self.disabled_units = self.gauge(
+            "disabled_units",
+            "Units in the scheduling policy of a cluster that the engine has disabled: it does not ask them",
+            "cluster",
+        )
+        self.questions = self.counter("questions", "Questions of readers by kind", "kind")
+        self.closed = self.counter("readers_closed", "Readers closed since too many were connected")
+
+    def count_disabled(self, snapshot: Snapshot) -> None:
+        """Show how many units are disabled, by cluster; clusters that are gone are shown no more."""
+        self.disabled_units.clear()
+        for cluster in snapshot.clusters:
+            policy = cluster.scheduling_policy
+            self.disabled_units.labels(cluster.name).set(len(policy.disabled) if policy else 0)
+
+
+class CountedConnection(EngineConnection):
+    """A connection whose readings are counted."""
+
+    def __init__(self, settings: EngineSettings, requests: Counter) -> None:
+        super().__init__(settings)
+        self._requests = requests
+
+    def get(self, path: str, **query: str | int | bool) -> bytes:
+        result = "failed"
+        try:
+            answer = super().get(path, **query)
+            result = "ok"
+        except EngineFault:
+            result = "refused"
+            raise
+        finally:
+            self._requests.labels(kind_of(path), result).inc()
+        return answer
+
+
+def kind_of(path: str) -> str:
+    """What a request asks for, without the ids: `clusters/affinitygroups` of all clusters alike."""
+    return "/".join(path.strip("/").split("/")[::2])
 
 
 #: For log-outs, all at once; an engine that hangs forgets the sessions by itself.

@@ -1,37 +1,42 @@
-"""Puts together what is known of engine and placement keys: the version that readers and decisions get."""
+"""Puts together what is known of engine and placement keys: the version that readers and decisions get.
+
+It saves that version, for when it starts again, and the names in it, for shells that complete them.
+"""
 
 import asyncio
+import contextlib
 import logging
 import math
+import os
 import threading
 import time
+import zlib
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
+import msgspec
 from msgspec.structs import replace
 
 from ovirt_placement.inventory.on_demand import NO_STATISTICS, Needed, Needs
-from ovirt_placement.inventory.protocol import State
 from ovirt_placement.inventory.publication import (
     EMPTY,
     Moments,
-    NameList,
     Publication,
+    State,
     find_changes,
     now,
-    restore_state,
-    save_state,
+    with_changes,
     with_known,
 )
-from ovirt_placement.inventory.service.attempts import in_thread
-from ovirt_placement.inventory.service.metrics import InventoryMetrics
+from ovirt_placement.inventory.service.attempts import InventoryMetrics, in_thread
 from ovirt_placement.inventory.stored import WatchedKeys, demands_of
 from ovirt_placement.lookups.index import prepare, share
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.snapshot import HOST_STATISTICS, HOST_TAGS, STORED, VM_DETAILS, VM_STATISTICS, Part
+from ovirt_service.files import open_regular
 from ovirt_service.log import Complaint
 
 #: So long the first publication waits for the details that keys refer to, and for who searches find: a
@@ -215,3 +220,121 @@ def _lacks_details(state: PublicationState, keys: WatchedKeys) -> bool:
     unread = not {HOST_TAGS, VM_DETAILS}.isdisjoint(_unread(state, keys))
     unanswered = bool(demands_of(keys.records).searches) and state.moments.searches_at == _NEVER
     return (unread or unanswered) and not late
+
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+@cache
+def boot_id() -> bytes:
+    """Name this run of the machine: a clock that starts with it means nothing to the next."""
+    return bytes.fromhex(_BOOT_ID.read_text().strip().replace("-", ""))
+
+
+#: The service writes, its group reads.
+_MODE = 0o640
+
+
+def replaced(path: Path, contents: Iterable[bytes]) -> None:
+    """Put a new file in the place of what is there. Raises `OSError`."""
+    temporary = path.with_name(f"{path.name}.new")
+    try:
+        temporary.unlink(missing_ok=True)  # whatever it is: opening a FIFO would wait for its reader
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        with open(os.open(temporary, flags, _MODE), "wb") as file:
+            file.writelines(contents)
+        temporary.rename(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)  # it takes the room that others need
+        raise
+
+
+STATE_FILE = "state"
+#: Larger than any engine's: who can write here must not fill the memory.
+_LARGEST = 1 << 30
+
+
+_CHECKSUM_SIZE = 4
+
+
+#: What is saved holds records of the model: another shape of these is another release.
+STATE_RELEASE = "3"
+
+
+def save_state(directory: Path, publication: Publication) -> None:
+    """Put the state in the place of the one that was saved before. Raises `OSError`."""
+    changes = find_changes(EMPTY, publication.snapshot)
+    state = State(publication.version, 0, tuple(publication.moments), changes)
+    # Of the machine's run, since moments count from there.
+    encoded = msgspec.msgpack.encode((boot_id(), STATE_RELEASE, state))
+    replaced(directory / STATE_FILE, (_checksum(encoded), encoded))
+
+
+def restore_state(directory: Path, oldest: float) -> Publication | None:
+    """What was saved, if it holds at this moment or later; None if it is older, damaged, or is not there."""
+    try:
+        with open(open_regular(directory / STATE_FILE, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+            if os.fstat(file.fileno()).st_size > _LARGEST:
+                return None
+            checksum, content = file.read(_CHECKSUM_SIZE), file.read()
+        if checksum != _checksum(content):
+            return None
+        boot, release, state = msgspec.msgpack.decode(content, type=tuple[bytes, str, State])
+        moments = Moments(*state.moments)
+        if (boot, release) != (boot_id(), STATE_RELEASE) or not oldest <= moments.as_of <= now():
+            return None
+        return Publication(state.version, moments, with_changes(EMPTY, state.changes))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _checksum(content: bytes) -> bytes:
+    return zlib.crc32(content).to_bytes(_CHECKSUM_SIZE, "big")
+
+
+NAMES_FILE = "names"
+#: No shell is to search more than these; the engine's own names are shorter.
+_MOST_NAMES = 100_000
+_LONGEST_NAME = 255
+
+
+class NameList:
+    """A file with lines of kind, tab, name: written only when names have changed."""
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / NAMES_FILE
+        self._written: bytes | None = None
+
+    def publish(self, snapshot: Snapshot) -> None:
+        """Write the names, if they are not what was written; where that fails, the next call tries again."""
+        content = names_text(snapshot).encode()
+        if content == self._written:
+            return
+        with contextlib.suppress(OSError):  # no decision waits for what only shells read
+            replaced(self._path, (content,))
+            self._written = content
+
+    def withdraw(self) -> None:
+        with contextlib.suppress(OSError):
+            self._path.unlink()
+
+
+def names_text(snapshot: Snapshot) -> str:
+    """One line for each name: its kind (`vm`, `host`, `cluster`, `group`), a tab, the name.
+
+    Left out is what a line of text or an argument cannot hold: control characters, a leading hyphen.
+    """
+    lines = sorted({f"{kind}\t{name}\n" for kind, name in _named(snapshot) if _is_plain(name)})
+    return "".join(lines[:_MOST_NAMES])
+
+
+def _named(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    yield from (("cluster", each.name) for each in snapshot.clusters)
+    yield from (("group", each.name) for each in snapshot.affinity_groups)
+    yield from (("host", each.name) for each in snapshot.hosts)
+    yield from (("vm", each.name) for each in snapshot.vms)
+
+
+def _is_plain(name: str) -> bool:
+    return 0 < len(name) <= _LONGEST_NAME and name.isprintable() and not name.startswith("-")

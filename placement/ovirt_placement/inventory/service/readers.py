@@ -20,21 +20,21 @@ from msgspec.structs import replace
 from ovirt_placement.config import Config
 from ovirt_placement.inventory.connection import HEARD, LENGTH, SOCKET_NAME, address, framed
 from ovirt_placement.inventory.decision import Awaited, Base, Decisions, NoSnapshot
-from ovirt_placement.inventory.protocol import (
+from ovirt_placement.inventory.publication import (
     LONGEST_QUESTION,
     Decide,
     Decided,
+    Publication,
     Question,
     Refresh,
     State,
     Wake,
     decoded,
     encoded,
+    now,
     question_decoder,
 )
-from ovirt_placement.inventory.publication import Publication, now
-from ovirt_placement.inventory.service.attempts import Attempts
-from ovirt_placement.inventory.service.metrics import InventoryMetrics
+from ovirt_placement.inventory.service.attempts import Attempts, InventoryMetrics
 from ovirt_placement.inventory.service.publisher import Publisher
 from ovirt_placement.inventory.stored import OpenIntents
 from ovirt_service.errors import UserError

@@ -16,18 +16,17 @@ from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.inventory.connection import SOCKET_NAME
 from ovirt_placement.inventory.on_demand import NOTHING, Needs
-from ovirt_placement.inventory.protocol import Decide, Decided, Refresh
-from ovirt_placement.inventory.publication import now
+from ovirt_placement.inventory.publication import Decide, Decided, Refresh, now
 from ovirt_placement.inventory.service.attempts import (
     LONGEST_PAUSE_SECONDS,
     Asking,
     Attempts,
     Connections,
+    InventoryMetrics,
     connections,
     in_thread,
 )
 from ovirt_placement.inventory.service.follower import Follower
-from ovirt_placement.inventory.service.metrics import InventoryMetrics
 from ovirt_placement.inventory.service.publisher import PublicationState, Publisher
 from ovirt_placement.inventory.service.readers import Decider, Readers
 from ovirt_placement.inventory.service.readings import LargerReadings

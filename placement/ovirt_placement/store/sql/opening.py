@@ -1,9 +1,9 @@
 """Opens a part of the store of the engine that is configured, for as long as a person is served."""
 
-import queue
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import wait
 from contextlib import closing, contextmanager
 from typing import TypeVar
 
@@ -11,7 +11,7 @@ from ovirt_placement.config import Config
 from ovirt_placement.store.sql.access import StoreAccess
 from ovirt_placement.store.sql.connections import parse_url, show_url
 from ovirt_placement.store.sql.database import StoreAway, StoreUnmade
-from ovirt_service.process import BackgroundThread
+from ovirt_service.process import in_background
 
 #: A person waits longer for a store that others write to than a placement can.
 PERSON_SECONDS = 5.0
@@ -66,30 +66,17 @@ def answered_within(config: Config, seconds: float, read: Callable[[], _Answer])
     url = config.store.url
     if _hanging[url] >= _MOST_HANGING:
         raise _away(url, seconds)
-    outcomes: queue.SimpleQueue[tuple[_Answer, None] | tuple[None, Exception]] = queue.SimpleQueue()
-    late, ended = False, False
+    reading = in_background(read, "store")
+    if not wait([reading], seconds + _MORE_SECONDS).done:
+        _count_hanging(url, 1)
+        reading.add_done_callback(lambda _: _count_hanging(url, -1))
+        raise _away(url, seconds)
+    return reading.result()
 
-    def ask() -> None:
-        nonlocal ended
-        try:
-            outcomes.put((read(), None))
-        except Exception as error:  # it is raised where the answer is awaited
-            outcomes.put((None, error))
-        with _changing:
-            ended = True
-            _hanging[url] -= late
 
-    BackgroundThread(target=ask, name="store").start()
-    try:
-        answer, error = outcomes.get(timeout=seconds + _MORE_SECONDS)
-    except queue.Empty:
-        with _changing:
-            late = not ended
-            _hanging[url] += late
-        raise _away(url, seconds) from None
-    if error is not None:
-        raise error
-    return answer  # type: ignore[return-value]  # there is one where there is no error
+def _count_hanging(url: str, change: int) -> None:
+    with _changing:
+        _hanging[url] += change
 
 
 def _away(url: str, seconds: float) -> StoreAway:

@@ -12,8 +12,7 @@ import pytest
 from ovirt_placement import config
 from ovirt_placement.answers import proxy as local_proxy
 from ovirt_placement.answers.doctor import machine
-from ovirt_placement.inventory.protocol import ask_moments
-from ovirt_placement.inventory.publication import Moments, now
+from ovirt_placement.inventory.publication import Moments, ask_moments, now
 from ovirt_placement.store.enforcer.intents import Store
 from ovirt_placement.store.enforcer.leader import EnforcerSettingsStore, LeaseStore
 from ovirt_placement.store.orders import PauseStore

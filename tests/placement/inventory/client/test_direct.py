@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from ovirt_placement import inventory
 from ovirt_placement.config import Config
-from ovirt_placement.inventory import NoSnapshot
-from ovirt_placement.inventory.direct import READERS, EngineState
+from ovirt_placement.inventory import client as inventory
+from ovirt_placement.inventory.client import READERS, EngineState
+from ovirt_placement.inventory.decision import NoSnapshot
 from ovirt_placement.inventory.on_demand import Demands, referred
 from ovirt_placement.model import Disk, Network, Nic, Pending, PlacementKey, Snapshot, VnicProfile
 from ovirt_placement.store.enforcer.intents import Store
@@ -144,17 +144,18 @@ def test_few_read_the_engine_at_the_same_time(engine: EngineServer, config: Conf
 #: Knows nothing yet when it has no descriptors left, and reads the engine once it has some again.
 READER = """
 import os, pathlib, resource, sys
-from ovirt_placement import config, inventory
-from ovirt_placement.inventory import NoSnapshot, snapshot
+from ovirt_placement import config
+from ovirt_placement.inventory.decision import NoSnapshot
+from ovirt_placement.inventory.client import snapshot
 settings = config.load(pathlib.Path(sys.argv[1]), {})
 _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) - 1, hard))
 try:
-    inventory.snapshot(config=settings)
-except inventory.NoSnapshot as error:
+    snapshot(config=settings)
+except NoSnapshot as error:
     print(error)
 resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-print(len(inventory.snapshot(config=settings, deadline=60).vms) > 0)
+print(len(snapshot(config=settings, deadline=60).vms) > 0)
 """
 
 

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_placement import inventory
 from ovirt_placement.cli.main import main
 from ovirt_placement.config import Config
+from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.connection import Hangs, NoAnswer, NoService, Services
-from ovirt_placement.inventory.protocol import Wake, ask
+from ovirt_placement.inventory.decision import NoSnapshot
+from ovirt_placement.inventory.publication import Wake, ask
 from ovirt_placement.store.enforcer.intents import Store
 from ovirt_service import process
 from tests.clock import Clock
@@ -29,7 +30,7 @@ def refuse(*arguments, **named): raise RuntimeError({REFUSAL!r})
 def begin_no_more(): threading._start_new_thread = refuse
 threading._register_atexit(begin_no_more)
 """
-ASKING = "from ovirt_placement import inventory; assert inventory.snapshot().vms"
+ASKING = "from ovirt_placement.inventory import client as inventory; assert inventory.snapshot().vms"
 COMMAND = "import sys; from ovirt_placement.cli.main import main; sys.exit(main(['violations']))"
 
 
@@ -74,7 +75,7 @@ def test_a_reading_that_is_under_way_is_broken_off(engine: EngineServer, config:
     def ask() -> None:
         try:
             inventory.snapshot(config=config, deadline=30)
-        except inventory.NoSnapshot as error:
+        except NoSnapshot as error:
             failures.append(str(error))
 
     asker = threading.Thread(target=ask)

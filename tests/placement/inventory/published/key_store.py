@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ovirt_placement import inventory
 from ovirt_placement.config import Config
+from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.publication import Publication
 from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.store.keys import KeyStore

@@ -10,20 +10,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ovirt_placement import inventory
-from ovirt_placement.inventory import publication
-from ovirt_placement.inventory.protocol import Refresh, State, ask, ask_moments
+from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.publication import (
     EMPTY,
     Changes,
     Moments,
-    NameList,
     Publication,
+    Refresh,
+    State,
+    ask,
+    ask_moments,
     find_changes,
     now,
     with_changes,
     with_known,
 )
+from ovirt_placement.inventory.service import publisher
+from ovirt_placement.inventory.service.publisher import NameList
 from ovirt_placement.model import FrozenKeys, PlacementKey, Snapshot, StickyCopy, Vm
 from tests import builders
 from tests.builders import host, snapshot, vm
@@ -215,12 +218,12 @@ def test_moments_alone_cost_no_content(served: ServedInventory) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    publication.save_state(tmp_path, Publication(7, Moments(now(), store_asked_at=now()), STATE))
+    publisher.save_state(tmp_path, Publication(7, Moments(now(), store_asked_at=now()), STATE))
     return tmp_path
 
 
 def test_what_was_saved_is_restored(folder: Path) -> None:
-    found = publication.restore_state(folder, now() - 60.0)
+    found = publisher.restore_state(folder, now() - 60.0)
     assert found is not None
     assert (found.version, found.snapshot) == (7, STATE)
     assert 0.0 <= found.age_seconds < 60.0
@@ -229,16 +232,16 @@ def test_what_was_saved_is_restored(folder: Path) -> None:
 def test_what_is_too_old_damaged_of_another_run_or_not_there_is_not(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert publication.restore_state(folder, now() + 1.0) is None
-    assert publication.restore_state(folder / "absent", 0.0) is None
+    assert publisher.restore_state(folder, now() + 1.0) is None
+    assert publisher.restore_state(folder / "absent", 0.0) is None
     with monkeypatch.context() as patch:
-        patch.setattr(publication, "boot_id", lambda: b"another")
-        assert publication.restore_state(folder, 0.0) is None
-    file = folder / publication.STATE_FILE
+        patch.setattr(publisher, "boot_id", lambda: b"another")
+        assert publisher.restore_state(folder, 0.0) is None
+    file = folder / publisher.STATE_FILE
     whole = file.read_bytes()
     for damaged in (whole[:-1], b"", whole.replace(b"v7", b"v8")):
         file.write_bytes(damaged)
-        assert publication.restore_state(folder, 0.0) is None
+        assert publisher.restore_state(folder, 0.0) is None
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_placement import inventory
 from ovirt_placement.config import Config
-from ovirt_placement.inventory import NoSnapshot
+from ovirt_placement.inventory import client as inventory
+from ovirt_placement.inventory.decision import NoSnapshot
 from ovirt_placement.inventory.publication import age
 from ovirt_placement.model import FrozenKeys, StickyCopy
 from ovirt_placement.store.keys import Run

@@ -11,9 +11,9 @@ from typing import IO
 
 import pytest
 
-from ovirt_placement import inventory
 from ovirt_placement.config import Config
-from ovirt_placement.inventory import NoSnapshot
+from ovirt_placement.inventory import client as inventory
+from ovirt_placement.inventory.decision import NoSnapshot
 from ovirt_placement.model import Snapshot
 from ovirt_service.errors import EXIT_STATUS, UserError
 from tests.placement.engine_server import EngineServer

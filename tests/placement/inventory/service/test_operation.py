@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_placement import inventory
-from ovirt_placement.inventory import NoSnapshot
-from ovirt_placement.inventory.service.metrics import kind_of
+from ovirt_placement.inventory import client as inventory
+from ovirt_placement.inventory.decision import NoSnapshot
+from ovirt_placement.inventory.service.attempts import kind_of
 from tests.pages import faults, page_named_in, samples
 from tests.placement.engine_server import EngineServer
 from tests.placement.inventory.running import configured, ended, loaded, running

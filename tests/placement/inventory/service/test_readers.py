@@ -15,12 +15,11 @@ from typing import Any
 import psutil
 import pytest
 
-from ovirt_placement import inventory
 from ovirt_placement.config import Config, InventorySettings
-from ovirt_placement.inventory.connection import SOCKET_NAME, address
+from ovirt_placement.inventory import client as inventory
+from ovirt_placement.inventory.connection import SOCKET_NAME, NoService, address
 from ovirt_placement.inventory.on_demand import Needed, Needs
-from ovirt_placement.inventory.protocol import Decide, Decided, Refresh, ask
-from ovirt_placement.inventory.publication import Moments, Publication
+from ovirt_placement.inventory.publication import Decide, Decided, Moments, Publication, Refresh, ask
 from ovirt_placement.inventory.service.follower import MOST_AT_ONCE, UnknownVms
 from ovirt_placement.inventory.service.schedule import Reconciliation, ReconciliationScope
 from ovirt_placement.inventory.service.service import _Lane, _Service
@@ -72,7 +71,7 @@ def test_its_end_says_nothing_of_readers_that_wait(file: Path, config: Config) -
 
 
 def waits_for_a_change(config: Config) -> None:
-    with suppress(inventory.NoService):
+    with suppress(NoService):
         inventory.wait_for_change(5, config=config)
 
 

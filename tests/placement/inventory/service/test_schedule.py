@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_placement import inventory
 from ovirt_placement.config import InventorySettings
 from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.engine.vms import Detail
+from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.on_demand import NOTHING, Needed, Needs
 from ovirt_placement.inventory.service.events import reported_by
 from ovirt_placement.inventory.service.follower import LATEST_SECONDS, Feed

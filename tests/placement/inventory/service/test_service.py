@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_placement import inventory
 from ovirt_placement.config import Config
-from ovirt_placement.inventory.protocol import Decide, Decided, ask
+from ovirt_placement.inventory import client as inventory
+from ovirt_placement.inventory.connection import NoService
+from ovirt_placement.inventory.publication import Decide, Decided, ask
 from ovirt_placement.model import Snapshot
 from tests.placement.engine_server import EngineServer
 from tests.placement.inventory.running import (
@@ -150,7 +151,7 @@ def test_who_asks_a_service_that_hangs_reads_the_engine_well_before_the_deadline
             times.append(time.monotonic() - began)
         assert times[0] < 4
         assert sum(times[1:]) < times[0] + 2  # it is not asked each time
-        with pytest.raises(inventory.NoService):
+        with pytest.raises(NoService):
             inventory.wait_for_change(5, config=config)
         service.send_signal(signal.SIGCONT)
         ended(service)

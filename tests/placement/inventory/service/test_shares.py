@@ -22,9 +22,10 @@ from ovirt_placement.inventory.connection import (
     address,
     framed,
 )
-from ovirt_placement.inventory.protocol import (
+from ovirt_placement.inventory.publication import (
     Decide,
     Decided,
+    Moments,
     Question,
     Refresh,
     State,
@@ -32,7 +33,6 @@ from ovirt_placement.inventory.protocol import (
     ask,
     encoded,
 )
-from ovirt_placement.inventory.publication import Moments
 from ovirt_placement.inventory.service import readers
 from tests.kit.served import ServedInventory
 from tests.placement.model.full_state import full_state, loaded

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_placement import inventory
 from ovirt_placement.config import Config
-from ovirt_placement.inventory import NoSnapshot
+from ovirt_placement.inventory import client as inventory
+from ovirt_placement.inventory.decision import NoSnapshot
 from ovirt_placement.model import Vm
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
