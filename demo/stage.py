@@ -8,8 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from demo.processes import Processes, ProcessFailed, address
-from ovirt_placement.model import Snapshot
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import Snapshot, state_file
 
 PASSWORD = "demo"  # noqa: S105 - a throw-away engine on loopback
 USER = "admin@internal"

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from ovirt_placement.unit_parameters import PARAMETERS
-from ovirt_placement.units.client import Properties, accepted_hosts, answers, chosen_move, ranked_hosts
+from ovirt_placement.units.client import (
+    PARAMETERS,
+    Properties,
+    accepted_hosts,
+    answers,
+    chosen_move,
+    ranked_hosts,
+)
 
 
 class HaReservationWeight:

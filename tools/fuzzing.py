@@ -41,8 +41,7 @@ from ovirt_placement.inventory.publication import (
     question_decoder,
 )
 from ovirt_placement.inventory.service import publisher
-from ovirt_placement.model import PlacementKey, Snapshot
-from ovirt_placement.model.files import key_file, state_file, yaml_file
+from ovirt_placement.model import PlacementKey, Snapshot, state_file, yaml_files
 from ovirt_scheduler_proxy import xmlrpc as own
 from ovirt_scheduler_proxy.xmlrpc import Fault, read_call, read_question
 from ovirt_service.errors import UserError
@@ -305,23 +304,23 @@ _KEYS = (
 
 
 def _as_yaml(keys: Sequence[PlacementKey]) -> str:
-    return yaml_file.encode(key_file.described(keys, _world()))
+    return yaml_files.encode(yaml_files.described_keys(keys, _world()))
 
 
 @cache
 def _files() -> list[bytes]:
     """Each key alone and all together, as YAML and as JSON: short files are read in less time."""
     chosen = [*((key,) for key in _KEYS), _KEYS]
-    described = [json.dumps(key_file.described(keys, _world())) for keys in chosen]
+    described = [json.dumps(yaml_files.described_keys(keys, _world())) for keys in chosen]
     return [text.encode() for text in (*map(_as_yaml, chosen), *described)]
 
 
 def read_keys(chance: random.Random) -> None:
     try:
-        keys = key_file.loads(damaged(chance.choice(_files()), _YAML, chance), _world())
+        keys = yaml_files.decode_keys(damaged(chance.choice(_files()), _YAML, chance), _world())
     except UserError:
         return
-    again = key_file.loads(_as_yaml(keys).encode(), _world())
+    again = yaml_files.decode_keys(_as_yaml(keys).encode(), _world())
     assert sorted(map(repr, again)) == sorted(map(repr, keys))
 
 

@@ -23,8 +23,7 @@ from lxml import etree
 from ovirt_placement import config as configuration
 from ovirt_placement.config import Config
 from ovirt_placement.inventory.publication import Moments, age, ask_moments
-from ovirt_placement.model import Snapshot
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import Snapshot, state_file
 from ovirt_service.text import table
 from ovirt_simulator.generate import Sizes, generate
 from tests.configuration import write_configuration

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import state_file
 from ovirt_service import process
 from ovirt_service.arguments import Parser, add_version
 from ovirt_service.daemon import Stop

@@ -11,8 +11,7 @@ from ovirt_placement.answers.document import safe_word
 from ovirt_placement.answers.status.clusters import Health, cluster_status
 from ovirt_placement.answers.status.clusters import judge as judge_health
 from ovirt_placement.config import HaSettings
-from ovirt_placement.model import Snapshot, Vm
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import Snapshot, Vm, state_file
 from ovirt_placement.model.infrastructure import HOST_STATUSES
 from ovirt_placement_web.views.endpoints import condition
 from ovirt_simulator.core.engine import Engine

@@ -14,9 +14,8 @@ from ovirt_enforcer.settings import EnforcerSettings, MaintenanceSettings, Mode,
 from ovirt_enforcer.watchers.engine_watch import NameWatch
 from ovirt_placement.answers.configured import ConfiguredName, names_of, unmatched_names
 from ovirt_placement.config import DomainSettings, HaSettings
-from ovirt_placement.lookups.names import value_of
-from ovirt_placement.model import PlacementKey, PlacementRule, Snapshot
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import PlacementKey, PlacementRule, Snapshot, state_file
+from ovirt_placement.model.names import value_of
 from ovirt_placement.model.placement_rules import RuleDomain
 from ovirt_placement.rules.placement_rules.kind import resolved_rules
 from tests.builders import APART, CLUSTER, cluster, group, host, snapshot, vm

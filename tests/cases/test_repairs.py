@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement.answers.status.enforcement import EnforcementRecord
 from ovirt_placement.answers.status.health import Health, judge
-from ovirt_placement.model import Snapshot
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import Snapshot, state_file
 from ovirt_placement.model.infrastructure import HOST_STATUSES
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.strategies import StrategyName, strategy

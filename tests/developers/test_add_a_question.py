@@ -9,7 +9,7 @@ import pytest
 from ovirt_placement import answers
 from ovirt_placement.answers import question
 from ovirt_placement.cli import main as placement
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import state_file
 from ovirt_placement_web.api import description
 from tests.builders import APART, cluster, group, host, snapshot, vm
 from tests.docs import command_pages, records

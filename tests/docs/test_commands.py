@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ovirt_enforcer.gates.admission import GATES
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import state_file
 from tests.builders import cluster, host, snapshot, vm
 from tests.docs.shown import COMMANDS, PAGES, PARSERS, commands, every, subcommands
 from tests.paths import CHECKOUT

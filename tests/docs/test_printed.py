@@ -10,7 +10,7 @@ import trustme
 
 from ovirt_enforcer.cli import main as enforcer
 from ovirt_placement.config_file import PATH_VARIABLE
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import state_file
 from tests.docs.shown import COMMANDS, fenced, lines_of, printed, section
 from tests.paths import CHECKOUT
 from tests.placement.cli.live_engine import PASSWORD, live_engine

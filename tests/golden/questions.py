@@ -12,8 +12,7 @@ from zlib import crc32
 
 from ovirt_enforcer.cli.main import main as enforcer
 from ovirt_placement.cli.main import main as placement
-from ovirt_placement.model import Snapshot
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import Snapshot, state_file
 from tests.golden.recorded import Answer
 from tests.paths import CHECKOUT, DATA
 

@@ -18,8 +18,7 @@ from urllib.request import Request, urlopen
 
 from lxml import etree
 
-from ovirt_placement.model import AffinityGroup, AffinityRule, Host, Snapshot
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import AffinityGroup, AffinityRule, Host, Snapshot, state_file
 from tests import builders as build
 from tests.configuration import PASSWORD, write_configuration
 from tests.integration.world import ENGINE, PROXY, OurProcesses, start_engine

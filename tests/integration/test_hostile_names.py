@@ -14,8 +14,7 @@ import pytest
 
 import ovirt_enforcer.cli.main
 import ovirt_placement.cli.main
-from ovirt_placement.model import Snapshot
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import Snapshot, state_file
 from ovirt_scheduler_proxy import cli as proxy
 from ovirt_simulator import cli as simulator
 from tests.builders import APART, TOGETHER, cluster, group, host, label, snapshot, vm

@@ -11,7 +11,7 @@ import pytest
 
 from ovirt_placement.answers import proxy as local_proxy
 from ovirt_placement.cli.main import main
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import state_file
 from tests.builders import host, snapshot, vm
 from tests.paths import PLUGINS as PLUGIN_FOLDER
 from tests.placement.cli.documents import plain

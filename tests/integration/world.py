@@ -14,8 +14,7 @@ import ovirtsdk4
 from demo.processes import Processes, ProcessFailed, address
 from ovirtsdk4 import types
 
-from ovirt_placement.model import Snapshot
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import Snapshot, state_file
 from tests.configuration import PASSWORD, write_configuration
 from tests.paths import PLUGINS
 from tests.proxy.running import AT_ONCE, eventually

@@ -30,8 +30,7 @@ from ovirt_placement.engine.connection.client import EngineAway, EngineConnectio
 from ovirt_placement.engine.connection.dialogues import PATIENCE_SECONDS
 from ovirt_placement.engine.events import read_events
 from ovirt_placement.inventory import client as inventory
-from ovirt_placement.model import Snapshot
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import Snapshot, state_file
 from ovirt_service.daemon import Progress
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT

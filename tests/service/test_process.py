@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import state_file
 from ovirt_service.errors import EXIT_STATUS
 from ovirt_service.process import BackgroundThread
 from tests.builders import APART, group, host, snapshot, vm

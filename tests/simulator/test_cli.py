@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import state_file
 from ovirt_simulator import cli
 from ovirt_simulator.generate import Sizes, generate
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from msgspec.structs import replace
 
-from ovirt_placement.model import AffinityGroup, Snapshot
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import AffinityGroup, Snapshot, state_file
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.generate import Sizes, generate
 from tests.engine_memory import taken_mb

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ovirt_placement.model import Snapshot
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import Snapshot, state_file
 from ovirt_placement.rules.catalogue import constraints
 from ovirt_placement.rules.elements import ranks
 from ovirt_placement.rules.elements.placement import SnapshotPlacement

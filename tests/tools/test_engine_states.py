@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import state_file
 from tools.engine_conformance.comparing import Unit
 from tools.engine_conformance.questions import State, random_state
 from tools.engine_conformance.units import UNITS

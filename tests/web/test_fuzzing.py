@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import state_file
 from ovirt_placement.store.enforcer.intents import Store
 from tests.examples import EXAMPLES, examples
 from tests.web.addresses import Address, addresses

@@ -10,8 +10,7 @@ from itertools import count
 from random import Random
 from typing import Any
 
-from ovirt_placement.model import Snapshot
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import Snapshot, state_file
 from ovirt_simulator.scheduler.weights import guid_order
 
 State = dict[str, Any]

@@ -16,7 +16,7 @@ from ovirt_placement.answers.question import Parameter
 from ovirt_placement.cli import questions
 from ovirt_placement.cli.questions import PATIENCE_SECONDS, Reading, add_config, add_json
 from ovirt_placement.inventory.publication import Measured
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import state_file
 from ovirt_placement.model.infrastructure import Return
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 

@@ -9,9 +9,8 @@ from typing import Final
 from ovirt_enforcer.gates.gate import HOUR_SECONDS, ClusterGate, Facts, Gate, Held, HostAction, begun_ago
 from ovirt_enforcer.settings import EnforcerSettings, Mode, Window
 from ovirt_placement.answers.document import upgrade_text
-from ovirt_placement.lookups.names import fits, named, value_of
 from ovirt_placement.model import Cluster, Host, Vm
-from ovirt_placement.model.names import group_ids, group_name, named_group
+from ovirt_placement.model.names import fits, group_ids, group_name, named, named_group, value_of
 from ovirt_placement.planning.plan import Plan, Step, StepPurpose
 from ovirt_placement.rules.catalogue import Violation
 from ovirt_placement.store.enforcer.intents import IntentKind

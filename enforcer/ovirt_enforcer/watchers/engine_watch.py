@@ -17,8 +17,8 @@ from ovirt_placement.answers.configured import ConfiguredName, unmatched_names
 from ovirt_placement.answers.orders import loss, loss_sentence, losses
 from ovirt_placement.answers.placement import why
 from ovirt_placement.engine.events import custom_id
-from ovirt_placement.lookups.names import UnmatchedName
 from ovirt_placement.model import Cluster, Host, Snapshot, Vm
+from ovirt_placement.model.names import UnmatchedName
 from ovirt_placement.store.enforcer.observations import (
     LostMembership,
     Membership,

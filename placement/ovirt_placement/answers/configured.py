@@ -10,16 +10,20 @@ import msgspec
 
 from ovirt_placement.answers.keys import unmatched_keys
 from ovirt_placement.config import NAMES, Config, HaSettings
-from ovirt_placement.lookups.names import (
+from ovirt_placement.model import Host, Snapshot, Vm
+from ovirt_placement.model.names import (
+    LISTED,
     WILDCARD,
     Identified,
     UnmatchedName,
     begins,
     called,
+    choices,
+    gone_keys,
+    group_ids,
+    named_group,
     unmatched,
 )
-from ovirt_placement.model import Host, Snapshot, Vm
-from ovirt_placement.model.names import LISTED, choices, gone_keys, group_ids, named_group
 from ovirt_placement.model.snapshot import HOST_TAGS
 from ovirt_placement.rules.failover.outcomes import (
     LISTS,

@@ -24,9 +24,9 @@ from ovirt_placement.answers.question import (
 )
 from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import AffinityGroup, AffinityLabel, AffinityRule, Cluster, Host, Snapshot, Vm
-from ovirt_placement.model.files.group_file import Polarity
 from ovirt_placement.model.names import Named, NamedCluster, host_name, named_cluster, named_vms, with_names
 from ovirt_placement.model.record import Record
+from ovirt_placement.model.yaml_files import Polarity
 from ovirt_placement.rules.catalogue import Violation, find_violations
 
 # -- The members of an affinity group, by the words that options and files have for them.

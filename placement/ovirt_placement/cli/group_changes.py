@@ -45,9 +45,8 @@ from ovirt_placement.engine.consistency import consistent
 from ovirt_placement.engine.topology import read_descriptions, read_groups, read_snapshot
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.publication import Measured
-from ovirt_placement.model import AffinityGroup, AffinityRule, Snapshot
-from ovirt_placement.model.files import group_file
-from ovirt_placement.model.files.group_file import GroupEntry, GroupFile, stored_priority, stored_text
+from ovirt_placement.model import AffinityGroup, AffinityRule, Snapshot, yaml_files
+from ovirt_placement.model.yaml_files import GroupEntry, GroupFile, stored_priority, stored_text
 from ovirt_placement.store.user_actions import UserActionKind
 from ovirt_service.errors import UserError
 from ovirt_service.text import unbroken
@@ -302,7 +301,7 @@ def _keep_as_stored(args: argparse.Namespace) -> None:
 # -- `ovirt-placement groups import` and `apply`: make affinity groups what a YAML file says.
 def load(args: argparse.Namespace, *, removing: bool) -> int:
     """Run `groups import`; or `apply`, which removes what else there is in the clusters of the file."""
-    file = group_file.load(args.file)
+    file = yaml_files.load_groups(args.file)
     with connected(args) as connection:
         snapshot = read_snapshot(connection)
         clusters = _clusters(file, snapshot)

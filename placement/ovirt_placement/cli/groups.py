@@ -33,10 +33,9 @@ from ovirt_placement.cli.questions import (
 )
 from ovirt_placement.engine.topology import read_descriptions, read_snapshot
 from ovirt_placement.inventory.publication import Measured
-from ovirt_placement.model import AffinityGroup, Snapshot
-from ovirt_placement.model.files import group_file
-from ovirt_placement.model.files.group_file import GroupEntry
+from ovirt_placement.model import AffinityGroup, Snapshot, yaml_files
 from ovirt_placement.model.names import Named
+from ovirt_placement.model.yaml_files import GroupEntry
 from ovirt_placement.store.enforcer.observations import MembershipStore
 from ovirt_service.errors import UserError
 
@@ -79,7 +78,7 @@ def _export(args: argparse.Namespace) -> int:
                 for group in snapshot.affinity_groups
                 if group.cluster == cluster.id
             ]
-    return show_file(args, group_file.described("groups", entries))
+    return show_file(args, yaml_files.described("groups", entries))
 
 
 def _entry(group: AffinityGroup, snapshot: Snapshot, descriptions: Mapping[str, str]) -> GroupEntry:

@@ -40,8 +40,7 @@ from ovirt_placement.cli.questions import (
 )
 from ovirt_placement.engine.vms import ALL_DETAILS
 from ovirt_placement.inventory.stored import with_keys
-from ovirt_placement.model import PlacementKey, Snapshot
-from ovirt_placement.model.files import key_file
+from ovirt_placement.model import PlacementKey, Snapshot, yaml_files
 from ovirt_placement.model.names import LISTED_WITH_DEVICES, find_place, gone_keys
 from ovirt_placement.model.placement_keys import NODE, SETTABLE, SYSTEM
 from ovirt_placement.store.keys import KeyChange, KeyPlace, KeyStore, SetKey
@@ -64,7 +63,7 @@ def read_keys(args: argparse.Namespace) -> AuthoredState:
         if args.state is None:  # they may refer to what no key in the store refers to
             with connected(args) as connection:
                 snapshot = with_details(connection, snapshot, ALL_DETAILS)
-        keys = key_file.load(args.keys, snapshot)
+        keys = yaml_files.load_keys(args.keys, snapshot)
         return AuthoredState(replace(snapshot, placement_keys=keys), {})
     return AuthoredState(snapshot, {KeyPlace.of_key(one.key): one for one in authors})
 
@@ -130,7 +129,7 @@ def import_keys(args: argparse.Namespace) -> int:
     """Run `keys import`."""
     own = SETTERS.get(args.setter)
     engine = read_engine(args)
-    put = key_file.load(args.file, engine, own or SYSTEM)
+    put = yaml_files.load_keys(args.file, engine, own or SYSTEM)
     for key in put:
         if own not in (None, key.key_class):
             raise UserError(
@@ -349,4 +348,4 @@ def _add_setter(parser: argparse.ArgumentParser, *, default: str | None) -> None
 
 def _export(args: argparse.Namespace) -> int:
     snapshot = read_keys(args).snapshot
-    return show_file(args, key_file.described(snapshot.placement_keys, snapshot))
+    return show_file(args, yaml_files.described_keys(snapshot.placement_keys, snapshot))

@@ -30,8 +30,7 @@ from ovirt_placement.answers.question import (
 )
 from ovirt_placement.config_file import DEFAULT_PATH, PATH_VARIABLE
 from ovirt_placement.inventory.publication import Measured
-from ovirt_placement.model import Snapshot
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import Snapshot, state_file
 from ovirt_placement.model.record import Record
 from ovirt_service.text import show_lines, show_table
 
@@ -332,9 +331,9 @@ def show_file(args: argparse.Namespace, content: object) -> int:
     if args.json:
         show_json(content)
     else:
-        from ovirt_placement.model.files import yaml_file  # takes long to load
+        from ovirt_placement.model import yaml_files  # takes long to load
 
-        print(yaml_file.encode(content), end="")
+        print(yaml_files.encode(content), end="")
     return 0
 
 

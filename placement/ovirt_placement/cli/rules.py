@@ -31,8 +31,7 @@ from ovirt_placement.cli.questions import (
     show_file,
 )
 from ovirt_placement.inventory.publication import Measured
-from ovirt_placement.model import PlacementRule, RuleDomain, Snapshot
-from ovirt_placement.model.files import group_file
+from ovirt_placement.model import PlacementRule, RuleDomain, Snapshot, yaml_files
 from ovirt_placement.rules.placement_rules.in_force import EVERY_KIND
 from ovirt_placement.rules.placement_rules.limits import COUNTED
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore, SetRule
@@ -127,7 +126,7 @@ def read_rules(args: argparse.Namespace) -> AuthoredState:
     With a file of rules, as if they stood.
     """
     if getattr(args, "file", None) is not None:
-        rules = group_file.load_rules(args.file)
+        rules = yaml_files.load_rules(args.file)
         known = (
             read_engine(config.load(args.config), rules, PATIENCE_SECONDS)
             if args.state is None
@@ -184,7 +183,7 @@ def remove(args: argparse.Namespace) -> int:
 
 def load(args: argparse.Namespace, *, removing: bool) -> int:
     """Run `rules import`; or `apply`, which removes all rules that the file lacks."""
-    rules = group_file.load_rules(args.file)
+    rules = yaml_files.load_rules(args.file)
     names = {rule.name for rule in rules}
 
     def decide(standing: _Standing) -> RuleChange:
@@ -312,4 +311,4 @@ APPLY_EXAMPLES = "  ovirt-placement rules apply rules.yaml --fail-if 'moves>5,fa
 
 
 def _export(args: argparse.Namespace) -> int:
-    return show_file(args, group_file.described("rules", read_rules(args).snapshot.placement_rules))
+    return show_file(args, yaml_files.described("rules", read_rules(args).snapshot.placement_rules))

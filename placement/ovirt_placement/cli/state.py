@@ -14,8 +14,7 @@ from ovirt_placement.answers.orders import StoreChangeDocument, StoreContent
 from ovirt_placement.cli.changes import connected, login_name, opened, show_change
 from ovirt_placement.cli.questions import add_change, add_command, add_config
 from ovirt_placement.inventory.stored import with_keys
-from ovirt_placement.model import Snapshot
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import Snapshot, state_file
 from ovirt_placement.model.names import counted
 from ovirt_placement.store import backup
 from ovirt_placement.store.keys import KeyStore

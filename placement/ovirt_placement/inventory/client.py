@@ -39,7 +39,7 @@ from ovirt_placement.inventory.publication import (
     with_known,
 )
 from ovirt_placement.inventory.stored import KeyWatch, OpenIntents, Overlay, WatchedKeys, demands_of
-from ovirt_placement.lookups.index import share, with_more_pending
+from ovirt_placement.lookups import share, with_more_pending
 from ovirt_placement.model import Snapshot
 from ovirt_service.errors import UserError
 from ovirt_service.files import digest_name, memory_folder, one_locked

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 from ovirt_placement.config import InventorySettings
 from ovirt_placement.inventory.publication import now
-from ovirt_placement.lookups.index import share, with_more_pending
+from ovirt_placement.lookups import share, with_more_pending
 from ovirt_placement.model import Pending, Snapshot, Vm
 from ovirt_placement.model.infrastructure import RESTING_STATUSES
 from ovirt_placement.rules.built_in.weights import ENGINES_WEIGHTS, memory_score

@@ -1,15 +1,15 @@
-"""Names for ids, as administrators know them, and what placement keys are set on. And counts in words."""
+"""Names for ids, as administrators know them, and ids for what they name. And counts in words."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cache, lru_cache, partial
 from types import NoneType, UnionType
-from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from ovirt_placement.model import Cluster, DataCenter, Host, Network, PlacementKey, Snapshot, Vm, VnicProfile
+from ovirt_placement.model import Cluster, Host, PlacementKey, Snapshot, Vm
 from ovirt_placement.model.placement_keys import CLUSTER, NODE, SERVER, STICKY, check_level, level_of
 from ovirt_placement.model.record import Record
-from ovirt_service.decoding import nearest
+from ovirt_service.decoding import alike, did_you_mean, nearest
 from ovirt_service.errors import UserError
 
 
@@ -38,12 +38,12 @@ class NamedGroup(Named, frozen=True):
 def choices(found: Iterable[object], snapshot: Snapshot | None) -> str:
     """Things of one name by their ids, each with its cluster; with its host where they share a cluster."""
     several = list(found)
-    clusters = [getattr(one, "cluster", None) for one in several]
+    several_clusters = len({getattr(one, "cluster", None) for one in several}) > 1
     said = []
-    for one, cluster in zip(several, clusters, strict=True):
+    for one in several:
         where = ""
-        if snapshot is not None and cluster is not None and len(set(clusters)) > 1:
-            where = f" (cluster {named_cluster(cluster, snapshot).name})"
+        if snapshot is not None and several_clusters and hasattr(one, "cluster"):
+            where = f" (cluster {named_cluster(one.cluster, snapshot).name})"
         elif snapshot is not None and hasattr(one, "host"):
             where = " (down)" if one.host is None else f" (host {host_name(one.host, snapshot)})"
         said.append(f"{getattr(one, 'id', one)}{where}")
@@ -61,7 +61,6 @@ def host_name(host_id: str, snapshot: Snapshot) -> str:
 
 
 def group_name(group_id: str, snapshot: Snapshot) -> str:
-    """An affinity group, or a legacy label that acts as one, with the word for what it is."""
     return named_group(group_id, snapshot).title
 
 
@@ -135,12 +134,8 @@ def with_names(kind: type[_Record], source: object, snapshot: Snapshot, /, **oth
     readers = _readers(kind)
     if isinstance(source, tuple):
         return kind(*(read(value, snapshot) for read, value in zip(readers.values(), source, strict=True)))
-    return kind(
-        **{
-            name: read(others[name] if name in others else getattr(source, name), snapshot)
-            for name, read in readers.items()
-        }
-    )
+    values = {name: others[name] if name in others else getattr(source, name) for name in readers}
+    return kind(**{name: read(values[name], snapshot) for name, read in readers.items()})
 
 
 @cache
@@ -160,7 +155,7 @@ def _reader(hint: Any) -> _Reader:
     if get_origin(hint) is tuple and inner[-1] is Ellipsis:
         return partial(_several, _reader(inner[0]))
     if isinstance(hint, type) and issubclass(hint, Record):
-        return partial(_nested, hint)
+        return lambda value, snapshot: value if isinstance(value, hint) else with_names(hint, value, snapshot)
     return lambda value, _: value
 
 
@@ -170,10 +165,6 @@ def _named(kind: Any, name: _Reader, value: Any, snapshot: Snapshot) -> Any:
 
 def _several(read: _Reader, values: Any, snapshot: Snapshot) -> tuple[Any, ...]:
     return tuple(read(one, snapshot) for one in (values.items() if isinstance(values, Mapping) else values))
-
-
-def _nested(kind: type[Record], value: Any, snapshot: Snapshot) -> Record:
-    return value if isinstance(value, kind) else with_names(kind, value, snapshot)
 
 
 def counted(number: int, noun: str) -> str:
@@ -186,13 +177,96 @@ def be(number: int) -> str:
     return "is" if number == 1 else "are"
 
 
-_Named = Cluster | DataCenter | Host | Network | Vm | VnicProfile
+# -- What a word of the configuration, of a rule or of a key names: an id, a name, or names by a pattern.
+#: Stands for any characters, or none, in a name; no name of the engine's has one.
+WILDCARD = "*"
 
+
+class Identified(Protocol):
+    """What has an id, and a name that people know."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+
+
+Thing = TypeVar("Thing", bound=Identified)
+_Value = TypeVar("_Value")
+
+
+class UnmatchedName(Record, frozen=True, omit_defaults=False):
+    """A name that stands somewhere and matches nothing in the engine: what it is to do is not done."""
+
+    #: Such as `[enforcer] exclude_vms`, or a placement rule.
+    where: str
+    #: What it should name: VM, host, cluster ...
+    kind: str
+    word: str
+    #: Names that are most like it, the best first.
+    nearest: tuple[str, ...] = ()
+    #: Whether a placement rule has it.
+    in_rule: bool = False
+
+    @property
+    def what(self) -> str:
+        """The fault without its place."""
+        several = ":" in self.word or WILDCARD in self.word
+        what = f"{self.word} names no {self.kind}" if several else f"there is no {self.kind} {self.word}"
+        return f"{what}{did_you_mean(self.nearest)}"
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.where}: {self.what}"
+
+
+def unmatched(
+    where: str, kind: str, word: str, known: Iterable[str], *, in_rule: bool = False
+) -> UnmatchedName:
+    """A name that matches none of the known ones."""
+    return UnmatchedName(where, kind, word, alike(word, known), in_rule)
+
+
+def fits(word: str, name: str) -> bool:
+    """Whether a word is this name, or a pattern of it."""
+    return word == name or (WILDCARD in word and _pattern(word).fullmatch(name) is not None)
+
+
+def begins(prefix: str, name: str) -> bool:
+    """Whether a name begins with a prefix, which may be a pattern."""
+    return name.startswith(prefix) or (WILDCARD in prefix and _pattern(prefix).match(name) is not None)
+
+
+def named(words: Collection[str], identity: str, name: str) -> bool:
+    """Whether a list of ids, names and patterns has this one."""
+    return identity in words or name in words or any(fits(word, name) for word in words if WILDCARD in word)
+
+
+def called(word: str, things: Iterable[Thing]) -> list[Thing]:
+    """Those of this id, or else of this name, or else of names that fit the pattern."""
+    every = list(things)
+    exact = [one for one in every if one.id == word] or [one for one in every if one.name == word]
+    return exact or [one for one in every if WILDCARD in word and fits(word, one.name)]
+
+
+def value_of(values: Mapping[str, _Value], identity: str, name: str) -> _Value | None:
+    """What a table says of one: by its id, by its name, or by the longest pattern; `*` is of all others."""
+    fitting = (word for word in values if WILDCARD in word and fits(word, name))
+    word = next((one for one in (identity, name) if one in values), None)
+    found = max(fitting, key=lambda one: (len(one), one), default=None) if word is None else word
+    return None if found is None else values[found]
+
+
+@lru_cache(maxsize=1024)
+def _pattern(word: str) -> re.Pattern[str]:
+    return re.compile(".*".join(map(re.escape, word.split(WILDCARD))), re.DOTALL)
+
+
+# -- What placement keys are set on.
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 #: A snapshot holds all of these. Of other levels it holds what something refers to.
 _COMPLETE = {CLUSTER: "cluster", NODE: "host", SERVER: "VM"}
-
 
 #: What to say of a level on which people give names as they like.
 _INSTEAD = dict.fromkeys(
@@ -211,15 +285,44 @@ class Place(NamedTuple):
     resource: str | None
 
 
-class Resource(NamedTuple):
-    id: str
-    #: The id, where the snapshot knows no name.
-    name: str
+def resources_of(level: str, snapshot: Snapshot) -> tuple[Named, ...]:
+    """List what stands on a level, each once; of templates, profiles and the like, those that VMs use.
+
+    The name is the id, where the snapshot knows none.
+    """
+    named: dict[str, Sequence[Identified]] = {
+        CLUSTER: snapshot.clusters,
+        NODE: snapshot.hosts,
+        SERVER: snapshot.vms,
+        STICKY: snapshot.vms,
+        "vdc_offer": snapshot.data_centers,
+        "vdc": snapshot.data_centers,
+        "network_offer": snapshot.networks,
+        "network": snapshot.networks,
+        "nic_offer": snapshot.vnic_profiles,
+    }
+    if level in named:
+        found = [Named(one.id, one.name) for one in named[level]]
+    elif level == "nic":
+        found = [Named(nic.id, f"{vm.name}/{nic.name}") for vm in snapshot.vms for nic in vm.nics]
+    else:
+        used = (one for vm in snapshot.vms for one in _used_by(vm, level))
+        found = [Named(one, one) for one in used if one is not None]
+    return tuple(dict.fromkeys(found))
 
 
-def resources_of(level: str, snapshot: Snapshot) -> tuple[Resource, ...]:
-    """List what stands on a level, each once; of templates, profiles and the like, those that VMs use."""
-    return tuple(dict.fromkeys(_resources(level, snapshot)))
+def _used_by(vm: Vm, level: str) -> tuple[str | None, ...]:
+    """What a VM refers to on a level."""
+    return {
+        "billing_entity": (vm.quota,),
+        "customer_offer": (vm.owner,),
+        "customer": (vm.owner,),
+        "image_offer": (vm.template,),
+        "image": (vm.template,),
+        "server_offer": (vm.cpu_profile, vm.instance_type),
+        "disk_offer": tuple(disk.profile for disk in vm.disks),
+        "disk": tuple(disk.id for disk in vm.disks),
+    }[level]
 
 
 def resource_name(level: str, resource: str, snapshot: Snapshot) -> str:
@@ -229,10 +332,9 @@ def resource_name(level: str, resource: str, snapshot: Snapshot) -> str:
 
 def resource_word(level: str, resource: str, snapshot: Snapshot) -> str:
     """What `find_resource` takes for this object and no other: its name, or its id if that is shared."""
-    known = resources_of(level, snapshot)
     name = resource_name(level, resource, snapshot)
-    alike = [one for one in known if name in one]
-    return name if len(alike) == 1 else resource
+    same = [one for one in resources_of(level, snapshot) if name in (one.id, one.name)]
+    return name if len(same) == 1 else resource
 
 
 def find_resource(level: str, word: str, snapshot: Snapshot) -> str:
@@ -247,7 +349,7 @@ def find_resource(level: str, word: str, snapshot: Snapshot) -> str:
         return word
     found = [one.id for one in known if one.name == word]
     if len(found) > 1:
-        things = [snapshot.vm_by_id.get(one) or snapshot.host_by_id.get(one) or one for one in found]
+        things = (snapshot.vm_by_id.get(one) or snapshot.host_by_id.get(one) or one for one in found)
         raise UserError(f'{level} "{word}" is ambiguous: say {choices(things, snapshot)}')
     if found:
         return found[0]
@@ -276,8 +378,7 @@ def find_place(words: Sequence[str], keys: Iterable[PlacementKey], snapshot: Sna
 def clusters_of(level: str, resource: str, snapshot: Snapshot) -> tuple[Cluster, ...]:
     """The clusters whose placements a key there may change; all, where VMs of several may share it."""
     known = snapshot.cluster_by_id
-    held: Mapping[str, Mapping[str, Vm | Host]]
-    held = {SERVER: snapshot.vm_by_id, NODE: snapshot.host_by_id}
+    held: dict[str, Mapping[str, Vm | Host]] = {SERVER: snapshot.vm_by_id, NODE: snapshot.host_by_id}
     if level == CLUSTER and resource in known:
         return (known[resource],)
     if (one := held.get(level, {}).get(resource)) is not None:
@@ -296,40 +397,3 @@ def gone_keys(
     """
     there = {level: {one.id for one in resources_of(level, snapshot)} for level in levels}
     return tuple(key for key in keys if there.get(key.level) and key.resource not in there[key.level])
-
-
-def _resources(level: str, snapshot: Snapshot) -> Iterator[Resource]:
-    named: dict[str, tuple[_Named, ...]] = {
-        CLUSTER: snapshot.clusters,
-        NODE: snapshot.hosts,
-        SERVER: snapshot.vms,
-        STICKY: snapshot.vms,
-        "vdc_offer": snapshot.data_centers,
-        "vdc": snapshot.data_centers,
-        "network_offer": snapshot.networks,
-        "network": snapshot.networks,
-        "nic_offer": snapshot.vnic_profiles,
-    }
-    if level in named:
-        yield from (Resource(one.id, one.name) for one in named[level])
-        return
-    for vm in snapshot.vms:
-        yield from _used_by(vm, level)
-
-
-def _used_by(vm: Vm, level: str) -> Iterator[Resource]:
-    """What a VM refers to on a level; an interface is named as in `web/nic1`."""
-    if level == "nic":
-        yield from (Resource(nic.id, f"{vm.name}/{nic.name}") for nic in vm.nics)
-        return
-    used = {
-        "billing_entity": (vm.quota,),
-        "customer_offer": (vm.owner,),
-        "customer": (vm.owner,),
-        "image_offer": (vm.template,),
-        "image": (vm.template,),
-        "server_offer": (vm.cpu_profile, vm.instance_type),
-        "disk_offer": tuple(disk.profile for disk in vm.disks),
-        "disk": tuple(disk.id for disk in vm.disks),
-    }
-    yield from (Resource(one, one) for one in used[level] if one is not None)

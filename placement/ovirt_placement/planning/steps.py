@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from ovirt_placement.lookups.index import share
+from ovirt_placement.lookups import share
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.planning.dependencies import waits
 from ovirt_placement.planning.plan import (

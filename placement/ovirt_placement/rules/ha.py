@@ -9,7 +9,7 @@ from functools import lru_cache
 from math import ceil
 from typing import NamedTuple
 
-from ovirt_placement.lookups.index import Earlier, continued
+from ovirt_placement.lookups import Earlier, continued
 from ovirt_placement.model import Cluster, Host, Snapshot, Vm
 from ovirt_placement.model.record import Record
 from ovirt_placement.model.snapshot import HOST_STATISTICS, VM_STATISTICS

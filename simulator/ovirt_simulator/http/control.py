@@ -15,7 +15,7 @@ from werkzeug import Request, Response
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Map, MapAdapter, Rule
 
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import state_file
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.rejections import Rejected
 from ovirt_simulator.core.settings import MigrationFault, UpgradeFault

@@ -17,7 +17,7 @@ import pytest
 
 from ovirt_enforcer.cli.main import main
 from ovirt_placement.cli.main import main as placement
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import state_file
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import Server, serve
 from tests.builders import APART, TOGETHER, cluster, group, host, snapshot, vm

@@ -9,8 +9,7 @@ import pytest
 
 from ovirt_enforcer.cli import maintenance
 from ovirt_enforcer.cli.main import main
-from ovirt_placement.model import Snapshot
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import Snapshot, state_file
 from ovirt_placement.store.enforcer.maintenance import HostPhase, MaintenanceRun, RunState
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import serve

@@ -15,8 +15,7 @@ from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_enforcer.stores import Stores
 from ovirt_placement import config
 from ovirt_placement.config import Config
-from ovirt_placement.model import Snapshot
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import Snapshot, state_file
 from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.store.enforcer.intents import Store
 from ovirt_placement.store.enforcer.leader import LeaseStore
@@ -36,7 +35,7 @@ from ovirt_enforcer.gates.admission import Memory
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_enforcer.stores import Stores
 from ovirt_placement import config
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import state_file
 from ovirt_placement.store.enforcer.intents import Store
 from ovirt_placement.store.orders import PauseStore
 

@@ -10,8 +10,7 @@ import pytest
 
 from ovirt_enforcer.planners import Call, CallFailed, PlannerProcesses, PlanQuestion
 from ovirt_enforcer.plans import Holding
-from ovirt_placement.model import Snapshot
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import Snapshot, state_file
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions

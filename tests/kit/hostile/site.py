@@ -15,8 +15,7 @@ from urllib.parse import urlsplit
 import requests
 from demo.processes import address
 
-from ovirt_placement.model import Snapshot
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import Snapshot, state_file
 from ovirt_simulator.generate import Sizes, generate
 from tests.configuration import PASSWORD, write_configuration
 from tests.integration.storms import log_in

@@ -11,8 +11,7 @@ from typing import Any, Protocol
 import pytest
 
 from ovirt_placement.cli.main import main
-from ovirt_placement.model import Snapshot
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import Snapshot, state_file
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import Application, Server, serve

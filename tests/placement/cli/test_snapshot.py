@@ -13,8 +13,7 @@ from ovirt_placement.cli.main import main
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.topology import read_snapshot
-from ovirt_placement.model import FrozenKeys, PlacementKey
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import FrozenKeys, PlacementKey, state_file
 from ovirt_placement.store.keys import KeyStore, Run
 from tests.placement.engine_server import API, PASSWORD, EngineServer, serving
 from tests.placement.inventory.running import configured

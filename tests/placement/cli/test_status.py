@@ -13,8 +13,7 @@ from ovirt_placement.answers import document
 from ovirt_placement.cli.main import main
 from ovirt_placement.cli.questions import PATIENCE_SECONDS
 from ovirt_placement.inventory.publication import Moments, now
-from ovirt_placement.model import FrozenKeys, PlacementKey, StickyCopy
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import FrozenKeys, PlacementKey, StickyCopy, state_file
 from ovirt_placement.store.enforcer.intents import IntendedMigration, Store
 from ovirt_placement.store.enforcer.leader import LeaseStore
 from ovirt_placement.store.orders import ApprovalStore, ApprovedMove, PauseStore

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.engine.consistency import consistent
 from ovirt_placement.engine.requests import RULES, Doubts, Implausible
-from ovirt_placement.model import Nic
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import Nic, state_file
 from tests.placement.model.full_state import full_state, loaded
 
 LISTS = ["data_centers", "hosts", "vms", "networks", "vnic_profiles", "affinity_labels"]

@@ -9,8 +9,16 @@ from msgspec.structs import replace
 
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.topology import measured_hosts, measured_vms, read_snapshot
-from ovirt_placement.model import AffinityRule, Disk, Network, Nic, SchedulingPolicy, Snapshot, VnicProfile
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import (
+    AffinityRule,
+    Disk,
+    Network,
+    Nic,
+    SchedulingPolicy,
+    Snapshot,
+    VnicProfile,
+    state_file,
+)
 from tests import builders
 from tests.placement.engine.simulated import simulated
 from tests.placement.model.test_state_file import AROUND, VECTORS

@@ -12,8 +12,7 @@ import pytest
 from ovirt_placement.engine.connection.client import EngineConnection, EngineSetupError
 from ovirt_placement.engine.policies import PolicyReader
 from ovirt_placement.engine.topology import read_snapshot
-from ovirt_placement.model import SchedulingPolicy
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import SchedulingPolicy, state_file
 from ovirt_service.errors import UserError
 from tests.paths import DATA
 from tests.placement.engine_server import RECORDING, EngineServer, connected, serving

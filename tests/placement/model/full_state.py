@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import state_file
 
 OFF = {"enabled": False, "positive": False, "enforcing": False}
 State = dict[str, Any]

@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from ovirt_placement.model import Disk, Nic, PlacementKey, Snapshot
-from ovirt_placement.model.files import key_file, yaml_file
-from ovirt_placement.model.files.group_file import stored_priority, stored_text
+from ovirt_placement.model import Disk, Nic, PlacementKey, Snapshot, yaml_files
 from ovirt_placement.model.names import be, counted
+from ovirt_placement.model.yaml_files import stored_priority, stored_text
 from ovirt_service.errors import UserError
 from tests.builders import cluster, host, snapshot, vm
 
@@ -93,10 +92,10 @@ def test_what_is_written_is_read_again(
     ascii_only: bool,
 ) -> None:
     world = state(host_names, vm_names, cluster_name)
-    as_yaml = yaml_file.encode(key_file.described(keys, world)).encode()
-    as_json = json.dumps(key_file.described(keys, world), ensure_ascii=ascii_only).encode()
-    assert in_order(key_file.loads(as_yaml, world)) == in_order(keys)
-    assert in_order(key_file.loads(as_json, world)) == in_order(keys)
+    as_yaml = yaml_files.encode(yaml_files.described_keys(keys, world)).encode()
+    as_json = json.dumps(yaml_files.described_keys(keys, world), ensure_ascii=ascii_only).encode()
+    assert in_order(yaml_files.decode_keys(as_yaml, world)) == in_order(keys)
+    assert in_order(yaml_files.decode_keys(as_json, world)) == in_order(keys)
 
 
 WORLD = state(("north", "south"), ("web", "cache"), "blue")
@@ -109,7 +108,7 @@ def test_keys_of_hosts_stand_together_under_their_names() -> None:
         )
         for i, value in (("h1", 1.0), ("h2", 2.5))
     ]
-    assert yaml_file.encode(key_file.described(keys, WORLD)) == (
+    assert yaml_files.encode(yaml_files.described_keys(keys, WORLD)) == (
         "format: 1\n"
         "node_keys:\n"
         "- cluster: blue\n"
@@ -143,20 +142,20 @@ def test_mistakes_are_reported_by_their_place(text: str, complaint: str, tmp_pat
     file = tmp_path / "keys.yaml"
     file.write_text(text)
     with pytest.raises(UserError) as reported:
-        key_file.load(file, WORLD)
+        yaml_files.load_keys(file, WORLD)
     assert str(reported.value).startswith(f"{file}: ")
     assert complaint in str(reported.value)
 
 
 def test_file_that_is_absent_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot read the keys"):
-        key_file.load(tmp_path / "absent.yaml", WORLD)
+        yaml_files.load_keys(tmp_path / "absent.yaml", WORLD)
 
 
 def test_name_that_several_share_asks_for_an_id() -> None:
     world = state(("same", "same"), ("web", "h1"), "blue")
     with pytest.raises(UserError, match='"same" is ambiguous: say h1 or h2'):
-        key_file.loads(b"keys: [{level: node, resource: same, name: A, value: 1}]", world)
+        yaml_files.decode_keys(b"keys: [{level: node, resource: same, name: A, value: 1}]", world)
 
 
 @pytest.mark.parametrize("opening", [pytest.param(b"[", marks=pytest.mark.system), b"{a: ", b'{"a":', b"- "])
@@ -164,7 +163,7 @@ def test_name_that_several_share_asks_for_an_id() -> None:
 def test_what_is_nested_without_end_is_refused_in_one_line(opening: bytes) -> None:
     content = opening * 20_000
     with pytest.raises(UserError, match="not YAML") as refusal:
-        key_file.loads(content, snapshot())
+        yaml_files.decode_keys(content, snapshot())
     assert "\n" not in str(refusal.value)
 
 
@@ -173,7 +172,7 @@ def test_a_name_that_nobody_could_read_is_refused(name: str) -> None:
     entry = {"level": "cluster", "resource": "c", "name": name, "value": 1}
     content = json.dumps({"keys": [entry]}).encode()
     with pytest.raises(UserError, match=r"keys\[0\]\.name: ") as refusal:
-        key_file.loads(content, snapshot(cluster("c")))
+        yaml_files.decode_keys(content, snapshot(cluster("c")))
     assert str(refusal.value).isprintable()
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import state_file
 from ovirt_service.errors import UserError
 from tests.examples import examples
 from tests.paths import VECTORS as VECTOR_FOLDER

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import state_file
 from tests.builders import APART, group, host, snapshot, vm
 
 pytest.importorskip("ovirt_enforcer")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from ovirtsdk4 import Connection, Error
 
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import state_file
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.control import Disturbance, Drop
 from ovirt_simulator.http.server import Server

@@ -17,7 +17,7 @@ from ovirt_placement.engine.connection.sso import VARIABLE
 from ovirt_placement.engine.topology import read_groups
 from ovirt_placement.forecast.changes import changed_groups
 from ovirt_placement.model import AffinityGroup, AffinityRule, Cluster, Snapshot
-from ovirt_placement.model.files.group_file import stored_priority, stored_text
+from ovirt_placement.model.yaml_files import stored_priority, stored_text
 from ovirt_placement.store.sql.opening import opened
 from ovirt_placement.store.user_actions import Act as Recorded
 from ovirt_placement.store.user_actions import UserActionKind, UserActionStore

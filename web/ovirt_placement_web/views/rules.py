@@ -8,8 +8,8 @@ import msgspec
 
 from ovirt_placement.answers.rule_changes import objections, read_engine, refuse_mistakes, rule_kinds
 from ovirt_placement.forecast.changes import changed_rules
-from ovirt_placement.lookups.names import called
 from ovirt_placement.model import Cluster, PlacementRule, RuleDomain, Snapshot
+from ovirt_placement.model.names import called
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore
 from ovirt_placement.store.sql.opening import opened
 from ovirt_placement_web.bounds import Refusal, sentence

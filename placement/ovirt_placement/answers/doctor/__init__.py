@@ -1,7 +1,6 @@
 """What `ovirt-placement doctor` finds, one file for each thing that can be wrong; each yields findings."""
 
-from ovirt_placement.lookups.names import Identified
-from ovirt_placement.model.names import Named
+from ovirt_placement.model.names import Identified, Named
 from ovirt_placement.model.record import Record
 
 

@@ -7,9 +7,16 @@ from typing import Annotated, Any
 
 import msgspec
 
-from ovirt_placement.lookups.names import UnmatchedName, unmatched
 from ovirt_placement.model import NO_STATE, Cluster, PlacementKey, Snapshot
-from ovirt_placement.model.names import Named, host_name, resource_name, vm_name, with_names
+from ovirt_placement.model.names import (
+    Named,
+    UnmatchedName,
+    host_name,
+    resource_name,
+    unmatched,
+    vm_name,
+    with_names,
+)
 from ovirt_placement.model.placement_keys import CLUSTER, NODE, SERVER, SYSTEM
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_keys.capacity import Shortage

@@ -10,10 +10,19 @@ from ovirt_placement.answers.proxy import NOT_THIS_USER, ProxyRecord
 from ovirt_placement.answers.question import Columns
 from ovirt_placement.answers.status.enforcement import EnforcementRecord, degraded_by
 from ovirt_placement.forecast.outages import survived_of
-from ovirt_placement.lookups.index import once_per_snapshot
-from ovirt_placement.lookups.names import UnmatchedName
+from ovirt_placement.lookups import once_per_snapshot
 from ovirt_placement.model import Host, Snapshot
-from ovirt_placement.model.names import Named, NamedHost, NamedVm, be, counted, host_name, vm_name, with_names
+from ovirt_placement.model.names import (
+    Named,
+    NamedHost,
+    NamedVm,
+    UnmatchedName,
+    be,
+    counted,
+    host_name,
+    vm_name,
+    with_names,
+)
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.catalogue import UNITS, Violation, find_violations
 from ovirt_placement.rules.doubts import doubt

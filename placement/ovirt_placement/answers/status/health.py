@@ -33,10 +33,8 @@ from ovirt_placement.config import Config
 from ovirt_placement.inventory.decision import NoSnapshot
 from ovirt_placement.inventory.on_demand import referred
 from ovirt_placement.inventory.publication import age
-from ovirt_placement.lookups.names import UnmatchedName
-from ovirt_placement.model import NO_STATE, Cluster, Snapshot, Struct
-from ovirt_placement.model.files import state_file
-from ovirt_placement.model.names import counted
+from ovirt_placement.model import NO_STATE, Cluster, Snapshot, Struct, state_file
+from ovirt_placement.model.names import UnmatchedName, counted
 
 
 # -- The health of a placement: rules and HA reservation of each cluster, the enforcer, how fresh all is.

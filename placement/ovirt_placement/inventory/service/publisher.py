@@ -33,7 +33,7 @@ from ovirt_placement.inventory.publication import (
 )
 from ovirt_placement.inventory.service.attempts import InventoryMetrics, in_thread
 from ovirt_placement.inventory.stored import WatchedKeys, demands_of
-from ovirt_placement.lookups.index import prepare, share
+from ovirt_placement.lookups import prepare, share
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.snapshot import HOST_STATISTICS, HOST_TAGS, STORED, VM_DETAILS, VM_STATISTICS, Part
 from ovirt_service.files import open_regular

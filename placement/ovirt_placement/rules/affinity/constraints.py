@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
-from ovirt_placement.lookups.index import once_for_members
+from ovirt_placement.lookups import once_for_members
 from ovirt_placement.model import AffinityGroup, AffinityLabel, AffinityRule, Cluster, Snapshot
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.groups import UnifiedGroup, as_the_engine_unifies, hosts, members, unify

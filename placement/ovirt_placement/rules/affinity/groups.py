@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Protocol, TypeVar
 
-from ovirt_placement.lookups.index import once_for_members
+from ovirt_placement.lookups import once_for_members
 from ovirt_placement.model import AffinityGroup, Cluster, Snapshot, Vm
 from ovirt_placement.model.infrastructure import fixed_point
 from ovirt_placement.model.record import Record

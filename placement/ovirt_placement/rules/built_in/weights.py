@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import ceil
 from typing import NamedTuple
 
-from ovirt_placement.lookups.index import once_whatever_is_pending
+from ovirt_placement.lookups import once_whatever_is_pending
 from ovirt_placement.model import AffinityGroup, Host, Snapshot, Vm
 from ovirt_placement.rules.affinity.groups import worst_first
 from ovirt_placement.rules.built_in.affinity import peers_by_host

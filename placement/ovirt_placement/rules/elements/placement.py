@@ -14,7 +14,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from ovirt_placement.lookups.index import share
+from ovirt_placement.lookups import share
 from ovirt_placement.model import Host, Pending, Snapshot, Vm
 from ovirt_placement.rules.elements.resources import promised_mb, vms_coming_to, with_arrived, with_left
 from ovirt_placement.rules.elements.verdict import Reason, ReasonKind

@@ -25,7 +25,7 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from ovirt_placement.lookups.index import once_per_snapshot
+from ovirt_placement.lookups import once_per_snapshot
 from ovirt_placement.model import Cluster, Host, Pending, Snapshot, Vm
 from ovirt_placement.model.snapshot import HOST_STATISTICS
 

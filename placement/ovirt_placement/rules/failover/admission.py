@@ -17,7 +17,7 @@ from functools import cached_property, reduce
 
 from msgspec.structs import replace
 
-from ovirt_placement.lookups.index import once_per_snapshot
+from ovirt_placement.lookups import once_per_snapshot
 from ovirt_placement.model import Cluster, Snapshot, Vm
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.elements.assignment import Block, Budget, BudgetSpentError, Resources

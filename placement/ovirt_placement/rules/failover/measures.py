@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import floor
 from typing import NamedTuple
 
-from ovirt_placement.lookups.index import once_whatever_is_pending
+from ovirt_placement.lookups import once_whatever_is_pending
 from ovirt_placement.model import AffinityGroup, Cluster, Host, Snapshot, Vm
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.constraints import bindings_of, block_of, gather

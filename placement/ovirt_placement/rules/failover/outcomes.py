@@ -8,8 +8,8 @@ from itertools import combinations
 from math import comb
 from typing import Final
 
-from ovirt_placement.lookups.names import begins
 from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.model.names import begins
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.elements.placement import LEAVABLE
 from ovirt_placement.rules.elements.verdict import Reason, ReasonKind

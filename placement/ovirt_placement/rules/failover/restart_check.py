@@ -14,7 +14,7 @@ from itertools import groupby
 
 from msgspec.structs import replace
 
-from ovirt_placement.lookups.index import once_whatever_is_pending, share
+from ovirt_placement.lookups import once_whatever_is_pending, share
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.groups import connected, hard_positive_group_of

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
-from ovirt_placement.lookups.index import once_per_part, once_whatever_is_pending
+from ovirt_placement.lookups import once_per_part, once_whatever_is_pending
 from ovirt_placement.model import Cluster, FrozenKeys, Host, PlacementKey, Snapshot, Vm
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.elements.placement import destinations, occupied

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import chain
 
-from ovirt_placement.lookups.index import once_per_part
+from ovirt_placement.lookups import once_per_part
 from ovirt_placement.model import Cluster, Disk, Nic, PlacementKey, Snapshot, StickyCopy, Vm, VnicProfile
 from ovirt_placement.model.placement_keys import CLUSTER, CUSTOMER, NODE, SERVER, STICKY, SYSTEM, strength
 from ovirt_placement.model.record import Record

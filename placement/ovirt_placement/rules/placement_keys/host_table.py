@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TypeAlias
 
-from ovirt_placement.lookups.index import Earlier, continued, exchanged_ids, once_per_part
+from ovirt_placement.lookups import Earlier, continued, exchanged_ids, once_per_part
 from ovirt_placement.model import Host, PlacementKey, Snapshot, StickyCopy, Vm
 from ovirt_placement.model.placement_keys import NODE
 from ovirt_placement.model.record import Record

@@ -10,7 +10,6 @@ from typing import TypeAlias
 from ovirt_placement.model import PlacementKey
 from ovirt_placement.model.placement_keys import CLUSTER, NODE, SYSTEM, may_set
 from ovirt_placement.model.record import Record
-from ovirt_placement.unit_parameters import PARAMETERS
 
 #: A number as somebody wrote it, or as it was computed.
 Written: TypeAlias = float | str | Fraction
@@ -201,10 +200,6 @@ _ON_RESOURCE: _Checks = (
 )
 
 
-#: Both units know them: they must reckon alike, and a policy may hold but one of them.
-_NAMES = tuple(part.partition("=")[0] for part in PARAMETERS["PlacementKeyFilter"].split(";"))
-
-
 class KeySettings(Record, frozen=True, kw_only=True):
     """How placements are decided; a `ValueError` says which of these numbers cannot be.
 
@@ -248,8 +243,11 @@ DEFAULTS = KeySettings()
 
 
 def settings_of(properties: Mapping[str, str]) -> KeySettings:
-    """The settings that a policy's units reckon with; the defaults where its numbers cannot be together."""
-    return _parsed(tuple((name, properties[name]) for name in _NAMES if name in properties))
+    """The settings that a policy's units reckon with; the defaults where its numbers cannot be together.
+
+    Both units know all of them: they must reckon alike, and a policy may hold but one of them.
+    """
+    return _parsed(tuple(one for one in properties.items() if one[0].startswith("placement_")))
 
 
 @lru_cache(maxsize=64)

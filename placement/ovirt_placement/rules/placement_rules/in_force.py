@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 
-from ovirt_placement.lookups.index import Earlier, continued, once_per_snapshot
+from ovirt_placement.lookups import Earlier, continued, once_per_snapshot
 from ovirt_placement.model import PlacementRule, Snapshot
 from ovirt_placement.model.placement_rules import SEARCH
 from ovirt_placement.model.record import Record

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
-from ovirt_placement.lookups.index import Earlier, continued
-from ovirt_placement.lookups.names import WILDCARD, UnmatchedName, begins, called, fits, unmatched
+from ovirt_placement.lookups import Earlier, continued
 from ovirt_placement.model import Host, PlacementRule, Snapshot, Vm
+from ovirt_placement.model.names import WILDCARD, UnmatchedName, begins, called, fits, unmatched
 from ovirt_placement.model.placement_rules import GROUP, LABEL, SEARCH, TAG, MemberSearch, SearchOf
 from ovirt_placement.model.record import Record
 from ovirt_placement.model.snapshot import HOST_TAGS, VM_DETAILS, Part, grouped

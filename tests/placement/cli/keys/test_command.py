@@ -10,8 +10,7 @@ import msgspec
 import pytest
 
 from ovirt_placement.cli.main import main
-from ovirt_placement.model import DataCenter, SchedulingPolicy, Snapshot
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import DataCenter, SchedulingPolicy, Snapshot, state_file
 from tests.builders import cluster, host, vm
 from tests.paths import CHECKOUT
 from tests.placement.cli.live_engine import Starting, StateAsking, cells

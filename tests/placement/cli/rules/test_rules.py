@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ovirt_placement.model import RuleDomain, Snapshot
-from ovirt_placement.model.files import state_file
+from ovirt_placement.model import RuleDomain, Snapshot, state_file
 from tests.builders import APART, TOGETHER, cluster, group, host, rule, snapshot, vm
 from tests.placement.cli.documents import plain
 from tests.placement.cli.live_engine import LiveEngine, Starting

@@ -25,7 +25,7 @@ from ovirt_placement.inventory.stored import (
     with_keys,
 )
 from ovirt_placement.model import FrozenKeys, Pending, PlacementKey, Snapshot, StickyCopy
-from ovirt_placement.model.files.state_file import check
+from ovirt_placement.model.state_file import check
 from ovirt_placement.store.enforcer.intents import Intent, IntentState
 from ovirt_placement.store.keys import KeyRecords, KeyStore, Run
 from tests import builders

@@ -9,7 +9,7 @@ from hypothesis import settings as limit
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ovirt_placement.lookups.index import prepare
+from ovirt_placement.lookups import prepare
 from ovirt_placement.model import FrozenKeys, Nic, PlacementKey, Snapshot, VnicProfile
 from ovirt_placement.rules.elements.verdict import Request
 from ovirt_placement.rules.placement_keys.capacity import contention_of_hosts

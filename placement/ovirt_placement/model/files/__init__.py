@@ -1,1 +1,0 @@
-"""Files of people: the state of a cluster, groups, rules and placement keys."""
