@@ -10,7 +10,7 @@ from ovirt_enforcer.settings import EnforcerSettings, Mode, recorded_settings
 from ovirt_placement.answers.plans import misfit_text
 from ovirt_placement.answers.plans.maintenance import maintenance_record
 from ovirt_placement.answers.plans.text import plan_of
-from ovirt_placement.answers.status.enforcement import NOT_RUNNING, not_led
+from ovirt_placement.answers.status import NOT_RUNNING, not_led
 from ovirt_placement.config import Config
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.model import Host, Snapshot

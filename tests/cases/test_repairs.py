@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ovirt_enforcer.settings import EnforcerSettings, Mode
-from ovirt_placement.answers.status.enforcement import EnforcementRecord
+from ovirt_placement.answers.status import EnforcementRecord
 from ovirt_placement.answers.status.health import Health, judge
 from ovirt_placement.model import Snapshot, state_file
 from ovirt_placement.model.infrastructure import HOST_STATUSES

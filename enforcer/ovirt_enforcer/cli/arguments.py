@@ -125,7 +125,7 @@ def _read_known(args: argparse.Namespace, _: Measured) -> KnownHistory:
     from ovirt_enforcer.history import KnownHistory
     from ovirt_enforcer.settings import recorded_settings
     from ovirt_enforcer.stores import Stores
-    from ovirt_placement.answers.status.enforcement import not_led
+    from ovirt_placement.answers.status import not_led
     from ovirt_placement.store.enforcer.leader import differences
 
     config = configuration.load(args.config)

@@ -19,20 +19,14 @@ from ovirt_placement.rules.affinity.groups import members
 
 
 # -- Judges an affinity group before the engine does: what it would refuse, and what it would let through.
-class Clashes(NamedTuple):
-    """One of each type at most; each names all groups that take part, and no other."""
+def clashes_of(snapshot: Snapshot, group: AffinityGroup) -> tuple[Conflict, ...]:
+    """The conflicts of a group's cluster that need that group, then the others.
 
-    own: tuple[Conflict, ...]
-    others: tuple[Conflict, ...]
-
-
-def clashes_of(snapshot: Snapshot, group: AffinityGroup) -> Clashes:
-    """Sort the conflicts of a group's cluster by whether they need that group."""
+    One of each type at most of both; each names all groups that take part, and no other.
+    """
     clashes = _smallest(tuple(_named(snapshot, group)))
-    return Clashes(
-        own=merged(one for one in clashes if group.id in one.groups),
-        others=merged(one for one in clashes if group.id not in one.groups),
-    )
+    own, others = ([one for one in clashes if (group.id in one.groups) is its] for its in (True, False))
+    return (*merged(own), *merged(others))
 
 
 def _smallest(clashes: Sequence[Conflict]) -> tuple[Conflict, ...]:
@@ -189,12 +183,14 @@ def _hosts_missing(intended: Snapshot, group: AffinityGroup) -> Iterator[str]:
 
 def _conflicts(intended: Snapshot, group: AffinityGroup) -> tuple[list[str], list[str]]:
     """Say which conflicts keep the engine from saving, also those it has already, and which it tolerates."""
-    counted = _as_the_engine_counts(intended, group.cluster)
-    own, others = clashes_of(counted, group)
-    refused = [_conflict_sentence(intended, one, group) for one in own if one.type in _REFUSED]
-    already = [_conflict_sentence(intended, one, group) for one in others if one.type in _REFUSED]
-    tolerated = [_conflict_sentence(intended, one, group) for one in own if one.type not in _REFUSED]
-    return [*refused, *(f"{_THERE_ALREADY}: {text}" for text in already)], tolerated
+    refused, already, tolerated = list[str](), list[str](), list[str]()
+    for one in clashes_of(_as_the_engine_counts(intended, group.cluster), group):
+        text = _conflict_sentence(intended, one, group)
+        if group.id in one.groups:
+            (refused if one.type in _REFUSED else tolerated).append(text)
+        elif one.type in _REFUSED:
+            already.append(f"{_THERE_ALREADY}: {text}")
+    return [*refused, *already], tolerated
 
 
 def _as_the_engine_counts(intended: Snapshot, cluster: str) -> Snapshot:

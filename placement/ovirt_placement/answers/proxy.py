@@ -119,21 +119,13 @@ def url_of(engine: str) -> str | None:
 
 
 def of_machine(engine: str) -> ProxyRecord | None:
-    """Ask the proxy of an engine on this machine; None if there is none."""
+    """Ask the proxy of an engine on this machine as the engine does; None if there is none."""
+    url = None
     try:
         url = url_of(engine)
-    except UserError as error:
-        return ProxyRecord(None, (), str(error))
-    return None if url is None else _asked(url)
-
-
-def _asked(url: str) -> ProxyRecord:
-    """Ask a proxy for its units, as the engine does when it starts."""
-    try:
-        found = discover(url)
+        return None if url is None else ProxyRecord(url, tuple(name for _, name in discover(url)), None)
     except (NoDiscovery, UserError) as error:
         return ProxyRecord(url, (), str(error))
-    return ProxyRecord(url, tuple(name for _, name in found), None)
 
 
 def discover(url: str) -> dict[Key, dict[str, str]]:

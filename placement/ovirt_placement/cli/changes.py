@@ -107,13 +107,18 @@ def recorded(
         subject=subject,
         details=details,
     )
-    number = _record_begin(args, act)
+    number = _kept(args, "who does this", lambda store: store.begin(act))
+
+    def end(error: str | None) -> None:
+        if number is not None:
+            _kept(args, "how this ended", lambda store: store.end(number, error))
+
     try:
         yield
     except BaseException as error:  # Ctrl-C as well: what was asked by then stays asked
-        _record_end(args, number, str(error) or type(error).__name__)
+        end(str(error) or type(error).__name__)
         raise
-    _record_end(args, number, None)
+    end(None)
 
 
 def _engine_user(args: argparse.Namespace) -> str | None:
@@ -123,25 +128,14 @@ def _engine_user(args: argparse.Namespace) -> str | None:
     return None if given_token() else config.load(args.config).engine.username
 
 
-def _record_begin(args: argparse.Namespace, act: Act) -> int | None:
-    with _warned("who does this"), opened(UserActionStore, args) as store:
-        return store.begin(act)
-    return None
-
-
-def _record_end(args: argparse.Namespace, number: int | None, error: str | None) -> None:
-    if number is not None:
-        with _warned("how this ended"), opened(UserActionStore, args) as store:
-            store.end(number, error)
-
-
-@contextmanager
-def _warned(what: str) -> Iterator[None]:
-    """A warning in place of an error of the store: that this is not recorded."""
+def _kept(args: argparse.Namespace, what: str, keep: Callable[[UserActionStore], _Answer]) -> _Answer | None:
+    """Keep it in the store; a warning in place of an error of the store."""
     try:
-        yield
+        with opened(UserActionStore, args) as store:
+            return keep(store)
     except UserError as error:
         say(f"warning: it is not recorded {what}: {error}")
+    return None
 
 
 def show_change(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ovirt_placement import config
 from ovirt_placement.answers.document import find
-from ovirt_placement.answers.setup import Admission
+from ovirt_placement.answers.setup import ADMISSION_UNITS, SetupPlan
 from ovirt_placement.answers.setup.answer import (
     ClusterKeys,
     SetupOutcome,
@@ -23,21 +23,19 @@ from ovirt_placement.answers.setup.answer import (
     setup_lines,
     taken,
 )
-from ovirt_placement.answers.setup.plan import SetupPlan, plan
+from ovirt_placement.answers.setup.plan import UnitChoice, plan, read_seen
 from ovirt_placement.answers.setup.previous import (
     DEFAULT,
     Overview,
     Target,
-    UnitChoice,
     changed,
     origin_of,
     read_overview,
     read_policy,
-    read_seen,
     targets,
+    undo,
     upgrading,
 )
-from ovirt_placement.answers.setup.undo import undo
 from ovirt_placement.cli.changes import (
     add_writing,
     connected,
@@ -150,9 +148,8 @@ def _targets(args: argparse.Namespace, overview: Overview) -> tuple[Target, ...]
 
 
 def _setting_up(connection: EngineConnection, args: argparse.Namespace, target: Target) -> SetupTask:
-    admission = None if args.ha_admission is None else Admission(args.ha_admission)
     factors, properties = dict(args.factor), dict(args.property)
-    choice = UnitChoice(target.policy, factors, properties, args.placement_keys, admission)
+    choice = UnitChoice(target.policy, factors, properties, args.placement_keys, args.ha_admission)
     clusters = {cluster.id for cluster in target.clusters}
 
     def look(overview: Overview) -> SetupPlan:
@@ -332,7 +329,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], 
     )
     parser.add_argument(
         "--ha-admission",
-        choices=("hard", "soft"),
+        choices=tuple(ADMISSION_UNITS),
         help="also HA admission control: refuse (hard) or avoid (soft) starts that endanger restarts",
     )
     add_writing(parser)

@@ -25,7 +25,7 @@ from ovirt_placement.answers.plans import plan_record
 from ovirt_placement.answers.plans.maintenance import ClusterMaintenance
 from ovirt_placement.answers.plans.text import Document
 from ovirt_placement.answers.plans.what_if import WhatIfDocument, preview
-from ovirt_placement.answers.status.enforcement import EnforcementRecord
+from ovirt_placement.answers.status import EnforcementRecord
 from ovirt_placement.config import Config
 from ovirt_placement.forecast.changes import Change
 from ovirt_placement.inventory import client as inventory

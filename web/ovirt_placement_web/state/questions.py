@@ -32,7 +32,7 @@ from ovirt_placement.answers.question import (
     question,
     question_named,
 )
-from ovirt_placement.answers.status.enforcement import EnforcementRecord, enforcement
+from ovirt_placement.answers.status import EnforcementRecord, enforcement
 from ovirt_placement.answers.status.ha_check import HaCheckDocument
 from ovirt_placement.answers.status.ha_report import PAGE_STEPS, check_ha
 from ovirt_placement.answers.status.health import HealthState, StatusDocument, with_machine

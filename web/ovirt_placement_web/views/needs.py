@@ -9,8 +9,8 @@ from markupsafe import Markup
 from ovirt_placement.answers.document import Said, duration_text, listed, none_text
 from ovirt_placement.answers.orders import PHASES
 from ovirt_placement.answers.placement import JudgedHost
+from ovirt_placement.answers.status import EnforcementRecord
 from ovirt_placement.answers.status.clusters import ClusterStatus
-from ovirt_placement.answers.status.enforcement import EnforcementRecord
 from ovirt_placement.model import Cluster, Host
 from ovirt_placement.model.names import Named, be, counted
 from ovirt_placement.store.enforcer.maintenance import ENDED, HostPhase, MaintenanceRun

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Annotated, TypeVar
 
-from ovirt_placement.answers.doctor import FoundProblem, NotInUse, engine, machine, policies, problem
+from ovirt_placement.answers import doctor as engine
+from ovirt_placement.answers.doctor import FoundProblem, NotInUse, machine, policies, problem
 from ovirt_placement.answers.doctor.policies import InUse
 from ovirt_placement.answers.document import Document
 from ovirt_placement.answers.proxy import configuration_of, discovery_answered_at, url_of
 from ovirt_placement.answers.question import Parameter, Reads, Route, question
-from ovirt_placement.answers.status.enforcement import EnforcementRecord, enforcement
+from ovirt_placement.answers.status import EnforcementRecord, enforcement
 from ovirt_placement.config import Config
 from ovirt_placement.engine import events as engine_events
 from ovirt_placement.engine import policies as engine_policies
@@ -27,7 +28,13 @@ from ovirt_service.errors import UserError
 _NEWEST_EVENTS = 1000
 
 
-Result = FoundProblem | NotInUse
+class NotExamined(str):
+    """What could not be looked at, and why."""
+
+    __slots__ = ()
+
+
+Result = FoundProblem | NotInUse | NotExamined
 _Subject = TypeVar("_Subject")
 #: What is looked at, and how.
 Checks = tuple[tuple[str, Callable[[_Subject], Iterable[Result]]], ...]
@@ -142,30 +149,21 @@ _CHECKS: Checks[Seen] = (
 )
 
 
-class _Examination:
-    """What has been found so far, and what could not be looked at."""
-
-    def __init__(self) -> None:
-        self.found: list[Result] = []
-        self.not_examined: list[str] = []
-
-    def check(self, checks: Checks[_Subject], subject: _Subject) -> None:
-        """Look at one thing after another; what keeps us from one does not keep us from the next."""
-        for what, look in checks:
-            try:
-                self.found.extend(look(subject))
-            except UserError as error:
-                self.not_examined.append(f"{what}: {error}")
-
-    def problems(self) -> tuple[FoundProblem, ...]:
-        return tuple(one for one in self.found if isinstance(one, FoundProblem))
+def _checked(checks: Checks[_Subject], subject: _Subject) -> Iterator[Result]:
+    """Look at one thing after another; what keeps us from one does not keep us from the next."""
+    for what, look in checks:
+        try:
+            yield from look(subject)
+        except UserError as error:
+            yield NotExamined(f"{what}: {error}")
 
 
 def _examine_engine(
-    connection: EngineConnection, configuration: Config, named: str | None, examination: _Examination
-) -> Root:
+    connection: EngineConnection, configuration: Config, named: str | None, report: bool
+) -> Iterator[Result]:
     root, ahead = engine.read_root(connection)
-    examination.found += (*engine.examine_version(root), *engine.examine_clock(ahead))
+    yield from engine.examine_version(root)
+    yield from engine.examine_clock(ahead)
     snapshot = machine.with_stored_keys(topology.read_snapshot(connection), configuration)
     name = configuration.engine.name
     error = f"there is no {configuration_of(name)} here; name it with --proxy URL"
@@ -186,21 +184,19 @@ def _examine_engine(
         proxy_named=named is not None,
         proxy_error=error,
     )
-    examination.check(_CHECKS, seen)
-    return root
+    found = tuple(_checked(_CHECKS, seen))
+    yield from found
+    if report:
+        yield from _report(connection, found, root)
 
 
-def _report(
-    connection: EngineConnection, findings: Sequence[FoundProblem], root: Root
-) -> Iterator[FoundProblem]:
+def _report(connection: EngineConnection, found: Sequence[Result], root: Root) -> Iterator[FoundProblem]:
     """Report to the engine rules that mean nothing: one event a cluster, the same again only next day."""
     day = root.time[:10] or datetime.now(UTC).strftime("%Y-%m-%d")
     by_cluster: dict[str, list[str]] = {}
-    for finding in findings:
-        if finding.rule and finding.cluster is not None:
-            by_cluster.setdefault(finding.cluster.id, []).append(
-                f"{finding.sentence}. Remedy: {finding.remedy}."
-            )
+    for one in found:
+        if isinstance(one, FoundProblem) and one.rule and one.cluster is not None:
+            by_cluster.setdefault(one.cluster.id, []).append(f"{one.sentence}. Remedy: {one.remedy}.")
     for cluster, texts in by_cluster.items():
         text = " ".join(texts)
         try:
@@ -262,24 +258,19 @@ def doctor(
     With `report`, the engine gets an event for rules that mean nothing. Raises `UserError` if the
     configuration does not say where the engine is.
     """
-    as_caller, examination = _Examination(), _Examination()
-    as_caller.check(_AS_CALLER, configuration)
+    as_caller = tuple(_checked(_AS_CALLER, configuration))
     identity.become_owner(configuration.folders, configuration.files)
     with connect(configuration.engine) as connection:
-        examination.check(_HERE, configuration)
-        examination.found += as_caller.found
-        examination.not_examined += as_caller.not_examined
+        found = [*_checked(_HERE, configuration), *as_caller]
         try:
-            root = _examine_engine(connection, configuration, proxy, examination)
-            if report:
-                examination.found.extend(_report(connection, examination.problems(), root))
+            found.extend(_examine_engine(connection, configuration, proxy, report))
         except UserError as error:
             repair = "repair that first: the rest depends on the engine's answers"
-            examination.found.append(problem("engine_fails", str(error), repair))
+            found.append(problem("engine_fails", str(error), repair))
     return DoctorDocument(
-        findings=examination.problems(),
-        not_examined=tuple(examination.not_examined),
-        not_in_use=tuple(str(one) for one in examination.found if isinstance(one, NotInUse)),
+        findings=tuple(one for one in found if isinstance(one, FoundProblem)),
+        not_examined=tuple(str(one) for one in found if isinstance(one, NotExamined)),
+        not_in_use=tuple(str(one) for one in found if isinstance(one, NotInUse)),
     )
 
 

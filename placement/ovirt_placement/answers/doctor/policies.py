@@ -17,7 +17,7 @@ from ovirt_placement.answers.setup import (
     twins,
     unit_name,
 )
-from ovirt_placement.answers.status.enforcement import EnforcementRecord
+from ovirt_placement.answers.status import EnforcementRecord
 from ovirt_placement.engine.clusters import option_values
 from ovirt_placement.engine.connection.client import EngineConnection, EngineFault
 from ovirt_placement.engine.policies import Entry, PolicyContent, PolicyUnit, PolicyUser

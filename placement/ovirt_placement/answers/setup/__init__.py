@@ -1,8 +1,8 @@
 """Our policy units by the engine's types, and single requests that change a policy or what a cluster uses."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from enum import StrEnum
+from dataclasses import dataclass, replace
 
 from lxml.builder import E  # type: ignore[import-not-found]  # the stubs lack it
 from lxml.etree import tostring
@@ -10,6 +10,7 @@ from lxml.etree import tostring
 from ovirt_placement.engine.policies import (
     ENTRIES,
     Entry,
+    Policy,
     PolicyContent,
     PolicyRequest,
     PolicyUnit,
@@ -19,6 +20,7 @@ from ovirt_placement.rules.catalogue import UNITS
 from ovirt_placement.rules.elements.rule import Rule, UnitKind
 from ovirt_placement.rules.failover import admission
 from ovirt_placement.rules.placement_keys import units as placement_keys
+from ovirt_service.errors import UserError
 
 # -- Our policy units by the engine's types, and the engine's own that they stand next to.
 #: The engine's policy units by id.
@@ -28,18 +30,8 @@ Units = Mapping[str, PolicyUnit]
 (BALANCE,) = (rule for rule in UNITS.values() if rule.kind is UnitKind.BALANCE)
 #: For who places by keys.
 KEY_FILTER, KEY_WEIGHT = placement_keys.KEY_FILTER.name, placement_keys.KEY_WEIGHT.name
-
-
-class Admission(StrEnum):
-    """What becomes of a start that the HA reservation would not be satisfied after."""
-
-    #: It is refused.
-    HARD = "hard"
-    #: It is the last choice.
-    SOFT = "soft"
-
-
-ADMISSION_UNITS = {Admission.HARD: admission.FILTER.name, Admission.SOFT: admission.WEIGHT.name}
+#: Of admission control: a start that the HA reservation would not survive is refused, or the last choice.
+ADMISSION_UNITS = {"hard": admission.FILTER.name, "soft": admission.WEIGHT.name}
 
 #: Filters that the engine runs in every policy, listed or not; they cannot be attached.
 MANDATORY = frozenset(
@@ -165,6 +157,29 @@ def _listed(properties: Mapping[str, str]) -> Iterator[object]:
 
 def _path(policy: PolicyContent) -> str:
     return f"/schedulingpolicies/{policy.head.id}"
+
+
+@dataclass(frozen=True)
+class SetupPlan:
+    requests: tuple[PolicyRequest, ...]
+    #: What the administrator should know besides them.
+    notes: tuple[str, ...]
+    #: The policy as they leave it; None if there is none then.
+    after: PolicyContent | None = None
+    #: Clusters as they leave them, of those that have the policy before or afterwards and that they change.
+    users: tuple[PolicyUser, ...] = ()
+    #: What the clusters have in force that use it, and the ids of these; None where units only go.
+    policy: Policy | None = None
+    clusters: tuple[str, ...] = ()
+
+
+def check_unspoilt(units: Units, policy: PolicyContent) -> None:
+    for unit, times in Counter(policy.units).items():
+        if times > 1:
+            raise UserError(
+                f"the engine has {unit_name(units, unit)} twice in the policy {policy.head.name}"
+                " and refuses every change of it: restart ovirt-engine, which forgets the second"
+            )
 
 
 # -- From what a policy holds to what it is to hold, whether units of ours come or go.

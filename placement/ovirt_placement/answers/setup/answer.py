@@ -9,8 +9,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ovirt_placement.answers.document import ChangeDocument
-from ovirt_placement.answers.setup import MANDATORY, unit_name
-from ovirt_placement.answers.setup.plan import SetupPlan
+from ovirt_placement.answers.setup import MANDATORY, SetupPlan, unit_name
 from ovirt_placement.answers.setup.previous import Overview
 from ovirt_placement.engine.policies import PolicyContent, PolicyUser
 from ovirt_placement.model.names import Named, counted

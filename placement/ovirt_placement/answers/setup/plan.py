@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
@@ -15,9 +14,11 @@ from ovirt_placement.answers.setup import (
     KEY_FILTER,
     KEY_WEIGHT,
     MANDATORY,
+    SetupPlan,
     Units,
     assign,
     attached,
+    check_unspoilt,
     create,
     describe,
     entries,
@@ -32,26 +33,23 @@ from ovirt_placement.answers.setup import (
     with_properties,
 )
 from ovirt_placement.answers.setup.previous import (
+    BASE,
+    BASE_ID,
     Former,
     FormerCluster,
     FormerUnits,
-    Seen,
-    UnitChoice,
+    Overview,
+    made_like,
     origin_of,
+    read_policy,
     remembered,
     with_all_back,
     with_former,
     with_returned,
 )
-from ovirt_placement.engine.policies import (
-    NEW,
-    Entry,
-    Policy,
-    PolicyContent,
-    PolicyRequest,
-    PolicyUser,
-    policy_of,
-)
+from ovirt_placement.engine import policies
+from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.policies import NEW, Entry, PolicyContent, PolicyHead, PolicyUser, policy_of
 from ovirt_placement.rules.catalogue import UNITS
 from ovirt_placement.rules.elements.rule import Rule, UnitKind
 from ovirt_service.decoding import nearest
@@ -59,17 +57,53 @@ from ovirt_service.errors import UserError
 
 
 @dataclass(frozen=True)
-class SetupPlan:
-    requests: tuple[PolicyRequest, ...]
-    #: What the administrator should know besides them.
-    notes: tuple[str, ...]
-    #: The policy as they leave it; None if there is none then.
-    after: PolicyContent | None = None
-    #: Clusters as they leave them, of those that have the policy before or afterwards and that they change.
-    users: tuple[PolicyUser, ...] = ()
-    #: What the clusters have in force that use it, and the ids of these; None where units only go.
-    policy: Policy | None = None
-    clusters: tuple[str, ...] = ()
+class UnitChoice:
+    """What the administrator asks for."""
+
+    policy: str
+    factors: Mapping[str, int] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
+    placement_keys: bool = False
+    #: A word of `ADMISSION_UNITS`.
+    ha_admission: str | None = None
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What setup begins with."""
+
+    overview: Overview
+    #: The engine's own policy that ours is made like: usually `none`.
+    base: PolicyContent
+    #: The policy before any unit is added: as it is, or as it is to be made.
+    policy: PolicyContent
+    #: The clusters that are to use it.
+    clusters: tuple[PolicyUser, ...]
+
+
+def read_seen(
+    connection: EngineConnection,
+    overview: Overview,
+    policy: str,
+    clusters: Iterable[PolicyUser],
+    origin: str = BASE,
+) -> Seen:
+    """Read a policy that is to have our units, and the one that it is like: `origin`, if it must be made."""
+    found = read_policy(connection, overview, policy)
+    name = origin if found is None else origin_of(found.head.description) or BASE
+    by_id = (head for head in overview.heads if name == BASE and head.id == BASE_ID)
+    base = next(by_id, None) or overview.named(name)
+    if base is None:
+        raise UserError(
+            f"the engine has no policy {name} to begin with: is it an oVirt engine of 4.0 or later?"
+        )
+    made = PolicyHead(id=NEW, name=policy, description=made_like(name), locked=False, properties={})
+    return Seen(
+        overview,
+        base=policies.read_content(connection, base),
+        policy=found or PolicyContent(made, filters=(), weights=(), balances=()),
+        clusters=tuple(clusters),
+    )
 
 
 def plan(seen: Seen, choice: UnitChoice) -> SetupPlan:
@@ -137,15 +171,6 @@ def is_own(policy: PolicyContent) -> bool:
 
 
 # -- What the engine lacks or would refuse, said before anything is sent.
-def check_unspoilt(units: Units, policy: PolicyContent) -> None:
-    for unit, times in Counter(policy.units).items():
-        if times > 1:
-            raise UserError(
-                f"the engine has {unit_name(units, unit)} twice in the policy {policy.head.name}"
-                " and refuses every change of it: restart ovirt-engine, which forgets the second"
-            )
-
-
 def _usable(units: Units, kind: UnitKind, name: str, *, internal: bool = False) -> str:
     """Find the id of a unit that the policy must have."""
     found = unit_id(units, kind, name, internal=internal)

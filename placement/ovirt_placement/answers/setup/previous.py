@@ -1,17 +1,35 @@
-"""What the engine has before setup, what is remembered of it, and which policies setup works on."""
+"""What the engine has before setup, what is remembered of it, which policies setup works on; its undoing."""
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import msgspec
 
-from ovirt_placement.answers.setup import Admission, Units, assign, attached, with_properties
+from ovirt_placement.answers.setup import (
+    SetupPlan,
+    Units,
+    assign,
+    attached,
+    check_unspoilt,
+    describe,
+    entries,
+    known_properties,
+    lead_to,
+    numbers,
+    parameters_away,
+    remove,
+    twins,
+    unit_id,
+    weight_twins,
+    with_properties,
+)
 from ovirt_placement.engine import policies
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.policies import NEW, PolicyContent, PolicyHead, PolicyRequest, PolicyUser
+from ovirt_placement.engine.policies import Entry, PolicyContent, PolicyHead, PolicyRequest, PolicyUser
 from ovirt_placement.model.names import counted
+from ovirt_placement.rules.elements.rule import UnitKind
 from ovirt_service.errors import UserError
 
 # -- What was before setup, remembered in the description of the policy: the engine keeps it, all can see it.
@@ -114,25 +132,14 @@ def with_returned(policy: PolicyContent) -> PolicyContent:
     return with_properties(policy, {**remembered(policy.head.description).away, **policy.head.properties})
 
 
-# -- What the administrator asks for of a policy, and what the engine has.
+# -- What the engine has.
 #: The engine's policy that ours is made like if it is made like no other.
 BASE = "none"
-_BASE_ID = "b4ed2332-a7ac-4d5f-9596-99a439cb2812"
+BASE_ID = "b4ed2332-a7ac-4d5f-9596-99a439cb2812"
 #: The policy that setup makes if it is asked for no other. A copy of another than `none` adds its name.
 DEFAULT = "ovirt-placement"
 #: A cluster has one of these while it is upgraded, and gets back what it had before: not ours to change.
 _UPGRADING = frozenset({"7677771e-5eab-422e-83fa-dc04080d21b7", "8d5d7bec-68de-4a67-b53e-0ac54686d586"})
-
-
-@dataclass(frozen=True)
-class UnitChoice:
-    """What the administrator asks for."""
-
-    policy: str
-    factors: Mapping[str, int] = field(default_factory=dict)
-    properties: Mapping[str, str] = field(default_factory=dict)
-    placement_keys: bool = False
-    ha_admission: Admission | None = None
 
 
 @dataclass(frozen=True)
@@ -147,19 +154,6 @@ class Overview:
         return next((head for head in self.heads if head.name == name), None)
 
 
-@dataclass(frozen=True)
-class Seen:
-    """What setup begins with."""
-
-    overview: Overview
-    #: The engine's own policy that ours is made like: usually `none`.
-    base: PolicyContent
-    #: The policy before any unit is added: as it is, or as it is to be made.
-    policy: PolicyContent
-    #: The clusters that are to use it.
-    clusters: tuple[PolicyUser, ...]
-
-
 def read_overview(connection: EngineConnection) -> Overview:
     """Read all policies and who uses them. Raises what `EngineConnection.get` raises, as all here do."""
     return Overview(
@@ -171,31 +165,6 @@ def read_policy(connection: EngineConnection, overview: Overview, name: str) -> 
     """Read a policy with its units; None if the engine has none of the name."""
     head = overview.named(name)
     return None if head is None else policies.read_content(connection, head)
-
-
-def read_seen(
-    connection: EngineConnection,
-    overview: Overview,
-    policy: str,
-    clusters: Iterable[PolicyUser],
-    origin: str = BASE,
-) -> Seen:
-    """Read a policy that is to have our units, and the one that it is like: `origin`, if it must be made."""
-    found = read_policy(connection, overview, policy)
-    name = origin if found is None else origin_of(found.head.description) or BASE
-    by_id = (head for head in overview.heads if name == BASE and head.id == _BASE_ID)
-    base = next(by_id, None) or overview.named(name)
-    if base is None:
-        raise UserError(
-            f"the engine has no policy {name} to begin with: is it an oVirt engine of 4.0 or later?"
-        )
-    made = PolicyHead(id=NEW, name=policy, description=made_like(name), locked=False, properties={})
-    return Seen(
-        overview,
-        base=policies.read_content(connection, base),
-        policy=found or PolicyContent(made, filters=(), weights=(), balances=()),
-        clusters=tuple(clusters),
-    )
 
 
 # -- Which policy each cluster had before setup gave it another, and the requests that give it back.
@@ -300,3 +269,110 @@ def _copy(overview: Overview, head: PolicyHead) -> str:
             f"setup would name its copy of {head.name} {usual}, but another policy has that name: rename it"
         )
     return usual
+
+
+# -- The requests that take our units out of a policy again, and give clusters back what they had.
+#: The engine's balance that does nothing. A policy without any stops the load balancing of all clusters.
+_NO_BALANCE = "None"
+
+_UNKNOWN = (
+    "it is not recorded which of the engine's units the policy had before ours: those next to ours stay,"
+    " and the balance is None"
+)
+_REMEMBERING = "remember in the policy's description the properties that go meanwhile"
+_FORGETTING = "forget in the policy's description what was before"
+
+
+def undo(overview: Overview, policy: PolicyContent, going: frozenset[str] = frozenset()) -> SetupPlan:
+    """Plan the requests, in order; none if setup has left no trace in the policy.
+
+    `going` are ids of policies that are removed in the same run. Raises `UserError` for what the engine would
+    refuse.
+    """
+    head, units = policy.head, overview.units
+    if origin_of(head.description) is not None:
+        returned = restore_policies(overview, head, going | {head.id}, all_users=True)
+        return SetupPlan((*(request for _, request in returned), remove(policy)), ())
+    former = remembered(head.description)
+    own = attached(units, policy.units)
+    if not own and former == NOTHING:
+        return SetupPlan((), (), policy)
+    check_unspoilt(units, policy)
+    after = _without_ours(units, with_returned(policy), own, former.units)
+    away = parameters_away(units, policy, after)
+    meanwhile = head.description
+    if away:
+        meanwhile = with_former(meanwhile, msgspec.structs.replace(former, away={**former.away, **away}))
+    restored = tuple(restore_policies(overview, head, going, all_users=False))
+    dropping = tuple(_dropping(overview, policy, after))
+    description = forgotten(head.description)
+    requests = (
+        *(request for _, request in restored),
+        *describe(policy, meanwhile, _REMEMBERING),
+        *lead_to(units, policy, after),
+        *(
+            assign(user, head.id, {}, f"let the cluster {user.name} drop the parameters {', '.join(names)}")
+            for user, names in dropping
+        ),
+        # At last: until then an interrupted run must know what to do.
+        *describe(policy, description, _FORGETTING, meanwhile),
+    )
+    return SetupPlan(
+        requests,
+        (_UNKNOWN,) if own and former.units is None else (),
+        after=replace(after, head=replace(after.head, description=description)),
+        users=(
+            *(user for user, _ in restored),
+            *(
+                replace(user, properties={n: v for n, v in user.properties.items() if n not in names})
+                for user, names in dropping
+            ),
+        ),
+    )
+
+
+def _without_ours(
+    units: Units, policy: PolicyContent, own: set[str], former: FormerUnits | None
+) -> PolicyContent:
+    """The policy with what it had; where that is not known, the engine's units next to ours stay."""
+    gone, back = set(own), dict[str, int]()
+    if former is not None:
+        for name in {*twins(UnitKind.FILTER).values()}.difference(former.filters):
+            gone.add(unit_id(units, UnitKind.FILTER, name, internal=True) or "")
+        for unit in weight_twins(units).values():
+            if units[unit].name not in former.weights:
+                gone.add(unit)
+            elif units[unit].name in former.factors:
+                back[unit] = former.factors[units[unit].name]
+    before = former or FormerUnits()
+    balances = policy.balances
+    if own & set(numbers(balances)):
+        known = (before.balance or _NO_BALANCE, _NO_BALANCE)
+        found = (unit_id(units, UnitKind.BALANCE, name, internal=True) for name in known)
+        balances = tuple(Entry(unit, 1) for unit in found if unit is not None)[:1] or balances
+    after = PolicyContent(
+        policy.head,
+        entries(numbers(policy.filters), gone),
+        entries({**back, **numbers(policy.weights), **back}, gone),
+        balances,
+    )
+    properties = {**before.properties, **policy.head.properties}
+    known_now = known_properties(units, after.units)
+    return with_properties(after, {name: value for name, value in properties.items() if name in known_now})
+
+
+def _dropping(
+    overview: Overview, policy: PolicyContent, after: PolicyContent
+) -> Iterator[tuple[PolicyUser, list[str]]]:
+    """The engine drops parameters that no unit knows when a cluster is changed, whatever is changed.
+
+    Clusters that get another policy are changed by that.
+    """
+    others = remembered(policy.head.description).clusters
+    unknown = known_properties(overview.units, policy.units).keys() - known_properties(
+        overview.units, after.units
+    )
+    for user in overview.users:
+        names = sorted(unknown & user.properties.keys())
+        if names and user.policy == policy.head.id and user.id not in others:
+            yield user, names

@@ -8,7 +8,7 @@ from ovirt_placement.answers.configured import summary
 from ovirt_placement.answers.document import MOST_NAMES, listed, safe_word, upgrade_text
 from ovirt_placement.answers.proxy import NOT_THIS_USER, ProxyRecord
 from ovirt_placement.answers.question import Columns
-from ovirt_placement.answers.status.enforcement import EnforcementRecord, degraded_by
+from ovirt_placement.answers.status import EnforcementRecord, degraded_by
 from ovirt_placement.forecast.outages import survived_of
 from ovirt_placement.lookups import once_per_snapshot
 from ovirt_placement.model import Host, Snapshot

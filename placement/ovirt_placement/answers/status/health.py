@@ -17,17 +17,17 @@ from ovirt_placement.answers.document import Document, KnownState, dated, known_
 from ovirt_placement.answers.proxy import ProxyRecord, of_machine
 from ovirt_placement.answers.question import SOME_CLUSTERS, Reads, Route, Table, question, table
 from ovirt_placement.answers.rules import rules_check
+from ovirt_placement.answers.status import (
+    EnforcementRecord,
+    enforcement,
+    enforcement_text,
+)
 from ovirt_placement.answers.status.clusters import (
     CLUSTER_COLUMNS,
     ClusterStatus,
     Health,
     cluster_status,
     judge,
-)
-from ovirt_placement.answers.status.enforcement import (
-    EnforcementRecord,
-    enforcement,
-    enforcement_text,
 )
 from ovirt_placement.config import Config
 from ovirt_placement.inventory.decision import NoSnapshot
