@@ -22,7 +22,7 @@ import ovirt_enforcer.cli.main
 import ovirt_simulator.cli
 from ovirt_enforcer.service import process
 from ovirt_placement.engine.connection.client import Session
-from ovirt_placement.engine.connection.sso import SingleSignOn
+from ovirt_placement.engine.connection.log_ins import SingleSignOn
 from ovirt_placement.model import Snapshot, state_file
 from tests.enforcer.planners_here import PlannersHere
 from tests.processes import Forked

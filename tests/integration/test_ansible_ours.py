@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from ovirt_placement.config import EngineSettings
-from ovirt_placement.engine.connection.sso import UserTokens
+from ovirt_placement.engine.users import UserTokens
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve

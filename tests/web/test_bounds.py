@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from ovirt_placement.engine.connection.failures import EngineAway
-from ovirt_placement.engine.connection.sso import Refused
-from ovirt_placement.engine.users import Rights
+from ovirt_placement.engine.users import Refused, Rights
 from ovirt_placement_web import sessions
 from ovirt_placement_web.bounds import Bound, Bounds, Limit, Refusal, Throttle, WebMetrics
 from ovirt_placement_web.sessions import Bearers

@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 
-from ovirt_placement.engine.connection.sso import Refused
+from ovirt_placement.engine.users import Refused
 from ovirt_service.metrics import Instruments
 from ovirt_service.repetition import Said
 

@@ -10,8 +10,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from ovirt_placement.engine.connection.failures import EngineAway
-from ovirt_placement.engine.connection.sso import NoRole, Refused
-from ovirt_placement.engine.users import Rights, read_rights
+from ovirt_placement.engine.users import NoRole, Refused, Rights, read_rights
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.settings import engine_origin
 from ovirt_placement_web.site import NO_ADMIN, Site, check_query, is_framed, site_of

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
-from ovirt_placement.engine.connection.sso import Refused, UserTokens, sendable
-from ovirt_placement.engine.users import Rights, read_rights
+from ovirt_placement.engine.connection.log_ins import sendable
+from ovirt_placement.engine.users import Refused, Rights, UserTokens, read_rights
 from ovirt_placement_web.bounds import Bounds, Latest
 
 #: Of more sessions one ends of the user who has most, the one that was idle longest: memory is bounded,

@@ -18,8 +18,7 @@ from ovirt_placement.answers.decisions import decision_headers, decision_lines, 
 from ovirt_placement.answers.document import duration_text, fewest_text, safe_word
 from ovirt_placement.answers.status.clusters import FAMILIES
 from ovirt_placement.engine.connection.failures import EngineAway
-from ovirt_placement.engine.connection.sso import Refused, UserTokens
-from ovirt_placement.engine.users import Rights, read_rights
+from ovirt_placement.engine.users import Refused, Rights, UserTokens, read_rights
 from ovirt_placement_web.bounds import Bounds, Refusal, Throttle, WebMetrics
 from ovirt_placement_web.sessions import Bearers, Session, Sessions
 from ovirt_placement_web.settings import Place, WebSettings

@@ -123,7 +123,7 @@ def recorded(
 
 def _engine_user(args: argparse.Namespace) -> str | None:
     """The user of the configuration; of a token it is not known whose it is."""
-    from ovirt_placement.engine.connection.sso import given_token
+    from ovirt_placement.engine.connection.log_ins import given_token
 
     return None if given_token() else config.load(args.config).engine.username
 

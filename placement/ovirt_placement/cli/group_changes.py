@@ -32,7 +32,7 @@ from ovirt_placement.answers.groups import (
 )
 from ovirt_placement.cli.changes import connected, recorded, show_change, stops
 from ovirt_placement.cli.questions import PATIENCE_SECONDS
-from ovirt_placement.engine.affinity_groups import (
+from ovirt_placement.engine.actions import (
     EDITABLE,
     Members,
     add_member,
@@ -41,8 +41,7 @@ from ovirt_placement.engine.affinity_groups import (
     save_group,
 )
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.consistency import consistent
-from ovirt_placement.engine.topology import read_descriptions, read_groups, read_snapshot
+from ovirt_placement.engine.topology import consistent, read_descriptions, read_groups, read_snapshot
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import AffinityGroup, AffinityRule, Snapshot, yaml_files

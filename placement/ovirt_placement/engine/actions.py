@@ -1,12 +1,13 @@
-"""Actions on VMs, hosts and clusters: migrations, which are watched to their end, maintenance, upgrades.
+"""What the engine is asked to do, through the SDK: migrations, maintenance, upgrades, changes of groups.
 
-What the engine may answer becomes a type.
+What it may answer becomes a type; what it refuses keeps its own sentence.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
@@ -16,8 +17,9 @@ from ovirtsdk4 import types
 
 from ovirt_placement.engine import xml
 from ovirt_placement.engine.connection.client import EngineConnection, checked
-from ovirt_placement.engine.connection.failures import EngineFault
+from ovirt_placement.engine.connection.failures import EngineFault, EngineSetupError
 from ovirt_placement.engine.requests import get_entity, read_fields
+from ovirt_placement.model import AffinityGroup, AffinityRule
 
 #: What the engine keeps of a correlation id; anything else it would cut away, and we never find it again.
 _CORRELATION_ID = re.compile(r"[0-9A-Za-z_-]{1,36}")
@@ -52,6 +54,9 @@ class Gone(Rejection):
 
 class PermissionDenied(Rejection):
     """The engine's user may not migrate this VM (403)."""
+
+
+_KINDS: Final = {409: Conflict, 403: PermissionDenied, 400: Refused, 404: Refused}
 
 
 def migrate(
@@ -93,17 +98,18 @@ def _rejection(
     messages = fault.fault.messages
     if fault.code == 400 and fault.fault.detail.strip() == "[]":
         return Vetoed()
-    if fault.code == 409:
-        return Conflict(messages)
-    if fault.code == 403:
-        return PermissionDenied(messages)
     if fault.code in (200, 400, 404):
         # The sentence would show it, but in the engine's language and release.
         for kind, collection, identity in (("VM", "/vms", vm_id), ("host", "/hosts", host_id)):
             if identity is not None and get_entity(connection, collection, identity) is None:
                 return Gone((f"the engine has no {kind} {identity}",))
         return Refused(messages)
-    return fault
+    return _sorted_fault(fault)
+
+
+def _sorted_fault(fault: EngineFault) -> Exception:
+    kind = _KINDS.get(fault.code)
+    return fault if kind is None else kind(fault.fault.messages)
 
 
 @dataclass(frozen=True)
@@ -203,9 +209,7 @@ def _act(
     try:
         _send_action(connection, f"{collection}/{identity}", action, correlation_id, check, **arguments)
     except EngineFault as fault:
-        kinds = {409: Conflict, 403: PermissionDenied, 400: Refused, 404: Refused}
-        kind = kinds.get(fault.code)
-        raise (fault if kind is None else kind(fault.fault.messages)) from None
+        raise _sorted_fault(fault) from None
 
 
 def _send_action(
@@ -217,9 +221,15 @@ def _send_action(
     **arguments: Any,
 ) -> None:
     """Send it by the SDK's service for what is at this path. Raises what `EngineConnection.get` raises."""
-    with checked(check), connection.session(f"/{path}/{action}") as sdk:
-        service = sdk.system_service().service(path)
+    with checked(check), _service(connection, f"/{path}", f"/{path}/{action}") as service:
         getattr(service, action)(query={"correlation_id": correlation_id}, **arguments)
+
+
+@contextmanager
+def _service(connection: EngineConnection, path: str, named: str = "") -> Iterator[Any]:
+    """Lend the SDK's service for what is at this path; a failure names another one, if that is given."""
+    with connection.session(named or path) as sdk:
+        yield sdk.system_service().service(path[1:])
 
 
 # Each takes the connection, the id, the correlation id and the check.
@@ -265,22 +275,116 @@ def read_upgrade(connection: EngineConnection, cluster_id: str) -> UpgradeState:
     )
 
 
-def start_upgrade(connection: EngineConnection, cluster_id: str, correlation_id: str) -> None:
-    """Show that an upgrade has begun; the engine refuses that while another is under way."""
-    action = types.ClusterUpgradeAction.START
-    _send_action(connection, f"clusters/{cluster_id}", "upgrade", correlation_id, upgrade_action=action)
-
-
-def show_progress(connection: EngineConnection, cluster_id: str, correlation_id: str, percent: int) -> None:
-    """Show how far it is; the engine refuses that if another began it."""
-    progress = {
-        "upgrade_action": types.ClusterUpgradeAction.UPDATE_PROGRESS,
-        "upgrade_percent_complete": percent,
-    }
+def _upgrade(
+    action: types.ClusterUpgradeAction,
+    connection: EngineConnection,
+    cluster_id: str,
+    correlation_id: str,
+    percent: int | None = None,
+) -> None:
+    progress = {"upgrade_action": action, "upgrade_percent_complete": percent}
     _send_action(connection, f"clusters/{cluster_id}", "upgrade", correlation_id, **progress)
 
 
-def finish_upgrade(connection: EngineConnection, cluster_id: str, correlation_id: str) -> None:
-    """Show that it is over, also one that another began."""
-    action = types.ClusterUpgradeAction.FINISH
-    _send_action(connection, f"clusters/{cluster_id}", "upgrade", correlation_id, upgrade_action=action)
+#: Shows that an upgrade has begun; the engine refuses that while another is under way.
+start_upgrade = partial(_upgrade, types.ClusterUpgradeAction.START)
+#: Shows how far it is, in percent; the engine refuses that if another began it.
+show_progress = partial(_upgrade, types.ClusterUpgradeAction.UPDATE_PROGRESS)
+#: Shows that it is over, also one that another began.
+finish_upgrade = partial(_upgrade, types.ClusterUpgradeAction.FINISH)
+
+
+# Affinity groups.
+
+
+class Members(StrEnum):
+    """The member lists of a group, by the model's names."""
+
+    VMS = "vms"
+    HOSTS = "hosts"
+    VM_LABELS = "vm_labels"
+    HOST_LABELS = "host_labels"
+
+
+#: What of the model the engine is sent.
+EDITABLE = ("name", "priority", "vms_rule", "hosts_rule", *Members)
+
+
+def save_group(
+    connection: EngineConnection,
+    before: AffinityGroup | None,
+    after: AffinityGroup,
+    description: str | None = None,
+) -> str:
+    """Ask for what of a group is not as it was before, or for a new one; return its id.
+
+    The engine checks a group as a whole, and rounds its priority to 1e-7. Raises what `EngineConnection.get`
+    raises.
+    """
+    changed = [name for name in EDITABLE if before is None or getattr(before, name) != getattr(after, name)]
+    group = types.AffinityGroup(
+        description=description, **{name: _sent(name, getattr(after, name)) for name in changed}
+    )
+    if before is None:
+        added = _ask_sdk(connection, _path(after.cluster), lambda groups: groups.add(group))
+        return str(added.id)
+    if changed or description is not None:
+        _ask_sdk(connection, _path(before.cluster, before.id), lambda known: known.update(group))
+    return before.id
+
+
+def remove_group(connection: EngineConnection, cluster_id: str, group_id: str) -> None:
+    """Remove a group, whatever its members. Raises what `EngineConnection.get` raises."""
+    _ask_sdk(connection, _path(cluster_id, group_id), lambda group: group.remove())
+
+
+def add_member(
+    connection: EngineConnection, cluster_id: str, group_id: str, members: Members, member_id: str
+) -> None:
+    """Add one member; the engine looks neither at its cluster nor for conflicts."""
+    path = _path(cluster_id, group_id, members.replace("_", ""))
+    _ask_sdk(connection, path, lambda listed: listed.add(_TYPES[members](id=member_id)))
+
+
+def remove_member(
+    connection: EngineConnection, cluster_id: str, group_id: str, members: Members, member_id: str
+) -> None:
+    """Take one member out; the engine does not look at what is left."""
+    path = _path(cluster_id, group_id, members.replace("_", ""), member_id)
+    _ask_sdk(connection, path, lambda member: member.remove())
+
+
+_TYPES: dict[Members, Callable[..., Any]] = {
+    Members.VMS: types.Vm,
+    Members.HOSTS: types.Host,
+    Members.VM_LABELS: types.AffinityLabel,
+    Members.HOST_LABELS: types.AffinityLabel,
+}
+
+
+def _path(cluster_id: str, *below: str) -> str:
+    return "/".join((f"/clusters/{cluster_id}/affinitygroups", *below))
+
+
+def _sent(name: str, value: Any) -> Any:
+    """What the SDK sends for a field of the model."""
+    if isinstance(value, AffinityRule):
+        # Polarity always: the engine takes an enabled rule without one for no rule at all.
+        return types.AffinityRule(enabled=value.enabled, positive=value.positive, enforcing=value.enforcing)
+    if name in _TYPES:
+        return [_TYPES[Members(name)](id=member_id) for member_id in value]
+    return value
+
+
+def _ask_sdk(connection: EngineConnection, path: str, request: Callable[[Any], Any]) -> Any:
+    """Make a request of the SDK's service for what is at a path."""
+    try:
+        with _service(connection, path) as service:
+            return request(service)
+    except EngineFault as fault:
+        if fault.code != 403:
+            raise
+        raise EngineSetupError(
+            f"{connection.settings.username} may not change affinity groups: it needs the permit"
+            " manipulate_affinity_groups on the cluster (roles ClusterAdmin, DataCenterAdmin, SuperUser)"
+        ) from None

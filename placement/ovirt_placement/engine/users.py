@@ -1,18 +1,114 @@
-"""Who may do what: the user that the engine takes us for, permissions and roles, and a person's rights.
+"""People at an engine: how they log in, who the engine takes them for, permissions, roles, and rights.
 
 A person's rights are read in their own name: the engine then adds what comes by groups of the directory and
 by Everyone.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from http import HTTPStatus
+from typing import Final, NamedTuple
+from urllib.parse import urlencode
 
 from lxml import etree
 
+from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine import xml
-from ovirt_placement.engine.connection.failures import EngineAway
-from ovirt_placement.engine.connection.sso import Refused, UserTokens
+from ovirt_placement.engine.connection.exchanges import Answer, ask_once
+from ovirt_placement.engine.connection.failures import AWAY_STATUSES, EngineAway, Unanswered, has_no_role
+from ovirt_placement.engine.connection.log_ins import (
+    LOG_IN,
+    LOG_OUT,
+    TROUBLES,
+    log_in_form,
+    object_of,
+    post_form,
+    sendable,
+    trust_of,
+)
 from ovirt_placement.model import Snapshot
+from ovirt_service.errors import UserError
+
+_TOKEN_INFO: Final = "sso/oauth/token-info"  # noqa: S105 - an address
+#: Validates a token without a secret, and without prolonging its session.
+_VALIDATE: Final = "ovirt-ext=token-info:validate"
+
+
+class Refused(UserError):
+    """The engine does not take the name and password, or the token."""
+
+
+class NoRole(Refused):
+    """The engine knows the person, to whom no role was granted."""
+
+
+class UserTokens:
+    """The log-ins of people at one engine; for any thread. Each method raises `EngineAway` as well."""
+
+    def __init__(self, settings: EngineSettings) -> None:
+        """Raises `UserError` where no engine is configured."""
+        if not settings.url:
+            raise UserError(
+                "no engine: set url under [engine] in the configuration, or the variable OVIRT_URL"
+            )
+        self._api = settings.url.rstrip("/")
+        self._settings = settings
+
+    def log_in(self, name: str, password: str) -> str:
+        """A new token for a name with its profile; raises `Refused` without the engine's reason."""
+        said = object_of(self._post(LOG_IN, log_in_form(name, password))) or {}
+        token = said.get("access_token")
+        if isinstance(token, str) and sendable(token):
+            return token
+        if said.get("error_code", said.get("error")) in TROUBLES or not said:
+            raise EngineAway("the engine cannot log anybody in now", request_sent=True)
+        raise Refused("the engine does not take this name and password")
+
+    def is_valid(self, token: str) -> bool:
+        """Whether the engine still takes a token."""
+        answer = self._post(_TOKEN_INFO, {"scope": _VALIDATE, "token": token})
+        if answer.status not in (HTTPStatus.OK, HTTPStatus.BAD_REQUEST):
+            raise EngineAway(
+                f"the engine answers {answer.status} when asked about a token", request_sent=True
+            )
+        return answer.status == HTTPStatus.OK
+
+    def log_out(self, token: str) -> None:
+        """Have the engine forget a token."""
+        self._post(LOG_OUT, {"token": token})
+
+    def get(self, token: str, path: str, **query: str) -> bytes:
+        """Read `/` and the like as XML in the name of the person.
+
+        Raises `Refused` where the engine does not take the token, or does not let the person read this.
+        """
+        if not sendable(token):
+            raise Refused("the engine does not take this token")
+        headers = {"Accept": "application/xml", "Authorization": f"Bearer {token}"}
+        url = f"{self._api}{path}{f'?{urlencode(query)}' if query else ''}"
+        trust, seconds = trust_of(self._settings), self._settings.timeout_seconds
+        answer = _awaited(lambda: ask_once(url, None, headers, trust=trust, seconds=seconds))
+        if answer.status == HTTPStatus.OK:
+            return answer.body
+        if answer.status in (*AWAY_STATUSES, HTTPStatus.INTERNAL_SERVER_ERROR):
+            raise EngineAway(f"the engine answers {answer.status}", request_sent=True)
+        if answer.status == HTTPStatus.UNAUTHORIZED and has_no_role(answer.body):
+            raise NoRole("no role was granted to this person")
+        raise Refused(f"the engine answers {answer.status} to {path}")
+
+    def _post(self, path: str, form: dict[str, str]) -> Answer:
+        answer = _awaited(lambda: post_form(self._settings, path, form, self._settings.timeout_seconds))
+        if answer.status in AWAY_STATUSES:
+            raise EngineAway(f"the engine is starting or stopping ({answer.status})", request_sent=True)
+        return answer
+
+
+def _awaited(ask: Callable[[], Answer]) -> Answer:
+    try:
+        return ask()
+    except Unanswered as error:
+        raise EngineAway(f"the engine does not answer: {error}", request_sent=True) from None
+
 
 #: What a permission may be on; without any of them it is on the whole system.
 _OBJECTS = ("cluster", "data_center", "disk", "host", "storage_domain", "template", "vm", "vm_pool")

@@ -282,8 +282,7 @@ class EngineState:
 
     def _read_all(self, demands: Demands, measured: Measured) -> Snapshot:
         # The SDK takes long to load and is not needed where a service runs.
-        from ovirt_placement.engine.consistency import consistent
-        from ovirt_placement.engine.topology import detailed
+        from ovirt_placement.engine.topology import consistent, detailed
 
         connection = self._connected()
         found = self._read_topology(connection)

@@ -10,7 +10,7 @@ from ovirt_enforcer.actions.executor import Executor, Stale
 from ovirt_enforcer.gates.admission import Admitted, Gates
 from ovirt_enforcer.service.daemon import Daemon, Pace
 from ovirt_placement.engine.actions import migrate
-from ovirt_placement.engine.connection.sso import SingleSignOn
+from ovirt_placement.engine.connection.log_ins import SingleSignOn
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.catalogue import find_violations
 from ovirt_placement.store.enforcer.intents import Cause, Intent, IntentState, Store

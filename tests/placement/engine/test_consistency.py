@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ovirt_placement.engine.consistency import consistent
 from ovirt_placement.engine.requests import RULES, Doubts, Implausible
+from ovirt_placement.engine.topology import consistent
 from ovirt_placement.model import Nic, state_file
 from tests.placement.model.full_state import full_state, loaded
 

@@ -21,8 +21,7 @@ from ovirt_placement.answers.plans.what_if import WhatIfDocument
 from ovirt_placement.answers.status.clusters import ClusterStatus, Health, judge
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.failures import EngineAway, EngineFault
-from ovirt_placement.engine.connection.sso import Refused
-from ovirt_placement.engine.users import read_rights
+from ovirt_placement.engine.users import Refused, read_rights
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.names import counted
 from ovirt_placement_web.bounds import Bound, Bounds, Refusal

@@ -11,9 +11,9 @@ from ovirt_placement.answers.conflicts import ConflictFound, ContradictionFound,
 from ovirt_placement.answers.group_changes import judge
 from ovirt_placement.answers.groups import MEMBERS, differences, find_member, groups_list, table_of
 from ovirt_placement.answers.violations import violations
-from ovirt_placement.engine.affinity_groups import remove_group, save_group
+from ovirt_placement.engine.actions import remove_group, save_group
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection
-from ovirt_placement.engine.connection.sso import VARIABLE
+from ovirt_placement.engine.connection.log_ins import VARIABLE
 from ovirt_placement.engine.topology import read_groups
 from ovirt_placement.forecast.changes import changed_groups
 from ovirt_placement.model import AffinityGroup, AffinityRule, Cluster, Snapshot

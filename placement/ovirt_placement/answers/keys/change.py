@@ -20,7 +20,7 @@ from ovirt_placement.answers.keys import (
     written_weight,
 )
 from ovirt_placement.config import Config
-from ovirt_placement.engine.consistency import consistent
+from ovirt_placement.engine.topology import consistent
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.on_demand import referred
 from ovirt_placement.inventory.publication import Measured

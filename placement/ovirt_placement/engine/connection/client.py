@@ -32,8 +32,13 @@ from ovirt_placement.engine.connection.failures import (
     failure_of_page,
     fault_of,
 )
-from ovirt_placement.engine.connection.log_ins import LogIns, read_password
-from ovirt_placement.engine.connection.sso import VARIABLE, GivenToken, SingleSignOn, given_token, trust_of
+from ovirt_placement.engine.connection.log_ins import (
+    VARIABLE,
+    SingleSignOn,
+    given_token,
+    read_password,
+    trust_of,
+)
 from ovirt_service.errors import UserError
 from ovirt_service.repetition import Said
 
@@ -83,14 +88,14 @@ class Session:
     """A connection that is logged in; the SDK's services take it for one of the SDK's. For one thread."""
 
     def __init__(
-        self, url: str, server: Server, sso: SingleSignOn | GivenToken, token: str | None, seconds: float
+        self, url: str, server: Server, log_in: Callable[[], str], token: str | None, seconds: float
     ) -> None:
         """Log in, which raises as `SingleSignOn.log_in`, unless there is a token."""
         self._url = url
         self._server = server
-        self._sso = sso
+        self._log_in = log_in
         self._seconds = seconds
-        self.token = token or sso.log_in()
+        self.token = token or log_in()
 
     def ask(self, method: str, path: str, query: Mapping[str, Any], body: bytes | None = None) -> Answer:
         """Ask, unless what `checked` asks for says no; log in once more where the token is over.
@@ -99,7 +104,7 @@ class Session:
         """
         answer = self._send(method, path, query, body)
         if answer.status == HTTPStatus.UNAUTHORIZED:
-            self.token = self._sso.log_in()
+            self.token = self._log_in()
             answer = self._send(method, path, query, body)
         return answer
 
@@ -167,8 +172,7 @@ class EngineConnection:
         self._tokens: set[str] = set()
         self._limits = limits
         self._ended = False
-        self._environment = environment
-        self._log_ins = LogIns(self.url, self.username)
+        self._sso = SingleSignOn(settings, environment, lambda: self._ended)
         if self._token is None:
             read_password(settings, environment)
         danger = exposes(self.url, insecure=settings.insecure)
@@ -246,9 +250,9 @@ class EngineConnection:
             tokens, self._tokens = self._tokens.union(one.token for one in idle), set()
         for session in idle:
             session.close()
-        for token in tokens:
+        for token in tokens if self._token is None else ():  # else it is the caller's, who may need it still
             try:
-                self._sign_on().log_out(token)
+                self._sso.log_out(token)
             except SDK_ERRORS as error:
                 _log.debug("not logged out: %s", error)
 
@@ -262,19 +266,17 @@ class EngineConnection:
 
     def _open(self) -> Session:
         with self._changed:
-            token = self._tokens.pop() if self._tokens else None
+            token = self._tokens.pop() if self._tokens else self._token
         trust = trust_of(self.settings) if self.url.startswith("https:") else None
         server = Server(trust, lambda: self._ended, self._limits)
-        return Session(self.url, server, self._sign_on(), token, self.settings.timeout_seconds)
+        return Session(self.url, server, self._log_in, token, self.settings.timeout_seconds)
 
-    def _sign_on(self) -> SingleSignOn | GivenToken:
-        if self._token is not None:
-            return GivenToken(self._token, self.settings.address)
-        return SingleSignOn(
-            self.settings,
-            lambda: read_password(self.settings, self._environment),
-            log_ins=self._log_ins,
-            ended=lambda: self._ended,
+    def _log_in(self) -> str:
+        if self._token is None:
+            return self._sso.log_in()
+        raise EngineSetupError(
+            f"{self.settings.address}: the engine refuses the token of {VARIABLE}: it is over, or of another"
+            " engine; log in again, or unset the variable"
         )
 
 

@@ -17,37 +17,40 @@ import urllib3
 from lxml import etree
 
 from ovirt_placement.config import EngineSettings
-from ovirt_placement.engine.connection.log_ins import LogInRefused
 from ovirt_service.errors import UserError
 from ovirt_service.http.addresses import redacted
 from ovirt_service.text import unbroken
 
 
 class Cause(enum.Enum):
-    """What kept the answer away."""
+    """What kept the answer away; of what a person must set right the value says how."""
 
-    #: No address belongs to the name of the host.
-    UNKNOWN_HOST = enum.auto()
-    #: The certificate is for another name than that in the URL.
-    OTHER_NAME = enum.auto()
-    #: The certificate has expired, or is not valid yet.
-    EXPIRED = enum.auto()
+    UNKNOWN_HOST = 'no host is named "{host}": correct url under [engine], or the DNS'
+    OTHER_NAME = (
+        "the engine's certificate is for another name than {host}: write its name into url under [engine]"
+    )
+    EXPIRED = (
+        "the engine's certificate is not valid now ({text}): renew it on the engine (`engine-setup"
+        " --offline` offers that), or correct this machine's clock"
+    )
     #: None of the CAs that count has signed the certificate.
-    UNTRUSTED = enum.auto()
-    #: The file of the CA holds none.
-    NO_AUTHORITY = enum.auto()
+    UNTRUSTED = (
+        "the engine's certificate is not trusted ({text}): set ca_file under [engine] to its CA, which it"
+        " gives at {root}/ovirt-engine/services/pki-resource?resource=ca-certificate&format=X509-PEM-CA"
+    )
+    NO_TLS = "what answers there speaks http, not https ({text}): correct url under [engine]"
     #: Nothing that speaks as the URL says can be there.
-    BAD_URL = enum.auto()
-    #: What answers at an https address speaks no TLS.
-    NO_TLS = enum.auto()
+    BAD_URL = "{text}: correct url under [engine]"
+    #: The file of the CA holds none.
+    NO_AUTHORITY = "no authority"
     #: The request cannot have reached the engine.
-    UNSENT = enum.auto()
+    UNSENT = "unsent"
     #: The request may have reached the engine.
-    LOST = enum.auto()
+    LOST = "lost"
     #: What answers is no engine: its log-in is not that of an engine, or its answer breaks HTTP's rules.
-    NO_ENGINE = enum.auto()
+    NO_ENGINE = "no engine"
     #: We broke the answer off: it was too large, or is not wanted any more.
-    INTERRUPTED = enum.auto()
+    INTERRUPTED = "interrupted"
 
 
 #: A web server answers these for an engine that starts or stops.
@@ -62,6 +65,15 @@ class Unanswered(Exception):
         self.cause = cause
         #: The status of HTTP, of an answer that began to come.
         self.begun: int | None = None
+
+
+class LogInRefused(Exception):
+    """The engine refuses to log us in: its word for the reason, such as `access_denied`, and its sentence."""
+
+    def __init__(self, kind: str, said: str) -> None:
+        super().__init__(f"{kind}: {said}")
+        self.kind = kind
+        self.said = said.rstrip(".")
 
 
 #: X509_V_ERR_* of OpenSSL's: not yet valid, expired; another host name, another address.
@@ -138,7 +150,6 @@ SDK_ERRORS: tuple[type[Exception], ...] = (ovirtsdk4.Error, Unanswered, LogInRef
 _LONGEST_FAULT = 2**20
 #: How a listener that expects TLS ends a connection without it.
 _ENDED_EARLY = ("reset", "empty reply", "disconnected", "closed connection", "without response", "aborted")
-_CA_PATH = "/ovirt-engine/services/pki-resource?resource=ca-certificate&format=X509-PEM-CA"
 
 
 class EngineAway(UserError):
@@ -264,24 +275,22 @@ def _failure_of_transport(error: Exception, settings: EngineSettings) -> UserErr
             f"{settings.address}: the engine refuses {settings.username}: {error.said}."
             " Correct username or password_file under [engine]"
         )
-    if isinstance(error, Unanswered):
-        return _failure_without_answer(error.cause, str(error), settings)
-    return EngineAway(f"{settings.address}: the engine does not answer: {error}", request_sent=True)
-
-
-def _failure_without_answer(cause: Cause, text: str, settings: EngineSettings) -> UserError:
+    cause, text = error.cause if isinstance(error, Unanswered) else Cause.LOST, str(error)
     if cause is Cause.INTERRUPTED:
         return EngineAway(f"{settings.address}: the engine is not listened to: {text}", request_sent=True)
     if cause in (Cause.UNSENT, Cause.LOST):
+        hint = _way_on(text, settings) if isinstance(error, Unanswered) else ""
         return EngineAway(
-            f"{settings.address}: the engine does not answer: {text}{_way_on(text, settings)}",
-            request_sent=cause is Cause.LOST,
+            f"{settings.address}: the engine does not answer: {text}{hint}", request_sent=cause is Cause.LOST
         )
     if cause is Cause.NO_ENGINE:
         return _no_engine(settings)
     if cause is Cause.NO_AUTHORITY:
         return EngineSetupError(f"[engine] ca_file: {settings.ca_file}: holds no CA certificate ({text})")
-    return EngineSetupError(f"{settings.address}: {_to_set_right(cause, text, settings)}")
+    address = urlparse(settings.url or "")
+    root = f"{address.scheme}://{address.netloc}"
+    said = cause.value.format(text=text, host=address.hostname, root=root)
+    return EngineSetupError(f"{settings.address}: {said}")
 
 
 def _way_on(text: str, settings: EngineSettings) -> str:
@@ -294,21 +303,6 @@ def _way_on(text: str, settings: EngineSettings) -> str:
     if address.scheme == "http" and any(word in said for word in _ENDED_EARLY):
         return ": it may want https"
     return ""
-
-
-def _to_set_right(cause: Cause, text: str, settings: EngineSettings) -> str:
-    address = urlparse(settings.url or "")
-    sentences = {
-        Cause.UNKNOWN_HOST: f'no host is named "{address.hostname}": correct url under [engine], or the DNS',
-        Cause.OTHER_NAME: f"the engine's certificate is for another name than {address.hostname}: write its"
-        " name into url under [engine]",
-        Cause.EXPIRED: f"the engine's certificate is not valid now ({text}): renew it on the engine"
-        " (`engine-setup --offline` offers that), or correct this machine's clock",
-        Cause.UNTRUSTED: f"the engine's certificate is not trusted ({text}): set ca_file under [engine] to"
-        f" its CA, which it gives at {address.scheme}://{address.netloc}{_CA_PATH}",
-        Cause.NO_TLS: f"what answers there speaks http, not https ({text}): correct url under [engine]",
-    }
-    return sentences.get(cause, f"{text}: correct url under [engine]")
 
 
 def _no_engine(settings: EngineSettings) -> EngineSetupError:

@@ -1,9 +1,11 @@
-"""The password of our account, and log-ins that were refused a moment ago.
+"""How our account logs in: its password, the single sign-on, and log-ins that were refused a moment ago.
 
 The password is read from its file at each log-in, and only where no other user can have touched it. An engine
 locks an account after a few wrong passwords: no log-in is tried that was refused lately. All processes of a
 user remember it together, in memory that ends with the run of the machine: workers come and go, and each
 would log in for itself. A password that is written again, or a file that is touched, is tried at once.
+
+Source: what the engine's own SDK sends, and the engine's OAuthTokenServlet and its SsoLogoutServlet.
 """
 
 import contextlib
@@ -13,9 +15,20 @@ import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import IO, Final, NamedTuple
+from typing import IO, Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
+import msgspec
+import ovirtsdk4
 
 from ovirt_placement.config import EngineSettings
+from ovirt_placement.engine.connection.exchanges import Answer, Trust, ask_once
+from ovirt_placement.engine.connection.failures import (
+    AWAY_STATUSES,
+    Cause,
+    LogInRefused,
+    Unanswered,
+)
 from ovirt_service.daemon import BackOff
 from ovirt_service.errors import UserError
 from ovirt_service.files import digest_name, memory_folder, one_locked, open_regular
@@ -106,15 +119,6 @@ TROUBLES: Final = ("server_error", "temporarily_unavailable")
 _Clock = Callable[[], float]
 
 
-class LogInRefused(Exception):
-    """The engine refuses to log us in: its word for the reason, such as `access_denied`, and its sentence."""
-
-    def __init__(self, kind: str, said: str) -> None:
-        super().__init__(f"{kind}: {said}")
-        self.kind = kind
-        self.said = said.rstrip(".")
-
-
 class _Refusal(NamedTuple):
     """The last refused log-in of an account, how many there were in a row, and what the engine said."""
 
@@ -174,14 +178,132 @@ class LogIns:
         refusal = _Refusal(mark, self._clock(), refusals, said)
         new = self._file.with_name(f"{self._file.name}.{os.getpid()}")
         with contextlib.suppress(OSError):
-            new.write_text(json.dumps(refusal))
+            new.write_bytes(msgspec.json.encode(refusal))
             new.rename(self._file)
 
     def _last(self) -> _Refusal | None:
         """What is remembered; a file of another run of the machine, or that is none, says nothing."""
         try:
-            mark, at, refusals, said = json.loads(self._file.read_text())
-            found = _Refusal(str(mark), float(at), int(refusals), str(said))
-        except (OSError, ValueError, TypeError, RecursionError):
+            found = msgspec.json.decode(self._file.read_bytes(), type=_Refusal)
+        except (OSError, msgspec.DecodeError):
             return None
         return found if found.at <= self._clock() else None
+
+
+# The single sign-on, which is asked by forms.
+
+LOG_IN: Final = "sso/oauth/token"
+LOG_OUT: Final = "services/sso-logout"
+_SCOPE: Final = "ovirt-app-api"
+#: The engine forgets a session by itself: its end is not waited for any longer.
+_LOG_OUT_SECONDS: Final = 0.5
+_LONGEST_TOKEN: Final = 4096
+VARIABLE: Final = "OVIRT_TOKEN"
+_HEADERS: Final = {"Accept": "application/json", "User-Agent": f"PythonSDK/{ovirtsdk4.get_version()}"}
+
+
+def trust_of(settings: EngineSettings) -> Trust:
+    """Whose certificates count for an engine."""
+    return Trust(None if settings.ca_file is None else str(settings.ca_file), settings.insecure)
+
+
+def post_form(
+    settings: EngineSettings,
+    path: str,
+    form: Mapping[str, str],
+    seconds: float,
+    ended: Callable[[], bool] = lambda: False,
+) -> Answer:
+    """Ask the single sign-on; raises `Unanswered`, also where `ended` breaks that off."""
+    parts = urlsplit(settings.url or "")
+    return ask_once(
+        f"{parts.scheme}://{parts.netloc}/ovirt-engine/{path}",
+        {"scope": _SCOPE, **form},
+        _HEADERS,
+        trust=trust_of(settings),
+        seconds=seconds,
+        ended=ended,
+    )
+
+
+def log_in_form(name: str | None, password: str) -> dict[str, str]:
+    return {"grant_type": "password", "username": name or "", "password": password}
+
+
+def object_of(answer: Answer) -> dict[str, Any] | None:
+    """What the single sign-on says; None where it is no object of JSON."""
+    try:
+        said = json.loads(answer.body)
+    except (ValueError, RecursionError):
+        return None
+    said = said[0] if isinstance(said, list) and said else said
+    return said if isinstance(said, dict) else None
+
+
+class SingleSignOn:
+    """The single sign-on of one engine, for one account; for any thread."""
+
+    def __init__(
+        self, settings: EngineSettings, environment: Mapping[str, str], ended: Callable[[], bool]
+    ) -> None:
+        """The password is read for each log-in again; `ended` breaks off what is under way."""
+        self._settings = settings
+        self._environment = environment
+        self._log_ins = LogIns((settings.url or "").rstrip("/"), settings.username or "")
+        self._ended = ended
+
+    def log_in(self) -> str:
+        """Give a new token.
+
+        Raises `LogInRefused`, also without asking if the engine has refused the password lately,
+        `Unanswered`, and `UserError` if the password cannot be read.
+        """
+        password = read_password(self._settings, self._environment)
+        form = log_in_form(self._settings.username, password.text)
+        with self._log_ins.trying(password.mark):
+            answer = self._ask_sso(LOG_IN, form, self._settings.timeout_seconds, self._ended)
+            if "error" in answer:
+                raise _refused(answer)
+            token = answer.get("access_token")
+            if not isinstance(token, str) or not sendable(token):
+                raise Unanswered(Cause.NO_ENGINE, "the log-in was answered without a token")
+        return token
+
+    def log_out(self, token: str) -> None:
+        """Have the engine forget a token; raises `Unanswered` if it does not say so soon."""
+        self._ask_sso(LOG_OUT, {"token": token}, _LOG_OUT_SECONDS, lambda: False)
+
+    def _ask_sso(
+        self, path: str, form: Mapping[str, str], seconds: float, ended: Callable[[], bool]
+    ) -> dict[str, Any]:
+        answer = post_form(self._settings, path, form, seconds, ended)
+        if answer.status in AWAY_STATUSES:
+            raise Unanswered(Cause.UNSENT, f"HTTP status {answer.status}")
+        said = object_of(answer)
+        if said is None:
+            raise Unanswered(Cause.NO_ENGINE, "the log-in was not answered with an object of JSON")
+        return said
+
+
+def _refused(answer: Mapping[str, Any]) -> LogInRefused:
+    """Read both spellings: OAuth's, and the one that the engine has for the scope of its API."""
+    if "error_description" in answer:
+        return LogInRefused(str(answer["error"]), str(answer["error_description"]))
+    return LogInRefused(str(answer.get("error_code")), str(answer["error"]))
+
+
+def sendable(token: str) -> bool:
+    """Whether this may stand in a header."""
+    return token.isascii() and token.isprintable() and 0 < len(token) <= _LONGEST_TOKEN and " " not in token
+
+
+def given_token(environment: Mapping[str, str] = os.environ) -> str | None:
+    """The token of the variable, if it is set. Raises `UserError` for one that no header can hold."""
+    token = environment.get(VARIABLE)
+    if not token:
+        return None
+    if not sendable(token):
+        raise UserError(
+            f"{VARIABLE}: is no token of the engine: it has spaces, or other characters than ASCII"
+        )
+    return token

@@ -7,8 +7,8 @@ from typing import Generic, TypeVar
 from msgspec.structs import replace
 
 from ovirt_placement.engine.clusters import with_failover_hosts
-from ovirt_placement.engine.consistency import consistent
 from ovirt_placement.engine.events import EngineEvent
+from ovirt_placement.engine.topology import consistent
 from ovirt_placement.engine.vms import Detail
 from ovirt_placement.inventory.on_demand import (
     NEVER,

@@ -12,7 +12,7 @@ import requests
 import trustme
 
 from ovirt_placement.config import EngineSettings
-from ovirt_placement.engine.affinity_groups import save_group
+from ovirt_placement.engine.actions import save_group
 from ovirt_placement.engine.connection.client import (
     EngineAway,
     EngineConnection,

@@ -15,9 +15,8 @@ import trustme
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, EngineSetupError
-from ovirt_placement.engine.connection.sso import NoRole, Refused, UserTokens
 from ovirt_placement.engine.events import add_event
-from ovirt_placement.engine.users import read_rights
+from ovirt_placement.engine.users import NoRole, Refused, UserTokens, read_rights
 from ovirt_service.errors import UserError
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT

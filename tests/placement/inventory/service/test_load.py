@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_placement.engine.consistency import consistent
 from ovirt_placement.engine.events import read_events
-from ovirt_placement.engine.topology import reread_vms
+from ovirt_placement.engine.topology import consistent, reread_vms
 from ovirt_placement.inventory.service.schedule import SOON_SECONDS, Rereads, Subject, SubjectKind
 from ovirt_service.daemon import Garbage
 from ovirt_simulator.generate import Sizes, generate
