@@ -26,51 +26,36 @@ from ovirt_placement.model import (
 )
 from ovirt_placement.model.infrastructure import HOST_STATUSES, HostStatistics
 
-_GROUP_FIELDS = (
-    "name",
-    "priority",
-    "vms_rule",
-    "hosts_rule",
-    "vms",
-    "hosts",
-    "vm_labels",
-    "host_labels",
-)
-
 
 def _groups_of(element: xml.Element | None, cluster_id: str) -> Iterator[AffinityGroup]:
     """Read the groups of one cluster."""
     for entry in () if element is None else element.iterchildren("affinity_group"):
-        fields = xml.children(entry, *_GROUP_FIELDS)
         yield AffinityGroup(
             id=xml.identity(entry),
-            name=xml.text(fields.get("name")),
+            name=xml.text(entry.find("name")),
             cluster=cluster_id,
-            priority=xml.decimal(fields.get("priority"), 1.0),
-            vms_rule=_rule(fields.get("vms_rule")),
-            hosts_rule=_rule(fields.get("hosts_rule")),
-            vms=xml.references(fields.get("vms"), "vm"),
-            hosts=xml.references(fields.get("hosts"), "host"),
-            vm_labels=xml.references(fields.get("vm_labels"), "affinity_label"),
-            host_labels=xml.references(fields.get("host_labels"), "affinity_label"),
+            priority=xml.decimal(entry.find("priority"), 1.0),
+            vms_rule=_rule(entry.find("vms_rule")),
+            hosts_rule=_rule(entry.find("hosts_rule")),
+            vms=xml.references(entry.find("vms"), "vm"),
+            hosts=xml.references(entry.find("hosts"), "host"),
+            vm_labels=xml.references(entry.find("vm_labels"), "affinity_label"),
+            host_labels=xml.references(entry.find("host_labels"), "affinity_label"),
         )
 
 
 def labels(content: bytes) -> tuple[AffinityLabel, ...]:
     """Read `/affinitylabels?follow=vms,hosts`."""
-    found = []
-    for element in xml.elements(content, "affinity_label"):
-        fields = xml.children(element, "name", "vms", "hosts", "has_implicit_affinity_group")
-        found.append(
-            AffinityLabel(
-                id=xml.identity(element),
-                name=xml.text(fields.get("name")),
-                vms=xml.references(fields.get("vms"), "vm"),
-                hosts=xml.references(fields.get("hosts"), "host"),
-                implicit=xml.flag(fields.get("has_implicit_affinity_group")),
-            )
+    return tuple(
+        AffinityLabel(
+            id=xml.identity(element),
+            name=xml.text(element.find("name")),
+            vms=xml.references(element.find("vms"), "vm"),
+            hosts=xml.references(element.find("hosts"), "host"),
+            implicit=xml.flag(element.find("has_implicit_affinity_group")),
         )
-    return tuple(found)
+        for element in xml.elements(content, "affinity_label")
+    )
 
 
 def _rule(element: xml.Element | None) -> AffinityRule:
@@ -80,13 +65,6 @@ def _rule(element: xml.Element | None) -> AffinityRule:
         positive=xml.flag(fields.get("positive")),
         enforcing=xml.flag(fields.get("enforcing")),
     )
-
-
-_CLUSTER_FIELDS = (
-    "name", "ha_reservation", "data_center", "version", "threads_as_cores", "upgrade_in_progress",
-    "upgrade_correlation_id", "memory_policy", "scheduling_policy", "custom_scheduling_policy_properties",
-    "affinity_groups",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -103,45 +81,37 @@ def parse_clusters(content: bytes) -> Clusters:
     groups: list[AffinityGroup] = []
     policies = {}
     for element in xml.elements(content, "cluster"):
-        fields = xml.children(element, *_CLUSTER_FIELDS)
-        clusters.append(_cluster(element, fields))
-        groups.extend(_groups_of(fields.get("affinity_groups"), xml.identity(element)))
-        if policy := xml.reference(fields.get("scheduling_policy")):
+        clusters.append(_cluster(element))
+        groups.extend(_groups_of(element.find("affinity_groups"), xml.identity(element)))
+        if policy := xml.reference(element.find("scheduling_policy")):
             policies[xml.identity(element)] = policy
     return Clusters(tuple(clusters), tuple(groups), policies)
 
 
-def _cluster(element: xml.Element, fields: xml.Children) -> Cluster:
-    version = xml.children(fields.get("version"), "major", "minor")
-    properties = xml.properties(fields.get("custom_scheduling_policy_properties"))
+def _cluster(element: xml.Element) -> Cluster:
+    properties = xml.properties(element.find("custom_scheduling_policy_properties"))
+    major = xml.number(element.find("version/major"), 4)
     return Cluster(
         id=xml.identity(element),
-        name=xml.text(fields.get("name")),
-        ha_reservation=xml.flag(fields.get("ha_reservation")),
-        data_center=xml.reference(fields.get("data_center")),
-        compatibility=f"{xml.number(version.get('major'), 4)}.{xml.number(version.get('minor'))}",
-        count_threads_as_cores=xml.flag(fields.get("threads_as_cores")),
-        upgrade_mode=xml.flag(fields.get("upgrade_in_progress")),
-        upgrade_correlation_id=xml.text(fields.get("upgrade_correlation_id"), "") or None,
-        memory_overcommit_percent=_overcommit(fields.get("memory_policy")),
+        name=xml.text(element.find("name")),
+        ha_reservation=xml.flag(element.find("ha_reservation")),
+        data_center=xml.reference(element.find("data_center")),
+        compatibility=f"{major}.{xml.number(element.find('version/minor'))}",
+        count_threads_as_cores=xml.flag(element.find("threads_as_cores")),
+        upgrade_mode=xml.flag(element.find("upgrade_in_progress")),
+        upgrade_correlation_id=xml.text(element.find("upgrade_correlation_id")) or None,
+        memory_overcommit_percent=xml.number(element.find("memory_policy/over_commit/percent"), 100),
         ha_failures=failures(properties),
         scheduling_properties=properties,
     )
 
 
-def _overcommit(memory_policy: xml.Element | None) -> int:
-    over_commit = xml.children(memory_policy, "over_commit").get("over_commit")
-    return xml.number(xml.children(over_commit, "percent").get("percent"), 100)
-
-
 def option_values(content: bytes) -> dict[str, str]:
     """Read `/options/NAME` of `engine-config`: the option's value for each compatibility version."""
-    values = xml.children(xml.root(content), "values").get("values")
-    found = {}
-    for entry in () if values is None else values.iterchildren("system_option_value"):
-        fields = xml.children(entry, "version", "value")
-        found[xml.text(fields.get("version"))] = xml.text(fields.get("value"))
-    return found
+    return {
+        xml.text(entry.find("version")): xml.text(entry.find("value"))
+        for entry in xml.root(content).iterfind("values/system_option_value")
+    }
 
 
 def data_centers(content: bytes) -> tuple[DataCenter, ...]:
@@ -149,8 +119,8 @@ def data_centers(content: bytes) -> tuple[DataCenter, ...]:
     return tuple(
         DataCenter(
             id=xml.identity(element),
-            name=xml.text((fields := xml.children(element, "name", "local")).get("name")),
-            local_storage=xml.flag(fields.get("local")),
+            name=xml.text(element.find("name")),
+            local_storage=xml.flag(element.find("local")),
         )
         for element in xml.elements(content, "data_center")
     )
@@ -159,7 +129,7 @@ def data_centers(content: bytes) -> tuple[DataCenter, ...]:
 def networks(content: bytes) -> tuple[Network, ...]:
     """Read `/networks`."""
     return tuple(
-        Network(id=xml.identity(element), name=xml.text(xml.children(element, "name").get("name")))
+        Network(id=xml.identity(element), name=xml.text(element.find("name")))
         for element in xml.elements(content, "network")
     )
 
@@ -169,8 +139,8 @@ def vnic_profiles(content: bytes) -> tuple[VnicProfile, ...]:
     return tuple(
         VnicProfile(
             id=xml.identity(element),
-            name=xml.text((fields := xml.children(element, "name", "network")).get("name")),
-            network=xml.reference(fields.get("network")) or "",
+            name=xml.text(element.find("name")),
+            network=xml.reference(element.find("network")) or "",
         )
         for element in xml.elements(content, "vnic_profile")
     )
@@ -205,10 +175,6 @@ def with_failover_hosts(snapshot: Snapshot) -> Snapshot:
     return replace(snapshot, hosts=tuple(marked(host) for host in snapshot.hosts))
 
 
-_HOST_FIELDS = (
-    "name", "cluster", "status", "memory", "max_scheduling_memory", "cpu", "tags", "statistics", "spm",
-)  # fmt: skip
-
 _NO_SPM = "none"
 
 
@@ -218,41 +184,33 @@ def parse_hosts(content: bytes) -> tuple[Host, ...]:
 
 
 def _host(element: xml.Element) -> Host:
-    fields = xml.children(element, *_HOST_FIELDS)
-    sockets, cores, threads = _processors(fields.get("cpu"))
-    status = xml.text(fields.get("status"))
-    measured = _statistics(fields["statistics"]) if "statistics" in fields else HostStatistics()
+    sockets, cores, threads = _processors(element.find("cpu/topology"))
+    status, statistics = xml.text(element.find("status")), element.find("statistics")
+    measured = HostStatistics() if statistics is None else _statistics(statistics)
     return Host(
         id=xml.identity(element),
-        name=xml.text(fields.get("name")),
-        cluster=xml.reference(fields.get("cluster")) or "",
+        name=xml.text(element.find("name")),
+        cluster=xml.reference(element.find("cluster")) or "",
         # The engine leaves out a status that its API has no word for.
         status=status if status in HOST_STATUSES else "unassigned",
-        memory_mb=xml.mebibytes(fields.get("memory")),
-        free_mb=xml.mebibytes(fields.get("max_scheduling_memory")),
-        cpu_percent=measured.cpu_percent,
+        memory_mb=xml.mebibytes(element.find("memory")),
+        free_mb=xml.mebibytes(element.find("max_scheduling_memory")),
         cores=cores,
         threads=threads,
         sockets=sockets,
-        memory_free_mb=measured.memory_free_mb,
-        swap_free_mb=measured.swap_free_mb,
-        free_huge_pages=measured.free_huge_pages,
-        load_average_5m=measured.load_average_5m,
-        spm=xml.text(xml.children(fields.get("spm"), "status").get("status"), _NO_SPM) != _NO_SPM,
-        tags=tags(fields.get("tags")),
-        measured=measured.measured,
+        spm=xml.text(element.find("spm/status"), _NO_SPM) != _NO_SPM,
+        tags=tags(element.find("tags")),
+        **measured._asdict(),
     )
 
 
-def _processors(cpu: xml.Element | None) -> tuple[int, int, int | None]:
+def _processors(topology: xml.Element | None) -> tuple[int, int, int | None]:
     """Count sockets, cores and threads of the whole host; before its first contact there is no topology."""
-    topology = xml.children(cpu, "topology").get("topology")
     if topology is None:
         return 1, 0, None
-    fields = xml.children(topology, "sockets", "cores", "threads")
-    cores = fields.get("sockets"), fields.get("cores")
-    sockets = max(1, xml.number(fields.get("sockets"), 1))
-    return sockets, xml.product(*cores), xml.product(*cores, fields.get("threads"))
+    cores = topology.find("sockets"), topology.find("cores")
+    sockets = max(1, xml.number(topology.find("sockets"), 1))
+    return sockets, xml.product(*cores), xml.product(*cores, topology.find("threads"))
 
 
 _HUGE_PAGES = re.compile(r"hugepages\.(\d{1,9})\.free")

@@ -275,9 +275,9 @@ def _event(number: int, element: xml.Element) -> EngineEvent:
         time=_moment(element.findtext("time", "1970-01-01T00:00:00Z")),
         description=unbroken(element.findtext("description", "")),
         correlation_id=element.findtext("correlation_id"),
-        vm=_id_of(element, "vm"),
-        host=_id_of(element, "host"),
-        cluster=_id_of(element, "cluster"),
+        vm=xml.reference(element.find("vm")),
+        host=xml.reference(element.find("host")),
+        cluster=xml.reference(element.find("cluster")),
     )
 
 
@@ -294,11 +294,6 @@ def _moment(text: str) -> float:
         return datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError):
         raise xml.Unexpected(f"an event of {text!r}") from None
-
-
-def _id_of(element: xml.Element, name: str) -> str | None:
-    child = element.find(name)
-    return None if child is None else child.get("id")
 
 
 #: By which the engine distinguishes our events from others'.

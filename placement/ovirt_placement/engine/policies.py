@@ -74,34 +74,29 @@ class Entry:
 
 def read_units(connection: EngineConnection) -> dict[str, PolicyUnit]:
     """Read all policy units, by id. Raises what `EngineConnection.get` raises, as all here do."""
-    content = get_collection(connection, "/schedulingpolicyunits")
-    found = {}
-    for element in xml.elements(content, _UNIT):
-        fields = xml.children(element, "name", "internal", "enabled", "type", "properties")
-        found[xml.identity(element)] = PolicyUnit(
-            name=xml.text(fields.get("name")),
-            internal=xml.flag(fields.get("internal")),
-            enabled=xml.flag(fields.get("enabled")),
-            type=xml.text(fields.get("type")),
-            properties=xml.properties(fields.get("properties")),
+    return {
+        xml.identity(element): PolicyUnit(
+            name=xml.text(element.find("name")),
+            internal=xml.flag(element.find("internal")),
+            enabled=xml.flag(element.find("enabled")),
+            type=xml.text(element.find("type")),
+            properties=xml.properties(element.find("properties")),
         )
-    return found
+        for element in xml.elements(get_collection(connection, "/schedulingpolicyunits"), _UNIT)
+    }
 
 
 def read_heads(connection: EngineConnection) -> tuple[PolicyHead, ...]:
     """Read all policies, without their units."""
-    content = connection.get("/schedulingpolicies")
-    return tuple(_head(element) for element in xml.elements(content, "scheduling_policy"))
-
-
-def _head(element: xml.Element) -> PolicyHead:
-    fields = xml.children(element, "name", "description", "locked", "properties")
-    return PolicyHead(
-        id=xml.identity(element),
-        name=xml.text(fields.get("name")),
-        description=xml.text(fields.get("description")),
-        locked=xml.flag(fields.get("locked")),
-        properties=xml.properties(fields.get("properties")),
+    return tuple(
+        PolicyHead(
+            id=xml.identity(element),
+            name=xml.text(element.find("name")),
+            description=xml.text(element.find("description")),
+            locked=xml.flag(element.find("locked")),
+            properties=xml.properties(element.find("properties")),
+        )
+        for element in xml.elements(connection.get("/schedulingpolicies"), "scheduling_policy")
     )
 
 
@@ -109,15 +104,11 @@ def _entries(content: bytes, name: str) -> tuple[Entry, ...]:
     """Read the `filter`, `weight` or `balance` entries of a policy; a spoilt policy has a unit twice."""
     found = []
     for element in xml.elements(content, name):
-        fields = xml.children(element, "position", "factor", _UNIT)
-        number = xml.number(fields.get("position"), 0) if name == "filter" else 1
-        found.append(Entry(_unit(element, fields), xml.number(fields.get("factor"), number)))
+        number = xml.number(element.find("position"), 0) if name == "filter" else 1
+        # An entry has the id of its unit.
+        unit = xml.reference(element.find(_UNIT)) or xml.identity(element)
+        found.append(Entry(unit, xml.number(element.find("factor"), number)))
     return tuple(found)
-
-
-def _unit(element: xml.Element, fields: xml.Children) -> str:
-    """An entry of a policy has the id of its unit."""
-    return xml.reference(fields.get(_UNIT)) or xml.identity(element)
 
 
 @dataclass(frozen=True)
@@ -171,11 +162,6 @@ def with_policies(
     )
 
 
-def _balance(unit: PolicyUnit | None) -> str | None:
-    """The name of a balance, the engine's own as well; None for its unit that does nothing."""
-    return None if unit is None or not unit.enabled or unit.name == _NO_BALANCE else unit.name
-
-
 def _read_policy(connection: EngineConnection, policy_id: str, units: Mapping[str, PolicyUnit]) -> Policy:
     filters, weights, balances = read_entries(connection, policy_id)
     held = filters or weights or balances or get_entity(connection, "/schedulingpolicies", policy_id)
@@ -207,6 +193,7 @@ def policy_of(
     outside = {each: unit.name for each, unit in held.items() if unit.enabled and not unit.internal}
     named = {each: _WEIGHTS.get(held[each].name, held[each].name) for each in weights if each in held}
     inside = {each: unit.name for each, unit in held.items() if unit.internal}
+    balancing = units.get(balance or "")
     return Policy(
         factors={name: weights[each] for each, name in named.items() if each in inside},
         external=SchedulingPolicy(
@@ -214,7 +201,10 @@ def policy_of(
             unit_ids={name: each for each, name in named.items()},
             engine_filters=tuple(sorted(inside[each] for each in filters if each in inside)),
             weights={outside[each]: factor for each, factor in weights.items() if each in outside},
-            balance=_balance(units.get(balance or "")),
+            # The engine's own as well, but for its unit that does nothing.
+            balance=balancing.name
+            if balancing and balancing.enabled and balancing.name != _NO_BALANCE
+            else None,
             disabled=tuple(unit.name for unit in held.values() if not unit.internal and not unit.enabled),
         ),
     )

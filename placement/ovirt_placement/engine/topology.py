@@ -175,18 +175,11 @@ def _answer_of_an_engine(connection: EngineConnection, **query: str) -> bytes:
     )
 
 
-class Networks(NamedTuple):
-    """What network interfaces refer to."""
-
-    networks: tuple[Network, ...] = ()
-    vnic_profiles: tuple[VnicProfile, ...] = ()
-
-
-def read_networks(connection: EngineConnection) -> Networks:
+def read_networks(connection: EngineConnection) -> tuple[tuple[Network, ...], tuple[VnicProfile, ...]]:
     """Read all networks and vNIC profiles; raises what `EngineConnection.get` raises."""
     with whole_answers(connection):
         profiles = clusters.vnic_profiles(get_collection(connection, "/vnicprofiles"))
-        return Networks(clusters.networks(get_collection(connection, "/networks")), profiles)
+        return clusters.networks(get_collection(connection, "/networks")), profiles
 
 
 def detailed_vms(connection: EngineConnection, details: Detail) -> tuple[Vm, ...]:
@@ -207,20 +200,20 @@ def detailed(connection: EngineConnection, snapshot: Snapshot, details: Detail) 
     found: Mapping[str, Vm] = {vm.id: vm for vm in detailed_vms(connection, details)}
     missed = [vm.id for vm in snapshot.vms if vm.id not in found]
     found = {**found, **reread_vms(connection, missed, details)}
-    around = read_networks(connection) if Detail.NICS in details else Networks()
+    networks, profiles = read_networks(connection) if Detail.NICS in details else ((), ())
     vms = tuple(
         replace(vm, disks=one.disks, nics=one.nics, tags=one.tags, owner=one.owner)
         for vm in snapshot.vms
         for one in (found.get(vm.id, vm),)
     )
-    return replace(snapshot, vms=vms, networks=around.networks, vnic_profiles=around.vnic_profiles)
+    return replace(snapshot, vms=vms, networks=networks, vnic_profiles=profiles)
 
 
 def read_descriptions(connection: EngineConnection, cluster: str) -> dict[str, str]:
     """The descriptions of a cluster's groups, by id. Raises what `EngineConnection.get` raises."""
     content = connection.get(f"/clusters/{cluster}/affinitygroups")
     return {
-        xml.identity(element): xml.text(xml.children(element, "description").get("description"))
+        xml.identity(element): xml.text(element.find("description"))
         for element in xml.elements(content, "affinity_group")
     }
 

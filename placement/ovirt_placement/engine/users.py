@@ -144,25 +144,23 @@ class Role(NamedTuple):
 
 def parse_root(content: bytes) -> Root:
     """Read `/`."""
-    fields = xml.children(xml.root(content), "product_info", "time", "authenticated_user")
-    version = xml.children(
-        xml.children(fields.get("product_info"), "version").get("version"), "major", "minor"
-    )
-    user = fields.get("authenticated_user")
+    root = xml.root(content)
+    version, user = root.find("product_info/version"), root.find("authenticated_user")
+    numbers = None
+    if version is not None and version.find("major") is not None:
+        numbers = xml.number(version.find("major")), xml.number(version.find("minor"))
     return Root(
-        version=(xml.number(version["major"]), xml.number(version.get("minor")))
-        if "major" in version
-        else None,
-        time=xml.text(fields.get("time")),
+        version=numbers,
+        time=xml.text(root.find("time")),
         user_id=xml.reference(user),
-        user_name=xml.text(xml.children(user, "user_name").get("user_name")),
+        user_name=xml.text(root.find("authenticated_user/user_name")),
     )
 
 
 def user_names(content: bytes) -> dict[str, str]:
     """Read `/users`: ids by the name with the authorization provider."""
     return {
-        xml.text(xml.children(element, "user_name").get("user_name")): xml.identity(element)
+        xml.text(element.find("user_name")): xml.identity(element)
         for element in xml.elements(content, "user")
     }
 
@@ -171,21 +169,20 @@ def permissions(content: bytes) -> tuple[Permission, ...]:
     """Read `/users/{id}/permissions`."""
     found = []
     for element in xml.elements(content, "permission"):
-        fields = xml.children(element, "role", *_OBJECTS)
-        on = next(((kind, fields[kind].get("id", "")) for kind in _OBJECTS if kind in fields), None)
-        found.append(Permission(xml.reference(fields.get("role")) or "", on))
+        on = next(((one.tag, one.get("id", "")) for one in element.iterchildren(*_OBJECTS)), None)
+        found.append(Permission(xml.reference(element.find("role")) or "", on))
     return tuple(found)
 
 
 def roles(content: bytes) -> dict[str, Role]:
     """Read `/roles?follow=permits`, by the role's id."""
-    found = {}
-    for element in xml.elements(content, "role"):
-        fields = xml.children(element, "administrative", "permits")
-        listed = fields["permits"].iterchildren("permit") if "permits" in fields else ()
-        permits = frozenset(xml.text(xml.children(permit, "name").get("name")) for permit in listed)
-        found[xml.identity(element)] = Role(xml.flag(fields.get("administrative")), permits)
-    return found
+    return {
+        xml.identity(element): Role(
+            xml.flag(element.find("administrative")),
+            frozenset(xml.text(name) for name in element.iterfind("permits/permit/name")),
+        )
+        for element in xml.elements(content, "role")
+    }
 
 
 #: Where something is granted: kind and id, None for the whole system.
@@ -241,7 +238,7 @@ def _name(tokens: UserTokens, token: str, user_id: str) -> str:
         user = xml.root(tokens.get(token, f"/users/{user_id}"))
     except Refused:
         return user_id
-    return xml.text(xml.children(user, "user_name").get("user_name")) or user_id
+    return xml.text(user.find("user_name")) or user_id
 
 
 def _roles(tokens: UserTokens, token: str) -> dict[str, Role]:

@@ -108,7 +108,9 @@ def _found(element: xml.Element) -> FoundVm:
     host = xml.reference(fields.get("host"))
     memory_mb = xml.mebibytes(fields.get("memory"))
     hosted_engine = xml.text(fields.get("origin")) in _HOSTED_ENGINE
-    processors = _processors(fields.get("cpu"))
+    cpu = xml.children(fields.get("cpu"), "topology", "architecture", "mode")
+    topology = xml.children(cpu.get("topology"), "sockets", "cores", "threads")
+    architecture = xml.text(cpu.get("architecture"), _ARCHITECTURE)
     pinning = xml.text(fields.get("cpu_pinning_policy"), "none")
     guaranteed_mb, max_memory_mb = _memory_policy(fields.get("memory_policy"), memory_mb)
     measured = _statistics(fields["statistics"]) if "statistics" in fields and host else VmStatistics()
@@ -124,21 +126,21 @@ def _found(element: xml.Element) -> FoundVm:
         guaranteed_mb=guaranteed_mb,
         usage_mem_percent=measured.usage_mem_percent,
         usage_cpu_percent=measured.usage_cpu_percent,
-        vcpus=processors.vcpus,
+        vcpus=xml.product(*map(topology.get, ("sockets", "cores", "threads"))),
         ha=xml.flag(protection.get("enabled")),
         ha_priority=xml.number(protection.get("priority"), 1),
         migratable=xml.text(policy.get("affinity")) == "migratable",
         hosted_engine=hosted_engine,
         running_since=_moment(fields.get("start_time")) if host else None,
         pinned_hosts=xml.references(policy.get("hosts"), "host"),
-        threads_per_core=processors.threads_per_core,
-        cpu_sockets=processors.sockets if pinning in EXCLUSIVE else 1,
+        threads_per_core=max(1, xml.number(topology.get("threads"), 1)),
+        cpu_sockets=max(1, xml.number(topology.get("sockets"), 1)) if pinning in EXCLUSIVE else 1,
         cpu_pinning=pinning,
-        host_passthrough=processors.passthrough,
+        host_passthrough=xml.text(cpu.get("mode")) == "host_passthrough",
         io_threads=xml.number(xml.children(fields.get("io"), "threads").get("threads"), 1),
         video_mb=video_mb(fields.get("display"), fields.get("os"), hosted_engine=hosted_engine),
-        architecture=processors.architecture,
-        max_memory_mb=max_memory_mb if processors.architecture.startswith("ppc") else None,
+        architecture=architecture,
+        max_memory_mb=max_memory_mb if architecture.startswith("ppc") else None,
         tags=tags(fields.get("tags")),
         custom_properties=xml.properties(fields.get("custom_properties"), "custom_property"),
         template=xml.reference(fields.get("template")),
@@ -169,34 +171,10 @@ def _moment(element: xml.Element | None) -> float | None:
         return None
 
 
-class _Processors(NamedTuple):
-    """Virtual CPUs, how they are made up, and what kind they are of."""
-
-    vcpus: int
-    sockets: int
-    threads_per_core: int
-    architecture: str
-    passthrough: bool
-
-
-def _processors(cpu: xml.Element | None) -> _Processors:
-    shown = xml.children(cpu, "topology", "architecture", "mode")
-    fields = xml.children(shown.get("topology"), "sockets", "cores", "threads")
-    vcpus = xml.product(fields.get("sockets"), fields.get("cores"), fields.get("threads"))
-    architecture = xml.text(shown.get("architecture"), _ARCHITECTURE)
-    return _Processors(
-        vcpus,
-        max(1, xml.number(fields.get("sockets"), 1)),
-        max(1, xml.number(fields.get("threads"), 1)),
-        architecture,
-        xml.text(shown.get("mode")) == "host_passthrough",
-    )
-
-
 def tags(element: xml.Element | None) -> tuple[str, ...]:
     """Read the names of tags; absent, there are none."""
     entries = () if element is None else element.iterchildren("tag")
-    return tuple(xml.text(xml.children(entry, "name").get("name")) for entry in entries)
+    return tuple(xml.text(entry.find("name")) for entry in entries)
 
 
 def _disks(element: xml.Element | None) -> tuple[Disk, ...]:
