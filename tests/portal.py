@@ -10,7 +10,7 @@ from ovirt_simulator.core import loading
 from ovirt_simulator.core.backend import Commands, locked
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import ADMIN, USER_ROLE, USER_VM_MANAGER, Permission, Tag, Vm
-from ovirt_simulator.core.events import EventCode, EventType
+from ovirt_simulator.core.messages import EventCode, EventType
 
 _TAG_UPDATED = EventType(430, "Tag {tag} configuration was updated by {user}.")
 _TAG_ADDED = EventType(432, "New Tag {tag} was created by {user}.")

@@ -20,7 +20,7 @@ from ovirt_service import process
 from ovirt_service.arguments import Parser, add_version
 from ovirt_service.daemon import Stop
 from ovirt_service.errors import UserError
-from ovirt_simulator.core.settings import USUAL
+from ovirt_simulator.core.backend import USUAL
 from ovirt_simulator.generate import Sizes, generate
 from ovirt_simulator.http import THREADS
 

@@ -15,7 +15,7 @@ from ovirt_placement.model import Snapshot, Vm, state_file
 from ovirt_placement.model.infrastructure import HOST_STATUSES
 from ovirt_placement_web.views.endpoints import condition
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.rejections import Rejected
+from ovirt_simulator.core.messages import Rejected
 from tests.builders import CLUSTER, cluster, host, needed_mb, snapshot, vm
 from tests.cases.conftest import STATES, Ask
 

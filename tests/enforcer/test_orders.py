@@ -20,8 +20,8 @@ from ovirt_placement.store.enforcer.leader import LeaseStore
 from ovirt_placement.store.orders import PauseStore
 from ovirt_placement.store.sql.connections import Fault
 from ovirt_service.errors import UserError
+from ovirt_simulator.core.backend import MigrationFault
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.settings import MigrationFault
 from ovirt_simulator.http.server import serve
 from tests.builders import CLUSTER, host, snapshot, vm
 from tests.configuration import write_configuration

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve
 from tests.builders import APART, SOFT_TOGETHER, cluster, group, host, snapshot, vm
 from tests.configuration import write_configuration

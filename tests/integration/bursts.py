@@ -15,9 +15,9 @@ from itertools import pairwise
 from msgspec.structs import replace
 
 from ovirt_placement.model import AffinityGroup, SchedulingPolicy, Snapshot
+from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.rejections import Rejected
-from ovirt_simulator.core.settings import PROMPT
+from ovirt_simulator.core.messages import Rejected
 from tests import builders as build
 from tests.plugins.published import Publisher
 

@@ -15,8 +15,8 @@ import pytest
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.users import UserTokens
+from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve
 from tests.builders import APART, cluster, group, host, snapshot, vm
 from tests.configuration import PASSWORD, write_configuration

@@ -20,9 +20,9 @@ from ovirt_placement.model import PlacementKey, Snapshot, Vm
 from ovirt_placement.model.placement_keys import CLUSTER, NODE, SYSTEM
 from ovirt_placement.store.enforcer.intents import Store
 from ovirt_placement.store.keys import KeyChange, KeyStore
+from ovirt_simulator.core.backend import USUAL, MigrationFault, Settings
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.rejections import Rejected
-from ovirt_simulator.core.settings import USUAL, MigrationFault, Settings
+from ovirt_simulator.core.messages import Rejected
 from ovirt_simulator.http.server import serve
 from tests import builders as build
 from tests.configuration import write_configuration

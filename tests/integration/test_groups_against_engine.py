@@ -18,7 +18,7 @@ from ovirt_simulator.core.affinity import Flat
 from ovirt_simulator.core.affinity import find_conflicts as find_engines
 from ovirt_simulator.core.commands.groups import Members
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.rejections import Rejected
+from ovirt_simulator.core.messages import Rejected
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.examples import examples
 from tests.placement.rules.strategies import FOREIGN, groups, snapshots

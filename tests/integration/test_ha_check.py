@@ -19,9 +19,9 @@ from ovirt_placement.model import SchedulingPolicy, Snapshot, Vm
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.rules.failover.check import check
 from ovirt_placement.rules.failover.outcomes import Domain
+from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.rejections import Rejected
-from ovirt_simulator.core.settings import PROMPT
+from ovirt_simulator.core.messages import Rejected
 from tests import builders as build
 from tests.builders import APART, needed_mb
 from tests.integration.world import World, running

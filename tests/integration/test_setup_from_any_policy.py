@@ -19,9 +19,9 @@ from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine import policies
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.model import SchedulingPolicy as Units
+from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import PolicyUnit, UnitType
-from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve
 from tests.builders import cluster, snapshot
 from tests.examples import examples

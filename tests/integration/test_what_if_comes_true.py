@@ -22,9 +22,9 @@ from ovirt_placement.inventory import client as inventory
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.planning.problem.build_problem import Repair
 from ovirt_placement.rules.elements.placement import SnapshotPlacement
+from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.rejections import Rejected
-from ovirt_simulator.core.settings import PROMPT
+from ovirt_simulator.core.messages import Rejected
 from ovirt_simulator.generate import Sizes, generate
 from ovirt_simulator.http.server import serve
 from tests.builders import APART, DISABLED, SOFT_APART, SOFT_TOGETHER, TOGETHER, group

@@ -23,8 +23,8 @@ from ovirt_placement.planning.problem.build_problem import legal
 from ovirt_placement.planning.requests import make_room
 from ovirt_placement.rules.placement_rules.in_force import KINDS
 from ovirt_placement.rules.scheduling import order
+from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve
 from tests.builders import SOFT_TOGETHER, TOGETHER, Part, cluster, group, host, snapshot, vm
 from tests.configuration import PASSWORD

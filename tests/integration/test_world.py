@@ -9,7 +9,7 @@ import pytest
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.elements.placement import World
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.rejections import Rejected
+from ovirt_simulator.core.messages import Rejected
 from tests.integration.test_ha_check import A_MINUTE, drawn, engine_of
 
 ACTIONS = 12

@@ -13,8 +13,8 @@ import msgspec
 from ovirt_enforcer.cli import main
 from ovirt_placement.cli.changes import login_name
 from ovirt_placement.model import AffinityRule
+from ovirt_simulator.core.backend import MigrationFault, UpgradeFault
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.settings import MigrationFault, UpgradeFault
 from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import Server
 from tests.configuration import write_configuration

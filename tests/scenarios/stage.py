@@ -32,8 +32,8 @@ from ovirt_placement.engine.events import read_events
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.model import Snapshot, state_file
 from ovirt_service.daemon import Progress
+from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import Server, serve
 from tests.configuration import write_configuration
 from tests.enforcer.planners_here import PlannersHere

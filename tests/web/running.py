@@ -17,8 +17,8 @@ import trustme
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.sql.access import StoreAccess
 from ovirt_placement_web.cli import main
+from ovirt_simulator.core.backend import Settings
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.settings import Settings
 from ovirt_simulator.http.server import Server, serve
 from tests.configuration import PASSWORD, write_configuration
 from tests.placement.inventory.running import running as inventory_running

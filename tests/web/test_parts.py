@@ -17,8 +17,8 @@ from ovirt_placement_web.state.questions import Memory, Questions
 from ovirt_placement_web.state.sources import LiveState, Past, View
 from ovirt_placement_web.views import endpoints
 from ovirt_placement_web.views.endpoints import Act
+from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve
 from tests.builders import cluster, host, snapshot, vm
 from tests.configuration import write_configuration

@@ -10,10 +10,9 @@ from msgspec.structs import replace
 from ovirt_placement.model import SchedulingPolicy, Snapshot
 from ovirt_simulator.core import affinity
 from ovirt_simulator.core.affinity import find_conflicts, flat
+from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.events import EventCode
-from ovirt_simulator.core.rejections import Rejected
-from ovirt_simulator.core.settings import PROMPT
+from ovirt_simulator.core.messages import EventCode, Rejected
 from ovirt_simulator.scheduler.external import ExternalScheduler, ExternalUnits
 from ovirt_simulator.scheduler.filters import Filter, Request, cpu_overloaded, note_load
 from ovirt_simulator.scheduler.placing import Scheduler

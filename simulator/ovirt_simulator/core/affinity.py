@@ -13,9 +13,8 @@ from typing import TypeVar
 import msgspec
 
 from ovirt_placement import model
-from ovirt_simulator.core.built_in_policies import VM_AFFINITY_FILTER
 from ovirt_simulator.core.entities import AffinityGroup, Vm
-from ovirt_simulator.core.events import EventCode, EventType
+from ovirt_simulator.core.messages import EventCode, EventType
 from ovirt_simulator.core.state import State
 
 Label = TypeVar("Label", bound=model.AffinityLabel)
@@ -100,7 +99,8 @@ def closure(state: State, vm_id: str) -> tuple[str, ...]:
 def _tied(state: State, cluster_id: str) -> dict[str, frozenset[str]]:
     """By VM, those that hard positive groups of a cluster tie to it, where its policy has their filter."""
     policy = state.policies[state.clusters[cluster_id].policy_id]
-    if all(entry.unit != VM_AFFINITY_FILTER for entry in policy.filters):
+    units = (state.units[entry.unit] for entry in policy.filters)
+    if all(unit.name != "VmAffinityGroups" or not unit.internal for unit in units):
         return {}
     groups = [g for g in state.groups_of(cluster_id) if g.vms_rule.hard and g.vms_rule.positive]
     joined = _joined(frozenset(vm.id for vm in member_vms(state, group)) for group in groups)

@@ -1,23 +1,245 @@
-"""What all commands and queries share: the lock, the database, the clock, the audit log, the dice."""
+"""What all commands and queries share: the lock, the database, the clock, the log, the dice, and settings."""
 
+import heapq
 import random
 import threading
 import uuid
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import wraps
+from itertools import count
 from typing import Any, TypeVar, cast
 
+import msgspec
 from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
-from ovirt_simulator.core.entities import Caller, Cluster, Event, Host, Vm
-from ovirt_simulator.core.events import Action, AuditLog, EventType, Jobs, Timeline, reference, template_of
-from ovirt_simulator.core.rejections import Message
-from ovirt_simulator.core.settings import Faults, Settings
+from ovirt_simulator.core.entities import Caller, Cluster, Event, Host, Job, Vm, reference, template_of
+from ovirt_simulator.core.messages import EventType, Message
 from ovirt_simulator.core.state import State
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """Simulated seconds and probabilities. The defaults are a small engine's on a good day."""
+
+    #: From the accepted start until the VM powers up, and from there until it is up.
+    launch_seconds: float = 1.0
+    boot_seconds: float = 4.0
+    #: From a shutdown until the VM is down, from a stop, and from a suspend until it is suspended.
+    shutdown_seconds: float = 5.0
+    stop_seconds: float = 1.0
+    suspend_seconds: float = 3.0
+    #: A migration takes the fixed part and the VM's memory over the bandwidth.
+    migration_seconds: float = 2.0
+    migration_mib_per_second: float = 1024.0
+    #: How long the target has the VM before it reports it up: `migrating` with the target as host.
+    hand_over_seconds: float = 0.5
+    #: How often a migration without a host is tried again on another one (the engine's 3).
+    migration_reruns: int = 3
+    cancel_seconds: float = 0.5
+    #: How often the engine looks at its hosts, and after what it tries a failed drain or restart again.
+    refresh_seconds: float = 3.0
+    retry_seconds: float = 30.0
+    #: How often it looks at highly available VMs that went down, and how long in all such a VM waits for
+    #: others of a higher priority (the engine's 600).
+    restart_round_seconds: float = 1.0
+    restart_blocked_seconds: float = 600.0
+    #: From a host's crash until the engine sees it, how long it then tries to connect until the host is
+    #: non-responsive, and until that is fenced and its VMs are known to be down.
+    host_detection_seconds: float = 5.0
+    host_connecting_seconds: float = 75.0
+    host_fence_seconds: float = 30.0
+    host_activation_seconds: float = 3.0
+    update_check_seconds: float = 2.0
+    #: How long an upgrade installs, and how long a host takes to come up from there.
+    host_installation_seconds: float = 10.0
+    host_boot_seconds: float = 5.0
+    #: For so long the engine waits for a host that it has restarted.
+    host_reboot_timeout_seconds: float = 600.0
+    #: How much earlier an event may be logged than the state it speaks of shows: up to this, at random.
+    state_lag_seconds: float = 0.5
+    #: How probably an event shows later than its successors, and by how much at most.
+    late_event_probability: float = 0.05
+    late_event_seconds: float = 0.5
+    #: How often the hosts report what VMs use, and how far the figures wobble around the state file's.
+    statistics_seconds: float = 15.0
+    statistics_wobble_percent: float = 5.0
+    #: How often the engine's own affinity enforcement and load balancing run; None switches them off.
+    affinity_enforcement_seconds: float | None = None
+    load_balancing_seconds: float | None = None
+
+
+USUAL = Settings()
+#: An engine that reports everything at once and in order: what most tests want.
+PROMPT = Settings(
+    state_lag_seconds=0.0,
+    late_event_probability=0.0,
+    statistics_wobble_percent=0.0,
+    host_connecting_seconds=0.0,
+)
+
+
+# -- What goes wrong on demand: migrations that fail, hang, crawl or are refused, and upgrades of hosts.
+
+
+class MigrationFault(msgspec.Struct, frozen=True, kw_only=True):
+    """What happens to a migration that starts now."""
+
+    #: Fails after its time; the VM stays where it was.
+    fail: bool = False
+    #: Never ends by itself; cancelling it works.
+    hang: bool = False
+    #: Takes this many times as long.
+    slow: float = 1.0
+    #: VDSM refuses it at once: HTTP 400.
+    refuse: bool = False
+
+
+class UpgradeFault(msgspec.Struct, frozen=True, kw_only=True):
+    """What happens to an upgrade of a host that is being installed now."""
+
+    #: The installation fails; the host stays, and its status is install_failed.
+    fail: bool = False
+    #: The host does not come back from its restart until somebody lets it recover.
+    stay_away: bool = False
+
+
+Fault = TypeVar("Fault", MigrationFault, UpgradeFault)
+
+
+class Faults:
+    """The faults to come. Each is used up by the first migration or upgrade that it fits."""
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[str | None, MigrationFault | UpgradeFault]] = []
+
+    def expect(
+        self, fault: MigrationFault | UpgradeFault, count: int = 1, identity: str | None = None
+    ) -> None:
+        """Let the next migrations or upgrades (of this VM or host, if one is named) go wrong."""
+        self._waiting.extend([(identity, fault)] * count)
+
+    def clear(self) -> None:
+        """Forget all faults that have not come yet."""
+        self._waiting.clear()
+
+    def take(self, kind: type[Fault], identity: str) -> Fault:
+        """Give what a migration of this VM, or an upgrade of this host, meets; harmless if none waits."""
+        for index, (wanted, fault) in enumerate(self._waiting):
+            if wanted in (None, identity) and isinstance(fault, kind):
+                del self._waiting[index]
+                return fault
+        return kind()
+
+
+# -- The simulated clock, and what the engine keeps of the past: events, of which some show late.
+
+
+Action = Callable[[], object]
+
+
+class Timeline:
+    """A clock that moves only when moved, and a queue of actions in the order they fall due."""
+
+    def __init__(self, start: datetime) -> None:
+        self._start = start
+        #: Seconds since the start.
+        self.elapsed = 0.0
+        self._order = count()
+        self._queue: list[tuple[float, int, Action]] = []
+
+    @property
+    def now(self) -> datetime:
+        return self._start + timedelta(seconds=self.elapsed)
+
+    def after(self, seconds: float, action: Action) -> None:
+        """Let the action fall due this many seconds from now, after all that is due at the same time."""
+        heapq.heappush(self._queue, (self.elapsed + seconds, next(self._order), action))
+
+    def next_due(self, until: float) -> Action | None:
+        """Move to the next action that is due until then and take it; None moves all the way."""
+        if self._queue and self._queue[0][0] <= until:
+            due, _, action = heapq.heappop(self._queue)
+            self.elapsed = max(self.elapsed, due)
+            return action
+        self.elapsed = max(self.elapsed, until)
+        return None
+
+
+class Jobs:
+    """All jobs, oldest first."""
+
+    def __init__(self, timeline: Timeline, dice: random.Random) -> None:
+        self._timeline = timeline
+        self._random = dice
+        self.by_id: dict[str, Job] = {}
+
+    def start(self, description: str, caller: Caller) -> Job:
+        """Open a job for what the caller asked for."""
+        job = Job(
+            id=str(uuid.UUID(int=self._random.getrandbits(128), version=4)),
+            description=description,
+            status="started",
+            started=self._timeline.now,
+            correlation_id=caller.correlation_id,
+        )
+        self.by_id[job.id] = job
+        return job
+
+    def note(self, description: str, caller: Caller, status: str = "finished") -> Job:
+        """Remember a job that has ended at once."""
+        job = self.start(description, caller)
+        self.end(job, status)
+        return job
+
+    def end(self, job: Job | None, status: str) -> None:
+        """Close the job, if there is one and it is still open: finished, failed or aborted."""
+        if job is not None and self.by_id[job.id].status == "started":
+            self.by_id[job.id] = replace(self.by_id[job.id], status=status, ended=self._timeline.now)
+
+
+class AuditLog:
+    """All events. An id is given before its transaction ends, so a lower one may show after a higher."""
+
+    def __init__(self, timeline: Timeline, dice: random.Random, settings: Settings) -> None:
+        self._timeline = timeline
+        self._random = dice
+        self._settings = settings
+        self._events: dict[int, Event] = {}
+        self._silent_until: dict[tuple[object, ...], datetime] = {}
+
+    def add(self, event: Event, *, prompt: bool = False, flood_seconds: int = 0) -> Event:
+        """Give the event the next id and the moment it shows; a prompt one shows at once.
+
+        The same event is not logged again within these seconds.
+        """
+        if flood_seconds and self._floods(event, flood_seconds):
+            return event
+        late = 0.0
+        if not prompt and self._random.random() < self._settings.late_event_probability:
+            late = self._random.uniform(0.0, self._settings.late_event_seconds)
+        visible = self._timeline.now + timedelta(seconds=late)
+        event = replace(event, id=len(self._events) + 1, visible=visible)
+        self._events[event.id] = event
+        return event
+
+    def visible(self) -> tuple[Event, ...]:
+        """What a list shows now: newest id first."""
+        now = self._timeline.now
+        return tuple(event for event in reversed(self._events.values()) if event.visible <= now)
+
+    def has_external(self, origin: str, custom_id: int) -> bool:
+        """Whether there has ever been an external event with this origin and custom id."""
+        return any((one.origin, one.custom_id) == (origin, custom_id) for one in self._events.values())
+
+    def _floods(self, event: Event, seconds: int) -> bool:
+        key, now = (event.code, event.description, event.vm, event.host, event.cluster), self._timeline.now
+        if self._silent_until.get(key, now) > now:
+            return True
+        self._silent_until[key] = now + timedelta(seconds=seconds)
+        return False
 
 
 class Backend:

@@ -6,18 +6,18 @@ import threading
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
+from typing import Any
 from zlib import crc32
 
 from ovirt_placement import model
-from ovirt_simulator.core import affinity, loading, rejections
-from ovirt_simulator.core.backend import Backend, Commands, locked
+from ovirt_simulator.core import affinity, loading, messages
+from ovirt_simulator.core.backend import USUAL, Action, Backend, Commands, Faults, Settings, locked
+from ovirt_simulator.core.commands.clusters import PolicyCommands, UpgradeCommands
 from ovirt_simulator.core.commands.groups import AffinityCommands, LabelCommands
-from ovirt_simulator.core.commands.hosts import HostCommands
+from ovirt_simulator.core.commands.hosts import HostCommands, HostUpgrades
 from ovirt_simulator.core.commands.migrations import Migrations
 from ovirt_simulator.core.commands.outages import Restarts
-from ovirt_simulator.core.commands.policies import PolicyCommands
 from ovirt_simulator.core.commands.running import Running
-from ovirt_simulator.core.commands.upgrades import HostUpgrades, UpgradeCommands
 from ovirt_simulator.core.commands.vms import VmCommands
 from ovirt_simulator.core.entities import (
     ADMIN,
@@ -29,9 +29,10 @@ from ovirt_simulator.core.entities import (
     Job,
     Reference,
     Statistic,
+    reference,
+    template_of,
 )
-from ovirt_simulator.core.events import Action, EventCode, reference, template_of
-from ovirt_simulator.core.settings import USUAL, Faults, Settings
+from ovirt_simulator.core.messages import EventCode
 from ovirt_simulator.core.state import State, huge_pages, used_cores, used_mb
 from ovirt_simulator.scheduler.external import ExternalScheduler, ExternalUnits
 from ovirt_simulator.scheduler.filters import note_load
@@ -293,22 +294,24 @@ class EventCommands(Commands):
         time: datetime | None = None,
         correlation_id: str | None = None,
         user: str | None = None,
-        vm: str | None = None,
-        host: str | None = None,
-        cluster: str | None = None,
-        data_center: str | None = None,
         caller: Caller = ADMIN,
+        **about: str | None,
     ) -> Event:
         """Log an external event; origin and custom id are unique for ever.
 
-        Of a VM that it is about also its host and cluster are; what is not there is left out. `user` is whom
-        it is about: the author is not shown.
+        It may be about the `vm`, `host`, `cluster` and `data_center` of some ids; of a VM also about its host
+        and cluster, and what is not there is left out. `user` is whom it is about: the author is not shown.
         """
         self._check(origin, custom_id)
         state, now = self._state, self._backend.now
-        about = state.vms.get(vm or "")
-        if about is not None:
-            host, cluster = host or about.host, cluster or about.cluster
+        vm = state.vms.get(about.pop("vm", None) or "")
+        known: dict[str, Any] = {
+            "host": state.hosts,
+            "cluster": state.clusters,
+            "data_center": state.data_centers,
+        }
+        of_vm = {} if vm is None else {"host": vm.host, "cluster": vm.cluster}
+        places = {name: about.get(name) or of_vm.get(name) or "" for name in known}
         return self._backend.audit_log.add(
             Event(
                 id=0,
@@ -321,21 +324,19 @@ class EventCommands(Commands):
                 origin=origin,
                 custom_id=custom_id,
                 user=None if user is None else Reference(id=user),
-                vm=reference(about),
-                host=reference(state.hosts.get(host or "")),
-                cluster=reference(state.clusters.get(cluster or "")),
-                data_center=reference(state.data_centers.get(data_center or "")),
-                template=None if about is None else template_of(about),
+                vm=reference(vm),
+                template=None if vm is None else template_of(vm),
+                **{name: reference(table.get(places[name])) for name, table in known.items()},
             ),
             prompt=True,
         )
 
     def _check(self, origin: str, custom_id: int) -> None:
         if origin.lower() == "ovirt":
-            raise rejections.bad_parameters(
+            raise messages.bad_parameters(
                 "Cannot add External Event. Illegal Origin for External Event : oVirt"
             )
         if self._backend.audit_log.has_external(origin, custom_id):
-            raise rejections.bad_parameters(
+            raise messages.bad_parameters(
                 "=Cannot add External Event. External Event with this custom id already exists."
             )

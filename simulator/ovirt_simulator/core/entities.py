@@ -128,22 +128,15 @@ class PolicyUnit(Record, frozen=True):
     properties: dict[str, str] = {}
 
 
-class PolicyFilter(Record, frozen=True):
+class PolicyEntry(Record, frozen=True):
+    """A unit in a policy."""
+
     #: The id of the unit, and of this entry.
     unit: str
-    #: -1 runs first, 1 last, 0 anywhere.
+    #: Of a filter: -1 runs first, 1 last, 0 anywhere.
     position: int = 0
-
-
-class PolicyWeight(Record, frozen=True):
-    #: The id of the unit, and of this entry.
-    unit: str
+    #: Of a weight.
     factor: int = 1
-
-
-class PolicyBalance(Record, frozen=True):
-    #: The id of the unit, and of this entry.
-    unit: str
 
 
 class SchedulingPolicy(Record, frozen=True):
@@ -152,16 +145,16 @@ class SchedulingPolicy(Record, frozen=True):
     description: str = ""
     locked: bool = False
     default: bool = False
-    filters: tuple[PolicyFilter, ...] = ()
-    weights: tuple[PolicyWeight, ...] = ()
+    filters: tuple[PolicyEntry, ...] = ()
+    weights: tuple[PolicyEntry, ...] = ()
     #: The id of the load balancing unit; None ends the engine's load balancing.
     balance: str | None = None
     properties: dict[str, str] = {}
 
     @property
-    def balances(self) -> tuple[PolicyBalance, ...]:
+    def balances(self) -> tuple[PolicyEntry, ...]:
         """The balance as the REST API has it: a list of one, or of none."""
-        return () if self.balance is None else (PolicyBalance(unit=self.balance),)
+        return () if self.balance is None else (PolicyEntry(unit=self.balance),)
 
 
 class Reference(Record, frozen=True):
@@ -228,6 +221,15 @@ class Caller(Record, frozen=True):
 ADMIN = Caller()
 #: Who acts when the engine acts by itself.
 SYSTEM = Caller(user="SYSTEM")
+
+
+def reference(record: Vm | Host | Cluster | DataCenter | None) -> Reference | None:
+    return None if record is None else Reference(id=record.id, name=record.name)
+
+
+def template_of(vm: Vm) -> Reference:
+    """Give the template that a VM was made of; the state file knows no names of templates."""
+    return Reference(id=vm.template) if vm.template else Reference(id=BLANK_TEMPLATE, name="Blank")
 
 
 # -- Roles and permissions, and the engine's predefined roles that matter to placement. Source: the engine's

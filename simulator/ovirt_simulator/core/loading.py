@@ -1,4 +1,4 @@
-"""From the state file into the engine's database, and back into a snapshot."""
+"""From the state file into the engine's database, to what every engine ships, and back into a snapshot."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -8,7 +8,6 @@ import msgspec
 from msgspec.structs import asdict, replace
 
 from ovirt_placement import model
-from ovirt_simulator.core import built_in_policies as built_in
 from ovirt_simulator.core.affinity import shown_priority
 from ovirt_simulator.core.entities import (
     USER_VM_MANAGER,
@@ -17,9 +16,8 @@ from ovirt_simulator.core.entities import (
     DataCenter,
     Host,
     Permission,
-    PolicyFilter,
+    PolicyEntry,
     PolicyUnit,
-    PolicyWeight,
     SchedulingPolicy,
     Tag,
     UnitType,
@@ -36,8 +34,8 @@ _OWNER_TAG = "pk-customer-"
 
 def load(state: State, snapshot: model.Snapshot, now: datetime) -> None:
     """Fill the empty database with what the snapshot holds; running VMs run since now."""
-    _put_all(state, state.units, built_in.units())
-    _put_all(state, state.policies, built_in.policies())
+    _put_all(state, state.units, _own_units())
+    _put_all(state, state.policies, _own_policies())
     _put_all(state, state.data_centers, _data_centers(snapshot))
     _put_all(state, state.clusters, (_cluster(state, cluster) for cluster in snapshot.clusters))
     _load_hosts(state, snapshot)
@@ -114,23 +112,23 @@ def _cluster(state: State, cluster: model.Cluster) -> Cluster:
 
 def _policy_of(state: State, cluster: model.Cluster) -> SchedulingPolicy:
     """Find or add the policy that enables what the cluster's entry says, on top of the policy `none`."""
-    base = state.policies[built_in.NONE_POLICY]
+    base = state.policies[_NONE_POLICY]
     factors = {
-        built_in.STATE_FILE_WEIGHTS[name]: factor
+        _STATE_FILE_WEIGHTS[name]: factor
         for name, factor in cluster.policy.items()
-        if name in built_in.STATE_FILE_WEIGHTS
+        if name in _STATE_FILE_WEIGHTS
     }
     external = cluster.scheduling_policy or model.SchedulingPolicy()
     wanted = replace(
         base,
         filters=(
             *base.filters,
-            *(PolicyFilter(unit=_external(state, UnitType.FILTER, name)) for name in external.filters),
+            *(PolicyEntry(unit=_external(state, UnitType.FILTER, name)) for name in external.filters),
         ),
         weights=(
             *(replace(weight, factor=factors.get(weight.unit, weight.factor)) for weight in base.weights),
             *(
-                PolicyWeight(unit=_external(state, UnitType.WEIGHT, name), factor=factor)
+                PolicyEntry(unit=_external(state, UnitType.WEIGHT, name), factor=factor)
                 for name, factor in external.weights.items()
             ),
         ),
@@ -198,7 +196,7 @@ def _saved_cluster(state: State, cluster: Cluster) -> model.Cluster:
     factors = {weight.unit: weight.factor for weight in policy.weights}
     own = {
         name: factors[unit]
-        for name, unit in built_in.STATE_FILE_WEIGHTS.items()
+        for name, unit in _STATE_FILE_WEIGHTS.items()
         if unit in factors and (name in cluster.policy or factors[unit] != _usual_factor(state, unit))
     }
     return msgspec.structs.replace(
@@ -220,14 +218,123 @@ def _unit_ids(state: State, cluster: Cluster, policy: SchedulingPolicy) -> dict[
     """Ids of weights by name, if the state file named the engine's own filters as well."""
     if not _engine_filters(state, cluster, policy):
         return {}
-    names = {unit: name for name, unit in built_in.STATE_FILE_WEIGHTS.items()}
+    names = {unit: name for name, unit in _STATE_FILE_WEIGHTS.items()}
     return {names.get(entry.unit, state.units[entry.unit].name): entry.unit for entry in policy.weights}
 
 
 def _usual_factor(state: State, unit: str) -> int | None:
-    usual = state.policies[built_in.NONE_POLICY].weights
+    usual = state.policies[_NONE_POLICY].weights
     return next((weight.factor for weight in usual if weight.unit == unit), None)
 
 
 def _narrowed(kind: type[Narrow], record: msgspec.Struct) -> Narrow:
     return kind(**{name: getattr(record, name) for name in kind.__struct_fields__})
+
+
+# -- The scheduling policies and policy units that every engine ships, with their documented ids. Source: the
+# engine's InternalPolicyUnits and InternalClusterPolicies.
+
+
+_FILTERS = {
+    "CPU": "6d636bf6-a35c-4f9d-b68d-0731f720cddc",
+    "CPUOverloaded": "98842bc5-4094-4b83-8224-7b50f86a94c9",
+    "Emulated-Machine": "58894b5b-d55d-4f85-8f82-5bf217e640b0",
+    "HA": "e659c871-0bf1-4ccc-b748-f28f5d08dffd",
+    "Swap": "43b9e654-337f-4b0d-a896-cbb22ce5a7fc",
+    "Memory": "c9ddbb34-0e1d-4061-a8d7-b0893fa80932",
+    "NUMA": "fcbfe4b1-b83e-4428-b9d3-b3d348b93be6",
+    "HugePages": "23e07b34-66dd-4735-bc45-bcddded02c05",
+    "Migration": "e659c871-0bf1-4ccc-b748-f28f5d08ddda",
+    "VmAffinityGroups": "84e6ddee-ab0d-42dd-82f0-c297779db566",
+    "VmToHostsAffinityGroups": "e69808a9-8a41-40f1-94ba-dd5d385d82d8",
+    "Network": "72163d1c-9468-4480-99d9-0888664eb143",
+    "HostedEngineSpares": "53bff075-8306-446f-a53b-9c872a29d197",
+    "Migration-Tsc-Frequency": "47ea3cd0-8a2f-438d-9f63-49534178882a",
+    "Host-hooks": "aae8c702-4756-4934-b84c-8daf59efc134",
+}
+#: CPU comes first and Host-hooks last.
+_POSITIONS = {"CPU": -1, "Host-hooks": 1}
+#: Weight units of policy `none`: id and factor.
+_WEIGHTS = {
+    "OptimalForCpuEvenDistribution": ("7db4ab05-81ab-42e8-868a-aee2df483edb", 2),
+    "OptimalForMemoryEvenDistribution": ("4134247a-9c58-4b9a-8593-530bb9e37c59", 1),
+    "PreferredHosts": ("591cdb81-ba67-45b4-9642-e28f61a97d57", 99),
+    "HA": ("98e92667-6161-41fb-b3fa-34f820ccbc4b", 1),
+    "OptimalForHaReservation": ("7f262d70-6cac-11e3-981f-0800200c9a66", 1),
+    "VmAffinityGroups": ("84e6ddee-ab0d-42dd-82f0-c297779db567", 1),
+    "VmToHostsAffinityGroups": ("427aed70-dae3-48ba-8fe9-a902a9d563c8", 20),
+    "CPU for high performance VMs": ("71931e14-f0e6-4f91-a7c8-d494a26e3a09", 4),
+    "CPU and NUMA pinning compatibility": ("1b14ac11-20e9-4593-a149-2eb83c60a330", 5),
+}
+_NO_BALANCE = "38440000-8cf0-14bd-c43e-10b96e4ef00a"
+_EVEN_BALANCE = stable_id(UnitType.LOAD_BALANCING, "OptimalForEvenDistribution")
+
+#: How the state file's `policy` of a cluster names the engine's own weight units.
+_STATE_FILE_WEIGHTS = {
+    "vm_affinity_weight": _WEIGHTS["VmAffinityGroups"][0],
+    "vm_to_host_weight": _WEIGHTS["VmToHostsAffinityGroups"][0],
+    "ha_weight": _WEIGHTS["OptimalForHaReservation"][0],
+    "even_cpu_weight": _WEIGHTS["OptimalForCpuEvenDistribution"][0],
+    "even_memory_weight": _WEIGHTS["OptimalForMemoryEvenDistribution"][0],
+    "preferred_hosts_weight": _WEIGHTS["PreferredHosts"][0],
+}
+
+#: Source: PolicyUnitParameter.
+_OVERLOAD = {"HighUtilization": "^([5-9][0-9])$", "CpuOverCommitDurationMinutes": "^([1-9][0-9]*)$"}
+_CPU_RATIO = {"VCpuToPhysicalCpuRatio": "^([0-2](\\.([0-9]+))?)$"}
+_FREE_MEMORY = {
+    "MaxFreeMemoryForOverUtilized": "^([1-9][0-9]*)$",
+    "MinFreeMemoryForUnderUtilized": "^([1-9][0-9]*)$",
+}
+
+_PROPERTIES = {
+    "CPUOverloaded": _OVERLOAD,
+    "Swap": {"MaximumAllowedSwapUsage": "^1?[0-9]?[0-9]$"},
+    "HostedEngineSpares": {"HeSparesCount": "^([0-9][0-9]*)$"},
+    "OptimalForCpuEvenDistribution": _CPU_RATIO,
+    "OptimalForEvenDistribution": _OVERLOAD | _FREE_MEMORY | _CPU_RATIO,
+    "OptimalForHaReservation": {"ScaleDown": "(100|[1-9]|[1-9][0-9])$"},
+}
+
+_NONE_POLICY = "b4ed2332-a7ac-4d5f-9596-99a439cb2812"
+
+
+def _own_units() -> tuple[PolicyUnit, ...]:
+    """Give the engine's own units, as its API shows them: without the filters that count in every policy."""
+    return (
+        *(_own_unit(name, UnitType.FILTER, unit) for name, unit in _FILTERS.items()),
+        *(_own_unit(name, UnitType.WEIGHT, unit) for name, (unit, _) in _WEIGHTS.items()),
+        _own_unit("None", UnitType.LOAD_BALANCING, _NO_BALANCE),
+        _own_unit("OptimalForEvenDistribution", UnitType.LOAD_BALANCING, _EVEN_BALANCE),
+    )
+
+
+def _own_policies() -> tuple[SchedulingPolicy, ...]:
+    """Give the engine's own policies; all are locked."""
+    return (
+        _own_policy(_NONE_POLICY, "none", _NO_BALANCE, default=True),
+        _own_policy("20d25257-b4bd-4589-92a6-c4c5c5d3fd1a", "evenly_distributed", _EVEN_BALANCE),
+        _own_policy("5a2b0939-7d46-4b73-a469-e9c2c7fc6a53", "power_saving", _NO_BALANCE),
+        _own_policy("8d5d7bec-68de-4a67-b53e-0ac54686d579", "vm_evenly_distributed", _NO_BALANCE),
+        _own_policy("7677771e-5eab-422e-83fa-dc04080d21b7", "cluster_maintenance", _NO_BALANCE),
+    )
+
+
+def _own_unit(name: str, kind: UnitType, unit: str) -> PolicyUnit:
+    properties = _PROPERTIES.get(name, {})
+    return PolicyUnit(id=unit, name=name, type=kind, internal=True, properties=properties)
+
+
+def _own_policy(policy: str, name: str, balance: str, *, default: bool = False) -> SchedulingPolicy:
+    return SchedulingPolicy(
+        id=policy,
+        name=name,
+        locked=True,
+        default=default,
+        filters=tuple(
+            PolicyEntry(unit=unit, position=_POSITIONS.get(name, 0)) for name, unit in _FILTERS.items()
+        ),
+        weights=tuple(PolicyEntry(unit=unit, factor=factor) for unit, factor in _WEIGHTS.values()),
+        balance=balance,
+        properties={"CpuOverCommitDurationMinutes": "2", "HighUtilization": "80"},
+    )

@@ -23,8 +23,8 @@ from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import Caller
 from ovirt_simulator.core.state import State
 from ovirt_simulator.http import markup
+from ovirt_simulator.http.control import Permit, User
 from ovirt_simulator.http.markup import Refusal, fault, not_simulated, page, usage
-from ovirt_simulator.http.sso import Permit, User
 
 #: What to expand: names, with what to expand below them.
 Follow: TypeAlias = "dict[str, Follow]"

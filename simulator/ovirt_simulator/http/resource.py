@@ -16,12 +16,12 @@ import msgspec
 from werkzeug import Response
 
 from ovirt_simulator.core.entities import Job
-from ovirt_simulator.core.rejections import Rejected
+from ovirt_simulator.core.messages import Rejected
 from ovirt_simulator.http import markup
 from ovirt_simulator.http.call import NOT_AUTHORIZED, Call, Known, Links, Part, known
+from ovirt_simulator.http.control import Permit
 from ovirt_simulator.http.markup import Value, attribute, element, lines, path, text
 from ovirt_simulator.http.search import searched
-from ovirt_simulator.http.sso import Permit
 
 #: What a field reads of a record: the attribute of this name, or what a function gives.
 Read: TypeAlias = "str | Callable[[Any], Any]"

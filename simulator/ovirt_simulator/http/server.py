@@ -23,13 +23,23 @@ from werkzeug.exceptions import MethodNotAllowed, NotFound
 from werkzeug.routing import MapAdapter
 
 from ovirt_service.errors import UserError
-from ovirt_simulator.core import rejections
+from ovirt_simulator.core import messages
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.http import THREADS, markup, sso
+from ovirt_simulator.http import THREADS, markup
 from ovirt_simulator.http.call import Call, Follow, FollowError
-from ovirt_simulator.http.control import Control
+from ovirt_simulator.http.control import (
+    SESSION_LIFETIME,
+    Control,
+    LoginError,
+    Tokens,
+    User,
+    Users,
+    default_users,
+    logout_servlet,
+    token_info_servlet,
+    token_servlet,
+)
 from ovirt_simulator.http.markup import API, Refusal, fault, not_simulated
-from ovirt_simulator.http.sso import SESSION_LIFETIME, LoginError, Tokens, User, Users, default_users
 from ovirt_simulator.http.table import routes
 
 #: A WSGI application.
@@ -291,11 +301,11 @@ class Application:
         if path == API or path.startswith(f"{API}/"):
             return self._authenticated(request, path.removeprefix(API))
         if path == f"{_SSO}/token":
-            return sso.token_servlet(request, tokens)
+            return token_servlet(request, tokens)
         if path == f"{_SSO}/token-info":
-            return sso.token_info_servlet(request, tokens)
+            return token_info_servlet(request, tokens)
         if path == "/ovirt-engine/services/sso-logout":
-            return sso.logout_servlet(request, tokens)
+            return logout_servlet(request, tokens)
         if path.startswith(f"{CONTROL}/"):
             return self._control(request, path.removeprefix(CONTROL))
         return markup.page(404)
@@ -335,9 +345,9 @@ class Application:
             response = self._dispatch(call, request, path)
         except Refusal as refusal:
             response = refusal.response
-        except rejections.Rejected as rejected:
+        except messages.Rejected as rejected:
             response = fault(rejected.http_status, rejected.detail).response
-        except rejections.NotFound as missing:
+        except messages.NotFound as missing:
             response = fault(404, str(missing)).response
         except (NotFound, MethodNotAllowed):
             response = not_simulated(f"{request.method} of {path}").response

@@ -27,8 +27,7 @@ from ovirt_simulator.core.entities import (
     UnitType,
     stable_id,
 )
-from ovirt_simulator.core.events import EventCode, EventType
-from ovirt_simulator.core.rejections import Rejected
+from ovirt_simulator.core.messages import EventCode, EventType, Rejected
 from ovirt_simulator.core.state import State
 from ovirt_simulator.scheduler.filters import Request
 from ovirt_simulator.scheduler.weights import Record

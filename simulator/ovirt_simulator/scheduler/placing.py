@@ -10,10 +10,10 @@ from functools import partial
 from typing import TypeVar
 
 from ovirt_placement.model import Host, Snapshot
-from ovirt_simulator.core import affinity, rejections
+from ovirt_simulator.core import affinity, messages
 from ovirt_simulator.core.backend import Backend
 from ovirt_simulator.core.entities import AffinityGroup, AffinityLabel, Cluster, SchedulingPolicy, Vm
-from ovirt_simulator.core.rejections import Rejected
+from ovirt_simulator.core.messages import Rejected
 from ovirt_simulator.core.state import State
 from ovirt_simulator.scheduler import filters, weights
 from ovirt_simulator.scheduler.external import ExternalUnits, Malformed, MigrateBySystem
@@ -94,13 +94,13 @@ class Scheduler:
                 return hosts[0].id
             weighed = self._external.weigh(request, cluster, hosts)
         except Malformed:
-            raise rejections.bad_parameters(_BROKEN) from None
+            raise messages.bad_parameters(_BROKEN) from None
         return self._best(snapshot, request, cluster, hosts, weighed)
 
     def _filtered(self, snapshot: Snapshot, request: Request, action: str) -> tuple[Host, ...]:
         hosts = request.candidates(snapshot)
         if not hosts:
-            raise rejections.bad_parameters(
+            raise messages.bad_parameters(
                 "There are no hosts to use. Check that the cluster contains at least one host in Up state."
             )
         enabled = {self._own_name(entry.unit) for entry in self._policy(self._cluster(request)).filters}
@@ -118,7 +118,7 @@ class Scheduler:
             found += [(host.name, name, refused[host.id]) for host in hosts if refused.get(host.id)]
             hosts = tuple(host for host in hosts if host.id not in refused)
             if not hosts:
-                raise rejections.all_hosts_filtered(action, found)
+                raise messages.all_hosts_filtered(action, found)
         return hosts
 
     def _best(
@@ -146,7 +146,7 @@ class Scheduler:
         ids = [host.id for host in hosts]
         best = best_host(ids, [*own, *external], factors) or ids[0]
         if best not in ids:
-            raise rejections.bad_parameters(_BROKEN)
+            raise messages.bad_parameters(_BROKEN)
         return best
 
     def _cluster(self, request: Request) -> Cluster:

@@ -12,8 +12,8 @@ from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement.engine.connection.client import EngineConnection, connect
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.enforcer.intents import Intent, Store
+from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve
 from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.enforcer.gates.judging import gates, step

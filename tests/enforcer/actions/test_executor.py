@@ -17,7 +17,7 @@ from ovirt_placement.store.enforcer.intents import Cause, Intent, IntentState, S
 from ovirt_placement.store.orders import ALL_CLUSTERS, Paused, PauseStore
 from ovirt_placement.store.sql.access import LeaseLost
 from ovirt_service.errors import UserError
-from ovirt_simulator.core.settings import MigrationFault
+from ovirt_simulator.core.backend import MigrationFault
 from ovirt_simulator.http.control import Disturbance
 from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.enforcer.actions import bench as benches

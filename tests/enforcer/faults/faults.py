@@ -7,7 +7,7 @@ from signal import SIGSTOP
 
 from werkzeug import Response
 
-from ovirt_simulator.core.settings import MigrationFault
+from ovirt_simulator.core.backend import MigrationFault
 from tests.builders import CLUSTER
 from tests.enforcer.faults.stage import LATE, MIGRATE, Stage
 from tests.enforcer.faults.wire import (

@@ -13,8 +13,8 @@ import msgspec
 import ovirt_placement.cli.main
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.model import Snapshot
+from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import Server, serve
 from tests.builders import APART, TOGETHER, cluster, group, host, label, snapshot, vm
 from tests.configuration import write_configuration

@@ -27,8 +27,8 @@ from ovirt_placement.store.enforcer.maintenance import (
     MaintenanceStore,
     RunState,
 )
+from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import Server, serve
 from tests.builders import CLUSTER
 from tests.enforcer.launching import watched

@@ -12,8 +12,8 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.model.infrastructure import Return
 from ovirt_placement.store.enforcer.leader import HaAnnouncementStore
 from ovirt_placement.store.enforcer.maintenance import HostPhase, RunState, Work
+from ovirt_simulator.core.backend import MigrationFault
 from ovirt_simulator.core.commands.groups import Members
-from ovirt_simulator.core.settings import MigrationFault
 from tests.builders import APART, CLUSTER, SOFT_TOGETHER, TOGETHER, group, host, snapshot, vm
 from tests.enforcer.maintenance.stage import Killed, Killer, Stage, stage
 from tests.scenarios.stage import daemon_of

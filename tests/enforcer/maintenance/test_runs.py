@@ -12,7 +12,7 @@ from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.enforcer.maintenance import HostPhase, RunState
 from ovirt_placement.store.orders import ALL_CLUSTERS, PauseStore
-from ovirt_simulator.core.settings import MigrationFault, UpgradeFault
+from ovirt_simulator.core.backend import MigrationFault, UpgradeFault
 from ovirt_simulator.http.control import Disturbance
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.enforcer.maintenance.stage import Killed, Killer, Stage, stage

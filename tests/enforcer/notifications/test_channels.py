@@ -17,8 +17,8 @@ from ovirt_enforcer.notices import ABOUT, Notice, NoticeKind, NotificationSettin
 from ovirt_enforcer.notifications import Delivery, EngineEvents, NotDelivered, Notifications, Receipt, Webhook
 from ovirt_placement.config import EngineSettings
 from ovirt_service.errors import UserError
+from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import Server
 from tests.builders import cluster, host, snapshot
 from tests.configuration import write_password

@@ -14,7 +14,7 @@ from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_simulator.core.commands.migrations import Migration
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import Host, Job, Vm
-from ovirt_simulator.core.rejections import Rejected
+from ovirt_simulator.core.messages import Rejected
 from tests.enforcer.safety.oracles import (
     CLOCK_GRAIN_SECONDS,
     Begun,

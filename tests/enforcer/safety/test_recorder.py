@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import Caller
-from ovirt_simulator.core.rejections import Rejected
-from ovirt_simulator.core.settings import PROMPT
+from ovirt_simulator.core.messages import Rejected
 from tests.builders import APART, TOGETHER, group, host, snapshot, vm
 from tests.enforcer.safety.oracles import Begun, faults_of, settled
 from tests.enforcer.safety.recorder import Recorder

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.model import Snapshot
+from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve
 from tests.enforcer.safety.cases import Case, drawn
 from tests.enforcer.safety.oracles import Begun, fewest_violated, of_cluster, passed, violated

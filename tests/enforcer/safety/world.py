@@ -13,9 +13,9 @@ from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.engine.topology import read_snapshot
 from ovirt_placement.model import Snapshot
+from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.rejections import NotFound, Rejected
-from ovirt_simulator.core.settings import PROMPT
+from ovirt_simulator.core.messages import NotFound, Rejected
 from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import Server, serve
 from tests.builders import snapshot

@@ -32,8 +32,8 @@ from ovirt_placement.store.enforcer.intents import IntentState, Store
 from ovirt_placement.store.enforcer.leader import CycleStore
 from ovirt_placement.store.sql.schema import intents
 from ovirt_service.daemon import Progress
+from ovirt_simulator.core.backend import PROMPT, MigrationFault
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.settings import PROMPT, MigrationFault
 from ovirt_simulator.http.server import serve
 from tests.builders import CLUSTER, TOGETHER, cluster, group, host, snapshot, vm
 from tests.configuration import write_configuration

@@ -19,8 +19,8 @@ from ovirt_enforcer.watchers.engine_watch import UnitWatch
 from ovirt_placement.model import SchedulingPolicy, Snapshot
 from ovirt_placement.store.enforcer.leader import Cycle, CycleStore, LeaseStore
 from ovirt_placement.store.sql.access import LeaseLost
+from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import Server, serve
 from tests.builders import TOGETHER, cluster, group, host, snapshot, vm

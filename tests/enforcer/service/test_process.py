@@ -22,8 +22,8 @@ import pytest
 
 from ovirt_enforcer.cli.main import main
 from ovirt_placement.store.enforcer.intents import Store
+from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import Server, serve
 from tests.builders import APART, SOFT_TOGETHER, TOGETHER, group, host, snapshot, vm

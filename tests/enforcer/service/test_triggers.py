@@ -20,8 +20,8 @@ from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.inventory.client import DEFAULT_DEADLINE_SECONDS
 from ovirt_placement.model import AffinityRule, Snapshot
 from ovirt_placement.store.orders import ALL_CLUSTERS, PauseStore
+from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import Server, serve
 from tests.builders import APART, cluster, group, host, snapshot, vm

@@ -15,8 +15,8 @@ from ovirt_enforcer.watchers.ha_watch import Announced, Announcements, due
 from ovirt_enforcer.watchers.verdict import ReservationState, ReservationVerdict
 from ovirt_placement.store.enforcer.leader import HaAnnouncementStore, LeaseStore
 from ovirt_placement.store.sql.access import LeaseLost
+from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve
 from tests.configuration import write_configuration
 from tests.enforcer.launching import At, EnforcerProcess

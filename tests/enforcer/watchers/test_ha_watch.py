@@ -19,8 +19,8 @@ from ovirt_placement.rules.failover.check import check
 from ovirt_placement.store.enforcer.leader import HaAnnouncementStore
 from ovirt_service.errors import UserError
 from ovirt_service.metrics import Instruments
+from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import Server
 from tests.builders import TOGETHER, cluster, host, snapshot, vm
 from tests.configuration import write_configuration

@@ -12,10 +12,10 @@ import pytest
 
 from ovirt_placement.cli.main import main
 from ovirt_placement.model import Snapshot, state_file
+from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.settings import PROMPT
+from ovirt_simulator.http.control import Users
 from ovirt_simulator.http.server import Application, Server, serve
-from ovirt_simulator.http.sso import Users
 from tests.builders import Part, snapshot
 from tests.placement.cli.documents import plain
 

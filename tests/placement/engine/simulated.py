@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.model import Snapshot
+from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import Server, serve
 from tests.placement.engine_server import connected
 

@@ -19,9 +19,9 @@ from ovirt_placement.inventory.service.readings import read
 from ovirt_placement.inventory.service.schedule import ReconciliationScope
 from ovirt_placement.model import Snapshot
 from ovirt_service.errors import UserError
+from ovirt_simulator.core.backend import USUAL, MigrationFault
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.rejections import Rejected
-from ovirt_simulator.core.settings import USUAL, MigrationFault
+from ovirt_simulator.core.messages import Rejected
 from ovirt_simulator.http.server import Server, serve
 from tests.configuration import write_password
 

@@ -14,8 +14,8 @@ from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.on_demand import KnownSearches, Needed, needed, searches_of
 from ovirt_placement.inventory.publication import age
 from ovirt_placement.model import MemberSearch, SchedulingPolicy, Snapshot
+from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve
 from tests import builders as build
 from tests.builders import rule

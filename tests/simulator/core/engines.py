@@ -8,12 +8,10 @@ import pytest
 from ovirt_placement.model import Snapshot
 from ovirt_simulator.core import loading
 from ovirt_simulator.core.affinity import find_conflicts, flat
-from ovirt_simulator.core.backend import Backend
+from ovirt_simulator.core.backend import PROMPT, Backend
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import Host, Job, Vm
-from ovirt_simulator.core.events import EventCode
-from ovirt_simulator.core.rejections import Rejected
-from ovirt_simulator.core.settings import PROMPT
+from ovirt_simulator.core.messages import EventCode, Rejected
 from ovirt_simulator.core.state import State
 from tests import builders
 

@@ -7,7 +7,7 @@ import pytest
 from ovirt_placement.model import AffinityRule
 from ovirt_simulator.core.commands.groups import Members
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.rejections import NotFound
+from ovirt_simulator.core.messages import NotFound
 from tests.builders import (
     APART,
     CLUSTER,

@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_placement.model import SchedulingPolicy
+from ovirt_simulator.core.backend import PROMPT, USUAL, MigrationFault, UpgradeFault
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.rejections import NotFound
-from ovirt_simulator.core.settings import PROMPT, USUAL, MigrationFault, UpgradeFault
+from ovirt_simulator.core.messages import NotFound
 from tests.builders import APART, TOGETHER, Part, cluster, group, host, vm
 from tests.simulator.core import engines
 from tests.simulator.scheduler.conftest import proxy

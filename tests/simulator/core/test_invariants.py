@@ -7,9 +7,9 @@ import hypothesis.strategies as st
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from ovirt_simulator.core.backend import MigrationFault, Settings
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.rejections import Rejected
-from ovirt_simulator.core.settings import MigrationFault, Settings
+from ovirt_simulator.core.messages import Rejected
 from tests.builders import APART, TOGETHER, group, host, vm
 from tests.engine_memory import taken_mb
 from tests.examples import examples

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from ovirt_simulator.core import rejections
-from ovirt_simulator.core.settings import MigrationFault
+from ovirt_simulator.core import messages
+from ovirt_simulator.core.backend import MigrationFault
 from ovirt_simulator.scheduler.placing import Scheduler
 from tests.builders import TOGETHER, group, host, vm
 from tests.simulator.core import engines
@@ -26,7 +26,7 @@ def test_a_command_lets_go_of_no_vm_that_another_holds_by_then(monkeypatch: pyte
     """The migration has ended, and somebody has begun the next one, before the first command returns."""
     engine = engines.engine(host("h1"), host("h2"), vm("v", "h1"))
     schedule, locks = Scheduler.schedule, engine._backend.vm_locks
-    other = rejections.vm_being_migrated("v")
+    other = messages.vm_being_migrated("v")
 
     def slow(self: Scheduler, *arguments: Any) -> None:
         schedule(self, *arguments)

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 import ovirtsdk4
 import pytest
 
+from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import Server, serve
 from tests.simulator.http.world import WORLD
 

@@ -6,9 +6,9 @@ import pytest
 from ovirtsdk4 import Connection, types
 from ovirtsdk4.services import EventsService
 
+from ovirt_simulator.core.backend import Settings
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import Event
-from ovirt_simulator.core.settings import Settings
 from ovirt_simulator.http.server import Server
 from tests.builders import host, vm
 from tests.simulator.core import engines

@@ -6,8 +6,8 @@ from ovirtsdk4.services import SchedulingPoliciesService
 
 from ovirt_placement.model import SchedulingPolicy as Units
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.entities import PolicyFilter, SchedulingPolicy
-from ovirt_simulator.core.rejections import NotFound
+from ovirt_simulator.core.entities import PolicyEntry, SchedulingPolicy
+from ovirt_simulator.core.messages import NotFound
 from ovirt_simulator.http.server import Server
 from tests.builders import CLUSTER, cluster, host
 from tests.simulator.core import engines
@@ -72,7 +72,7 @@ def test_a_policy_is_built_up_from_nothing() -> None:
     added = engine.policies.add("p", description="d")
     assert (added.filters, added.weights, added.balance) == ((), (), None)
     entry = engine.policies.add_filter(added.id, MEMORY_FILTER, position=-1)
-    assert entry == PolicyFilter(unit=MEMORY_FILTER, position=-1)
+    assert entry == PolicyEntry(unit=MEMORY_FILTER, position=-1)
     engine.policies.add_weight(added.id, CPU_WEIGHT, factor=4)
     engine.policies.set_balance(added.id, NO_BALANCE)
     assert engines.refused(engine.policies.edit, added.id, properties={"HighUtilization": "75"})

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from ovirtsdk4 import Connection, Error, NotFoundError, types
 
 from ovirt_placement.model import SchedulingPolicy
+from ovirt_simulator.core.backend import PROMPT, MigrationFault
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.settings import PROMPT, MigrationFault
 from ovirt_simulator.http.server import Server, serve
 from tests.builders import CLUSTER
 from tests.simulator.http.plain import request

@@ -20,11 +20,10 @@ from werkzeug import Response
 
 from ovirt_placement.model import SchedulingPolicy
 from ovirt_service.errors import UserError
+from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.settings import PROMPT
-from ovirt_simulator.http.control import Control
+from ovirt_simulator.http.control import Control, Tokens, default_users
 from ovirt_simulator.http.server import Server, serve
-from ovirt_simulator.http.sso import Tokens, default_users
 from tests.builders import cluster, host, snapshot, vm
 from tests.proxy.running import eventually
 from tests.scenarios.stage import START

@@ -8,8 +8,8 @@ import pytest
 from ovirtsdk4 import Connection, Error
 
 from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.http.control import LoginError, Tokens, default_users
 from ovirt_simulator.http.server import Server, serve
-from ovirt_simulator.http.sso import LoginError, Tokens, default_users
 from tests.simulator.http.plain import Reply, request
 
 

@@ -4,8 +4,8 @@ import pytest
 from lxml import etree
 from ovirtsdk4 import Connection
 
+from ovirt_simulator.core.backend import Settings
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.settings import Settings
 from ovirt_simulator.http.documents import statistic_id, two_digits
 from ovirt_simulator.http.server import Server
 from tests.builders import host, vm

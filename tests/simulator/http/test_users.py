@@ -7,8 +7,8 @@ import pytest
 from ovirtsdk4 import AuthError, Connection, Error, types
 
 from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.http.control import Permit, User, default_users
 from ovirt_simulator.http.server import serve
-from ovirt_simulator.http.sso import Permit, User, default_users
 
 
 @pytest.fixture

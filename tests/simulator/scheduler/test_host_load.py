@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.rejections import Rejected
-from ovirt_simulator.core.settings import PROMPT
+from ovirt_simulator.core.messages import Rejected
 from tests.builders import cluster, host, vm
 from tests.simulator.core import engines
 

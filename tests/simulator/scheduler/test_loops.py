@@ -3,8 +3,8 @@
 from msgspec.structs import replace
 
 from ovirt_placement.model import SchedulingPolicy
+from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.settings import PROMPT
 from tests.builders import APART, TOGETHER, Part, cluster, group, host, vm
 from tests.simulator.core import engines
 from tests.simulator.scheduler.proxy import Proxy, reply

@@ -8,10 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from ovirt_placement.model import SchedulingPolicy
+from ovirt_simulator.core.backend import Action, Settings
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.events import Action
-from ovirt_simulator.core.rejections import Rejected
-from ovirt_simulator.core.settings import Settings
+from ovirt_simulator.core.messages import Rejected
 from tests.builders import APART, TOGETHER, cluster, group, host, vm
 from tests.engine_memory import taken_mb
 from tests.simulator.core import engines

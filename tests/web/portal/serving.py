@@ -19,9 +19,9 @@ import trustme
 from playwright.sync_api import Browser, FrameLocator, Page
 
 from ovirt_placement.model import Snapshot
+from ovirt_simulator.core.backend import Settings
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import user_id
-from ovirt_simulator.core.settings import Settings
 from ovirt_simulator.http.server import Server, serve
 from tests.configuration import PASSWORD, write_configuration
 from tests.paths import CHECKOUT

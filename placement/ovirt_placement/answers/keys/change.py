@@ -20,7 +20,6 @@ from ovirt_placement.answers.keys import (
     written_weight,
 )
 from ovirt_placement.config import Config
-from ovirt_placement.engine.topology import consistent
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.on_demand import referred
 from ovirt_placement.inventory.publication import Measured
@@ -90,7 +89,7 @@ def read_engine(config: Config, levels: Iterable[str] = SETTABLE) -> Snapshot:
 
 
 def with_details(connection: EngineConnection, snapshot: Snapshot, details: Detail) -> Snapshot:
-    from ovirt_placement.engine.topology import detailed
+    from ovirt_placement.engine.topology import consistent, detailed
 
     return consistent(detailed(connection, snapshot, details))
 

@@ -29,7 +29,6 @@ from ovirt_placement.engine.connection.failures import (
     EngineSetupError,
     failure_of,
     failure_of_answer,
-    failure_of_page,
     fault_of,
 )
 from ovirt_placement.engine.connection.log_ins import (
@@ -206,21 +205,14 @@ class EngineConnection:
         answer = self._send("GET", path, words)
         if answer.status == HTTPStatus.OK and _is_xml(answer.content_type):
             return answer.body
-        raise self._failure(answer, path)
+        raise failure_of_answer(answer.status, fault_of(answer.body), self.settings, path, answer.body)
 
     def send(self, method: str, path: str, body: bytes = b"") -> bytes:
         """Change something by POST, PUT or DELETE, in XML as `get` reads it; return the answer."""
         answer = self._send(method, path, {}, body or None)
         if answer.status in _CHANGED:
             return answer.body
-        raise self._failure(answer, path)
-
-    def _failure(self, answer: Answer, path: str) -> UserError:
-        """Sort an answer; of what it has not, the engine says so in XML, or with no word at all."""
-        fault = fault_of(answer.body)
-        if answer.status == HTTPStatus.NOT_FOUND and answer.body.strip() and not fault:
-            return failure_of_page(self.settings, path)
-        return failure_of_answer(answer.status, fault, self.settings, path, answer.body)
+        raise failure_of_answer(answer.status, fault_of(answer.body), self.settings, path, answer.body)
 
     def _send(self, method: str, path: str, query: Mapping[str, str], body: bytes | None = None) -> Answer:
         with self.session(path) as session:

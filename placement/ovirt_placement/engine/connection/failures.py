@@ -233,7 +233,17 @@ def failure_of(error: Exception, settings: EngineSettings, path: str) -> UserErr
 def failure_of_answer(
     code: int, fault: Fault, settings: EngineSettings, path: str, body: bytes = b""
 ) -> UserError:
-    """Sort an answer that is not what was asked for; the `body` matters where it has no fault."""
+    """Sort an answer that is not what was asked for; the `body` matters where it has no fault.
+
+    Of what it has not, the engine says so in XML, or with no word at all: a web server's own page is no
+    engine's API, and says nothing of what there is.
+    """
+    if code == 404 and body.strip() and not fault:
+        return EngineAway(
+            f"{settings.address}: {path}: a web server answers 404 in place of the engine: it is starting, or"
+            " correct url under [engine]; it ends in /ovirt-engine/api",
+            request_sent=True,
+        )
     said = f": {'; '.join(fault.messages) or fault.reason}" if fault else ""
     if code == 401 and has_no_role(body):
         return EngineSetupError(
@@ -257,15 +267,6 @@ def failure_of_answer(
     if code == 200 and not said:
         return _no_engine(settings)
     return EngineFault(f"{settings.address}: {path}: the engine answers {code}{said}", code=code, fault=fault)
-
-
-def failure_of_page(settings: EngineSettings, path: str) -> EngineAway:
-    """What answers 404 with a web server's own page is no engine's API: it says nothing of what there is."""
-    return EngineAway(
-        f"{settings.address}: {path}: a web server answers 404 in place of the engine: it is starting, or"
-        " correct url under [engine]; it ends in /ovirt-engine/api",
-        request_sent=True,
-    )
 
 
 def _failure_of_transport(error: Exception, settings: EngineSettings) -> UserError:

@@ -11,12 +11,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from ovirt_placement.model import AffinityRule
-from ovirt_simulator.core import rejections
+from ovirt_simulator.core import messages
 from ovirt_simulator.core.affinity import Conflict, find_conflicts, flat, shown_priority
 from ovirt_simulator.core.backend import Commands, locked
 from ovirt_simulator.core.entities import ADMIN, AffinityGroup, AffinityLabel, Caller, Host, Vm
-from ovirt_simulator.core.events import EventCode, EventType
-from ovirt_simulator.core.rejections import Rejected, existing
+from ovirt_simulator.core.messages import EventCode, EventType, Rejected, existing
 
 DISABLED = AffinityRule(enabled=False, positive=False, enforcing=False)
 
@@ -70,7 +69,7 @@ class AffinityCommands(Commands):
         group = _edited(before, changes)
         try:
             if changes.get("cluster", before.cluster) != before.cluster:
-                raise rejections.bad_parameters(
+                raise messages.bad_parameters(
                     "Cannot edit Affinity Group. Cannot change Cluster for Affinity Group."
                 )
             self._check(group, "edit")
@@ -98,10 +97,10 @@ class AffinityCommands(Commands):
         group = self._group(group_id)
         if member_id not in self._table(members):
             selected = _SELECTED.get(members, "affinity label")
-            raise rejections.bad_parameters(f"The selected {selected} does not exist.")
+            raise messages.bad_parameters(f"The selected {selected} does not exist.")
         present: tuple[str, ...] = getattr(group, members)
         if member_id in present:
-            raise rejections.bad_parameters(f"Cannot edit Affinity Group. Duplicate {_KINDS[members]}.")
+            raise messages.bad_parameters(f"Cannot edit Affinity Group. Duplicate {_KINDS[members]}.")
         self._update(replace(group, **{members.value: (*present, member_id)}), caller)
         return self._state.vms[member_id] if members is Members.VMS else None
 
@@ -114,7 +113,7 @@ class AffinityCommands(Commands):
         present: tuple[str, ...] = getattr(group, members)
         if member_id not in present:
             kind = _KINDS[members]
-            raise rejections.bad_parameters(
+            raise messages.bad_parameters(
                 f"Cannot edit Affinity Group. Provided {kind} is invalid (does not exist)."
             )
         left = tuple(present_id for present_id in present if present_id != member_id)
@@ -130,18 +129,18 @@ class AffinityCommands(Commands):
     def _group(self, group_id: str) -> AffinityGroup:
         group = self._state.groups.get(group_id)
         if group is None:
-            raise rejections.bad_parameters("Cannot edit Affinity Group. No matching Affinity Group.")
+            raise messages.bad_parameters("Cannot edit Affinity Group. No matching Affinity Group.")
         return group
 
     def _check(self, group: AffinityGroup, verb: str) -> None:
         """Validate a whole group in the engine's order: texts, name, cluster, members, conflicts."""
         if reason := self._wrong_text(group):
-            raise rejections.bad_parameters(f"Cannot {verb} Affinity Group. {reason}")
+            raise messages.bad_parameters(f"Cannot {verb} Affinity Group. {reason}")
         if group.cluster not in self._state.clusters:
-            raise rejections.bad_parameters("Invalid Cluster for Affinity Group.")
+            raise messages.bad_parameters("Invalid Cluster for Affinity Group.")
         for members in Members:
             if reason := self._wrong_member(group, members):
-                raise rejections.bad_parameters(f"Cannot {verb} Affinity Group. {reason}")
+                raise messages.bad_parameters(f"Cannot {verb} Affinity Group. {reason}")
         self._check_conflicts(group)
 
     def _wrong_text(self, group: AffinityGroup) -> str | None:
@@ -162,7 +161,7 @@ class AffinityCommands(Commands):
                 return f"Provided {kind} is invalid (does not exist)."
             if members in _SELECTED and table[member_id].cluster != group.cluster:
                 name = _SELECTED[members]
-                raise rejections.bad_parameters(f"The {name} is not in the same cluster as Affinity Group.")
+                raise messages.bad_parameters(f"The {name} is not in the same cluster as Affinity Group.")
         return f"Duplicate {kind}." if len(set(ids)) < len(ids) else None
 
     def _check_conflicts(self, group: AffinityGroup) -> None:
@@ -172,12 +171,12 @@ class AffinityCommands(Commands):
         named = [(conflict.code, *self._names(conflict)) for conflict in found]
         for code, groups, hosts, vms in named:
             if code is EventCode.VM_TO_VM_AFFINITY_CONFLICTS:
-                raise rejections.conflict(
+                raise messages.conflict(
                     f"Affinity Group collision detected in unified affinity group of VMs:\n{vms}\n"
                     f" and negative affinity group:\n{groups} \n with VMs:\n {vms}"
                 )
             if code.severity != "warning":
-                raise rejections.conflict(
+                raise messages.conflict(
                     "The following affinity groups, containing the indicated hosts and VMs, have VM to host"
                     " conflicts between positive and negative enforcing affinity groups.,"
                     f" Affinity Groups: {groups}, Hosts: {hosts}, VMs: {vms}"
@@ -246,7 +245,7 @@ class LabelCommands(Commands):
         """Remove a label that has no members (409 else). Raises `NotFound`."""
         label = existing(self._state.labels, label_id)
         if label.vms or label.hosts:
-            raise rejections.conflict(
+            raise messages.conflict(
                 "Cannot remove Affinity Label. It is assigned to entities; take it off them first."
             )
         for group in tuple(self._state.groups.values()):
@@ -278,7 +277,7 @@ class LabelCommands(Commands):
     def _put_label(self, label: AffinityLabel, code: EventType, caller: Caller) -> AffinityLabel:
         for other in self._state.labels.values():
             if other.id != label.id and other.name == label.name:
-                raise rejections.conflict("Cannot add affinity label with a conflicting NAME.")
+                raise messages.conflict("Cannot add affinity label with a conflicting NAME.")
         for vm_id in label.vms:
             existing(self._state.vms, vm_id)
         for host_id in label.hosts:

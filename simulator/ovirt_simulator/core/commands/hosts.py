@@ -1,37 +1,28 @@
-"""Hosts: maintenance, for which VMs migrate away first, all in one batch or none; activation, and accidents.
+"""Hosts: maintenance, for which VMs migrate away first, all in one batch or none; activation, and updates.
 
 Source: the engine's MaintenanceNumberOfVdssCommand, MaintenanceVdsCommand, MigrateMultipleVmsCommand and
 HostMonitoring, with the configuration value IgnoreVmToVmAffinityForHostMaintenance, which is true from
-compatibility version 4.3 on.
+compatibility version 4.3 on; HostUpgradeCheckCommand, UpgradeHostCommand, UpgradeHostInternalCommand and
+HostUpgradeCallback.
 """
 
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from ovirt_simulator.core import rejections
+from ovirt_simulator.core import messages
 from ovirt_simulator.core.affinity import scheduled_together
-from ovirt_simulator.core.backend import Backend, locked
+from ovirt_simulator.core.backend import Backend, Commands, UpgradeFault, locked
 from ovirt_simulator.core.commands.migrations import Migrations, leaving
 from ovirt_simulator.core.commands.outages import Outages, Restarts
 from ovirt_simulator.core.commands.running import Running
-from ovirt_simulator.core.entities import ADMIN, SYSTEM, Caller, Host, Job, Vm
-from ovirt_simulator.core.events import EventCode, EventType
-from ovirt_simulator.core.rejections import Rejected
+from ovirt_simulator.core.entities import ADMIN, SYSTEM, Caller, Host, Job, Record, Vm
+from ovirt_simulator.core.messages import EventCode, EventType, Rejected, existing
 from ovirt_simulator.scheduler.filters import Request
 from ovirt_simulator.scheduler.placing import Scheduler
 
 _MOVABLE = {"up", "powering_up", "paused", "reboot_in_progress"}
-_CAN_LEAVE = {
-    "up",
-    "non_responsive",
-    "error",
-    "preparing_for_maintenance",
-    "down",
-    "non_operational",
-    "install_failed",
-}
 _WITHOUT_VMS = {"non_responsive", "down"}
-_CAN_COME = {"maintenance", "preparing_for_maintenance", "non_operational", "non_responsive", "error", "down"}
+_IN_TROUBLE = _WITHOUT_VMS | {"error", "preparing_for_maintenance", "non_operational"}
 
 
 class HostCommands(Outages):
@@ -62,27 +53,27 @@ class HostCommands(Outages):
         """Give the host if it may go into maintenance; `internal` is an order of the engine's own."""
         host = self.known(host_id, "maintenance")
         vms = self._state.vms_on(host_id)
-        if host.status not in _CAN_LEAVE:
-            raise rejections.conflict(
+        if host.status not in {"up", "install_failed", *_IN_TROUBLE}:
+            raise messages.conflict(
                 "Cannot switch Host to Maintenance mode. Host is already in Maintenance mode."
             )
         immovable = {"pinned", "user_migratable"} if internal else {"pinned"}
         if staying := [vm.name for vm in vms if vm.affinity in immovable]:
-            raise rejections.conflict(
+            raise messages.conflict(
                 "Cannot switch Host to Maintenance mode. Host has running VMs that are not migratable: "
                 + ", ".join(staying)
                 + "."
             )
         if host.status in _WITHOUT_VMS and vms:
-            raise rejections.conflict("Cannot switch Host to Maintenance mode. Host is not operational.")
+            raise messages.conflict("Cannot switch Host to Maintenance mode. Host is not operational.")
         return host
 
     @locked
     def activate(self, host_id: str, *, caller: Caller = ADMIN) -> Job:
         """Bring the host up from maintenance or trouble."""
         host = self.known(host_id, "activate")
-        if host.status not in _CAN_COME:
-            raise rejections.conflict(f"Cannot activate Host. Host in {host.status.capitalize()} status.")
+        if host.status not in {"maintenance", *_IN_TROUBLE}:
+            raise messages.conflict(f"Cannot activate Host. Host in {host.status.capitalize()} status.")
         self._log(EventCode.VDS_ACTIVATE, caller, host=host)
         self._log(EventCode.SYSTEM_UPDATE_CLUSTER, SYSTEM, host=host)
         job = self._backend.jobs.start(f"Invoking Activate Host {host.name}", caller)
@@ -93,7 +84,7 @@ class HostCommands(Outages):
         """Give the host that an action is asked of."""
         host = self._state.hosts.get(host_id)
         if host is None:
-            raise rejections.host_not_found(action)
+            raise messages.host_not_found(action)
         return host
 
     # -- What the commands begin, and other commands as well; the caller holds the lock.
@@ -259,3 +250,148 @@ class HostCommands(Outages):
 
     def _is_preparing(self, host_id: str) -> bool:
         return self._state.hosts[host_id].status == "preparing_for_maintenance"
+
+
+_WORKING = {"up", "non_operational", "maintenance"}
+#: What there is to be updated, whatever the host.
+_PACKAGES = "vdsm"
+
+
+class _Upgrade(Record, frozen=True):
+    """An upgrade under way."""
+
+    #: Whether the host is to work again in the end.
+    activate: bool
+    reboot: bool
+    job: Job
+    caller: Caller
+
+
+class HostUpgrades(Commands):
+    """Commands on hosts; all but `offer`, which is no engine's, raise `Rejected`."""
+
+    def __init__(self, backend: Backend, hosts: HostCommands) -> None:
+        super().__init__(backend)
+        self._hosts = hosts
+
+    @locked
+    def offer(self, host_id: str) -> None:
+        """Let there be updates for the host, which the next check finds. Raises `NotFound`."""
+        existing(self._state.hosts, host_id)
+        self._change_host(host_id, updates_offered=True)
+
+    @locked
+    def check(self, host_id: str, *, caller: Caller = ADMIN) -> Job:
+        """Look for updates: an event reports, some time later, whether there are any."""
+        host = self._hosts.known(host_id, "check for upgrade of")
+        if host.status not in _WORKING:
+            raise messages.conflict(
+                "Cannot check for upgrade Host. Valid Host statuses for upgrade check are Up or"
+                " Non-Operational."
+            )
+        self._log(EventCode.HOST_AVAILABLE_UPDATES_STARTED, caller, host=host_id)
+        job = self._backend.jobs.start(f"Checking for available updates on Host {host.name}", caller)
+        seconds = self._backend.settings.update_check_seconds
+        self._backend.after(seconds, lambda: self._checked(host_id, job, caller))
+        return job
+
+    @locked
+    def upgrade(self, host_id: str, *, reboot: bool = True, caller: Caller = ADMIN) -> Job:
+        """Install what there is: the host is drained first, and comes back as it was."""
+        host = self._hosts.known(host_id, "upgrade")
+        if host.status not in _WORKING:
+            raise messages.conflict(
+                "Cannot upgrade Host. Valid Host statuses for upgrade are Up, Maintenance, and"
+                " Non-Operational."
+            )
+        if not host.update_available:
+            raise messages.conflict("Cannot upgrade Host. There are no available updates for the host.")
+        self._log(EventCode.HOST_UPGRADE_STARTED, caller, host=host_id)
+        job = self._backend.jobs.start(f"Upgrading Host {host.name}", caller)
+        activate = host.status != "maintenance"
+        upgrade = _Upgrade(activate=activate, reboot=reboot, job=job, caller=caller)
+        if activate and not self._drain(host_id, upgrade):
+            self._fail(host_id, job, caller)
+        else:
+            self._watch_empty(host_id, upgrade)
+        return job
+
+    def _drain(self, host_id: str, upgrade: _Upgrade) -> bool:
+        """Empty the host by the engine's own order; one whose VMs cannot all go works on."""
+
+        def give_up() -> None:
+            self._hosts.bring_up(host_id, upgrade.job)
+
+        try:
+            host = self._hosts.check_deactivation(host_id, internal=True)
+        except Rejected:
+            return False
+        job = self._backend.jobs.start(f"Moving Host(s) {host.name} to Maintenance", upgrade.caller)
+        self._hosts.begin_maintenance(host_id, job, upgrade.caller, internal=True, failed=give_up)
+        return True
+
+    def _watch_empty(self, host_id: str, upgrade: _Upgrade) -> None:
+        """Wait until the host is empty; what comes between ends the upgrade."""
+        status = self._state.hosts[host_id].status
+        if status not in {"preparing_for_maintenance", "maintenance"}:
+            self._fail(host_id, upgrade.job, upgrade.caller)
+        elif status == "maintenance":
+            self._change_host(host_id, status="installing")
+            seconds = self._backend.settings.host_installation_seconds
+            self._backend.after(seconds, lambda: self._installed(host_id, upgrade))
+        else:
+            seconds = self._backend.settings.refresh_seconds
+            self._backend.after(seconds, lambda: self._watch_empty(host_id, upgrade))
+
+    def _installed(self, host_id: str, upgrade: _Upgrade) -> None:
+        if self._state.hosts[host_id].status != "installing":
+            self._fail(host_id, upgrade.job, upgrade.caller)
+            return
+        fault = self._backend.faults.take(UpgradeFault, host_id)
+        if fault.fail:
+            self._change_host(host_id, status="install_failed")
+            self._fail(host_id, upgrade.job, upgrade.caller)
+            return
+        self._change_host(host_id, update_available=False, updates_offered=False)
+        if not upgrade.reboot:
+            self._log(EventCode.HOST_UPGRADE_FINISHED, SYSTEM, host=host_id)
+            self._booted(host_id, upgrade)
+            return
+        self._change_host(host_id, status="reboot")
+        self._log(EventCode.HOST_UPGRADE_FINISHED_AND_WILL_BE_REBOOTED, SYSTEM, host=host_id)
+        self._log(EventCode.SYSTEM_SSH_HOST_RESTART, SYSTEM, host=host_id)
+        settings = self._backend.settings
+        seconds = settings.host_boot_seconds
+        if fault.stay_away:
+            self._backend.failed_hosts.add(host_id)
+            seconds = settings.host_reboot_timeout_seconds
+        self._backend.after(seconds, lambda: self._booted(host_id, upgrade))
+
+    def _booted(self, host_id: str, upgrade: _Upgrade) -> None:
+        if self._state.hosts[host_id].status not in {"installing", "reboot"}:
+            self._backend.jobs.end(upgrade.job, "aborted")
+        elif host_id in self._backend.failed_hosts:
+            self._log(EventCode.VDS_FAILURE, SYSTEM, host=host_id)
+            self._change_host(host_id, status="non_responsive")
+            self._backend.jobs.end(upgrade.job, "failed")
+        elif upgrade.activate:
+            self._hosts.bring_up(host_id, upgrade.job)
+        else:
+            self._change_host(host_id, status="maintenance")
+            self._backend.jobs.end(upgrade.job, "finished")
+
+    def _checked(self, host_id: str, job: Job, caller: Caller) -> None:
+        host = self._state.hosts[host_id]
+        message = "no updates found."
+        if host.updates_offered:
+            message = f"found updates for packages {_PACKAGES}"
+            self._log(
+                EventCode.HOST_UPDATES_ARE_AVAILABLE_WITH_PACKAGES, SYSTEM, host=host_id, packages=_PACKAGES
+            )
+        self._change_host(host_id, update_available=host.updates_offered)
+        self._log(EventCode.HOST_AVAILABLE_UPDATES_FINISHED, caller, host=host_id, message=message)
+        self._backend.jobs.end(job, "finished")
+
+    def _fail(self, host_id: str, job: Job, caller: Caller) -> None:
+        self._backend.jobs.end(job, "failed")
+        self._log(EventCode.HOST_UPGRADE_FAILED, caller, host=host_id)

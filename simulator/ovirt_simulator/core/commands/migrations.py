@@ -11,13 +11,11 @@ from typing import Any
 
 import msgspec
 
-from ovirt_simulator.core import affinity, rejections
-from ovirt_simulator.core.backend import Backend, Commands
+from ovirt_simulator.core import affinity, messages
+from ovirt_simulator.core.backend import Backend, Commands, MigrationFault
 from ovirt_simulator.core.commands.running import Course, Running
 from ovirt_simulator.core.entities import SYSTEM, Caller, Host, Job, Vm
-from ovirt_simulator.core.events import EventCode, EventType
-from ovirt_simulator.core.rejections import Message, Rejected
-from ovirt_simulator.core.settings import MigrationFault
+from ovirt_simulator.core.messages import EventCode, EventType, Message, Rejected
 from ovirt_simulator.scheduler.filters import Request
 from ovirt_simulator.scheduler.placing import Scheduler
 
@@ -82,7 +80,7 @@ class Migrations(Commands):
         """Put the VM on its way, and take the target's memory. Raises `Rejected` when VDSM refuses."""
         fault = self._backend.faults.take(MigrationFault, migration.vm_id)
         if fault.refuse:
-            raise rejections.bad_parameters("Cannot migrate VM. VDSM refused the command.")
+            raise messages.bad_parameters("Cannot migrate VM. VDSM refused the command.")
         vm = self._state.vms[migration.vm_id]
         self._enter(migration)
         self._change_vm(vm.id, status="migrating", migrating_to=migration.target, handed_over=False)
@@ -166,7 +164,7 @@ class Migrations(Commands):
         migration.active = True
         migration.began = self._backend.now
         self._under_way[migration.vm_id] = migration
-        migration.lock = rejections.vm_being_migrated(self._state.vms[migration.vm_id].name)
+        migration.lock = messages.vm_being_migrated(self._state.vms[migration.vm_id].name)
         self._backend.vm_locks[migration.vm_id] = migration.lock
 
     def _stop(self, migration: Migration) -> None:
@@ -249,7 +247,7 @@ class Migrations(Commands):
                 if vm.id in self._backend.vm_locks:
                     raise Rejected(self._backend.vm_locks[vm.id])
             request = self._validated(order, vms)
-            held = {vm.id: rejections.vm_being_migrated(vm.name) for vm in vms}
+            held = {vm.id: messages.vm_being_migrated(vm.name) for vm in vms}
             self._backend.vm_locks.update(held)
             job = self._backend.jobs.start(self._description(order, vms[0]), order.caller)
         try:
@@ -271,7 +269,7 @@ class Migrations(Commands):
 
     def _vms(self, order: Order) -> list[Vm]:
         if order.vm_id not in self._state.vms:
-            raise rejections.vm_not_found("migrate")
+            raise messages.vm_not_found("migrate")
         ids = affinity.closure(self._state, order.vm_id) if order.closure else (order.vm_id,)
         return [self._state.vms[vm_id] for vm_id in ids]
 
@@ -284,7 +282,7 @@ class Migrations(Commands):
             request = self._request(order, vms)
             self._scheduler.validate(request, "migrate")
             if order.host_id is not None and order.host_id == vms[0].host:
-                raise rejections.same_host()
+                raise messages.same_host()
         except Rejected as refusal:
             if order.reason is None:
                 error = f" due to a failed validation: {refusal.detail}"
@@ -298,13 +296,13 @@ class Migrations(Commands):
             return
         host = self._state.hosts.get(order.host_id)
         if host is None:
-            raise rejections.invalid_host("migrate")
+            raise messages.invalid_host("migrate")
         if not host.up:
-            raise rejections.conflict(
+            raise messages.conflict(
                 "Cannot migrate VM. Operation can be performed only when Host status is Up."
             )
         if order.cluster_id is not None and host.cluster != vm.cluster:
-            raise rejections.conflict("Cannot migrate VM between two clusters.")
+            raise messages.conflict("Cannot migrate VM between two clusters.")
 
     def _request(self, order: Order, vms: Sequence[Vm]) -> Request:
         """Rule the source out, but when the action carries a cluster: then the engine never learns of it."""
@@ -317,7 +315,7 @@ class Migrations(Commands):
 
     def _begin_migration(self, order: Order, vms: Sequence[Vm], target: str, job: Job) -> None:
         if self._state.vms[order.vm_id].host == target:
-            raise rejections.same_host()
+            raise messages.same_host()
         for vm in vms:
             now = self._state.vms[vm.id]
             if now.host in (None, target) or now.status not in _STATUSES:
@@ -351,14 +349,14 @@ class Migrations(Commands):
 
 def _check_vm(vm: Vm, *, force: bool) -> None:
     if vm.engine_status == "MigratingFrom":
-        raise rejections.migration_in_progress("migrate")
+        raise messages.migration_in_progress("migrate")
     if vm.affinity == "pinned":
-        raise rejections.conflict("Cannot migrate VM. VM is pinned to Host.")
+        raise messages.conflict("Cannot migrate VM. VM is pinned to Host.")
     if vm.affinity == "user_migratable" and not force:
-        raise rejections.conflict(
+        raise messages.conflict(
             "Cannot migrate VM. VM is non migratable and user did not specify the force-migration flag"
         )
     if vm.status == "not_responding":
-        raise rejections.vm_status_illegal("migrate", "NotResponding")
+        raise messages.vm_status_illegal("migrate", "NotResponding")
     if vm.status not in _STATUSES:
-        raise rejections.vm_not_running("migrate")
+        raise messages.vm_not_running("migrate")

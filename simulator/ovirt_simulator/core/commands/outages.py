@@ -12,8 +12,7 @@ from ovirt_simulator.core.backend import Backend, Commands, locked
 from ovirt_simulator.core.commands.migrations import Migrations
 from ovirt_simulator.core.commands.running import Running
 from ovirt_simulator.core.entities import SYSTEM, Vm
-from ovirt_simulator.core.events import EventCode
-from ovirt_simulator.core.rejections import Rejected, existing
+from ovirt_simulator.core.messages import EventCode, Rejected, existing
 from ovirt_simulator.scheduler.filters import Request
 from ovirt_simulator.scheduler.placing import Scheduler
 

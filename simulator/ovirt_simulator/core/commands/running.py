@@ -2,9 +2,9 @@
 
 from zlib import crc32
 
-from ovirt_simulator.core.backend import Backend, Commands
+from ovirt_simulator.core.backend import Action, Backend, Commands
 from ovirt_simulator.core.entities import SYSTEM, Caller, Job, Vm
-from ovirt_simulator.core.events import Action, EventCode
+from ovirt_simulator.core.messages import EventCode
 
 
 class Course:

@@ -10,14 +10,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from ovirt_placement.model import Nic
-from ovirt_simulator.core import rejections
+from ovirt_simulator.core import messages
 from ovirt_simulator.core.backend import Backend, Commands, locked
 from ovirt_simulator.core.commands.migrations import Migrations, Order
 from ovirt_simulator.core.commands.outages import Restarts
 from ovirt_simulator.core.commands.running import Running
 from ovirt_simulator.core.entities import ADMIN, SYSTEM, Caller, Job, Vm
-from ovirt_simulator.core.events import EventCode, EventType
-from ovirt_simulator.core.rejections import Rejected, existing
+from ovirt_simulator.core.messages import EventCode, EventType, Rejected, existing
 from ovirt_simulator.core.state import State
 from ovirt_simulator.scheduler.filters import Request
 from ovirt_simulator.scheduler.placing import Scheduler
@@ -32,21 +31,21 @@ def check(state: State, before: Vm, vm: Vm, action: str) -> None:
     if before.name != vm.name and any(
         vm.name == known.name and vm.id != known.id for known in state.vms.values()
     ):
-        raise rejections.conflict(_NAME_USED.format(action))
+        raise messages.conflict(_NAME_USED.format(action))
     for host_id in vm.pinned_hosts if before.pinned_hosts != vm.pinned_hosts else ():
         host = state.hosts.get(host_id)
         if host is None:
-            raise rejections.invalid_host(action)
+            raise messages.invalid_host(action)
         if host.cluster != vm.cluster:
-            raise rejections.bad_parameters(
+            raise messages.bad_parameters(
                 f"Cannot {action} VM. Specific Host(s) selected that are not in the same cluster as the VM."
             )
     if vm.guaranteed_mb > vm.memory_mb:
-        raise rejections.bad_parameters(
+        raise messages.bad_parameters(
             f"Cannot {action} VM. Physical Memory Guaranteed cannot exceed Memory Size."
         )
     if not 0 <= vm.ha_priority <= HIGHEST_PRIORITY:
-        raise rejections.bad_parameters(
+        raise messages.bad_parameters(
             f"Cannot {action} VM. Illegal priority value: it must be between 0 and {HIGHEST_PRIORITY}."
         )
 
@@ -119,7 +118,7 @@ class VmCommands(Commands):
         """Remove a VM that is down, with its permissions, from affinity groups and labels as well."""
         vm = self._unlocked_vm(vm_id, "remove")
         if vm.status != "down":
-            raise rejections.conflict(
+            raise messages.conflict(
                 "Cannot remove VM that its state is not down.\n-Please stop the VM first."
             )
         for permission in self._state.permissions_on(vm):
@@ -148,12 +147,12 @@ class VmCommands(Commands):
         if cluster_id == vm.cluster:
             return vm
         if vm.status != "down":
-            raise rejections.conflict("Cannot update a VM in this status. Try stopping the VM first.")
+            raise messages.conflict("Cannot update a VM in this status. Try stopping the VM first.")
         target = self._state.clusters.get(cluster_id)
         if target is None:
-            raise rejections.bad_parameters("Cannot edit VM Cluster. Cluster ID is not valid.")
+            raise messages.bad_parameters("Cannot edit VM Cluster. Cluster ID is not valid.")
         if target.data_center != self._state.clusters[vm.cluster].data_center:
-            raise rejections.conflict("VM can be moved only to a Cluster in the same Data Center.")
+            raise messages.conflict("VM can be moved only to a Cluster in the same Data Center.")
         # The first CPU profile there: the state file knows a cluster's profiles by its VMs alone.
         profiles = {one.cpu_profile for one in self._state.vms.values() if one.cluster == cluster_id}
         profile = min(filter(None, profiles), default=None)
@@ -179,7 +178,7 @@ class VmCommands(Commands):
         with self._backend.lock:
             vm = self._unlocked_vm(vm_id, "run")
             request = self._validated_start(vm, host_id, caller)
-            held = self._backend.vm_locks[vm_id] = rejections.Message(
+            held = self._backend.vm_locks[vm_id] = messages.Message(
                 f"Cannot run VM. Related operation on VM {vm.name} is currently in progress."
                 " Please try again later.",
                 conflict=True,
@@ -215,7 +214,7 @@ class VmCommands(Commands):
         vm = self._vm(vm_id, "cancel migration of")
         if vm.engine_status != "MigratingFrom" or self._migrations.get(vm_id) is None:
             self._log(EventCode.VM_CANCEL_MIGRATION_FAILED, caller, vm=vm)
-            raise rejections.conflict("Cannot cancel migration for non migrating VM.")
+            raise messages.conflict("Cannot cancel migration for non migrating VM.")
         job = self._backend.jobs.start(f"Canceling Migration of VM {vm.name}", caller)
         self._migrations.cancel(vm_id, caller)
         self._backend.jobs.end(job, "finished")
@@ -226,7 +225,7 @@ class VmCommands(Commands):
         """Let the VM die, which no engine commands: it is down with an error, and restarts if it is HA."""
         vm = self._vm(vm_id, "crash")
         if not vm.runs:
-            raise rejections.vm_not_running("crash")
+            raise messages.vm_not_running("crash")
         migration = self._migrations.get(vm_id)
         if migration is not None:
             self._migrations.abort(migration, "Lost connection with qemu process")
@@ -240,9 +239,9 @@ class VmCommands(Commands):
         """Give the scheduler's request; a refusal is logged as event 54."""
         try:
             if vm.status not in _DOWN:
-                raise rejections.vm_status_illegal("run", vm.engine_status)
+                raise messages.vm_status_illegal("run", vm.engine_status)
             if host_id is not None and host_id not in self._state.hosts:
-                raise rejections.invalid_host("run")
+                raise messages.invalid_host("run")
             whitelist = frozenset() if host_id is None else frozenset({host_id})
             request = Request(vm_ids=(vm.id,), whitelist=whitelist)
             self._scheduler.validate(request, "run")
@@ -273,11 +272,11 @@ class VmCommands(Commands):
         """Save the VM's memory and free its host."""
         vm = self._unlocked_vm(vm_id, "suspend")
         if vm.status in {"down", "unknown", "image_locked", "suspended"}:
-            raise rejections.vm_not_running("suspend")
+            raise messages.vm_not_running("suspend")
         if vm.status == "migrating":
-            raise rejections.migration_in_progress("suspend")
+            raise messages.migration_in_progress("suspend")
         if vm.status != "up":
-            raise rejections.vm_status_illegal("suspend", vm.engine_status)
+            raise messages.vm_status_illegal("suspend", vm.engine_status)
         self._log(EventCode.USER_SUSPEND_VM, caller, vm=vm)
         job = self._backend.jobs.start(f"Performing Hibernate action on VM {vm.name}", caller)
         self._running.suspend(vm_id, job, caller)
@@ -301,19 +300,19 @@ class VmCommands(Commands):
 
     def _check_stoppable(self, vm: Vm, action: str) -> None:
         if vm.status == "migrating":
-            raise rejections.migration_in_progress(action)
+            raise messages.migration_in_progress(action)
         if vm.status in _SAVING_OR_RESTORING:
-            raise rejections.conflict(
+            raise messages.conflict(
                 f"Cannot {action} VM. VM is in saving/restoring state.\n"
                 "-Please try again when the VM is either up or down."
             )
         if vm.status not in _STOPPABLE:
-            raise rejections.vm_not_running(action)
+            raise messages.vm_not_running(action)
 
     def _vm(self, vm_id: str, action: str) -> Vm:
         vm = self._state.vms.get(vm_id)
         if vm is None:
-            raise rejections.vm_not_found(action)
+            raise messages.vm_not_found(action)
         return vm
 
     def _unlocked_vm(self, vm_id: str, action: str) -> Vm:

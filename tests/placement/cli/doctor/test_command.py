@@ -17,7 +17,7 @@ from ovirt_placement.store.enforcer.intents import Store
 from ovirt_placement.store.enforcer.leader import EnforcerSettingsStore, LeaseStore
 from ovirt_placement.store.orders import PauseStore
 from ovirt_simulator.http import documents
-from ovirt_simulator.http.sso import Permit, User
+from ovirt_simulator.http.control import Permit, User
 from tests.builders import cluster, host, snapshot
 from tests.placement.cli.doctor.examining import EMPTY, RULED, findings
 from tests.placement.cli.live_engine import LiveEngine, Starting

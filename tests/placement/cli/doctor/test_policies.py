@@ -10,7 +10,7 @@ from ovirt_placement.answers.doctor import policies
 from ovirt_placement.model import SchedulingPolicy as Units
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import UnitType
-from ovirt_simulator.http.sso import User, default_users
+from ovirt_simulator.http.control import User, default_users
 from tests.builders import SOFT_TOGETHER, cluster, group, host, label, rule, snapshot, vm
 from tests.placement.cli.doctor.examining import EMPTY, RULED, findings
 from tests.placement.cli.live_engine import LiveEngine, Starting

@@ -18,8 +18,8 @@ from ovirt_placement.engine.connection.client import EngineAway, EngineConnectio
 from ovirt_placement.engine.events import add_event
 from ovirt_placement.engine.users import NoRole, Refused, UserTokens, read_rights
 from ovirt_service.errors import UserError
+from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import Certificate, Server, serve
 from tests.builders import cluster, snapshot

@@ -24,8 +24,8 @@ from ovirt_placement.inventory.on_demand import Demands, referred
 from ovirt_placement.model import Disk, Network, Nic, Pending, PlacementKey, Snapshot, VnicProfile
 from ovirt_placement.store.enforcer.intents import Store
 from ovirt_placement.store.keys import KeyStore
+from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import Server, serve
 from tests import builders

@@ -13,8 +13,8 @@ from ovirt_placement.inventory.publication import age
 from ovirt_placement.model import Disk, MemberSearch, Network, Nic, Snapshot, VnicProfile
 from ovirt_placement.rules.placement_rules.kind import resolved_rules
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore
+from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import Server, serve
 from tests import builders as build

@@ -13,7 +13,7 @@ from ovirt_placement.inventory.service.readings import LargerReadings, read
 from ovirt_placement.inventory.service.schedule import ReconciliationScope
 from ovirt_placement.inventory.service.view import Reading
 from ovirt_simulator.core.entities import UnitType
-from ovirt_simulator.core.rejections import Rejected
+from ovirt_simulator.core.messages import Rejected
 from ovirt_simulator.generate import Sizes, generate
 from ovirt_simulator.http.control import Disturbance
 from tests.builders import cluster, host, snapshot, vm

@@ -12,8 +12,8 @@ from ovirt_placement.config import Config
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.decision import NoSnapshot
 from ovirt_placement.model import Vm
+from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.generate import Sizes, generate
 from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import Server, serve

@@ -19,8 +19,8 @@ from ovirt_placement.rules.failover.check import Starts, check
 from ovirt_placement.rules.failover.outcomes import Domain, Loss, Survival
 from ovirt_placement.rules.failover.restart_check import RestartOrder
 from ovirt_placement.rules.placement_rules.in_force import KINDS
+from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.generate import Sizes, generate
 from tests.builders import CLUSTER, cluster, host, rule, snapshot, vm
 from tests.examples import examples

@@ -1,7 +1,7 @@
-"""Scheduling policies and units, with the engine's bugs; and the policy and properties of a cluster.
+"""Clusters with the mark of an upgrade, and their scheduling policies and units, with the engine's bugs.
 
-Source: the engine's ClusterPolicyCRUDCommand, SchedulingPolicyMapper, ClusterOperationCommandBase and
-CustomPropertiesUtils.
+Source: the engine's ClusterPolicyCRUDCommand, SchedulingPolicyMapper, ClusterOperationCommandBase,
+CustomPropertiesUtils, and its commands that start, update and finish the upgrade of a cluster.
 """
 
 import re
@@ -10,21 +10,19 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ovirt_simulator.core import rejections
+from ovirt_simulator.core import messages
 from ovirt_simulator.core.backend import Commands, locked
 from ovirt_simulator.core.entities import (
     ADMIN,
     Caller,
     Cluster,
-    PolicyBalance,
-    PolicyFilter,
+    Job,
+    PolicyEntry,
     PolicyUnit,
-    PolicyWeight,
     SchedulingPolicy,
     UnitType,
 )
-from ovirt_simulator.core.events import EventCode, EventType
-from ovirt_simulator.core.rejections import existing
+from ovirt_simulator.core.messages import EventCode, EventType, existing
 from ovirt_simulator.core.state import State
 
 
@@ -120,7 +118,7 @@ class PolicyCommands(Commands):
         state, cluster = self._state, existing(self._state.clusters, cluster_id)
         inhabited = {host.cluster for host in state.hosts.values()}
         if cluster_id in inhabited | {vm.cluster for vm in state.vms.values()}:
-            raise rejections.conflict("Cannot remove Host Cluster. Cluster contains one or more Hosts or VMs")
+            raise messages.conflict("Cannot remove Host Cluster. Cluster contains one or more Hosts or VMs")
         for group in state.groups_of(cluster_id):
             state.drop(state.groups, group.id)
         for permission in tuple(state.permissions.values()):
@@ -131,7 +129,7 @@ class PolicyCommands(Commands):
 
     def _check_name(self, verb: str, name: str) -> None:
         if any(known.name == name for known in self._state.clusters.values()):
-            raise rejections.conflict(f"Cannot {verb} Cluster. Cluster name is already in use.")
+            raise messages.conflict(f"Cannot {verb} Cluster. Cluster name is already in use.")
 
     def _put_cluster(
         self, cluster: Cluster, given: Mapping[str, str] | None, caller: Caller, code: EventType
@@ -142,7 +140,7 @@ class PolicyCommands(Commands):
         merged = {**policy.properties, **cluster.scheduling_properties, **(given or {})}
         kept = {name: value for name, value in merged.items() if name in known}
         if illegal := _illegal_properties(kept, known):
-            raise rejections.bad_parameters(
+            raise messages.bad_parameters(
                 "Cannot edit Cluster if some of the specified custom properties have illegal values."
                 f" The keys are: {', '.join(illegal)}"
             )
@@ -180,41 +178,41 @@ class PolicyCommands(Commands):
         """Remove a policy that is the user's own and assigned to no cluster."""
         policy = existing(self._state.policies, policy_id)
         if policy.locked:
-            raise rejections.bad_parameters("Cannot remove Scheduling Policy. Parameters are invalid.")
+            raise messages.bad_parameters("Cannot remove Scheduling Policy. Parameters are invalid.")
         users = [c.name for c in self._state.clusters.values() if c.policy_id == policy_id]
         if users:
-            raise rejections.bad_parameters(
+            raise messages.bad_parameters(
                 "Cannot remove Scheduling Policy. Scheduling Policy is attached to cluster(s):"
                 f" {', '.join(users)}, please unassign cluster(s)."
             )
         self._state.drop(self._state.policies, policy_id)
         self._log(EventCode.USER_REMOVE_CLUSTER_POLICY, caller, policy=policy.name)
 
-    @locked
     def add_filter(
         self, policy_id: str, unit_id: str, *, position: int = 0, caller: Caller = ADMIN
-    ) -> PolicyFilter:
+    ) -> PolicyEntry:
         """Attach a filter. A refused one stays in the engine's memory until it restarts: the engine's bug."""
-        policy = existing(self._state.policies, policy_id)
-        entry = PolicyFilter(unit=self._unit(unit_id), position=position)
-        self._change(policy_id, caller, filters=(*policy.filters, entry))
-        return entry
+        return self._attach(policy_id, "filters", PolicyEntry(unit=unit_id, position=position), caller)
 
-    @locked
     def add_weight(
         self, policy_id: str, unit_id: str, *, factor: int = 1, caller: Caller = ADMIN
-    ) -> PolicyWeight:
+    ) -> PolicyEntry:
         """Attach a weight; with the same bug as `add_filter`."""
+        return self._attach(policy_id, "weights", PolicyEntry(unit=unit_id, factor=factor), caller)
+
+    @locked
+    def _attach(self, policy_id: str, units: str, entry: PolicyEntry, caller: Caller) -> PolicyEntry:
         policy = existing(self._state.policies, policy_id)
-        entry = PolicyWeight(unit=self._unit(unit_id), factor=factor)
-        self._change(policy_id, caller, weights=(*policy.weights, entry))
+        self._check_unit(entry.unit)
+        self._change(policy_id, caller, **{units: (*getattr(policy, units), entry)})
         return entry
 
     @locked
-    def set_balance(self, policy_id: str, unit_id: str, *, caller: Caller = ADMIN) -> PolicyBalance:
+    def set_balance(self, policy_id: str, unit_id: str, *, caller: Caller = ADMIN) -> PolicyEntry:
         """Put the unit in place of the policy's balance."""
-        self._change(policy_id, caller, balance=self._unit(unit_id))
-        return PolicyBalance(unit=unit_id)
+        self._check_unit(unit_id)
+        self._change(policy_id, caller, balance=unit_id)
+        return PolicyEntry(unit=unit_id)
 
     @locked
     def remove_unit(self, policy_id: str, unit_id: str, *, caller: Caller = ADMIN) -> None:
@@ -237,7 +235,7 @@ class PolicyCommands(Commands):
 
     def _check(self, policy: SchedulingPolicy, verb: str) -> None:
         for fault in _faults(policy, self._state):
-            raise rejections.bad_parameters(f"Cannot {verb} Scheduling Policy. {fault}")
+            raise messages.bad_parameters(f"Cannot {verb} Scheduling Policy. {fault}")
 
     def _find_policy(self, policy_id: str | None, name: str | None) -> SchedulingPolicy:
         policies = self._state.policies
@@ -246,7 +244,60 @@ class PolicyCommands(Commands):
         named = (one for one in policies.values() if name is not None and one.name.lower() == name.lower())
         return next(named, None) or next(policy for policy in policies.values() if policy.default)
 
-    def _unit(self, unit_id: str) -> str:
+    def _check_unit(self, unit_id: str) -> None:
         if unit_id not in self._state.units:
-            raise rejections.bad_parameters("Cannot edit Scheduling Policy. Unknown Policy Unit.")
-        return unit_id
+            raise messages.bad_parameters("Cannot edit Scheduling Policy. Unknown Policy Unit.")
+
+
+class UpgradeCommands(Commands):
+    """Commands on clusters; all raise `NotFound`, and `progress` also `Rejected`."""
+
+    @locked
+    def start(self, cluster_id: str, *, caller: Caller = ADMIN) -> Job:
+        """Mark the cluster, unless it is marked already."""
+        cluster = existing(self._state.clusters, cluster_id)
+        if cluster.upgrade_mode:
+            self._log(EventCode.USER_START_CLUSTER_UPGRADE_FAILED, caller, cluster=cluster)
+            raise messages.bad_parameters(f"Failed to set upgrade running flag on cluster '{cluster_id}'.")
+        return self._change(
+            cluster,
+            EventCode.USER_START_CLUSTER_UPGRADE,
+            caller,
+            upgrade_mode=True,
+            upgrade_percent=0,
+            upgrade_correlation_id=caller.correlation_id,
+        )
+
+    @locked
+    def progress(self, cluster_id: str, percent: int, *, caller: Caller = ADMIN) -> Job:
+        """Say how far it is; only who began it may, by the correlation id."""
+        cluster = existing(self._state.clusters, cluster_id)
+        if not cluster.upgrade_mode:
+            raise messages.bad_parameters("Cannot update progress, cluster upgrade has not been started.")
+        if not 0 <= percent <= 100:
+            raise messages.bad_parameters(
+                "Cannot update upgrade percent complete, the value needs to be in the range of 0 to 100."
+            )
+        if caller.correlation_id != cluster.upgrade_correlation_id:
+            raise messages.bad_parameters(
+                "Cannot update progress, given correlation id does not match the current update"
+                " correlation id."
+            )
+        code = EventCode.USER_UPDATE_CLUSTER_UPGRADE
+        return self._change(cluster, code, caller, upgrade_percent=percent)
+
+    @locked
+    def finish(self, cluster_id: str, *, caller: Caller = ADMIN) -> Job:
+        """Take the mark away, also one that another made; whose it was stays."""
+        return self._change(
+            existing(self._state.clusters, cluster_id),
+            EventCode.USER_FINISH_CLUSTER_UPGRADE,
+            caller,
+            upgrade_mode=False,
+            upgrade_percent=0,
+        )
+
+    def _change(self, cluster: Cluster, code: EventType, caller: Caller, **changes: Any) -> Job:
+        self._state.put(self._state.clusters, replace(cluster, **changes))
+        self._log(code, caller, cluster=cluster)
+        return self._backend.jobs.note(f"Upgrading Cluster {cluster.name}", caller)

@@ -1,27 +1,12 @@
-"""What the engine records: its events with their codes, and the log of what it did, with who asked for it."""
+"""What the engine says: its events with their codes, and why it refuses a command.
 
-import heapq
-import uuid
-from collections.abc import Callable
-from datetime import datetime, timedelta
-from itertools import count
-from random import Random
-from typing import NamedTuple
+Source: the engine's AuditLogType, EngineMessage and AppErrors; some texts are shortened.
+"""
 
-from msgspec.structs import replace
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
-from ovirt_simulator.core.entities import (
-    BLANK_TEMPLATE,
-    Caller,
-    Cluster,
-    DataCenter,
-    Event,
-    Host,
-    Job,
-    Reference,
-    Vm,
-)
-from ovirt_simulator.core.settings import Settings
+import msgspec
 
 
 class EventType(NamedTuple):
@@ -175,118 +160,103 @@ class EventCode:
 # fmt: on
 
 
-# -- The simulated clock, and what the engine keeps of the past: events, of which some show late.
+# -- A command that is refused: the messages, and the HTTP status that the REST face answers with.
 
 
-Action = Callable[[], object]
+Value = TypeVar("Value")
 
 
-class Timeline:
-    """A clock that moves only when moved, and a queue of actions in the order they fall due."""
+class Message(msgspec.Struct, frozen=True):
+    """One reason of a refusal, as the engine words it; a conflict is with the state that something is in."""
 
-    def __init__(self, start: datetime) -> None:
-        self._start = start
-        #: Seconds since the start.
-        self.elapsed = 0.0
-        self._order = count()
-        self._queue: list[tuple[float, int, Action]] = []
+    text: str
+    conflict: bool = False
+
+
+class Rejected(Exception):
+    """The engine refuses a command.
+
+    Without messages it came after validation (an external filter refused): HTTP 400, and the detail `[]`.
+    """
+
+    def __init__(self, *messages: Message) -> None:
+        super().__init__(", ".join(message.text for message in messages))
+        self.messages = messages
 
     @property
-    def now(self) -> datetime:
-        return self._start + timedelta(seconds=self.elapsed)
+    def http_status(self) -> int:
+        return 409 if any(message.conflict for message in self.messages) else 400
 
-    def after(self, seconds: float, action: Action) -> None:
-        """Let the action fall due this many seconds from now, after all that is due at the same time."""
-        heapq.heappush(self._queue, (self.elapsed + seconds, next(self._order), action))
-
-    def next_due(self, until: float) -> Action | None:
-        """Move to the next action that is due until then and take it; None moves all the way."""
-        if self._queue and self._queue[0][0] <= until:
-            due, _, action = heapq.heappop(self._queue)
-            self.elapsed = max(self.elapsed, due)
-            return action
-        self.elapsed = max(self.elapsed, until)
-        return None
+    @property
+    def detail(self) -> str:
+        """The fault's detail: a list as Java renders it."""
+        return f"[{self}]"
 
 
-class Jobs:
-    """All jobs, oldest first."""
+class NotFound(LookupError):
+    """An entity that is not there, where the engine answers 404."""
 
-    def __init__(self, timeline: Timeline, random: Random) -> None:
-        self._timeline = timeline
-        self._random = random
-        self.by_id: dict[str, Job] = {}
-
-    def start(self, description: str, caller: Caller) -> Job:
-        """Open a job for what the caller asked for."""
-        job = Job(
-            id=str(uuid.UUID(int=self._random.getrandbits(128), version=4)),
-            description=description,
-            status="started",
-            started=self._timeline.now,
-            correlation_id=caller.correlation_id,
-        )
-        self.by_id[job.id] = job
-        return job
-
-    def note(self, description: str, caller: Caller, status: str = "finished") -> Job:
-        """Remember a job that has ended at once."""
-        job = self.start(description, caller)
-        self.end(job, status)
-        return job
-
-    def end(self, job: Job | None, status: str) -> None:
-        """Close the job, if there is one and it is still open: finished, failed or aborted."""
-        if job is not None and self.by_id[job.id].status == "started":
-            self.by_id[job.id] = replace(self.by_id[job.id], status=status, ended=self._timeline.now)
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Entity not found: {name}")
+        self.name = name
 
 
-class AuditLog:
-    """All events. An id is given before its transaction ends, so a lower one may show after a higher."""
-
-    def __init__(self, timeline: Timeline, random: Random, settings: Settings) -> None:
-        self._timeline = timeline
-        self._random = random
-        self._settings = settings
-        self._events: dict[int, Event] = {}
-        self._silent_until: dict[tuple[object, ...], datetime] = {}
-
-    def add(self, event: Event, *, prompt: bool = False, flood_seconds: int = 0) -> Event:
-        """Give the event the next id and the moment it shows; a prompt one shows at once.
-
-        The same event is not logged again within these seconds.
-        """
-        if flood_seconds and self._floods(event, flood_seconds):
-            return event
-        late = 0.0
-        if not prompt and self._random.random() < self._settings.late_event_probability:
-            late = self._random.uniform(0.0, self._settings.late_event_seconds)
-        visible = self._timeline.now + timedelta(seconds=late)
-        event = replace(event, id=len(self._events) + 1, visible=visible)
-        self._events[event.id] = event
-        return event
-
-    def visible(self) -> tuple[Event, ...]:
-        """What a list shows now: newest id first."""
-        now = self._timeline.now
-        return tuple(event for event in reversed(self._events.values()) if event.visible <= now)
-
-    def has_external(self, origin: str, custom_id: int) -> bool:
-        """Whether there has ever been an external event with this origin and custom id."""
-        return any((one.origin, one.custom_id) == (origin, custom_id) for one in self._events.values())
-
-    def _floods(self, event: Event, seconds: int) -> bool:
-        key, now = (event.code, event.description, event.vm, event.host, event.cluster), self._timeline.now
-        if self._silent_until.get(key, now) > now:
-            return True
-        self._silent_until[key] = now + timedelta(seconds=seconds)
-        return False
+def existing(table: Mapping[str, Value], identity: str) -> Value:
+    """Give what has this id; raise `NotFound` if nothing has."""
+    if identity not in table:
+        raise NotFound(identity)
+    return table[identity]
 
 
-def reference(record: Vm | Host | Cluster | DataCenter | None) -> Reference | None:
-    return None if record is None else Reference(id=record.id, name=record.name)
+def conflict(text: str) -> Rejected:
+    """Refuse because of the state something is in: HTTP 409."""
+    return Rejected(Message(text, conflict=True))
 
 
-def template_of(vm: Vm) -> Reference:
-    """Give the template that a VM was made of; the state file knows no names of templates."""
-    return Reference(id=vm.template) if vm.template else Reference(id=BLANK_TEMPLATE, name="Blank")
+def bad_parameters(text: str) -> Rejected:
+    """Refuse because of what was asked for: HTTP 400."""
+    return Rejected(Message(text))
+
+
+def vm_not_found(action: str) -> Rejected:
+    return bad_parameters(f"Cannot {action} VM. VM is not found.")
+
+
+def vm_being_migrated(name: str) -> Message:
+    """Give the message of the lock that a migration holds; it names no action of its own."""
+    return Message(f"Cannot migrate VM. VM {name} is being migrated.", conflict=True)
+
+
+def migration_in_progress(action: str) -> Rejected:
+    return conflict(f"Cannot {action} VM. VM migration is in progress.")
+
+
+def vm_not_running(action: str) -> Rejected:
+    return conflict(f"Cannot {action} VM. VM is not running.")
+
+
+def vm_status_illegal(action: str, status: str) -> Rejected:
+    return conflict(f"Cannot {action} VM because the VM is in {status} status.")
+
+
+def invalid_host(action: str) -> Rejected:
+    return bad_parameters(f"Cannot {action} VM. Invalid Host Id.")
+
+
+def same_host() -> Rejected:
+    return conflict("Cannot migrate VM, source and destination is the same.")
+
+
+def all_hosts_filtered(action: str, refusals: Sequence[tuple[str, str, str]]) -> Rejected:
+    """Refuse because internal filters left no host; one message for each: host's name, filter, reason.
+
+    The engine puts one set of variables into all of them, so that each says what is true of the last one.
+    """
+    head = f"Cannot {action} VM. There is no host that satisfies current scheduling constraints."
+    host, unit, reason = refusals[-1] if refusals else ("", "", "")
+    last = Message(f"The host {host} did not satisfy internal filter {unit} because {reason}.")
+    return Rejected(Message(f"{head} See below for details:", conflict=True), *([last] * len(refusals)))
+
+
+def host_not_found(action: str) -> Rejected:
+    return bad_parameters(f"Cannot {action} Host. Invalid Host Id.")
