@@ -19,8 +19,8 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import Named, NamedGroup, counted, named_cluster, named_groups
 from ovirt_placement.model.record import Record
 from ovirt_placement.planning.plan import NEVER, Deadline
-from ovirt_placement.planning.planner import Frozen
 from ovirt_placement.planning.problem.build_problem import DEFAULT_OPTIONS, PlanOptions
+from ovirt_placement.planning.reservation import Frozen
 from ovirt_placement.rules.affinity.constraints import legacy_groups
 from ovirt_placement.rules.elements.placement import World
 

@@ -1,239 +1,54 @@
-"""Plans the repair of one cluster: pure, and certified by the rules step by step."""
+"""Plans the repair of one cluster, certified by the rules step by step; what is not repaired, and why."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from ovirt_placement.model import Snapshot
-from ovirt_placement.planning import strategies
-from ovirt_placement.planning.ha_repair import Asked, restored
-from ovirt_placement.planning.plan import NEVER, NO_TIME, Deadline, LostReservation, Plan, RefusedStep
-from ovirt_placement.planning.problem.bound import least_migrations
-from ovirt_placement.planning.problem.build_problem import DEFAULT_OPTIONS, NOTHING_REFUSED, PlanOptions, pose
-from ovirt_placement.planning.problem.ends import (
-    Strategy,
-    StrategyChoice,
-    Value,
-    crowded,
-    meeting_first,
-    value,
+from ovirt_placement.model import Host, Snapshot
+from ovirt_placement.planning.plan import (
+    NEVER,
+    Deadline,
+    LostReservation,
+    Obstacle,
+    ObstacleKind,
+    Plan,
+    RefusedStep,
+    Remaining,
 )
-from ovirt_placement.planning.problem.placement import after, placement_after
-from ovirt_placement.planning.problem.problem import Move, Problem
-from ovirt_placement.planning.reservation import Harm, avoidable_harm, harm, safe_part
-from ovirt_placement.planning.sequence import sequence
-from ovirt_placement.planning.solver.local_search import improved
-from ovirt_placement.planning.solver.spread import spread
+from ovirt_placement.planning.problem.bound import least_migrations
+from ovirt_placement.planning.problem.build_problem import (
+    DEFAULT_OPTIONS,
+    NOTHING_REFUSED,
+    PlanOptions,
+    vetoes,
+)
+from ovirt_placement.planning.problem.ends import Strategy, Value, crowded, value
+from ovirt_placement.planning.problem.placement import placement_after
+from ovirt_placement.planning.problem.problem import Goal, Problem
+from ovirt_placement.planning.reservation import (
+    Asked,
+    Frozen,
+    Harm,
+    avoidable_harm,
+    harm,
+    restored,
+    safe_part,
+)
 from ovirt_placement.planning.steps import Certified, certify, moves_of, plan_seconds, refusal
-from ovirt_placement.planning.unrepaired import End, LeftOut, remains
+from ovirt_placement.planning.strategies import OPTIMAL_IS_THERE, Solution, solve
+from ovirt_placement.planning.strategies import strategy as default_strategy
 from ovirt_placement.rules.doubts import held
+from ovirt_placement.rules.elements.placement import SnapshotPlacement, why_immovable
+from ovirt_placement.rules.elements.resources import required_mb
+from ovirt_placement.rules.elements.verdict import Reason, ReasonKind
+from ovirt_placement.rules.rule_list import ENGINES_OWN
 
-_Moves = tuple[Move, ...]
-
-#: Shares of the time that is left: for a choice, for the shortest way of all, for an order of moves, and for
-#: going on rule by rule.
-_CHOOSING_SHARE = 0.6
-_SHORTENING_SHARE = 0.6
-_ORDERING_SHARE = 0.2
-_STEPWISE_SHARE = 0.6
-#: The same for other ends, where no straight way leads to the one chosen.
-_OTHERS_SHARE = 0.2
-#: The same for making an end better; the rest is for the way to it.
-_IMPROVING_SHARE = 0.8
-#: The same for a simple strategy, and the seconds that it gets in any case: in less no other comes to more.
-#: Then for what it does after that, where it has not repaired all that some end might.
-_SIMPLE_SHARE = 0.3
-_SIMPLE_SECONDS = 3.0
-#: A problem with no more VMs times hosts is small, and that share of its time is kept for detours of a simple
-#: strategy; of one with that many more, the other one has not even begun after a second.
-_SMALL = 2_000
-_DETOURS_SHARE = 0.1
-_PLACES_A_SECOND = 1_000_000
-_GOING_ON_SHARE = 0.2
-
-
-@dataclass(frozen=True, slots=True)
-class Solution:
-    """Moves in order, with what is known about their number."""
-
-    moves: _Moves
-    #: No legal sequence leaves less violated, and none as little with fewer migrations.
-    proven: bool
-    #: Migrations that every legal sequence has that leaves no more violated.
-    at_least: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """What a strategy has come to, and the end that it chose."""
-
-    choice: StrategyChoice
-    moves: _Moves
-    worth: Value
-    proven: bool
-
-    def ordered(self, problem: Problem, deadline: Deadline) -> _Found:
-        """With moves to the end that it chose, in as much time."""
-        moves = _best_moves(problem, self.choice, deadline)
-        worth = value(problem, moves)
-        return replace(self, moves=moves, worth=worth, proven=worth <= self.choice.bound)
-
-
-def solve(problem: Problem, strategy: Strategy, deadline: Deadline) -> Iterator[Solution]:
-    """The best moves that are found before the deadline, each time that a strategy comes to its end.
-
-    A simple strategy comes first, and gets the same time with another after it or none: no plan is worse
-    than the one that it makes alone. Where the problem is small, it makes detours only once the other had
-    its turn.
-    """
-    simple = strategy.simple or strategy
-    places = len(problem.memory_mb) * len(problem.hosts)
-    small = strategy.simple is not None and places <= _SMALL
-    left = max(_SIMPLE_SECONDS, deadline.seconds_left())
-    first = deadline.within(max(_SIMPLE_SHARE, _SIMPLE_SECONDS / left))
-    straight = _found(problem, simple, None, first, NO_TIME if small else first)
-    # A part of the way to an end may repair nothing: then no migration is better.
-    found = [replace(straight, moves=(), worth=value(problem, ()), proven=False), straight]
-    better = None
-    if small:
-        until = _without(deadline, deadline.within(_DETOURS_SHARE))
-        better = _found(problem, strategy, None, until, until)
-        if better.proven or deadline.over:
-            yield _solution(problem, [*found, better])
-            return
-        found.append(straight.ordered(problem, deadline))
-    found.append(_gone_on(problem, found[-1], simple, deadline.within(_GOING_ON_SHARE)))
-    yield _solution(problem, found)
-    if strategy.simple is not None and deadline.seconds_left() > places / _PLACES_A_SECOND:
-        better = better or _found(problem, strategy, found[-1], deadline, deadline)
-        found.append(_gone_on(problem, better, strategy, deadline))
-        yield _solution(problem, found)
-
-
-def _without(deadline: Deadline, other: Deadline) -> Deadline:
-    """One that leaves as much time as another has."""
-    kept = other.seconds_left()
-    return deadline.later(-kept) if kept < math.inf else deadline
-
-
-def _solution(problem: Problem, found: Sequence[_Found]) -> Solution:
-    """The best of what was found: of what is as good, the last."""
-    bound = max(one.choice.bound for one in found)
-    best = min(reversed(found), key=lambda one: one.worth)
-    proven = best.worth <= bound or any(one.proven for one in found if one.worth == best.worth)
-    known = None if problem.guessed else bound
-    at_least = best.worth[-1] if proven else least_migrations(problem, best.worth, known)
-    return Solution(best.moves, proven, at_least)
-
-
-def _found(
-    problem: Problem, strategy: Strategy, simple: _Found | None, deadline: Deadline, ordering: Deadline
-) -> _Found:
-    """The end that a strategy chooses, given what a simple one has found, and a way there or further."""
-    known = None if simple is None else simple.choice
-    chosen = strategy.choose(problem, deadline.within(_CHOOSING_SHARE), known)
-    if simple is not None and deadline.over:
-        return replace(simple, choice=chosen)
-    least = (*chosen.bound[:-1], least_migrations(problem, chosen.bound, chosen.bound))
-    found = _Found(replace(chosen, bound=least), (), (), proven=False)
-    if simple is not None and chosen is known:
-        found = replace(found, moves=simple.moves, worth=simple.worth, proven=simple.proven)
-    else:
-        found = found.ordered(problem, ordering)
-    if not found.proven and strategy.shortest is not None and not deadline.over:
-        shortest = strategy.shortest(problem, least[:-1], deadline.within(_SHORTENING_SHARE))
-        if shortest is not None:
-            found = replace(found, moves=shortest, worth=value(problem, shortest), proven=True)
-    return found
-
-
-def _gone_on(problem: Problem, found: _Found, strategy: Strategy, deadline: Deadline) -> _Found:
-    """By all that is known, in turn, as long as the bound is open, there is time, and any of it helps."""
-    moves, bound = found.moves, found.choice.bound
-    while strategy.goes_on and not found.proven and not deadline.over:
-        repaired = _further(problem, found.moves, bound, strategy, deadline)
-        moves = _to_better_ends(problem, repaired, found.choice, deadline)
-        worth = value(problem, moves)
-        same = moves == found.moves
-        found = replace(found, moves=moves, worth=worth, proven=worth <= bound)
-        if same or worth[:-1] <= bound[:-1]:
-            break
-    return found
-
-
-def _to_better_ends(problem: Problem, moves: _Moves, choice: StrategyChoice, deadline: Deadline) -> _Moves:
-    """The end that the moves lead to is made better, and a way is looked for to where that leads."""
-    worth = value(problem, moves)
-    while choice.further is not None and worth > choice.bound and not deadline.over:
-        where = choice.further(placement_after(problem, moves).moved, deadline.within(_IMPROVING_SHARE))
-        tried = _moves(problem, where, deadline)
-        reached = value(problem, tried)
-        if reached >= worth:
-            break
-        moves, worth = tried, reached
-    return moves
-
-
-def _further(problem: Problem, moves: _Moves, bound: Value, strategy: Strategy, deadline: Deadline) -> _Moves:
-    """Rule by rule, and by the strategy again from there, as long as that repairs something."""
-    while value(problem, moves)[:-1] > bound[:-1]:
-        repaired = improved(problem, moves, bound, deadline.within(_STEPWISE_SHARE))
-        longer = _onwards(problem, repaired, strategy, deadline)
-        if longer == moves or deadline.over:
-            return longer
-        moves = longer
-    return moves
-
-
-def _onwards(problem: Problem, moves: _Moves, strategy: Strategy, deadline: Deadline) -> _Moves:
-    """Plan again from where the moves lead, as long as that repairs something."""
-    worth = value(problem, moves)
-    while not deadline.over:
-        there = after(problem, moves)
-        choice = strategy.choose(there, deadline.within(_CHOOSING_SHARE))
-        longer = (*moves, *_best_moves(there, choice, deadline))
-        reached = value(problem, longer)
-        if reached[:-1] >= worth[:-1]:
-            break
-        moves, worth = longer, reached
-    return moves
-
-
-def _best_moves(problem: Problem, choice: StrategyChoice, deadline: Deadline) -> _Moves:
-    """To the end that was chosen, if it is reached straight; else to the one with the shortest way there."""
-    best = _moves(problem, choice.where, deadline)
-    trying = deadline.within(_OTHERS_SHARE)
-    for where in choice.others:
-        if value(problem, best) <= choice.score.value or trying.over:
-            break
-        moves = _moves(problem, spread(problem, where), trying)
-        best = min(best, moves, key=lambda one: value(problem, one))
-    return best
-
-
-def _moves(problem: Problem, where: Mapping[str, str], deadline: Deadline) -> _Moves:
-    """In order; a split group that ends where none of it was, meets first where some of it are."""
-    met = meeting_first(problem, where)
-    straight = _in_order(problem, where, deadline)
-    if met == where:
-        return straight
-    first = _in_order(problem, met, deadline)
-    there = after(problem, first)
-    on_the_way = {vm: where.get(vm, problem.where[vm]) for vm in {*met, *where}}
-    rest = {vm: host for vm, host in on_the_way.items() if there.where[vm] != host}
-    return min(straight, (*first, *_in_order(there, rest, deadline)), key=lambda moves: value(problem, moves))
-
-
-def _in_order(problem: Problem, where: Mapping[str, str], deadline: Deadline) -> _Moves:
-    return sequence(problem, where, deadline.within(_ORDERING_SHARE)).moves
-
-
-#: Which VMs are to be left alone for now: with the reason of each, where it is known.
-Frozen = Mapping[str, str] | Collection[str]
+if TYPE_CHECKING:
+    from ovirt_placement.planning.solver.core import Element
 
 #: So often a plan is made again without a step that some rule refuses; after that, it ends before the step.
 _MOST_REFUSALS = 20
@@ -294,61 +109,58 @@ def make_plan(
     Without a deadline the work is bounded, not the time. Why rules are not repaired takes time to find out;
     it is left out if not `explained`.
     """
-    strategy = strategy or strategies.strategy()
-    frozen = held(snapshot, cluster) or frozen
-    asking = _Asking(snapshot, cluster, frozen, frozenset(refused), options, strategy, explained)
+    strategy = strategy or default_strategy()
+    asked = Asked(snapshot, cluster, held(snapshot, cluster) or frozen, frozenset(refused), options)
+    planning = _Planning(asked, strategy, explained)
     if not options.reserve:
-        return _repairing(asking, deadline)
-    plan = _repairing(asking, deadline.within(_REPAIRING_SHARE))
-    return restored(plan, Asked(snapshot, frozen, asking.refused, options), deadline)
+        return planning.repair(deadline)
+    return restored(planning.repair(deadline.within(_REPAIRING_SHARE)), asked, deadline)
 
 
-def _repairing(asking: _Asking, deadline: Deadline) -> Plan:
-    """The plan that repairs rules."""
-    snapshot, cluster, problem = asking.snapshot, asking.cluster, asking.pose()
-    if all(goal.satisfied or not goal.wanted for goal in problem.goals):
-        end = End(snapshot, problem, asking.frozen, proven=True)
-        left = remains(end, deadline, explained=asking.explained)
-        return Plan(cluster=cluster, strategy=asking.strategy.name, seed=asking.strategy.seed, remaining=left)
-    dropped: dict[tuple[str, str], RefusedStep] = {}
-    harmful: set[tuple[str, str]] = set()
-    found: Harm | None = None
-    costly: _Attempt | None = None
-    attempt = asking.attempt(problem, deadline)
-    for _ in range(_MOST_REFUSALS + _MOST_HARMFUL):
-        step = attempt.certified.refused
-        if deadline.over:
-            break
-        if step is not None and len(dropped) < _MOST_REFUSALS:
-            dropped |= refusal(attempt.certified.end, cluster, step)
-        elif len(harmful) < _MOST_HARMFUL and attempt.harm:
-            found = attempt.harm
-            costly = costly or (None if attempt.avoidable else attempt)
-            harmful |= {(vm, one.target) for one in attempt.certified.steps for vm in one.vms}
-        else:
-            break
-        attempt = asking.attempt(asking.pose(dropped.keys() | harmful), deadline)
-    if costly is not None and (attempt.harm or attempt.worth[:-1] > costly.worth[:-1]):
-        attempt = costly
-    left_out = LeftOut(frozenset(vm for vm, _ in harmful), found)
-    return asking.plan(attempt, tuple(dict.fromkeys(dropped.values())), left_out, deadline)
+class _Planning(NamedTuple):
+    """Repairs rules by a strategy."""
 
-
-class _Asking(NamedTuple):
-    """What a plan is asked for."""
-
-    snapshot: Snapshot
-    cluster: str
-    frozen: Frozen
-    refused: frozenset[tuple[str, str]]
-    options: PlanOptions
+    asked: Asked
     strategy: Strategy
     explained: bool
 
-    def pose(self, refused: Collection[tuple[str, str]] = NOTHING_REFUSED) -> Problem:
-        return pose(self.snapshot, self.cluster, self.frozen, {*self.refused, *refused}, self.options)
+    def repair(self, deadline: Deadline) -> Plan:
+        """Plan; and again without what some rule refuses, or what would harm highly available VMs."""
+        problem = self.asked.pose(self.asked.snapshot)
+        if all(goal.satisfied or not goal.wanted for goal in problem.goals):
+            end = End(self.asked.snapshot, problem, self.asked.frozen, proven=True)
+            left = remains(end, deadline, explained=self.explained)
+            return Plan(
+                cluster=self.asked.cluster,
+                strategy=self.strategy.name,
+                seed=self.strategy.seed,
+                remaining=left,
+            )
+        dropped: dict[tuple[str, str], RefusedStep] = {}
+        harmful: set[tuple[str, str]] = set()
+        found: Harm | None = None
+        costly: _Attempt | None = None
+        attempt = self._attempt(problem, deadline)
+        for _ in range(_MOST_REFUSALS + _MOST_HARMFUL):
+            step = attempt.certified.refused
+            if deadline.over:
+                break
+            if step is not None and len(dropped) < _MOST_REFUSALS:
+                dropped |= refusal(attempt.certified.end, self.asked.cluster, step)
+            elif len(harmful) < _MOST_HARMFUL and attempt.harm:
+                found = attempt.harm
+                costly = costly or (None if attempt.avoidable else attempt)
+                harmful |= {(vm, one.target) for one in attempt.certified.steps for vm in one.vms}
+            else:
+                break
+            refused = dropped.keys() | harmful
+            attempt = self._attempt(self.asked.pose(self.asked.snapshot, refused), deadline)
+        if costly is not None and (attempt.harm or attempt.worth[:-1] > costly.worth[:-1]):
+            attempt = costly
+        refusals = tuple(dict.fromkeys(dropped.values()))
+        return self._reported(attempt, refusals, found, {vm for vm, _ in harmful}, deadline)
 
-    def attempt(self, problem: Problem, deadline: Deadline) -> _Attempt:
+    def _attempt(self, problem: Problem, deadline: Deadline) -> _Attempt:
         """The best of what is found, as far as the rules let it pass; a later one must be as good."""
         left = max(_CHECKING_SECONDS, deadline.seconds_left())
         share = max(_LEAST_SOLVING_SHARE, min(_SOLVING_SHARE, 1.0 - _CHECKING_SECONDS / left))
@@ -358,41 +170,252 @@ class _Asking(NamedTuple):
             if attempts and solution.moves == attempts[-1].solution.moves:
                 attempts[-1] = replace(attempts[-1], solution=solution)
             else:
-                certified = certify(self.snapshot, problem, solution.moves, late)
-                attempts.append(_Attempt(self.snapshot, problem, solution, certified))
+                certified = certify(self.asked.snapshot, problem, solution.moves, late)
+                attempts.append(_Attempt(self.asked.snapshot, problem, solution, certified))
         return min(reversed(attempts), key=lambda one: one.worth)
 
-    def plan(
-        self, attempt: _Attempt, dropped: tuple[RefusedStep, ...], left_out: LeftOut, deadline: Deadline
+    def _reported(
+        self,
+        attempt: _Attempt,
+        dropped: tuple[RefusedStep, ...],
+        found: Harm | None,
+        left_out: set[str],
+        deadline: Deadline,
     ) -> Plan:
-        """What is said of the last attempt; of the VMs in `left_out` moves were left out for HA's sake."""
-        problem, solution, certified = attempt.problem, attempt.solution, attempt.certified
-        steps, end, lost = certified.steps, certified.end, attempt.harm
-        whole = certified.whole
+        """What is said of the last attempt; moves of VMs in `left_out` were left out for what was found."""
+        asked, problem, certified = self.asked, attempt.problem, attempt.certified
+        steps, end, lost, whole = certified.steps, certified.end, attempt.harm, certified.whole
         if attempt.avoidable:
-            (steps, end), whole = safe_part(self.snapshot, steps, self.cluster), False
-            lost = harm(self.snapshot, end, self.cluster)
-            left = {vm for step in certified.steps[len(steps) :] for vm in step.vms}
-            left_out = LeftOut(left_out.vms | left, attempt.avoidable)
+            (steps, end), whole = safe_part(asked.snapshot, steps, asked.cluster), False
+            lost, found = harm(asked.snapshot, end, asked.cluster), attempt.avoidable
+            left_out |= {vm for step in certified.steps[len(steps) :] for vm in step.vms}
         # What was dropped on the way may only just have been refused: with it left out, nothing is proven.
-        dropped_any = problem.refused != self.refused
-        proven = solution.proven and whole and not (problem.guessed or dropped_any)
-        moved = steps or dropped_any
-        posed = pose(end, self.cluster, self.frozen, self.refused, self.options) if moved else problem
-        ended = End(end, posed, self.frozen, proven, left_out, problem)
-        at_least = solution.at_least
+        dropped_any = problem.refused != asked.refused
+        proven = attempt.solution.proven and whole and not (problem.guessed or dropped_any)
+        posed = asked.pose(end) if steps or dropped_any else problem
+        ended = End(end, posed, asked.frozen, proven, found, frozenset(left_out), problem)
+        at_least = attempt.solution.at_least
         if not whole or dropped_any:  # it was cut short, or made without what was only just refused
             at_least = least_migrations(problem, value(problem, moves_of(steps)), None)
         return Plan(
-            cluster=self.cluster,
+            cluster=asked.cluster,
             strategy=self.strategy.name,
             seed=self.strategy.seed,
             steps=steps,
             remaining=remains(ended, deadline, explained=self.explained),
             refused=dropped,
             crowded=crowded(placement_after(problem, moves_of(steps))),
-            costs=(LostReservation(lost.hosts, (), lost.vms),) if lost else (),
+            costs=(LostReservation(hosts=lost.hosts, domains=(), vms=lost.vms),) if lost else (),
             proven=proven,
             at_least=at_least,
             seconds=plan_seconds(steps),
         )
+
+
+# -- Which rules a plan leaves violated, of every family, and what stands in the way of their repair.
+_NOT_UP = ReasonKind("host_not_up", "the host is {status}", veto=True)
+
+#: VMs and hosts that are asked about.
+_MOST_VMS = 8
+_MOST_HOSTS = 12
+
+
+def _refusals(snapshot: Snapshot, problem: Problem, goal: Goal, free: Collection[str]) -> Iterator[Obstacle]:
+    """Why hosts refuse those VMs that may move.
+
+    Of a positive group: the hosts of its peers, and other hosts all together; else any host each VM.
+    """
+    offenders = goal.constraint.offenders(SnapshotPlacement(snapshot))
+    vms = [vm for vm in sorted(offenders) if vm in free][:_MOST_VMS]
+    gathers = goal.gathers
+    there = {problem.where[vm] for vm in goal.vms}
+    asked = sorted(snapshot.hosts_of_cluster.get(problem.cluster, ()), key=lambda one: (-one.free_mb, one.id))
+    fitting = [host for host in asked if goal.right(host.id) and (not gathers or host.id in there)]
+    for vm in vms:
+        for host in fitting[:_MOST_HOSTS]:
+            if host.id != problem.where[vm]:
+                yield from _why_not(snapshot, (vm,), host)
+    if gathers and goal.hard and vms:
+        for host in [host for host in asked if host.id not in there][:_MOST_HOSTS]:
+            yield from _why_not(snapshot, goal.vms, host, together=True)
+
+
+def _why_not(
+    snapshot: Snapshot, vms: tuple[str, ...], host: Host, *, together: bool = False
+) -> Iterator[Obstacle]:
+    refused = ObstacleKind.REFUSED_TOGETHER if together else ObstacleKind.REFUSED
+    if not host.up:
+        yield Obstacle(refused, vms, (host.id,), reasons=(Reason(_NOT_UP, status=host.status),))
+        return
+    found = list(vetoes(snapshot, host.cluster, vms, host.id))
+    ours = [reason for rule, reason in found if rule not in ENGINES_OWN]
+    for reason in ours or [reason for _, reason in found]:
+        if not reason.kind.memory:
+            yield Obstacle(refused, vms, (host.id,), reasons=(reason,))
+    if any(reason.kind.memory for _, reason in found):
+        needed = sum(required_mb(snapshot.vm_by_id[vm]) for vm in vms)
+        lacking = ObstacleKind.NO_MEMORY_TOGETHER if together else ObstacleKind.NO_MEMORY
+        yield Obstacle(lacking, vms, (host.id,), needed=needed, available=host.free_mb)
+
+
+#: Rules that are explained by what blocks them; of more, only what refuses their VMs is reported.
+_MOST_EXPLAINED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """What a plan leads to, posed as a problem again, and whether all other plans were ruled out."""
+
+    snapshot: Snapshot
+    problem: Problem
+    frozen: Frozen
+    proven: bool
+    #: What moves that were left out would have made worse when hosts fail, and the VMs of these moves.
+    harm: Harm | None = None
+    left_out: frozenset[str] = frozenset()
+    #: What the plan began with; None where it is the same.
+    start: Problem | None = None
+
+    def stays(self, vm: str) -> Obstacle | None:
+        """Why a VM is not moved, wherever to; None if it may be."""
+        if vm in self.frozen:
+            words = self.frozen[vm] if isinstance(self.frozen, Mapping) else "it is left alone for now"
+            return Obstacle(ObstacleKind.STAYS, (vm,), words=words)
+        why = why_immovable(self.snapshot, self.snapshot.vm_by_id[vm])
+        return None if why is None else Obstacle(ObstacleKind.STAYS, (vm,), reasons=(why,))
+
+
+def remains(end: End, deadline: Deadline, *, explained: bool = True) -> tuple[Remaining, ...]:
+    """Every violation; what was not to be repaired is not explained, nor anything if not `explained`."""
+    violated = [goal for goal in end.problem.goals if not goal.satisfied]
+    reported = [goal for goal in violated if goal.wanted][:_MOST_EXPLAINED] if explained else []
+    return tuple(_remaining(end, goal, deadline, explained=goal in reported) for goal in violated)
+
+
+def _remaining(end: End, goal: Goal, deadline: Deadline, *, explained: bool) -> Remaining:
+    constraint = goal.constraint
+    return Remaining(
+        groups=constraint.groups,
+        family=constraint.family,
+        asks=constraint.asks,
+        hard=goal.hard,
+        vms=goal.vms,
+        obstacles=tuple(dict.fromkeys(_obstacles(end, goal, deadline))) if explained else (),
+    )
+
+
+def _obstacles(end: End, goal: Goal, deadline: Deadline) -> Iterator[Obstacle]:
+    yield from _partly_repaired(end, goal)
+    blocking: tuple[Element, ...] | None = None
+    if _needs(goal) > _places(end.problem, goal):
+        blocking = ()
+    elif OPTIMAL_IS_THERE and not deadline.over:
+        # Only here, so that all else works without OR-Tools.
+        from ovirt_placement.planning.solver.core import core
+
+        blocking = core(end.problem, goal, deadline)
+    if blocking is not None:
+        yield from (_obstacle(end, goal, element) for element in blocking)
+        if not blocking:
+            yield _by_itself(end.problem, goal)
+    elif end.harm is not None and (vms := tuple(vm for vm in goal.vms if vm in end.left_out)):
+        lost = end.harm
+        yield Obstacle(
+            ObstacleKind.RESERVATION, vms, lost.hosts, unplaced=lost.vms, needed=lost.then, available=lost.now
+        )
+    elif end.proven:
+        yield Obstacle(ObstacleKind.NO_SEQUENCE)
+    else:
+        yield Obstacle(ObstacleKind.NOT_FOUND)
+    staying = {vm: why for vm in goal.vms if (why := end.stays(vm)) is not None}
+    yield from staying.values()
+    free = () if deadline.over else [vm for vm in goal.vms if vm not in staying]
+    for refused in _refusals(end.snapshot, end.problem, goal, free):
+        yield refused
+        if deadline.over:
+            break
+
+
+def _partly_repaired(end: End, goal: Goal) -> Iterator[Obstacle]:
+    """By how much a rule remains violated, and was before; and how much of what was above limits is not now.
+
+    Of what is limited in sum in any case; of other rules where the plan has brought them nearer.
+    """
+    problems = (end.start or end.problem, end.problem)
+    before, now = (_excess(problem, goal) for problem in problems)
+    if goal.sum is not None:
+        exceeded, left = (
+            sum(one.sum is not None and one.wanted and not one.satisfied for one in problem.goals)
+            for problem in problems
+        )
+        yield Obstacle(
+            ObstacleKind.ABOVE,
+            needed=now,
+            available=goal.sum.most,
+            count=exceeded,
+            repaired=exceeded - left,
+            before=before,
+        )
+    elif goal.partly and now < before:
+        full, left = (_places_above(problem, goal) for problem in problems)
+        yield Obstacle(ObstacleKind.NEARER, needed=now, before=before, count=full, repaired=full - left)
+
+
+def _excess(problem: Problem, goal: Goal) -> int:
+    count = problem.start_count(_alike(problem, goal))
+    return 0 if count is None else count.faults
+
+
+def _alike(problem: Problem, goal: Goal) -> Goal:
+    """The same rule in another problem of the cluster."""
+    rule = (goal.constraint.family, goal.constraint.groups, goal.vms)
+    alike = (one for one in problem.goals if (one.constraint.family, one.constraint.groups, one.vms) == rule)
+    return next(alike, goal)
+
+
+def _places_above(problem: Problem, goal: Goal) -> int:
+    """How many hosts, or failure domains, have more than a limit."""
+    limit = goal.limit
+    if limit is None:
+        return 0
+    sets: defaultdict[str, set[str]] = defaultdict(set)
+    for vm in goal.vms:
+        sets[limit.place(problem.where[vm])].add(limit.own_set(vm))
+    return sum(len(there) > limit.most for there in sets.values())
+
+
+def _places(problem: Problem, goal: Goal) -> int:
+    """How many places its VMs can be on: hosts that are up, and those that they are on, or their domains."""
+    hosts = {*problem.hosts, *(problem.where[vm] for vm in goal.vms)}
+    return len(hosts) if goal.limit is None else len({*map(goal.limit.place, hosts)})
+
+
+def _needs(goal: Goal) -> int:
+    """How many places a rule needs that limits its VMs; else none."""
+    return -(-len(goal.limit.sets(goal.vms)) // goal.limit.most) if goal.limit is not None else 0
+
+
+def _by_itself(problem: Problem, goal: Goal) -> Obstacle:
+    """Why a rule cannot be satisfied, though nothing stands against it but the hosts that there are."""
+    if goal.limit is None:
+        return Obstacle(ObstacleKind.NO_HOST if problem.hosts else ObstacleKind.NO_HOST_UP)
+    each = goal.limit.most == 1 and not goal.limit.set_of
+    return Obstacle(
+        ObstacleKind.HOST_EACH if each else ObstacleKind.PLACES,
+        needed=_needs(goal),
+        available=_places(problem, goal),
+        count=len(goal.vms),
+    )
+
+
+def _obstacle(end: End, goal: Goal, element: Element) -> Obstacle:
+    if element.goal is not None:
+        shared = tuple(vm for vm in element.goal.vms if vm in goal.vms) or element.goal.vms
+        asks = element.goal.constraint.asks
+        return Obstacle(ObstacleKind.RULE, shared, groups=element.ids, asks=asks)
+    first = element.ids[0]
+    if element.kind is ObstacleKind.STAYS:
+        return end.stays(first) or Obstacle(ObstacleKind.STAYS, (first,))
+    if element.kind is ObstacleKind.TARGETS:
+        return Obstacle(ObstacleKind.TARGETS, (first,), tuple(sorted(end.problem.targets[first])))
+    return Obstacle(ObstacleKind.MEMORY, hosts=(first,), available=end.problem.free_mb[first])

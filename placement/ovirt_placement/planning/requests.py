@@ -19,6 +19,7 @@ from ovirt_placement.planning.plan import (
     Step,
     StepPurpose,
 )
+from ovirt_placement.planning.planner import End, remains
 from ovirt_placement.planning.problem.bound import BestFirst, Places, closures, places_after, put_at
 from ovirt_placement.planning.problem.build_problem import PlanOptions, filters_of, pose, request_for, vetoes
 from ovirt_placement.planning.problem.placement import ProblemPlacement
@@ -26,7 +27,6 @@ from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.reservation import harm
 from ovirt_placement.planning.sequence import sequence
 from ovirt_placement.planning.steps import apply, certify, plan_seconds, refusal
-from ovirt_placement.planning.unrepaired import End, remains
 from ovirt_placement.rules.catalogue import Violation, constraints, find_violations
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.elements.placement import why_immovable

@@ -1,21 +1,37 @@
-"""What a plan would make worse for highly available VMs when hosts fail, and how much of it does not."""
+"""HA reservations: what a plan makes worse when hosts fail, and the fewest migrations that restore one."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import accumulate
-from typing import Final
+from functools import cached_property, reduce
+from itertools import accumulate, islice
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.plan import Step
-from ovirt_placement.planning.steps import apply
+from ovirt_placement.planning.plan import Deadline, LostReservation, Plan, Reservation, Step
+from ovirt_placement.planning.problem.bound import (
+    BestFirst,
+    Places,
+    closures,
+    legal_moves,
+    places_after,
+    put_at,
+)
+from ovirt_placement.planning.problem.build_problem import NOTHING_REFUSED, PlanOptions, pose
+from ovirt_placement.planning.problem.ends import crowded
+from ovirt_placement.planning.problem.placement import ProblemPlacement, placement_after
+from ovirt_placement.planning.problem.problem import Move, Problem
+from ovirt_placement.planning.steps import Certified, apply, certify, moves_of, plan_seconds, refusal
+from ovirt_placement.rules.elements.placement import World
 from ovirt_placement.rules.failover.check import DEFAULT_BUDGET, Starts, by_engine
 from ovirt_placement.rules.failover.failures import judge_failures
 from ovirt_placement.rules.failover.outcomes import Domain, Loss, Proven, whole_domains
+
+#: Which VMs are to be left alone for now: with the reason of each, where it is known.
+Frozen = Mapping[str, str] | Collection[str]
 
 #: Steps of the check; what it leaves open counts as survived.
 _BUDGET = 200_000
@@ -41,7 +57,9 @@ def harm(snapshot: Snapshot, end: Snapshot, cluster: str) -> Harm | None:
     reserved = snapshot.cluster_by_id[cluster].ha_reservation
     if end is snapshot or not reserved or not any(vm.ha and vm.cluster == cluster for vm in snapshot.vms):
         return None
-    return _compared(_unplaced(snapshot, cluster), _unplaced(end, cluster))
+    failures = snapshot.cluster_by_id[cluster].ha_failures
+    judged = (by_engine(state, cluster, failures, _BUDGET) for state in (snapshot, end))
+    return _compared(*({loss.hosts: loss.unplaced for loss in one.losses} for one in judged))
 
 
 def avoidable_harm(snapshot: Snapshot, steps: Sequence[Step], end: Snapshot, cluster: str) -> Harm | None:
@@ -85,16 +103,6 @@ def _compared(now: _Unplaced, then: _Unplaced) -> Harm | None:
     return Harm(hosts, fresh or then[hosts], after, before)
 
 
-def _unplaced(snapshot: Snapshot, cluster: str) -> _Unplaced:
-    failures = snapshot.cluster_by_id[cluster].ha_failures
-    found = by_engine(snapshot, cluster, failures, _BUDGET)
-    return {loss.hosts: loss.unplaced for loss in found.losses}
-
-
-#: Single failure domains are judged, as by the watch.
-_DOMAINS_AT_ONCE: Final = 1
-
-
 @dataclass(frozen=True)
 class Failing:
     """All failures that a cluster is to survive, judged in one state."""
@@ -126,36 +134,283 @@ class Failing:
 
 
 def failing(snapshot: Snapshot, cluster: str, domains: Sequence[Domain]) -> Failing:
-    """Judge every set of as many hosts as the cluster is set to, and every domain by itself."""
+    """Judge, as the watch does, every set of as many hosts as is to be survived, and every domain."""
     measure = Starts(snapshot, cluster)
     failures = snapshot.cluster_by_id[cluster].ha_failures
     proven = [judge_failures(snapshot, measure, failures, DEFAULT_BUDGET)]
     if units := whole_domains(domains, measure.hosts):
-        proven.append(judge_failures(snapshot, measure, _DOMAINS_AT_ONCE, DEFAULT_BUDGET, units=units))
+        proven.append(judge_failures(snapshot, measure, 1, DEFAULT_BUDGET, units=units))
     return Failing(tuple(proven))
 
 
-class Reserve:
-    """What a cluster is set to survive; nothing is asked where it reserves nothing."""
+# -- The fewest migrations that restore a reservation, after those that repair rules.
+#: A cluster with no more of these is searched as a whole.
+_FEW_VMS = 12
+_FEW_HOSTS = 6
+#: In larger ones: failures that are looked at, VMs that are to start in each, hosts that could be homes of
+#: these, the smallest and largest VMs that may leave each host, and hosts that these may go to.
+_LOSSES = 2
+_STARTING = 8
+_HOMES = 6
+_LEAVING = 3
+_TARGETS = 4
 
-    def __init__(self, snapshot: Snapshot, cluster: str, domains: Sequence[Domain]) -> None:
-        self._cluster = cluster
+
+#: States that are judged: this many at the least, and more where the cluster is small.
+_LEAST_STATES = 200
+_STATES_TIMES_VMS = 200_000
+
+#: The share of the time for it; the rest is for leaving out what nothing is lost without.
+_SEARCHING_SHARE = 0.8
+
+
+class Found(NamedTuple):
+    """Moves in a legal sequence, what is lost after them, and whether no other legal moves do better."""
+
+    moves: tuple[Move, ...]
+    end: Failing
+    proven: bool
+
+
+class Search:
+    """Best-first: the migrations made, and the VMs that find no home yet."""
+
+    def __init__(
+        self, snapshot: Snapshot, problem: Problem, domains: Sequence[Domain], *, roomy: bool
+    ) -> None:
+        """With `roomy`, nothing takes of the headroom of its target."""
+        self._snapshot = snapshot
+        self._problem = problem
         self._domains = domains
-        reserves = snapshot.cluster_by_id[cluster].ha_reservation
-        protects = any(vm.ha and vm.cluster == cluster and vm.host for vm in snapshot.vms)
-        self.start = self._failing(snapshot) if reserves and protects else None
+        self._roomy = roomy
+        self._placement = ProblemPlacement(problem)
+        self._start = ProblemPlacement(problem)
+        #: Whether all legal moves are looked at.
+        self._small = len(problem.hosts) <= _FEW_HOSTS and len(problem.memory_mb) <= _FEW_VMS
+        self._states_left = max(_LEAST_STATES, _STATES_TIMES_VMS // max(1, len(problem.memory_mb)))
+        self._judged: dict[Places, Failing] = {}
 
-    def worse(self, state: Snapshot) -> Failing | None:
-        """What is lost in a state, if it is more than at the beginning: failures, or VMs in sum over all.
+    def run(self, start: Failing, deadline: Deadline) -> Found:
+        """Search from a start where something is lost."""
+        searching = deadline.within(_SEARCHING_SHARE)
+        best = state = Places()
+        self._judged[state] = start
+        search: BestFirst[Places, Move] = BestFirst(state, self._rank(state, 0))
+        while self._states_left > 0 and not searching.over and (found := search.take_next()) is not None:
+            state = found
+            if not self._judged[state].unplaced:
+                return self._found(search.steps_to(state), state, deadline, proven=self._small)
+            for new in self._next(search, state, searching):
+                if self._judged[new].no_worse_than(start):
+                    best = min(best, new, key=lambda one: (self._judged[one].unplaced, *search.cost(one)))
+        # The last state may be left half done.
+        whole = search.exhausted and self._states_left > 0 and not searching.over
+        return self._found(search.steps_to(best), best, deadline, proven=self._small and whole)
 
-        What is not known for lack of steps counts as lost, unless it was so at the beginning.
+    def _rank(self, places: Places, migrations: int) -> tuple[int, int, int]:
+        """A lower bound of the migrations of the whole way, in a small cluster; elsewhere a guess."""
+        unplaced = self._judged[places].unplaced
+        ahead = min(1, unplaced) if self._small else unplaced
+        return migrations + ahead, unplaced, sum(self._problem.memory_mb[vm] for vm, _ in places)
+
+    def _next(self, search: BestFirst[Places, Move], state: Places, deadline: Deadline) -> list[Places]:
+        """The states that one move leads to, in which no rule fares worse, and a cheaper way than known.
+
+        In a large cluster only as far as one of them is better.
         """
-        if self.start is None:
-            return None
-        found = self._failing(state)
-        if len(found.sets) <= len(self.start.sets) and found.unplaced <= self.start.unplaced:
-            return found if found.unknown and not self.start.unknown else None
+        put_at(self._placement, state)
+        judged, found = self._judged[state], list[Places]()
+        for move in self._moves(judged.losses):
+            if self._states_left <= 0 or deadline.over:
+                break
+            new = places_after(self._problem, state, move)
+            migrations = search.cost(state)[0] + len(move.vms)
+            if not search.cheaper(new, (migrations,)):
+                continue
+            put_at(self._placement, new)
+            lost = self._judge(new) if self._keeps_rules() else None
+            put_at(self._placement, state)
+            # On the way, too, no more failures are lost than at the start.
+            if lost is None or lost.unknown or len(lost.sets) > len(self._judged[Places()].sets):
+                continue
+            search.add(state, move, new, (migrations,), self._rank(new, migrations))
+            found.append(new)
+            if not self._small and lost.unplaced < judged.unplaced:
+                break
         return found
 
-    def _failing(self, state: Snapshot) -> Failing:
-        return failing(state, self._cluster, self._domains)
+    def _judge(self, places: Places) -> Failing:
+        judged = self._judged.get(places)
+        if judged is None:
+            self._states_left -= 1
+            there = World(self._snapshot).migrated(dict(places)).snapshot
+            judged = self._judged[places] = failing(there, self._problem.cluster, self._domains)
+        return judged
+
+    def _keeps_rules(self) -> bool:
+        """Whether no rule, hard or soft, is violated more than at the start, and headroom is left."""
+        placement = self._placement
+        goals = {goal.number: goal for vm in placement.moved for goal in self._problem.goals_of.get(vm, ())}
+        for goal in goals.values():
+            as_before = not goal.satisfied and placement.faults(goal) <= self._start.faults(goal)
+            if placement.violated(goal) and not as_before:
+                return False
+        return not (self._roomy and crowded(placement))
+
+    def _found(self, way: list[Move], places: Places, deadline: Deadline, *, proven: bool) -> Found:
+        """Moves are left out that nothing is lost without."""
+        moves, end = tuple(way), self._judged[places]
+        if proven or not moves:
+            return Found(moves, end, proven)
+        for move in reversed(way):
+            if deadline.over:
+                break
+            shorter = tuple(one for one in moves if one is not move)
+            judged = self._replayed(shorter)
+            if judged is not None and judged.no_worse_than(end):
+                moves, end = shorter, judged
+        one_is_needed = not end.unplaced and sum(len(move.vms) for move in moves) == 1
+        return Found(moves, end, proven=one_is_needed)
+
+    def _replayed(self, moves: Sequence[Move]) -> Failing | None:
+        """What is lost after these moves; None if they are not legal one after the other."""
+        put_at(self._placement, Places())
+        for move in moves:
+            if not self._placement.allows(move):
+                return None
+            self._placement.move(move.vms, move.host)
+        return self._judge(frozenset(self._placement.moved.items())) if self._keeps_rules() else None
+
+    # -- moves that are legal in a placement
+
+    def _moves(self, losses: Sequence[Loss]) -> list[Move]:
+        """The most promising first, each once."""
+        if self._small:
+            return legal_moves(self._placement, sorted(self._problem.memory_mb), self._problem.hosts)
+        return list(dict.fromkeys(self._helpful(losses)))
+
+    def _helpful(self, losses: Sequence[Loss]) -> Iterator[Move]:
+        """For the failures with the most VMs without a home.
+
+        Room is found for them where VMs that need no start make room, best on the very hosts that fail. What
+        is to start may as well leave these hosts before.
+        """
+        by_room = sorted(self._problem.hosts, key=lambda host: -self._placement.free_mb(host))
+        for loss in sorted(losses, key=lambda loss: -len(loss.unplaced))[:_LOSSES]:
+            failing = [host for host in by_room if host in loss.hosts]
+            others = [host for host in by_room if host not in loss.hosts]
+            for host in others[:_HOMES]:
+                for vm in self._leaving(host, ha=False):
+                    yield from self._to(vm, failing)
+            starting = (vm for host in failing for vm in self._on(host, ha=True))
+            for vm in islice(dict.fromkeys((*loss.unplaced, *starting)), _STARTING):
+                yield from self._to(vm, others)
+            for host in others[:_HOMES]:
+                for ha in (False, True):
+                    for vm in self._leaving(host, ha=ha):
+                        yield from self._to(vm, others)
+
+    def _leaving(self, host: str, *, ha: bool) -> list[str]:
+        """The smallest and the largest of the VMs there that are highly available, or are not."""
+        by_size = sorted(self._on(host, ha=ha), key=lambda vm: (self._problem.memory_mb[vm], vm))
+        return list(dict.fromkeys((*by_size[-_LEAVING:], *by_size[:_LEAVING])))
+
+    def _on(self, host: str, *, ha: bool) -> Iterator[str]:
+        for vm in sorted(self._placement.on(host)):
+            if vm in self._problem.memory_mb and self._snapshot.vm_by_id[vm].ha is ha:
+                yield vm
+
+    def _to(self, vm: str, hosts: Iterable[str]) -> Iterator[Move]:
+        placement = self._placement
+        yield from islice((Move((vm,), host) for host in hosts if placement.legal(vm, host)), _TARGETS)
+        for vms in closures(placement, (vm,)):
+            whole = (Move(vms, host) for host in hosts if placement.legal_closure(vms, host))
+            yield from islice(whole, _TARGETS)
+
+
+#: So often a plan is made again without a step that some rule refuses.
+_MOST_REFUSALS = 5
+
+
+class Asked(NamedTuple):
+    """What a plan is asked for."""
+
+    snapshot: Snapshot
+    cluster: str
+    frozen: Frozen
+    refused: frozenset[tuple[str, str]]
+    options: PlanOptions
+
+    def pose(self, state: Snapshot, refused: Collection[tuple[str, str]] = NOTHING_REFUSED) -> Problem:
+        """The same in another state, and with more that is refused."""
+        return pose(state, self.cluster, self.frozen, {*self.refused, *refused}, self.options)
+
+
+def restored(plan: Plan, asked: Asked, deadline: Deadline) -> Plan:
+    """The plan with migrations after its own that let every VM survive, or more of them than before.
+
+    What is lost at its end is judged exactly, by the same check as the watch makes. A satisfied rule
+    remains satisfied, and none is violated more; headroom is taken only where there is no other way.
+    """
+    snapshot, cluster = asked.snapshot, plan.cluster
+    if not snapshot.cluster_by_id[cluster].ha_reservation:
+        return plan
+    end = reduce(apply, plan.steps, snapshot)
+    start = failing(end, cluster, asked.options.domains)
+    if not start.unplaced:
+        return replace(plan, reservation=_reservation(start, proven=not start.unknown))
+    refused: frozenset[tuple[str, str]] = NOTHING_REFUSED
+    for _ in range(_MOST_REFUSALS):
+        found = _search(end, asked.pose(end, refused), asked.options, start, deadline)
+        # All steps in one order, from the state of today: what can be done at once is.
+        every = [*moves_of(plan.steps), *found.moves]
+        certified = certify(snapshot, asked.pose(snapshot), every)
+        if certified.refused is None:
+            return _extended(plan, found, certified, asked, all_tried=refused <= asked.refused)
+        refused |= refusal(certified.end, cluster, certified.refused).keys()
+    return replace(plan, reservation=_reservation(start, proven=False))
+
+
+def _search(
+    end: Snapshot, problem: Problem, options: PlanOptions, start: Failing, deadline: Deadline
+) -> Found:
+    """Headroom is kept, if that does; else it is given up."""
+    if not (options.memory_headroom or options.cpu_headroom):
+        return Search(end, problem, options.domains, roomy=False).run(start, deadline)
+    roomy = Search(end, problem, options.domains, roomy=True).run(start, deadline.within(0.5))
+    if not roomy.end.unplaced:
+        return roomy
+    found = Search(end, problem, options.domains, roomy=False).run(start, deadline)
+    return found if found.end.unplaced < roomy.end.unplaced else roomy
+
+
+def _extended(plan: Plan, found: Found, certified: Certified, asked: Asked, *, all_tried: bool) -> Plan:
+    own = len(plan.steps)
+    steps = (*certified.steps[:own], *(replace(step, reserves=True) for step in certified.steps[own:]))
+    proven = found.proven and all_tried
+    reservation = _reservation(found.end, proven=proven)
+    if not found.moves:
+        return replace(plan, reservation=reservation)
+    violated = {
+        (goal.constraint.family, goal.constraint.groups, goal.hard)
+        for goal in asked.pose(certified.end).goals
+        if not goal.satisfied
+    }
+    start = asked.pose(asked.snapshot)
+    return replace(
+        plan,
+        steps=steps,
+        remaining=tuple(one for one in plan.remaining if (one.family, one.groups, one.hard) in violated),
+        crowded=crowded(placement_after(start, moves_of(steps))),
+        proven=plan.proven and proven and not plan.steps,
+        at_least=sum(len(move.vms) for move in found.moves) if proven and not plan.steps else plan.at_least,
+        seconds=plan_seconds(steps),
+        reservation=reservation,
+    )
+
+
+def _reservation(end: Failing, *, proven: bool) -> Reservation:
+    lost = tuple(
+        LostReservation(hosts=one.hosts, domains=one.domains, vms=one.unplaced) for one in end.losses
+    )
+    return Reservation(lost=lost, known=not end.unknown, proven=proven)

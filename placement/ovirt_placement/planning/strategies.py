@@ -1,17 +1,35 @@
-"""Every strategy once, and which of them there are: the optimal one needs OR-Tools, which is an extra."""
+"""Every strategy once, which of them there are, and how the best moves are found with one before a deadline.
 
+The optimal one needs OR-Tools, which is an extra.
+"""
+
+from __future__ import annotations
+
+import math
 import random
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from importlib.util import find_spec
 
-from ovirt_placement.planning.plan import Deadline
-from ovirt_placement.planning.problem.bound import bound
-from ovirt_placement.planning.problem.ends import Strategy, StrategyChoice, score
-from ovirt_placement.planning.problem.problem import Goal, Problem
+from ovirt_placement.planning.plan import NO_TIME, Deadline
+from ovirt_placement.planning.problem.bound import bound, least_migrations
+from ovirt_placement.planning.problem.ends import (
+    Strategy,
+    StrategyChoice,
+    Value,
+    meeting_first,
+    score,
+    value,
+)
+from ovirt_placement.planning.problem.placement import after, placement_after
+from ovirt_placement.planning.problem.problem import Goal, Move, Problem
+from ovirt_placement.planning.sequence import sequence
 from ovirt_placement.planning.solver.assignment import Assignment, EmptiestFirst
 from ovirt_placement.planning.solver.greedy import Greedy
+from ovirt_placement.planning.solver.local_search import improved
+from ovirt_placement.planning.solver.spread import spread
 from ovirt_placement.rules.scheduling import buckets
 from ovirt_service.errors import UserError
 
@@ -120,3 +138,204 @@ def strategy(name: StrategyName | None = None, seed: int | None = None) -> Strat
 
         return Optimal()
     return Greedy() if name is StrategyName.GREEDY else Random(seed)
+
+
+# -- The best moves that are found with a strategy.
+_Moves = tuple[Move, ...]
+
+#: Shares of the time that is left: for a choice, for the shortest way of all, for an order of moves, and for
+#: going on rule by rule.
+_CHOOSING_SHARE = 0.6
+_SHORTENING_SHARE = 0.6
+_ORDERING_SHARE = 0.2
+_STEPWISE_SHARE = 0.6
+#: The same for other ends, where no straight way leads to the one chosen.
+_OTHERS_SHARE = 0.2
+#: The same for making an end better; the rest is for the way to it.
+_IMPROVING_SHARE = 0.8
+#: The same for a simple strategy, and the seconds that it gets in any case: in less no other comes to more.
+#: Then for what it does after that, where it has not repaired all that some end might.
+_SIMPLE_SHARE = 0.3
+_SIMPLE_SECONDS = 3.0
+#: A problem with no more VMs times hosts is small, and that share of its time is kept for detours of a simple
+#: strategy; of one with that many more, the other one has not even begun after a second.
+_SMALL = 2_000
+_DETOURS_SHARE = 0.1
+_PLACES_A_SECOND = 1_000_000
+_GOING_ON_SHARE = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """Moves in order, with what is known about their number."""
+
+    moves: _Moves
+    #: No legal sequence leaves less violated, and none as little with fewer migrations.
+    proven: bool
+    #: Migrations that every legal sequence has that leaves no more violated.
+    at_least: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a strategy has come to, and the end that it chose."""
+
+    choice: StrategyChoice
+    moves: _Moves
+    worth: Value
+    proven: bool
+
+    def ordered(self, problem: Problem, deadline: Deadline) -> _Found:
+        """With moves to the end that it chose, in as much time."""
+        moves = _best_moves(problem, self.choice, deadline)
+        worth = value(problem, moves)
+        return replace(self, moves=moves, worth=worth, proven=worth <= self.choice.bound)
+
+
+def solve(problem: Problem, strategy: Strategy, deadline: Deadline) -> Iterator[Solution]:
+    """The best moves that are found before the deadline, each time that a strategy comes to its end.
+
+    A simple strategy comes first, and gets the same time with another after it or none: no plan is worse
+    than the one that it makes alone. Where the problem is small, it makes detours only once the other had
+    its turn.
+    """
+    simple = strategy.simple or strategy
+    places = len(problem.memory_mb) * len(problem.hosts)
+    small = strategy.simple is not None and places <= _SMALL
+    left = max(_SIMPLE_SECONDS, deadline.seconds_left())
+    first = deadline.within(max(_SIMPLE_SHARE, _SIMPLE_SECONDS / left))
+    straight = _found(problem, simple, None, first, NO_TIME if small else first)
+    # A part of the way to an end may repair nothing: then no migration is better.
+    found = [replace(straight, moves=(), worth=value(problem, ()), proven=False), straight]
+    better = None
+    if small:
+        until = _without(deadline, deadline.within(_DETOURS_SHARE))
+        better = _found(problem, strategy, None, until, until)
+        if better.proven or deadline.over:
+            yield _solution(problem, [*found, better])
+            return
+        found.append(straight.ordered(problem, deadline))
+    found.append(_gone_on(problem, found[-1], simple, deadline.within(_GOING_ON_SHARE)))
+    yield _solution(problem, found)
+    if strategy.simple is not None and deadline.seconds_left() > places / _PLACES_A_SECOND:
+        better = better or _found(problem, strategy, found[-1], deadline, deadline)
+        found.append(_gone_on(problem, better, strategy, deadline))
+        yield _solution(problem, found)
+
+
+def _without(deadline: Deadline, other: Deadline) -> Deadline:
+    """One that leaves as much time as another has."""
+    kept = other.seconds_left()
+    return deadline.later(-kept) if kept < math.inf else deadline
+
+
+def _solution(problem: Problem, found: Sequence[_Found]) -> Solution:
+    """The best of what was found: of what is as good, the last."""
+    bound = max(one.choice.bound for one in found)
+    best = min(reversed(found), key=lambda one: one.worth)
+    proven = best.worth <= bound or any(one.proven for one in found if one.worth == best.worth)
+    known = None if problem.guessed else bound
+    at_least = best.worth[-1] if proven else least_migrations(problem, best.worth, known)
+    return Solution(best.moves, proven, at_least)
+
+
+def _found(
+    problem: Problem, strategy: Strategy, simple: _Found | None, deadline: Deadline, ordering: Deadline
+) -> _Found:
+    """The end that a strategy chooses, given what a simple one has found, and a way there or further."""
+    known = None if simple is None else simple.choice
+    chosen = strategy.choose(problem, deadline.within(_CHOOSING_SHARE), known)
+    if simple is not None and deadline.over:
+        return replace(simple, choice=chosen)
+    least = (*chosen.bound[:-1], least_migrations(problem, chosen.bound, chosen.bound))
+    found = _Found(replace(chosen, bound=least), (), (), proven=False)
+    if simple is not None and chosen is known:
+        found = replace(found, moves=simple.moves, worth=simple.worth, proven=simple.proven)
+    else:
+        found = found.ordered(problem, ordering)
+    if not found.proven and strategy.shortest is not None and not deadline.over:
+        shortest = strategy.shortest(problem, least[:-1], deadline.within(_SHORTENING_SHARE))
+        if shortest is not None:
+            found = replace(found, moves=shortest, worth=value(problem, shortest), proven=True)
+    return found
+
+
+def _gone_on(problem: Problem, found: _Found, strategy: Strategy, deadline: Deadline) -> _Found:
+    """By all that is known, in turn, as long as the bound is open, there is time, and any of it helps."""
+    moves, bound = found.moves, found.choice.bound
+    while strategy.goes_on and not found.proven and not deadline.over:
+        repaired = _further(problem, found.moves, bound, strategy, deadline)
+        moves = _to_better_ends(problem, repaired, found.choice, deadline)
+        worth = value(problem, moves)
+        same = moves == found.moves
+        found = replace(found, moves=moves, worth=worth, proven=worth <= bound)
+        if same or worth[:-1] <= bound[:-1]:
+            break
+    return found
+
+
+def _to_better_ends(problem: Problem, moves: _Moves, choice: StrategyChoice, deadline: Deadline) -> _Moves:
+    """The end that the moves lead to is made better, and a way is looked for to where that leads."""
+    worth = value(problem, moves)
+    while choice.further is not None and worth > choice.bound and not deadline.over:
+        where = choice.further(placement_after(problem, moves).moved, deadline.within(_IMPROVING_SHARE))
+        tried = _moves(problem, where, deadline)
+        reached = value(problem, tried)
+        if reached >= worth:
+            break
+        moves, worth = tried, reached
+    return moves
+
+
+def _further(problem: Problem, moves: _Moves, bound: Value, strategy: Strategy, deadline: Deadline) -> _Moves:
+    """Rule by rule, and by the strategy again from there, as long as that repairs something."""
+    while value(problem, moves)[:-1] > bound[:-1]:
+        repaired = improved(problem, moves, bound, deadline.within(_STEPWISE_SHARE))
+        longer = _onwards(problem, repaired, strategy, deadline)
+        if longer == moves or deadline.over:
+            return longer
+        moves = longer
+    return moves
+
+
+def _onwards(problem: Problem, moves: _Moves, strategy: Strategy, deadline: Deadline) -> _Moves:
+    """Plan again from where the moves lead, as long as that repairs something."""
+    worth = value(problem, moves)
+    while not deadline.over:
+        there = after(problem, moves)
+        choice = strategy.choose(there, deadline.within(_CHOOSING_SHARE))
+        longer = (*moves, *_best_moves(there, choice, deadline))
+        reached = value(problem, longer)
+        if reached[:-1] >= worth[:-1]:
+            break
+        moves, worth = longer, reached
+    return moves
+
+
+def _best_moves(problem: Problem, choice: StrategyChoice, deadline: Deadline) -> _Moves:
+    """To the end that was chosen, if it is reached straight; else to the one with the shortest way there."""
+    best = _moves(problem, choice.where, deadline)
+    trying = deadline.within(_OTHERS_SHARE)
+    for where in choice.others:
+        if value(problem, best) <= choice.score.value or trying.over:
+            break
+        moves = _moves(problem, spread(problem, where), trying)
+        best = min(best, moves, key=lambda one: value(problem, one))
+    return best
+
+
+def _moves(problem: Problem, where: Mapping[str, str], deadline: Deadline) -> _Moves:
+    """In order; a split group that ends where none of it was, meets first where some of it are."""
+    met = meeting_first(problem, where)
+    straight = _in_order(problem, where, deadline)
+    if met == where:
+        return straight
+    first = _in_order(problem, met, deadline)
+    there = after(problem, first)
+    on_the_way = {vm: where.get(vm, problem.where[vm]) for vm in {*met, *where}}
+    rest = {vm: host for vm, host in on_the_way.items() if there.where[vm] != host}
+    return min(straight, (*first, *_in_order(there, rest, deadline)), key=lambda moves: value(problem, moves))
+
+
+def _in_order(problem: Problem, where: Mapping[str, str], deadline: Deadline) -> _Moves:
+    return sequence(problem, where, deadline.within(_ORDERING_SHARE)).moves

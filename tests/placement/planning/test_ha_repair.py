@@ -15,7 +15,7 @@ from ovirt_placement.answers.plans import plan_record
 from ovirt_placement.answers.plans.text import plan_of
 from ovirt_placement.answers.plans.text import text as text_of
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning import ha_repair, reservation
+from ovirt_placement.planning import reservation
 from ovirt_placement.planning.plan import NEVER, Deadline, Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
@@ -346,9 +346,9 @@ def test_a_search_that_time_has_ended_proves_nothing() -> None:
     )  # fmt: skip
     problem = pose(state, CLUSTER, options=RESTORE)
     start = reservation.failing(state, CLUSTER, ())
-    best = ha_repair.Search(state, problem, (), roomy=False).run(start, NEVER)
+    best = reservation.Search(state, problem, (), roomy=False).run(start, NEVER)
     assert (best.proven, best.end.unplaced) == (True, 0)
     for questions in range(40):
         deadline = Deadline(partial(next, count(questions, -1)))
-        found = ha_repair.Search(state, problem, (), roomy=False).run(start, deadline)
+        found = reservation.Search(state, problem, (), roomy=False).run(start, deadline)
         assert not found.proven or not found.end.unplaced, questions

@@ -9,13 +9,13 @@ from itertools import count
 import pytest
 
 from ovirt_placement.planning.plan import NEVER, NO_TIME, Deadline
-from ovirt_placement.planning.planner import solve
 from ovirt_placement.planning.problem.bound import bound
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
 from ovirt_placement.planning.problem.ends import Strategy, StrategyChoice, score, value
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.solver.greedy import Greedy
+from ovirt_placement.planning.strategies import solve
 from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.placement.planning.clocks import Clock
 from tests.placement.planning.clusters import drawn

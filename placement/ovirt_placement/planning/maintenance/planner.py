@@ -19,6 +19,7 @@ from ovirt_placement.planning.maintenance.site import (
     MaintenanceOptions,
     MaintenancePlan,
     Relaxation,
+    Reserve,
     Round,
     Site,
     known_hosts,
@@ -30,7 +31,7 @@ from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose, vetoes
 from ovirt_placement.planning.problem.problem import Move
 from ovirt_placement.planning.requests import Moved, Undoing, plan_back, safe_way
-from ovirt_placement.planning.reservation import Reserve, without_rules
+from ovirt_placement.planning.reservation import without_rules
 from ovirt_placement.planning.steps import Certified, apply, certify, plan_seconds, refusal
 from ovirt_placement.rules.catalogue import find_violations
 from ovirt_placement.rules.doubts import held

@@ -1,6 +1,6 @@
 """What is asked of rolling maintenance: the hosts of a cluster to be emptied, and the plan of it, as data."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
@@ -12,7 +12,7 @@ from ovirt_placement.model.infrastructure import Return
 from ovirt_placement.planning.plan import Obstacle, ObstacleKind, Step, StepPurpose, Struct
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
 from ovirt_placement.planning.problem.problem import Move, Problem
-from ovirt_placement.planning.reservation import Reserve
+from ovirt_placement.planning.reservation import Failing, failing
 from ovirt_placement.rules.elements.placement import (
     LEAVABLE,
     Placement,
@@ -175,6 +175,29 @@ _NOT_UP = ReasonKind("vms_cannot_leave", "the host is {status}, so that its VMs 
 
 #: In which order hosts are taken: the hosted engine's host after the others, the storage pool manager last.
 _FIRST, _HOSTED_ENGINE, _SPM = range(3)
+
+
+class Reserve:
+    """What a cluster is set to survive; nothing is asked where it reserves nothing."""
+
+    def __init__(self, snapshot: Snapshot, cluster: str, domains: Sequence[Domain]) -> None:
+        self._cluster = cluster
+        self._domains = domains
+        reserves = snapshot.cluster_by_id[cluster].ha_reservation
+        protects = any(vm.ha and vm.cluster == cluster and vm.host for vm in snapshot.vms)
+        self.start = failing(snapshot, cluster, domains) if reserves and protects else None
+
+    def worse(self, state: Snapshot) -> Failing | None:
+        """What is lost in a state, if it is more than at the beginning: failures, or VMs in sum over all.
+
+        What is not known for lack of steps counts as lost, unless it was so at the beginning.
+        """
+        if self.start is None:
+            return None
+        found = failing(state, self._cluster, self._domains)
+        if len(found.sets) <= len(self.start.sets) and found.unplaced <= self.start.unplaced:
+            return found if found.unknown and not self.start.unknown else None
+        return found
 
 
 @dataclass(frozen=True)

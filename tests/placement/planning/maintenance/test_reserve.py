@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning import reservation as failing
-from ovirt_placement.planning.reservation import Reserve
+from ovirt_placement.planning.maintenance.site import Reserve
 from tests.builders import CLUSTER, cluster
 from tests.placement.planning.test_ha_repair import at, drawn, lost_hosts
 from tests.placement.rules.failover.restarting import survives

@@ -10,8 +10,7 @@ from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.planning.maintenance.draining import Draining
 from ovirt_placement.planning.maintenance.exact import migrations_at_least, rounds_at_least
 from ovirt_placement.planning.maintenance.planner import plan_maintenance, verified
-from ovirt_placement.planning.maintenance.site import MaintenanceOptions, MaintenancePlan, Site
-from ovirt_placement.planning.reservation import Reserve
+from ovirt_placement.planning.maintenance.site import MaintenanceOptions, MaintenancePlan, Reserve, Site
 from ovirt_simulator.generate import Sizes, generate
 from tests.builders import APART, DISABLED, TOGETHER, Part, cluster, group, host, needed_mb, snapshot, vm
 from tests.placement.planning.brute_force import BruteForce
