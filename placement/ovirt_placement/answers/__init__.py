@@ -19,6 +19,6 @@ def summaries(package: ModuleType = sys.modules[__name__]) -> Mapping[str, tuple
     for folder in map(Path, package.__path__):
         for file in folder.rglob("*.py"):
             for name, summary in _DECLARED.findall(file.read_text(encoding="utf-8")):
-                place = file.relative_to(folder).with_suffix("").parts
-                found[name] = summary, ".".join((package.__name__, *place))
+                place = (package.__name__, *file.relative_to(folder).with_suffix("").parts)
+                found[name] = summary, ".".join(place).removesuffix(".__init__")
     return found

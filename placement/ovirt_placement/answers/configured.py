@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin
 
 import msgspec
 
-from ovirt_placement.answers.keys import unmatched_keys
+from ovirt_placement.answers.keys.compiled import unmatched_keys
 from ovirt_placement.config import NAMES, Config, HaSettings
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.names import (

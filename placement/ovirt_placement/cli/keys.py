@@ -93,22 +93,18 @@ def report(args: argparse.Namespace, answer: KeysChangeDocument) -> None:
 # -- `ovirt-placement keys define`, `set`, `unset` and `import`: change placement keys, all or none.
 def define(args: argparse.Namespace) -> int:
     """Run `keys define`."""
-
-    def decide(snapshot: Snapshot) -> KeyChange:
-        return to_define(
-            snapshot, args.name, args.cluster, args.values, default=args.default, sticky=args.sticky
-        )
-
-    return _change(args, read_engine(args, (NODE,)), decide)
+    given = {"default": args.default, "sticky": args.sticky}
+    return _change(
+        args,
+        read_engine(args, (NODE,)),
+        lambda snapshot: to_define(snapshot, args.name, args.cluster, args.values, **given),
+    )
 
 
 def set_key(args: argparse.Namespace) -> int:
     """Run `keys set`."""
-
-    def decide(snapshot: Snapshot) -> KeyChange:
-        return to_set(snapshot, args.name, args.value, args.weight, args.on, args.setter)
-
-    return _change(args, read_named(args, *args.on), decide)
+    words = args.name, args.value, args.weight, args.on, args.setter
+    return _change(args, read_named(args, *args.on), lambda snapshot: to_set(snapshot, *words))
 
 
 def unset(args: argparse.Namespace) -> int:

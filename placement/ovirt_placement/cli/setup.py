@@ -5,14 +5,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from ovirt_placement import config
 from ovirt_placement.answers.document import find
 from ovirt_placement.answers.setup import ADMISSION_UNITS, SetupPlan
 from ovirt_placement.answers.setup.answer import (
-    ClusterKeys,
     SetupOutcome,
     changes,
     given,
@@ -50,7 +48,7 @@ from ovirt_placement.cli.questions import PATIENCE_SECONDS, add_command
 from ovirt_placement.engine import policies
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import EngineAway, EngineSetupError
-from ovirt_placement.engine.policies import Policy, PolicyRequest, PolicyUser
+from ovirt_placement.engine.policies import Policy, PolicyRequest
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.store.keys import DefaultKeyChange, DefaultKeys, DefaultKeyStore
@@ -63,41 +61,27 @@ if TYPE_CHECKING:
 
 
 # -- The special keys that setup gives clusters, and that its undoing takes back: read, planned and written.
-@dataclass(frozen=True)
-class KeyPlan:
-    """What is to become of special keys; `change` is empty where nothing is."""
-
-    change: DefaultKeyChange
-    clusters: tuple[ClusterKeys, ...] = ()
-    notes: tuple[str, ...] = ()
-
-    @property
-    def is_empty(self) -> bool:
-        return not any((self.change.give, self.change.renew, self.change.take, self.change.leave))
-
-
-NO_KEYS = KeyPlan(DefaultKeyChange())
+_NOTHING = DefaultKeyChange()
 
 
 def planned_keys(
-    args: argparse.Namespace, policy: str, users: Sequence[PolicyUser], plan: SetupPlan
-) -> KeyPlan:
-    """Plan by what stands; `users` are all clusters of the engine.
+    args: argparse.Namespace, policy: str, plan: SetupPlan
+) -> tuple[DefaultKeyChange, DefaultKeys]:
+    """What is to become of special keys, by what stands; and that.
 
     Raises `UserError` if keys are to be given, and the store does not answer. That does not prevent undoing
     the rest: a line on standard error says that they stay.
     """
     if not args.undo and not args.placement_keys:
-        return NO_KEYS
+        return _NOTHING, DefaultKeys()
     try:
         there = _default_keys(args)
     except UserError as error:
         if not args.undo:
             raise
         say(f"warning: the placement keys that setup gave clusters stay until it is undone again: {error}")
-        return NO_KEYS
-    change = _decided_keys(args, policy, plan, there)
-    return KeyPlan(change, tuple(changes(change, users)), tuple(notes(change, there, users)))
+        return _NOTHING, DefaultKeys()
+    return _decided_keys(args, policy, plan, there), there
 
 
 def write_keys(args: argparse.Namespace, policy: str, plan: SetupPlan) -> None:
@@ -184,6 +168,16 @@ def _undoing(connection: EngineConnection, name: str, going: frozenset[str]) -> 
     return SetupTask(name, look)
 
 
+def _planned(task: SetupTask, overview: Overview) -> SetupPlan | UserError:
+    """What is to be done about a policy, or what speaks against it: that may be so of one of several."""
+    try:
+        return task.plan(overview)
+    except (EngineAway, EngineSetupError):
+        raise
+    except UserError as error:
+        return error
+
+
 # -- The change that setting policies up is, for a preview of it.
 def intended(
     args: argparse.Namespace, overview: Overview, tasks: Sequence[SetupTask]
@@ -195,17 +189,14 @@ def intended(
     keys: list[PlacementKey] = []
     conflicts: list[str] = []
     for task in tasks:
-        try:
-            plan = task.plan(overview)
-        except (EngineAway, EngineSetupError):
-            raise
-        except UserError as error:
-            conflicts.append(f"policy {task.policy}: {error}")
+        plan = _planned(task, overview)
+        if isinstance(plan, UserError):
+            conflicts.append(f"policy {task.policy}: {plan}")
             continue
         conflicts += (f"policy {task.policy}: {note}" for note in plan.notes)
         if plan.policy is not None:
             policies |= dict.fromkeys(plan.clusters, plan.policy)
-            keys += (one.key for one in planned_keys(args, task.policy, overview.users, plan).change.give)
+            keys += (one.key for one in planned_keys(args, task.policy, plan)[0].give)
     before = inventory.snapshot(config=config.load(args.config), max_age=0.0, deadline=PATIENCE_SECONDS)
     return before, changed_policies(before, policies, keys, conflicts)
 
@@ -214,40 +205,44 @@ def intended(
 def carry_out(connection: EngineConnection, task: SetupTask, args: argparse.Namespace) -> SetupOutcome:
     """Raises `UserError` for what goes wrong, but for what speaks against one policy of several."""
     overview = read_overview(connection)
-    try:
-        plan = task.plan(overview)
-    except (EngineAway, EngineSetupError):
-        raise
-    except UserError as error:
+    plan = _planned(task, overview)
+    if isinstance(plan, UserError):
         if not args.all_policies:
-            raise
-        return SetupOutcome(policy_change(task.policy, SetupPlan((), ()), error=str(error)))
-    keys = planned_keys(args, task.policy, overview.users, plan)
-    change = policy_change(task.policy, plan, keys.clusters, keys.notes)
-    if not plan.requests and keys.is_empty:
+            raise plan
+        return SetupOutcome(policy_change(task.policy, SetupPlan((), ()), error=str(plan)))
+    keys, there = planned_keys(args, task.policy, plan)
+    of_clusters = tuple(changes(keys, overview.users))
+    change = policy_change(task.policy, plan, of_clusters, tuple(notes(keys, there, overview.users)))
+    if not plan.requests and keys == _NOTHING:
         return SetupOutcome(change)
     before = policy_state(overview, read_policy(connection, overview, task.policy))
     if args.dry_run:
         return SetupOutcome(change, before, policy_state(overview, plan.after, plan.users))
-    overview = _send_and_write(connection, task, args, plan, keys)
+    given = tuple(one.sentence for one in of_clusters)
+    overview = _send_and_write(connection, task, args, plan, given, keys=keys != _NOTHING)
     after = policy_state(overview, read_policy(connection, overview, task.policy))
     return SetupOutcome(change, before, after)
 
 
 def _send_and_write(
-    connection: EngineConnection, task: SetupTask, args: argparse.Namespace, plan: SetupPlan, keys: KeyPlan
+    connection: EngineConnection,
+    task: SetupTask,
+    args: argparse.Namespace,
+    plan: SetupPlan,
+    given: tuple[str, ...],
+    *,
+    keys: bool,
 ) -> Overview:
     """Keys come last and go first: a cluster has them only while its policy places by them."""
     kind = UserActionKind.SETUP_UNDO if args.undo else UserActionKind.SETUP
     asked = tuple(request.what for request in plan.requests)
-    given = tuple(one.sentence for one in keys.clusters)
     with recorded(args, kind, task.policy, (*given, *asked) if args.undo else (*asked, *given)):
-        if args.undo and not keys.is_empty:
+        if args.undo and keys:
             write_keys(args, task.policy, plan)
         _send(connection, plan.requests)
         overview = read_overview(connection)
         _check(task.plan(overview))
-        if not args.undo and not keys.is_empty:
+        if not args.undo and keys:
             write_keys(args, task.policy, plan)
     return overview
 

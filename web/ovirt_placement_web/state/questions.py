@@ -16,7 +16,7 @@ from ovirt_placement.answers.decisions import LastDecisionsDocument, last_decisi
 from ovirt_placement.answers.decisions.at_time import DecisionsAtDocument, decisions_at
 from ovirt_placement.answers.doctor.examination import DoctorDocument, doctor
 from ovirt_placement.answers.document import dated
-from ovirt_placement.answers.keys.listing import KeysListDocument
+from ovirt_placement.answers.keys.change import KeysListDocument
 from ovirt_placement.answers.placement import WhyDocument, why
 from ovirt_placement.answers.plans.text import leads_to
 from ovirt_placement.answers.plans.what_if import WhatIfDocument, preview

@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from ovirt_placement.answers.document import listed
-from ovirt_placement.answers.keys import key_title, listing, written, written_weight
+from ovirt_placement.answers.keys import key_title, written, written_weight
 from ovirt_placement.answers.keys.change import (
     SETTERS,
     hosts_of,
     key_change_lines,
     keys_change,
+    keys_table,
     objections,
     read_named,
     read_records,
@@ -25,8 +26,8 @@ from ovirt_placement.answers.keys.change import (
     to_set,
     to_unset,
 )
+from ovirt_placement.answers.keys.change import SetKey as ListedKey
 from ovirt_placement.answers.keys.compiled import key_levels
-from ovirt_placement.answers.keys.listing import SetKey as ListedKey
 from ovirt_placement.answers.plans.what_if import changed_keys
 from ovirt_placement.answers.question import Table
 from ovirt_placement.inventory.stored import with_keys
@@ -82,7 +83,7 @@ def keys(asked: Asked) -> Shown:
     except UserError as failure:
         table: dict[str, Any] = {"headers": (), "rows": (), "error": str(failure), "cluster_of": {}}
         return "keys.html", {**shown, **table}
-    table_of_keys: Table = listing.keys_table(answer)
+    table_of_keys: Table = keys_table(answer)
     hosts = snapshot.host_by_id
     on_hosts = [one.resource.id for one in answer.keys if one.level == NODE and one.resource.id in hosts]
     return "keys.html", {

@@ -1,30 +1,42 @@
-"""Changes of placement keys: what is meant by them, what speaks against them, and what was changed."""
+"""The placement keys that are set; changes: what is meant, what speaks against it, what was changed."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec.structs import replace
 
-from ovirt_placement.answers.document import DRY_RUN, ChangeDocument, find
+from ovirt_placement.answers.document import DRY_RUN, ChangeDocument, Document, find
 from ovirt_placement.answers.keys import (
     KeyRecord,
     key_record,
     key_title,
+    key_words,
     mistake_place,
     mistake_sentence,
     without_effect,
     written,
     written_weight,
 )
+from ovirt_placement.answers.question import (
+    AuthoredState,
+    Columns,
+    Parameter,
+    Reads,
+    Route,
+    Table,
+    question,
+    table,
+)
 from ovirt_placement.config import Config
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.on_demand import referred
 from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import Cluster, Host, PlacementKey, Snapshot
-from ovirt_placement.model.names import Place, clusters_of, find_resource
+from ovirt_placement.model.names import Place, clusters_of, find_place, find_resource, with_names
 from ovirt_placement.model.placement_keys import (
     BILLING_ENTITY,
     CLUSTER,
@@ -36,7 +48,8 @@ from ovirt_placement.model.placement_keys import (
 )
 from ovirt_placement.rules.placement_keys.hierarchy import MissingNodeKeys, refusals
 from ovirt_placement.rules.placement_keys.keys import RATIO_NAMES, Code, number
-from ovirt_placement.store.keys import KeyChange, KeyPlace, KeyRecords, KeyStore, SetKey
+from ovirt_placement.store.keys import KeyChange, KeyPlace, KeyRecords, KeyStore
+from ovirt_placement.store.keys import SetKey as StoredKey
 from ovirt_placement.store.sql.database import StoreUnmade
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
@@ -51,7 +64,7 @@ if TYPE_CHECKING:
 _WITHOUT_VMS = frozenset({CLUSTER, NODE, "vdc", "vdc_offer"})
 
 
-def read_records(store: KeyStore) -> tuple[KeyRecords, tuple[SetKey, ...]]:
+def read_records(store: KeyStore) -> tuple[KeyRecords, tuple[StoredKey, ...]]:
     """What a store knows; an empty one holds nothing."""
     try:
         return store.records(), store.all_keys()
@@ -97,6 +110,86 @@ def with_details(connection: EngineConnection, snapshot: Snapshot, details: Deta
 def read_with(config: Config, snapshot: Snapshot, level: str) -> Snapshot:
     """The state that is known, if nothing that keys on this level refer to is missing; else as read now."""
     return read_engine(config, (level,)) if referred((level,)) else snapshot
+
+
+# -- The placement keys that are set, by whom and when.
+class SetKey(KeyRecord, frozen=True, omit_defaults=False, kw_only=True):
+    """A key, who set it and when (ISO 8601, in UTC); null where that is not known."""
+
+    set_by: str | None
+    set_at: str | None
+
+
+class KeysListDocument(Document, frozen=True, kw_only=True, tag="keys_list"):
+    """The keys that are set."""
+
+    keys: tuple[SetKey, ...]
+
+
+@question(
+    "keys list",
+    "the keys that are set",
+    """\
+List placement keys: the class (system: the operator's; be: a billing entity's; customer), what each is set
+on, who set it and when.
+""",
+    examples="  ovirt-placement keys list --on cluster blue\n",
+    text=lambda answer, _: [keys_table(answer) if answer.keys else "No keys."],
+    reads=Reads.KEYS,
+    routes=(Route("/keys", "the placement keys that are set"),),
+)
+def keys_list(
+    state: AuthoredState,
+    *,
+    name: Annotated[str | None, Parameter(help="only keys of this name", metavar="NAME")] = None,
+    on: Annotated[
+        Sequence[str] | None,
+        Parameter(
+            help="only keys of this level, or of this object",
+            metavar=("LEVEL", "RESOURCE"),
+            argument={"nargs": "+"},
+        ),
+    ] = None,
+) -> KeysListDocument:
+    """The keys of a store, also of objects that are gone; without any, those of the state.
+
+    Of them, those of this name, and on this level and object. Raises `UserError` if these are not known.
+    """
+    snapshot, authors = state
+    known = [one.key for one in authors.values()] or snapshot.placement_keys
+    wanted = None if on is None else find_place(on, known, snapshot)
+    keys = [
+        _set_key(key, authors.get(KeyPlace.of_key(key)), snapshot)
+        for key in known
+        if name in (None, key.name)
+        and (wanted is None or (key.level == wanted.level and wanted.resource in (None, key.resource)))
+    ]
+    keys.sort(key=lambda one: (one.level, one.name, one.place, one.key_class))
+    return KeysListDocument(keys=tuple(keys))
+
+
+def _set_key(key: PlacementKey, author: StoredKey | None, snapshot: Snapshot) -> SetKey:
+    at = None if author is None else datetime.fromtimestamp(author.set_at, UTC).isoformat(timespec="seconds")
+    by = author and author.set_by
+    return with_names(SetKey, key, snapshot, **key_words(key, snapshot), set_by=by, set_at=at)
+
+
+# -- in words
+_COLUMNS: Columns = {
+    "on": lambda one: one.place,
+    "class": lambda one: one.key_class,
+    "name": lambda one: one.name,
+    "value": lambda one: written(one.value),
+    "weight": lambda one: written_weight(one.weight),
+    "kind": lambda one: one.kind,
+}
+_AUTHORS: Columns = {"set by": lambda one: one.set_by, "set at": lambda one: one.set_at}
+
+
+def keys_table(answer: KeysListDocument) -> Table:
+    """Who set the keys stands there where it is known."""
+    authored = any(one.set_at is not None for one in answer.keys)
+    return table(answer.keys, {**_COLUMNS, **(_AUTHORS if authored else {})})
 
 
 # -- What a person means by setting and removing placement keys: for commands, and for the page.

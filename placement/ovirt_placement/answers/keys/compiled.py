@@ -1,5 +1,6 @@
-"""The compiled placement keys of a VM or a host, level by level, and how they place a VM."""
+"""The compiled placement keys of a VM or a host, level by level, and those that are ignored, and why."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from enum import StrEnum
 from fractions import Fraction
@@ -12,6 +13,10 @@ from ovirt_placement.answers.keys import (
     code_sentence,
     figure,
     key_record,
+    key_title,
+    mistake_place,
+    mistake_sentence,
+    without_effect,
     written,
     written_weight,
 )
@@ -26,15 +31,35 @@ from ovirt_placement.answers.question import (
     Table,
     question,
 )
-from ovirt_placement.model import Host, Snapshot, Vm
-from ovirt_placement.model.names import Named, resource_name, with_names
-from ovirt_placement.model.placement_keys import strength
+from ovirt_placement.model import Host, PlacementKey, Snapshot, Vm
+from ovirt_placement.model.names import (
+    LISTED,
+    Named,
+    UnmatchedName,
+    clusters_of,
+    gone_keys,
+    named_host,
+    named_vm,
+    resource_name,
+    unmatched,
+    with_names,
+)
+from ovirt_placement.model.placement_keys import CLUSTER, NODE, SERVER, SYSTEM, strength
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_keys.capacity import Source, contention_of_host
-from ovirt_placement.rules.placement_keys.hierarchy import keys_by_resource, keys_of, resources
+from ovirt_placement.rules.placement_keys.hierarchy import (
+    MissingNodeKeys,
+    Mistake,
+    MistakenKey,
+    UnreadableProperty,
+    find_mistakes,
+    keys_by_resource,
+    keys_of,
+    resources,
+)
 from ovirt_placement.rules.placement_keys.host_table import Values
 from ovirt_placement.rules.placement_keys.host_table import keys_of_host as host_table_keys
-from ovirt_placement.rules.placement_keys.keys import settings_of
+from ovirt_placement.rules.placement_keys.keys import KeyKind, key_kind, settings_of
 from ovirt_placement.rules.placement_keys.units import compiled_keys
 
 
@@ -276,3 +301,98 @@ def _states(answer: KeysOfVmDocument, are_set: Collection[KeyRecord]) -> Iterato
         yield from (of(key, KeyState.OVERRIDDEN, one.source) for key in one.hidden)
     for mistaken in answer.ignored:
         yield of(mistaken.key, KeyState.IGNORED, because=mistaken.sentence)
+
+
+# -- What is wrong with the placement keys that are set.
+class KeyMistake(Record, frozen=True, omit_defaults=False, kw_only=True):
+    """Something that is wrong; which of key, host and VM are not null depends on the codes."""
+
+    codes: tuple[str, ...]
+    where: str
+    sentence: str
+    key: KeyRecord | None = None
+    host: Named | None = None
+    vm: Named | None = None
+
+
+class KeysCheckDocument(Document, frozen=True, kw_only=True, tag="keys_check"):
+    """What is wrong with the keys that are set."""
+
+    mistakes: tuple[KeyMistake, ...]
+    #: Why keys without a mistake count for less, or for nothing, in sentences.
+    notes: tuple[str, ...]
+
+
+@question(
+    "keys check",
+    "keys that are ignored, and why",
+    """\
+List keys that are ignored, and why: mistakes, hosts that lack a key of their cluster, objects that are gone.
+The exit status is 1 if there is any.
+""",
+    examples="  ovirt-placement keys check --keys keys.yaml      # before they are imported\n",
+    text=lambda answer, _: _check_text(answer),
+    status=lambda answer, _: int(bool(answer.mistakes)),
+    reads=Reads.KEYS,
+)
+def keys_check(state: AuthoredState) -> KeysCheckDocument:
+    """The mistakes of a state, and of the keys that are stored those whose objects are gone."""
+    snapshot, stored = state.snapshot, (one.key for one in state.authors.values())
+    mistakes = (_mistake(one, snapshot) for one in find_mistakes(snapshot))
+    gone = (_gone(key, snapshot) for key in gone_keys(stored, snapshot, LISTED))
+    return KeysCheckDocument(mistakes=(*mistakes, *gone), notes=tuple(_notes(snapshot)))
+
+
+def _mistake(mistake: Mistake, snapshot: Snapshot) -> KeyMistake:
+    return KeyMistake(
+        codes=tuple(mistake.codes),
+        where=mistake_place(mistake, snapshot),
+        sentence=mistake_sentence(mistake),
+        key=key_record(mistake.key, snapshot) if isinstance(mistake, MistakenKey) else None,
+        host=named_host(mistake.host, snapshot) if isinstance(mistake, MissingNodeKeys) else None,
+        vm=named_vm(mistake.vm, snapshot) if isinstance(mistake, UnreadableProperty) else None,
+    )
+
+
+def _gone(key: PlacementKey, snapshot: Snapshot) -> KeyMistake:
+    why = "the engine has no such object any more; keys prune removes it"
+    title, record = key_title(key, snapshot), key_record(key, snapshot)
+    return KeyMistake(codes=("resource-gone",), where=title, sentence=why, key=record)
+
+
+def _notes(snapshot: Snapshot) -> Iterator[str]:
+    """Clusters whose policies do not heed the keys there, and keys of VMs that no host has."""
+    places = dict.fromkeys((key.level, key.resource) for key in snapshot.placement_keys)
+    having = {one.id for place in places for one in clusters_of(*place, snapshot)}
+    yield from without_effect(cluster for cluster in snapshot.clusters if cluster.id in having)
+    yield from (one.sentence for one in unmatched_keys(snapshot))
+
+
+def unmatched_keys(snapshot: Snapshot) -> Iterator[UnmatchedName]:
+    """Keys that operators have set for VMs and that no host has: they place nothing."""
+    carried: defaultdict[str | None, set[str]] = defaultdict(set)
+    for key in snapshot.placement_keys:
+        if key.level == NODE and key.resource in snapshot.host_by_id:
+            carried[snapshot.host_by_id[key.resource].cluster].add(key.name)
+            carried[None].add(key.name)
+    for key in snapshot.placement_keys:
+        if key.key_class != SYSTEM or key_kind(key) is not KeyKind.PLACEMENT or key.level == NODE:
+            continue  # those of customers are held against one another, too
+        there = carried[_cluster_of(key, snapshot)]
+        if key.name not in there:
+            yield unmatched(key_title(key, snapshot), "host with the key", key.name, there)
+
+
+def _cluster_of(key: PlacementKey, snapshot: Snapshot) -> str | None:
+    """The cluster whose hosts a key is held against; None where that may be any."""
+    vm = snapshot.vm_by_id.get(key.resource)
+    if key.level == SERVER and vm is not None:
+        return vm.cluster
+    return key.resource if key.level == CLUSTER else None
+
+
+# -- in words
+def _check_text(answer: KeysCheckDocument) -> Iterator[str | Table]:
+    if answer.mistakes:
+        yield Table([(one.where, one.sentence) for one in answer.mistakes], ("where", "what is wrong"))
+    yield from answer.notes or (() if answer.mistakes else ("No mistakes.",))
