@@ -100,7 +100,7 @@ bench: $(READY) ## speed, as ratios measured in one run
 	$(BIN)/python -m tools.benchmarks
 
 soak: $(READY) ## a million calls to the proxy, while workers are killed and VMs move (CALLS=n)
-	$(BIN)/python -m tools.soak $(if $(CALLS),--calls $(CALLS))
+	$(BIN)/python -m tests.endurance.soak $(if $(CALLS),--calls $(CALLS))
 
 conformance: $(READY) ## the engine's own verdicts against ours (VECTORS=DIR)
 	@$(BIN)/python -m tools.conformance $(VECTORS)

@@ -1,6 +1,6 @@
 """Speed of the proxy: trivial units against a server that only echoes, and decisions against trivial units.
 
-What workers hold, and what it costs that they are killed, the soak shows (`tools.soak`).
+What workers hold, and what it costs that they are killed, the soak shows (`tests.endurance.soak`).
 """
 
 import random

@@ -354,7 +354,7 @@ def soak(calls: int, windows: int, kill_seconds: float) -> Iterator[Window]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tools.soak", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.endurance.soak", description=__doc__)
     parser.add_argument("--calls", type=int, default=1_000_000, help="how many (default 1,000,000)")
     parser.add_argument("--windows", type=int, default=20, help="how often it is measured (default 20 times)")
     parser.add_argument("--kill-seconds", type=float, default=1.0, help="until a worker is killed (1)")

@@ -1,7 +1,7 @@
 """Fuzzers: each makes inputs for one reader by chance, and checks what may never happen to it.
 
-An attempt makes one input, has it read, and raises for what may not be. `python -m tools.fuzzing NAME` runs
-one fuzzer for long, and says how to repeat what broke its reader; the suite runs each for a moment.
+An attempt makes one input, has it read, and raises for what may not be. `python -m tests.endurance.fuzzing
+NAME` runs one for long, and says how to repeat what broke its reader; the suite runs each for a moment.
 """
 
 import argparse
@@ -335,7 +335,7 @@ FUZZERS: dict[str, Callable[[random.Random], None]] = {
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tools.fuzzing", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.endurance.fuzzing", description=__doc__)
     parser.add_argument("name", choices=FUZZERS, help="what is read")
     parser.add_argument("--inputs", type=int, default=1_000_000, help="how many (default 1,000,000)")
     parser.add_argument("--seed", type=int, default=0, help="that of the first input; each next has the next")
@@ -347,9 +347,8 @@ def main() -> int:
         try:
             attempt(random.Random(seed))
         except BaseException:
-            print(
-                f"to repeat: python -m tools.fuzzing {options.name} --inputs 1 --seed {seed}", file=sys.stderr
-            )
+            again = f"python -m tests.endurance.fuzzing {options.name} --inputs 1 --seed {seed}"
+            print(f"to repeat: {again}", file=sys.stderr)
             raise
         slowest = max(slowest, time.monotonic() - started)
     seconds, memory = time.monotonic() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.endurance.soak import BALANCE, FILTERS, KNOWN_UNITS, WEIGHTS, ask, soak, verdict
 from tests.proxy.running import running, write_plugins
-from tools.soak import BALANCE, FILTERS, KNOWN_UNITS, WEIGHTS, ask, soak, verdict
 
 #: In place of the real units: what holds for any of their answers holds for these.
 _REAL_UNITS = "\n".join(

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from tests.endurance.fuzzing import FUZZERS
 from tests.examples import examples
-from tools.fuzzing import FUZZERS
 
 #: Inputs that each example makes, so that most of the time goes into the reader.
 BATCH = 50
