@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ovirt_placement.units.client import PARAMETERS, Properties, accepted_hosts, answers, ranked_hosts
+from ovirt_placement.units import PARAMETERS, Properties, accepted_hosts, answers, ranked_hosts
 
 
 class AffinityFilter:

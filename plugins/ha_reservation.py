@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ovirt_placement.units.client import (
+from ovirt_placement.units import (
     PARAMETERS,
     Properties,
     accepted_hosts,

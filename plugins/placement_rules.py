@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ovirt_placement.units.client import Properties, accepted_hosts, answers, ranked_hosts
+from ovirt_placement.units import Properties, accepted_hosts, answers, ranked_hosts
 
 
 class PlacementRuleFilter:

@@ -22,7 +22,7 @@ from lxml import etree
 
 from ovirt_placement import config as configuration
 from ovirt_placement.config import Config
-from ovirt_placement.inventory.publication import Moments, age, ask_moments
+from ovirt_placement.inventory.publication import age, ask_moments
 from ovirt_placement.model import Snapshot, state_file
 from ovirt_service.text import table
 from ovirt_simulator.generate import Sizes, generate
@@ -102,7 +102,8 @@ class Stage(NamedTuple):
 
     def await_statistics(self) -> None:
         """Wait until the readings of the start are over, which keep the simulator busy for seconds."""
-        while age(Moments(*ask_moments(self.config.inventory.directory, 30.0)).statistics_at) is None:
+        directory = self.config.inventory.directory
+        while not (found := ask_moments(directory, 30.0)) or age(found.statistics_at) is None:
             time.sleep(0.2)
 
     @contextmanager

@@ -32,7 +32,7 @@ from ovirt_placement.store.enforcer.maintenance import (
     Work,
 )
 from ovirt_placement.store.orders import ALL_CLUSTERS, ApprovalStore, PauseStore
-from ovirt_placement.store.sql.opening import opened, stored
+from ovirt_placement.store.sql.access import opened, stored
 from ovirt_service.errors import UserError
 
 

@@ -19,9 +19,8 @@ from ovirt_placement.store.enforcer.maintenance import MaintenanceStore
 from ovirt_placement.store.enforcer.observations import MembershipStore, SampleStore
 from ovirt_placement.store.keys import KeyStore
 from ovirt_placement.store.orders import ApprovalStore, PauseStore
-from ovirt_placement.store.sql.access import StoreAccess
+from ovirt_placement.store.sql.access import PERSON_SECONDS, StoreAccess
 from ovirt_placement.store.sql.database import Database, StoreAway
-from ovirt_placement.store.sql.opening import PERSON_SECONDS
 from ovirt_placement.store.user_actions import UserActionStore
 
 _log = logging.getLogger(__name__)

@@ -38,6 +38,21 @@ def open_regular(path: Path | str, flags: int = os.O_RDONLY, mode: int = 0o600) 
     return file
 
 
+def make_as_folder(file: Path) -> None:
+    """Make an empty file that owner and group of its folder may read and write as they may write there.
+
+    A link in its place is not followed. Raises `OSError`, also if there is something already.
+    """
+    folder = file.parent.stat()
+    made = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        with contextlib.suppress(OSError):  # who is not in that group keeps his own
+            os.fchown(made, -1, folder.st_gid)
+        os.fchmod(made, folder.st_mode & 0o660)
+    finally:
+        os.close(made)
+
+
 def read_bounded(path: Path, most_mib: int) -> bytes:
     """All that a file holds. Raises `OSError`, and `UserError` if it holds more than this many MiB."""
     with open(identity.opened(path), "rb") as file:

@@ -24,7 +24,7 @@ from ovirt_placement.cli.main import main
 from ovirt_placement.engine.connection.exchanges import Trust, ask_once
 from ovirt_placement.model import AffinityRule, PlacementKey
 from ovirt_placement.store.keys import KeyStore
-from ovirt_placement.store.sql.versions import VERSION
+from ovirt_placement.store.sql.schema import VERSION
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import serve
 from tests.builders import APART, TOGETHER, cluster, group, host, snapshot, vm

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from xmlrpc.server import SimpleXMLRPCRequestHandler, SimpleXMLRPCServer
 
 from ovirt_placement.config import InventorySettings
-from ovirt_placement.inventory.publication import Moments, Wake, ask, ask_moments, now
+from ovirt_placement.inventory.publication import Wake, ask, ask_moments, now
 from ovirt_service.text import table
 from tests.proxy import running as proxies
 from tools.stage import INVENTORY_USER, TRIVIAL, WORKERS_USER, Stage, of_records, quantiles, running
@@ -241,8 +241,8 @@ class _Seen:
         version = ask(self._directory, Wake(0), 5.0, int)
         self.versions += version != self._version
         self._version = version
-        as_of = Moments(*ask_moments(self._directory, 5.0)).as_of
-        return now() - as_of <= InventorySettings().max_age_seconds
+        moments = ask_moments(self._directory, 5.0)
+        return moments is not None and now() - moments.as_of <= InventorySettings().max_age_seconds
 
 
 def _print_decisions(samples: list[Sample]) -> None:

@@ -21,7 +21,7 @@ from ovirt_placement.cli.questions import (
     show_json,
     show_text,
 )
-from ovirt_placement.store.sql import opening
+from ovirt_placement.store.sql import access
 from ovirt_placement.store.sql.access import StoreAccess
 from ovirt_placement.store.user_actions import Act, UserActionKind, UserActionStore
 from ovirt_service import identity
@@ -65,14 +65,14 @@ def opened(
     part: type[_Part], args: argparse.Namespace, *, create: bool = True
 ) -> AbstractContextManager[_Part]:
     """Open it for the engine of the configuration named; without `create`, to read what is there."""
-    return opening.opened(part, config.load(args.config), create=create)
+    return access.opened(part, config.load(args.config), create=create)
 
 
 def stored(
     part: type[_Part], args: argparse.Namespace, ask: Callable[[_Part], _Answer], nothing: _Nothing
 ) -> _Answer | _Nothing:
     """What it answers of that engine; `nothing` where there is no store yet."""
-    return opening.stored(part, config.load(args.config), ask, nothing)
+    return access.stored(part, config.load(args.config), ask, nothing)
 
 
 def connected(args: argparse.Namespace) -> EngineConnection:

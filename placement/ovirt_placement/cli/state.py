@@ -18,9 +18,8 @@ from ovirt_placement.model import Snapshot, state_file
 from ovirt_placement.model.names import counted
 from ovirt_placement.store import backup
 from ovirt_placement.store.keys import KeyStore
-from ovirt_placement.store.sql.access import EngineRows
+from ovirt_placement.store.sql.access import PERSON_SECONDS, EngineRows
 from ovirt_placement.store.sql.database import Database, StoreAway, StoreLater, StoreLost, StoreUnmade
-from ovirt_placement.store.sql.opening import PERSON_SECONDS
 from ovirt_placement.store.user_actions import Act, UserActionKind, record
 from ovirt_service import identity
 from ovirt_service.errors import UserError

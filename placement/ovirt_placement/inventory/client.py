@@ -100,11 +100,7 @@ def close() -> None:
 
 
 def snapshot(
-    *,
-    config: Config | None = None,
-    max_age: float | None = None,
-    deadline: float | None = None,
-    vm: str | None = None,
+    *, config: Config | None = None, max_age: float | None = None, deadline: float | None = None
 ) -> Snapshot:
     """Return the engine's state: no older than `max_age` seconds, and within `deadline` seconds from now.
 
@@ -113,13 +109,11 @@ def snapshot(
     `max_age` of 0 everything is read again, for who may not rely on events: the engine can log one late.
     Open intents of the store stand in `pending`, and so does what was decided a moment ago; a rule leaves out
     those of the VM that it is asked about.
-    With `vm`, the engine is asked for this VM, if it was not lately and the VM is not among those that are
-    known: events of a VM that has just come may be late.
     Without arguments the configuration says what is fresh, and the deadline is 10 s.
 
     Raises `NoSnapshot` if none comes in time, `UserError` if the configuration is at fault.
     """
-    return known(config=config, max_age=max_age, deadline=deadline, vm=vm).snapshot
+    return known(config=config, max_age=max_age, deadline=deadline).snapshot
 
 
 def known(
@@ -127,7 +121,6 @@ def known(
     config: Config | None = None,
     max_age: float | None = None,
     deadline: float | None = None,
-    vm: str | None = None,
     measured: Measured = Measured.FOR_RESERVATION,
 ) -> Known:
     """Return what `snapshot` does, and where it is from.
@@ -139,9 +132,9 @@ def known(
     max_age = config.inventory.max_age_seconds if max_age is None else max_age
     asked = opened(config)
     try:
-        return asked.served(max_age, vm, until)
+        return asked.served(max_age, until)
     except NoService:
-        return Known(asked.base(max_age, until, vm, measured=measured).snapshot, None)
+        return Known(asked.base(max_age, until, measured=measured).snapshot, None)
 
 
 def wait_for_change(timeout: float, *, config: Config | None = None) -> bool:
@@ -200,23 +193,23 @@ class EngineState:
         self._last_read: _Read | None = None
         self._searches = KnownSearches()
 
-    def served(self, max_age: float, vm: str | None, until: float) -> Known:
+    def served(self, max_age: float, until: float) -> Known:
         """What the service knows. Raises `NoService`, and `NoSnapshot` if it knows nothing fresh enough."""
         directory, seen = self._config.inventory.directory, self.publication
-        not_before = max(_EVER, now() - max_age)
-        question = Refresh(not_before, max_age <= 0, vm, seen.version if seen else 0)
+        known = seen.version if seen else 0
+        question = Refresh(max(_EVER, now() - max_age), max_age <= 0, known=known)
         try:
             reply = ask(directory, question, until - time.monotonic(), State, _services)
         except NoAnswer:
             raise NoSnapshot(
                 f"no fresh snapshot in time: the inventory at {directory} is still reading"
             ) from None
-        if reply.error is not None:
-            moments = Moments(*reply.moments) if reply.moments else None
+        moments = reply.moments
+        if reply.error is not None or moments is None:
             last = "" if moments is None else f"; the last one is {now() - moments.as_of:.0f} s old"
             raise NoSnapshot(f"no fresh snapshot: {reply.error}{last}")
         try:
-            publication = self._decoded(reply, seen)
+            publication = self._decoded(reply, moments, seen)
         except ValueError:
             if _said.is_news((directory, "unreadable")):
                 _log.warning("what the inventory at %s answers cannot be read: the engine is", directory)
@@ -227,7 +220,7 @@ class EngineState:
             found = self._overlay.over(found, pending, lay)
         return Known(found, publication)
 
-    def _decoded(self, reply: State, seen: Publication | None) -> Publication:
+    def _decoded(self, reply: State, moments: Moments, seen: Publication | None) -> Publication:
         """What the service answers, once a version for all threads. Raises `ValueError` if unreadable."""
         with self._lock:
             before = EMPTY if seen is None else seen.snapshot
@@ -238,7 +231,7 @@ class EngineState:
                 snapshot = snapshot if reply.since else with_known(before, snapshot)
                 if seen is not None:
                     share(snapshot, like=before)
-            publication = Publication(reply.version, Moments(*reply.moments), snapshot)
+            publication = Publication(reply.version, moments, snapshot)
             if self.publication is None or self.publication.version <= publication.version:
                 self.publication = publication
             return publication

@@ -173,8 +173,28 @@ def searches_of(rules: Iterable[PlacementRule]) -> Wanted:
     return frozenset(search for rule in rules for search in rule.searches)
 
 
+@dataclass(frozen=True)
+class Needed:
+    """Which statistics the enabled rules ask for."""
+
+    hosts: bool
+    vms: bool
+    #: Whether the tags of hosts are read with theirs: some name failure domains, or who a rule is about.
+    tags: bool = False
+
+    def __bool__(self) -> bool:
+        return self.hosts or self.vms
+
+    def lacks(self, read: Needed) -> bool:
+        """Whether more is needed than was read."""
+        return self.hosts > read.hosts or self.vms > read.vms or self.tags > read.tags
+
+
+NO_STATISTICS = Needed(hosts=False, vms=False)
+
+
 class Demands(NamedTuple):
-    """What placement keys and rules need of the engine, besides the topology."""
+    """What placement keys and rules, ours and the engine's, need of the engine besides the topology."""
 
     #: What keys refer to, and tags of VMs where a rule names some.
     details: Detail = NO_DETAILS
@@ -182,6 +202,8 @@ class Demands(NamedTuple):
     host_tags: bool = False
     #: What rules have the engine search.
     searches: Wanted = NO_SEARCHES
+    #: Those that enabled rules ask for.
+    statistics: Needed = NO_STATISTICS
 
     def lack(self, read: Demands) -> bool:
         """Whether more is needed than was read."""
@@ -238,25 +260,6 @@ class KnownSearches:
         if kept != self.found:
             self.found = kept
 
-
-@dataclass(frozen=True)
-class Needed:
-    """Which statistics the enabled rules ask for."""
-
-    hosts: bool
-    vms: bool
-    #: Whether the tags of hosts are read with theirs: some name failure domains, or who a rule is about.
-    tags: bool = False
-
-    def __bool__(self) -> bool:
-        return self.hosts or self.vms
-
-    def lacks(self, read: Needed) -> bool:
-        """Whether more is needed than was read."""
-        return self.hosts > read.hosts or self.vms > read.vms or self.tags > read.tags
-
-
-NO_STATISTICS = Needed(hosts=False, vms=False)
 
 _UNKNOWN_HOST, _UNKNOWN_VM = HostStatistics(), VmStatistics()
 
@@ -336,15 +339,3 @@ def with_statistics(snapshot: Snapshot, measured: Statistics) -> Snapshot:
         hosts=tuple(map(measured.of_host, snapshot.hosts)),
         vms=tuple(map(measured.of_vm, snapshot.vms)),
     )
-
-
-@dataclass(frozen=True)
-class Needs:
-    """Statistics that enabled rules ask for, details of VMs that keys refer to, searches for members."""
-
-    statistics: Needed = NO_STATISTICS
-    details: Detail = NO_DETAILS
-    searches: Wanted = NO_SEARCHES
-
-
-NOTHING = Needs()

@@ -225,7 +225,8 @@ class State(msgspec.Struct, frozen=True):
     version: int = 0
     #: The version that the changes are to; 0 if they are all there is.
     since: int = 0
-    moments: tuple[float, ...] = ()
+    #: None where there is no version yet.
+    moments: Moments | None = None
     changes: Changes = Changes()
     #: What is on its way and no part of the version: open intents, and what was accepted a moment ago.
     pending: tuple[Pending, ...] = ()
@@ -302,6 +303,6 @@ def ask(
         made.close()
 
 
-def ask_moments(directory: Path, timeout: float) -> tuple[float, ...]:
-    """The moments of what the service knows, as `Moments` has them; none of nothing. Raises as `ask` does."""
+def ask_moments(directory: Path, timeout: float) -> Moments | None:
+    """The moments of what the service knows; None of nothing. Raises as `ask` does."""
     return ask(directory, Refresh(0.0, known=None), timeout, State).moments

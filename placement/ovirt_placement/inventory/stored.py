@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from msgspec.structs import replace
 
@@ -26,41 +26,40 @@ from ovirt_service.process import BackgroundThread
 if TYPE_CHECKING:
     from ovirt_placement.store.enforcer.intents import Intent, Store
     from ovirt_placement.store.keys import KeyRecords, KeyStore
+    from ovirt_placement.store.sql.access import StoreAccess
 
 #: The first answer has nothing known to fall back on: a store that answers may take longer.
 _FIRST_SECONDS = 1.0
 _NEVER = float("-inf")
 
 
-class _Closable(Protocol):
-    def close(self) -> None: ...
-
-
-_Store = TypeVar("_Store", bound=_Closable)
+_Part = TypeVar("_Part", bound="StoreAccess")
 _Found = TypeVar("_Found")
 
 _log = logging.getLogger(__name__)
 
 
-class StoreReader(Generic[_Store, _Found]):
+class StoreReader(Generic[_Part, _Found]):
     """What a store said last, for all threads of a process; it is asked in a thread of its own."""
 
     def __init__(
         self,
         settings: StoreSettings,
+        engine: str,
         nothing: _Found,
-        opened: Callable[[], _Store],
-        ask: Callable[[_Store, _Found], _Found],
+        part: Callable[[], type[_Part]],
+        ask: Callable[[_Part, _Found], _Found],
     ) -> None:
-        """`ask` gets what was found last, and raises `UserError` if the store is away.
+        """`part` loads a part of the store, of which `ask`, given what was found last, asks something.
 
         A store that is not there, or has no tables yet, holds `nothing`; one that held more is away.
         """
         self._settings = settings
         self._nothing = nothing
-        self._opened = opened
+        self._engine = engine
+        self._part = part
         self._ask = ask
-        self._store: _Store | None = None
+        self._store: _Part | None = None
         self._closed = False
         self._lock = threading.Lock()
         self._reading: threading.Event | None = None
@@ -109,7 +108,8 @@ class StoreReader(Generic[_Store, _Found]):
 
         try:
             if self._store is None:
-                self._store = self._opened()
+                url, patience = self._settings.url, self._settings.patience_seconds
+                self._store = self._part()(url, engine=self._engine, patience_seconds=patience, create=False)
             self.found, self.error = self._ask(self._store, self.found), ""
         except StoreUnmade as error:
             self.error = "" if self.found == self._nothing else str(error)
@@ -187,15 +187,13 @@ class OpenIntents:
     """Open intents of an engine, which stand in `pending`."""
 
     def __init__(self, settings: StoreSettings, engine: str) -> None:
-        def opened() -> Store:
+        def part() -> type[Store]:
             from ovirt_placement.store.enforcer.intents import Store
 
-            return Store(
-                settings.url, engine=engine, patience_seconds=settings.patience_seconds, create=False
-            )
+            return Store
 
         nothing: tuple[Intent, ...] = ()
-        self._reader = StoreReader(settings, nothing, opened, lambda store, _: store.blocking_intents())
+        self._reader = StoreReader(settings, engine, nothing, part, lambda store, _: store.blocking_intents())
         self._complaint = Complaint(_log, "open migrations are unknown", "open migrations are known again")
         self._overlay = Overlay()
         self.close = self._reader.close
@@ -296,15 +294,13 @@ class KeyWatch:
         Who says so looks all the time, and waits no longer than is configured while the store is in trouble.
         """
 
-        def opened() -> KeyStore:
+        def part() -> type[KeyStore]:
             from ovirt_placement.store.keys import KeyStore
 
-            return KeyStore(
-                settings.url, engine=engine, patience_seconds=settings.patience_seconds, create=False
-            )
+            return KeyStore
 
         nothing: KeyRecords | None = None
-        self._reader = StoreReader(settings, nothing, opened, _ask_for_keys)
+        self._reader = StoreReader(settings, engine, nothing, part, _ask_for_keys)
         self._waited_seconds = waited_seconds
         self._complaint = Complaint(_log, "placement keys cannot be read", "placement keys are read again")
         self._last = WatchedKeys()

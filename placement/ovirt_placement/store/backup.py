@@ -12,8 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Table, delete, func, insert, s
 
 from ovirt_placement.store.sql.access import EngineRows
 from ovirt_placement.store.sql.database import Database, StoreLater, StoreLost, StoreUnmade
-from ovirt_placement.store.sql.schema import key_revision, metadata, schema_version, user_actions
-from ovirt_placement.store.sql.versions import VERSION
+from ovirt_placement.store.sql.schema import VERSION, key_revision, metadata, schema_version, user_actions
 from ovirt_placement.store.user_actions import Act, UserActionKind, record
 from ovirt_service import files, identity
 from ovirt_service.errors import UserError

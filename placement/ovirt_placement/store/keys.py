@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from operator import eq
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -251,16 +252,13 @@ def change_keys(
     fresh, gone = [], []
     for key in change.remove:
         if placement.pop(place := KeyPlace.of_key(key), None) is not None:
-            _remove_key(rows, place)
+            rows.remove(placement_keys, *map(eq, _PLACE, place))
             gone.append(key)
     for place, key in {KeyPlace.of_key(key): key for key in change.put}.items():
         before = placement.get(place)
-        if before is not None and _same(before, key):
-            continue
-        if before is not None:
-            _remove_key(rows, place)
-        rows.add(placement_keys, _row(place, key, set_by))
-        fresh.append(key)
+        if before is None or not _same(before, key):
+            rows.put(placement_keys, _columns(place), _values(key, set_by))
+            fresh.append(key)
     return fresh, gone
 
 
@@ -288,18 +286,13 @@ def _set_key(row: Row[Any]) -> SetKey:
     return SetKey(msgspec.convert(fields, PlacementKey), set_by, set_at)
 
 
-def _row(place: KeyPlace, key: PlacementKey, set_by: str) -> dict[str, Any]:
-    return {
-        "level": place.level,
-        "resource": place.resource,
-        "class": place.key_class,
-        "name": place.name,
-        "value": [_storable(key.value)],
-        "weight": key.weight,
-        "sticky": key.sticky,
-        "set_by": set_by,
-        "set_at": now(),
-    }
+def _columns(place: KeyPlace) -> dict[str, str]:
+    return {column.key: value for column, value in zip(_PLACE, place, strict=True)}
+
+
+def _values(key: PlacementKey, set_by: str) -> dict[str, Any]:
+    value = [_storable(key.value)]
+    return {"value": value, "weight": key.weight, "sticky": key.sticky, "set_by": set_by, "set_at": now()}
 
 
 def _storable(value: float | str) -> float | str:
@@ -309,11 +302,6 @@ def _storable(value: float | str) -> float | str:
 
 def _same(one: PlacementKey, other: PlacementKey) -> bool:
     return (one.value, one.weight, one.sticky) == (_storable(other.value), other.weight, other.sticky)
-
-
-def _remove_key(rows: EngineRows, place: KeyPlace) -> None:
-    here = [column == wanted for column, wanted in zip(_PLACE, place, strict=True)]
-    rows.remove(placement_keys, *here)
 
 
 # -- The special keys that setup gave clusters, so that it takes back these and nothing else. The keys

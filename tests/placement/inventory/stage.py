@@ -13,7 +13,7 @@ from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection, connect
 from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.engine.topology import read_snapshot
-from ovirt_placement.inventory.on_demand import NOTHING, Needs
+from ovirt_placement.inventory.on_demand import NO_DEMANDS, Demands
 from ovirt_placement.inventory.service.follower import Follower
 from ovirt_placement.inventory.service.readings import read
 from ovirt_placement.inventory.service.schedule import ReconciliationScope
@@ -74,7 +74,7 @@ class Stage:
         except UserError:
             self.failures += 1
 
-    def read(self, scope: ReconciliationScope, needs: Needs = NOTHING) -> None:
+    def read(self, scope: ReconciliationScope, needs: Demands = NO_DEMANDS) -> None:
         self.follower.hand_in(read(self.connection, scope, needs, self.now))
 
     def begin(self) -> None:

@@ -16,7 +16,7 @@ from ovirt_placement.store.enforcer.history import HistoryStore, StepOutcome
 from ovirt_placement.store.enforcer.intents import ImpossibleTransition, Store
 from ovirt_placement.store.keys import KeyChange, KeyStore
 from ovirt_placement.store.sql import database as opening
-from ovirt_placement.store.sql import versions
+from ovirt_placement.store.sql import schema
 from ovirt_placement.store.sql.access import EngineRows, StoreAccess
 from ovirt_placement.store.sql.database import StoreAway
 from ovirt_placement.store.sql.schema import metadata, missing_vms, schema_version
@@ -132,7 +132,7 @@ def test_every_verb_touches_the_rows_of_one_engine_alone(url: str) -> None:
 
 def test_all_statements_are_made_by_these_verbs() -> None:
     """But for what concerns the store as a whole, and an alias, which names the engine itself."""
-    whole = {"access.py", "backup.py", "versions.py"}
+    whole = {"access.py", "backup.py", "schema.py"}
     made = re.compile(r"(?<![.\w])(?:select|insert|update|delete)\((?!open_steps)")
     files = [file for file in Path(store.__path__[0]).rglob("*.py") if file.name not in whole]
     assert len(files) > 10
@@ -215,8 +215,8 @@ def of_the_next_release(monkeypatch: pytest.MonkeyPatch, *statements: str) -> No
         for statement in statements:
             connection.exec_driver_sql(statement)  # type: ignore[attr-defined]
 
-    monkeypatch.setattr(versions, "MIGRATIONS", (migrate,))
-    for module in (versions, opening):
+    monkeypatch.setattr(schema, "MIGRATIONS", (migrate,))
+    for module in (schema, opening):
         monkeypatch.setattr(module, "VERSION", 2)
 
 
@@ -252,14 +252,14 @@ def test_a_step_that_is_killed_leaves_all_as_it_was(present: str) -> None:
     before = columns(present)
     program = f"""
 import os, signal
-from ovirt_placement.store.sql import database, versions
+from ovirt_placement.store.sql import database, schema
 from ovirt_placement.store.keys import KeyStore
 
 def migrate(connection):
     connection.exec_driver_sql({ADDED!r})
     os.kill(os.getpid(), signal.SIGKILL)
 
-versions.MIGRATIONS, versions.VERSION, database.VERSION = (migrate,), 2, 2
+schema.MIGRATIONS, schema.VERSION, database.VERSION = (migrate,), 2, 2
 KeyStore({present!r}, engine="default", patience_seconds=30).all_keys()
 """
     done = subprocess.run([sys.executable, "-c", program], check=False)
@@ -271,8 +271,8 @@ KeyStore({present!r}, engine="default", patience_seconds=30).all_keys()
 def test_tables_that_another_made_are_seen_by_a_connection_that_found_none(url: str) -> None:
     """SQLite 3.26 answers some questions about tables from what the connection has read before."""
     with database(url) as late:
-        assert versions.version(late) is None
+        assert schema.version(late) is None
         with database(url) as early:
-            versions.make_or_upgrade(early)
-        versions.make_or_upgrade(late)
-    assert version_of(url) == [versions.VERSION]
+            schema.make_or_upgrade(early)
+        schema.make_or_upgrade(late)
+    assert version_of(url) == [schema.VERSION]

@@ -20,7 +20,7 @@ from ovirt_placement.store.enforcer.intents import (
     IntentState,
     Store,
 )
-from ovirt_placement.store.sql.versions import VERSION
+from ovirt_placement.store.sql.schema import VERSION
 from ovirt_service.errors import UserError
 from tests.placement.databases import database
 from tests.placement.store.conftest import Opening, at_once

@@ -25,7 +25,7 @@ from ovirt_placement.store.enforcer.history import HistoryStore, PlanRecord, Rec
 from ovirt_placement.store.enforcer.intents import IntentState
 from ovirt_placement.store.enforcer.maintenance import MaintenanceRun, MaintenanceStore
 from ovirt_placement.store.orders import ApprovalStore, Pause, PauseStore, WaitingPlan
-from ovirt_placement.store.sql import opening
+from ovirt_placement.store.sql import access
 from ovirt_placement.store.sql.access import StoreAccess
 from ovirt_placement.store.user_actions import UserAction, UserActionKind, UserActionStore
 from ovirt_service.daemon import Garbage
@@ -190,7 +190,7 @@ class Past:
         if self.rests and self._failed is not None:
             raise self._failed.with_traceback(None)
         try:
-            return opening.stored(part, self._config, ask, (), patience_seconds=STORE_SECONDS)
+            return access.stored(part, self._config, ask, (), patience_seconds=STORE_SECONDS)
         except UserError as error:
             self.rest(error)
             raise

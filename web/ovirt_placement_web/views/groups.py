@@ -18,7 +18,7 @@ from ovirt_placement.engine.topology import read_groups
 from ovirt_placement.forecast.changes import changed_groups
 from ovirt_placement.model import AffinityGroup, AffinityRule, Cluster, Snapshot
 from ovirt_placement.model.yaml_files import stored_priority, stored_text
-from ovirt_placement.store.sql.opening import opened
+from ovirt_placement.store.sql.access import opened
 from ovirt_placement.store.user_actions import Act as Recorded
 from ovirt_placement.store.user_actions import UserActionKind, UserActionStore
 from ovirt_placement_web.bounds import Refusal

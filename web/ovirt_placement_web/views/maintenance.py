@@ -23,7 +23,7 @@ from ovirt_placement.store.enforcer.maintenance import (
     UnderWay,
     Work,
 )
-from ovirt_placement.store.sql.opening import opened
+from ovirt_placement.store.sql.access import opened
 from ovirt_placement_web.bounds import Bound, Bounds, Refusal
 from ovirt_placement_web.settings import ENGINE_SECONDS
 from ovirt_placement_web.site import page_words

@@ -15,7 +15,7 @@ from ovirt_placement.model import Cluster
 from ovirt_placement.store.enforcer.history import PlanRecord
 from ovirt_placement.store.enforcer.intents import IntentState
 from ovirt_placement.store.orders import ALL_CLUSTERS, ApprovalStore, PauseStore
-from ovirt_placement.store.sql.opening import opened
+from ovirt_placement.store.sql.access import opened
 from ovirt_placement_web.bounds import Refusal, sentence
 from ovirt_placement_web.state.map import MapDocument, MapHost, MapVm
 from ovirt_placement_web.state.plans import life

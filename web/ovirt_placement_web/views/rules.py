@@ -11,7 +11,7 @@ from ovirt_placement.forecast.changes import changed_rules
 from ovirt_placement.model import Cluster, PlacementRule, RuleDomain, Snapshot
 from ovirt_placement.model.names import called
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore
-from ovirt_placement.store.sql.opening import opened
+from ovirt_placement.store.sql.access import opened
 from ovirt_placement_web.bounds import Refusal, sentence
 from ovirt_placement_web.settings import ENGINE_SECONDS
 from ovirt_placement_web.views.endpoints import (

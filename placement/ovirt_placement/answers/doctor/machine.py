@@ -24,14 +24,14 @@ from ovirt_placement.engine.connection.log_ins import refusal
 from ovirt_placement.engine.requests import tagged_ids
 from ovirt_placement.engine.topology import read_hosts
 from ovirt_placement.inventory.connection import NoAnswer, NoService, NotAllowed
-from ovirt_placement.inventory.publication import Moments, age, ask_moments, now
+from ovirt_placement.inventory.publication import age, ask_moments, now
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.failover.outcomes import listed_tags
 from ovirt_placement.store.enforcer.intents import Store
 from ovirt_placement.store.keys import KeyRecords, KeyStore
+from ovirt_placement.store.sql.access import opened, stored
 from ovirt_placement.store.sql.connections import obstacle, sqlite_path
 from ovirt_placement.store.sql.database import Database, StoreAway, StoreUnmade
-from ovirt_placement.store.sql.opening import opened, stored
 from ovirt_service.errors import UserError
 
 # -- What can be wrong on this machine: no inventory is published, the store cannot be reached.
@@ -50,7 +50,7 @@ def examine_sections(configuration: Config) -> Iterator[FoundProblem]:
 def examine_inventory(config: Config) -> Iterator[FoundProblem]:
     directory, unit = config.inventory.directory, config.unit("ovirt-placement-inventory")
     try:
-        found = ask_moments(directory, _PATIENCE_SECONDS)
+        moments = ask_moments(directory, _PATIENCE_SECONDS)
     except NotAllowed:
         yield problem(
             "unreadable_inventory",
@@ -66,15 +66,14 @@ def examine_inventory(config: Config) -> Iterator[FoundProblem]:
         )
         return
     except NoAnswer:
-        found = ()
-    if not found:
+        moments = None
+    if moments is None:
         yield problem(
             "nothing_published",
             f"the inventory at {directory} runs and has read nothing yet",
             f"look into its log: journalctl -u {unit}",
         )
         return
-    moments = Moments(*found)
     limit = max(_STALE_SECONDS, 3 * config.inventory.interval_seconds)
     if (now() - moments.as_of) > limit:
         yield problem(

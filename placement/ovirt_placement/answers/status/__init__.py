@@ -130,7 +130,7 @@ def enforcement(
 
     `seconds` is how long the store as a whole may take.
     """
-    from ovirt_placement.store.sql.opening import answered_within
+    from ovirt_placement.store.sql.access import answered_within
 
     configured = config.section("enforcer", _Settings).mode
     here = EnforcementRecord(mode=configured or _DEFAULT_MODE, configured_mode=configured)
@@ -146,7 +146,7 @@ def not_led(config: Config) -> str | None:
     Raises `StoreAway` where the store does not answer.
     """
     from ovirt_placement.store.enforcer.leader import LeaseStore
-    from ovirt_placement.store.sql.opening import stored
+    from ovirt_placement.store.sql.access import stored
 
     last = stored(LeaseStore, config, LeaseStore.read, None)
     if last is not None and last.left_seconds > 0:
@@ -158,8 +158,8 @@ def _read(config: Config, snapshot: Snapshot, here: EnforcementRecord) -> Enforc
     from ovirt_placement.store.enforcer.intents import REFUSALS, Cause, Intent, IntentState, Store
     from ovirt_placement.store.enforcer.leader import CycleStore, EnforcerSettingsStore, LeaseStore
     from ovirt_placement.store.orders import ApprovalStore, PauseStore, WaitingPlan
+    from ovirt_placement.store.sql.access import opened
     from ovirt_placement.store.sql.database import StoreUnmade
-    from ovirt_placement.store.sql.opening import opened
 
     def ask(kind: type[_Part], question: Callable[[_Part], _Answer]) -> _Answer:
         with opened(kind, config, patience_seconds=_PATIENCE_SECONDS, create=False) as part:

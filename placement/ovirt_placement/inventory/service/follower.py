@@ -10,7 +10,7 @@ from types import MappingProxyType
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.events import EngineEvent, read_events
 from ovirt_placement.engine.vms import Detail
-from ovirt_placement.inventory.on_demand import NO_DEMANDS, NO_STATISTICS, Needed, Needs
+from ovirt_placement.inventory.on_demand import NO_DEMANDS, NO_STATISTICS, Demands, Needed
 from ovirt_placement.inventory.publication import Moments
 from ovirt_placement.inventory.service.events import (
     ENGINE_STARTED,
@@ -186,12 +186,12 @@ class Follower:
         self._view = View(tagged=tagged)
         self._rereads = Rereads()
         self._rereading = Rereading(connection, clock, self._view, self._rereads, came_late, patience_seconds)
+        #: To be called between two turns.
+        self.take_sought = self._rereading.take_sought
         self._feed: Feed | None = None
         self._history: tuple[EngineEvent, ...] = ()
         self._handed_in: deque[Reading] = deque()
         self.unknown_vms = UnknownVms()
-        #: Those looked for, which are in the view if the engine has them; to be taken between two turns.
-        self.sought: tuple[str, ...] = ()
         #: The first turn of those that failed since the last successful one.
         self._failing_since: float | None = None
         #: What keys and rules need; may be set between two turns.
@@ -219,9 +219,9 @@ class Follower:
         )
 
     @property
-    def needs(self) -> Needs:
+    def needs(self) -> Demands:
         """What the larger readings must take in, besides the topology."""
-        return Needs(self._view.statistics_needed, self._view.demands.details, self._view.demands.searches)
+        return self._view.demands._replace(statistics=self._view.statistics_needed)
 
     def snapshot(self) -> Snapshot:
         """Return the view as it is; the same object until something changes."""
@@ -252,7 +252,6 @@ class Follower:
         self._failing_since = None
         if self.believable:
             self._read_at = began if self._rereading.keeps_up else self._read_at
-            self.sought = (*self.sought, *self._rereading.take_sought())
 
     def follow_up(self) -> None:
         """Read what the next turn shows, and nobody waits for; raises what `EngineConnection.get` raises."""

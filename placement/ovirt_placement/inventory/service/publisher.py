@@ -20,7 +20,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from ovirt_placement.inventory.on_demand import NO_STATISTICS, Needed, Needs
+from ovirt_placement.inventory.on_demand import NO_STATISTICS, Demands, Needed
 from ovirt_placement.inventory.publication import (
     EMPTY,
     Moments,
@@ -59,7 +59,7 @@ class PublicationState:
 
     snapshot: Snapshot | None
     moments: Moments
-    needs: Needs
+    needs: Demands
     #: What is needed of statistics and tags and was not read yet.
     lacking: Needed = NO_STATISTICS
 
@@ -171,11 +171,11 @@ class Publisher:
         that, gets all.
         """
         if known is None or known == version.version:
-            return State(version.version, version.version, tuple(version.moments))
+            return State(version.version, version.version, version.moments)
         with self._lock:
             before = self._latest.get(known)
         changes = find_changes(before or EMPTY, version.snapshot)
-        return State(version.version, known if before else 0, tuple(version.moments), changes)
+        return State(version.version, known if before else 0, version.moments, changes)
 
     def withdraw(self) -> None:
         """Take away what names there are: nobody keeps them any more."""
@@ -265,7 +265,7 @@ STATE_RELEASE = "3"
 def save_state(directory: Path, publication: Publication) -> None:
     """Put the state in the place of the one that was saved before. Raises `OSError`."""
     changes = find_changes(EMPTY, publication.snapshot)
-    state = State(publication.version, 0, tuple(publication.moments), changes)
+    state = State(publication.version, 0, publication.moments, changes)
     # Of the machine's run, since moments count from there.
     encoded = msgspec.msgpack.encode((boot_id(), STATE_RELEASE, state))
     replaced(directory / STATE_FILE, (_checksum(encoded), encoded))
@@ -281,8 +281,10 @@ def restore_state(directory: Path, oldest: float) -> Publication | None:
         if checksum != _checksum(content):
             return None
         boot, release, state = msgspec.msgpack.decode(content, type=tuple[bytes, str, State])
-        moments = Moments(*state.moments)
-        if (boot, release) != (boot_id(), STATE_RELEASE) or not oldest <= moments.as_of <= now():
+        moments = state.moments
+        if (boot, release) != (boot_id(), STATE_RELEASE) or moments is None:
+            return None
+        if not oldest <= moments.as_of <= now():
             return None
         return Publication(state.version, moments, with_changes(EMPTY, state.changes))
     except (OSError, ValueError, TypeError):

@@ -289,9 +289,10 @@ class Readers:
     async def _state_of(self, question: Refresh, error: str | None) -> State:
         """The state with what has changed since the version that the reader has; or why there is none."""
         version = self._publisher.version
-        if error is not None or version is None:
-            moments = () if version is None else tuple(version.moments)
-            return State(moments=moments, error=error or "the inventory knows nothing yet")
+        if version is None:
+            return State(error=error or "the inventory knows nothing yet")
+        if error is not None:
+            return State(moments=version.moments, error=error)
         return await self._loop.run_in_executor(self._quick, self._since, version, question.known)
 
     async def fresh(self, question: Refresh) -> str | None:

@@ -27,7 +27,7 @@ from ovirt_placement.engine.topology import (
     reread_vms,
 )
 from ovirt_placement.engine.vms import Detail
-from ovirt_placement.inventory.on_demand import Needs, Span, read_details, read_searches, read_statistics
+from ovirt_placement.inventory.on_demand import Demands, Span, read_details, read_searches, read_statistics
 from ovirt_placement.inventory.service.schedule import (
     BRIEFLY,
     LATER_SECONDS,
@@ -309,19 +309,12 @@ def _whole(connection: EngineConnection, ask: Callable[[], Any]) -> Any:
         return ask()
 
 
-class LargerReadings:
-    """Remembers what an engine had, from one reading to the next."""
-
-    def __init__(self) -> None:
-        self._doubts = Doubts()
-
-    def read(
-        self, connection: EngineConnection, scope: ReconciliationScope, needs: Needs, began: float
-    ) -> Reading:
-        """Make one of them; raises what `EngineConnection.get` raises, and `Implausible`."""
-        return self._doubts.confirm(
-            partial(read, connection, scope, needs, began), _kinds, lambda doubt: doubt.kinds <= RULES
-        )
+def read_plausible(
+    doubts: Doubts, connection: EngineConnection, scope: ReconciliationScope, needs: Demands, began: float
+) -> Reading:
+    """Make one, doubting what suddenly lacks most of what was there; raises `Implausible` besides."""
+    reading = partial(read, connection, scope, needs, began)
+    return doubts.confirm(reading, _kinds, lambda doubt: doubt.kinds <= RULES)
 
 
 def _kinds(found: Reading) -> Kinds:
@@ -330,7 +323,7 @@ def _kinds(found: Reading) -> Kinds:
     return {} if found.hosts is None else {"hosts": [host.id for host in found.hosts]}
 
 
-def read(connection: EngineConnection, scope: ReconciliationScope, needs: Needs, began: float) -> Reading:
+def read(connection: EngineConnection, scope: ReconciliationScope, needs: Demands, began: float) -> Reading:
     """Make one of the larger readings; raises what `EngineConnection.get` raises."""
     if scope is ReconciliationScope.WHOLE:
         # Policies that were remembered would undo what the follower has read since.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum, StrEnum, auto
 
 from ovirt_placement.config import InventorySettings
-from ovirt_placement.inventory.on_demand import Needs
+from ovirt_placement.inventory.on_demand import Demands
 from ovirt_placement.model import Host, Vm
 
 #: An event can be logged before the state that it speaks of is saved, so it is read again after this
@@ -226,7 +226,7 @@ class Reconciliation:
         self._required |= more
         return bool(more)
 
-    def next_reading(self, now: float, needs: Needs) -> ReconciliationScope | None:
+    def next_reading(self, now: float, needs: Demands) -> ReconciliationScope | None:
         """Say what to read now; nothing before the first demand."""
         return next((scope for scope, moment in self._due(needs).items() if moment <= now), None)
 
@@ -236,11 +236,11 @@ class Reconciliation:
         if scope is ReconciliationScope.WHOLE:
             self._began[ReconciliationScope.HOSTS] = began
 
-    def pause(self, now: float, needs: Needs) -> float:
+    def pause(self, now: float, needs: Demands) -> float:
         """Say for how many seconds nothing is due unless it is demanded."""
         return max(0.0, min(self._due(needs).values(), default=now + _IDLE_SECONDS) - now)
 
-    def _due(self, needs: Needs) -> dict[ReconciliationScope, float]:
+    def _due(self, needs: Demands) -> dict[ReconciliationScope, float]:
         """When each scope is due that is needed."""
         scopes = [scope for scope in self._began if _needed(scope, needs)]
         if self._began[self._first] == _NEVER:
@@ -255,7 +255,7 @@ class Reconciliation:
         return began + self._intervals[scope] * (self._patience if waits else 1.0)
 
 
-def _needed(scope: ReconciliationScope, needs: Needs) -> bool:
+def _needed(scope: ReconciliationScope, needs: Demands) -> bool:
     """Whether there is anything to read; of the topology always."""
     asked_for = {
         ReconciliationScope.STATISTICS: needs.statistics,

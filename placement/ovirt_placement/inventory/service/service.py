@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.requests import Doubts
 from ovirt_placement.inventory.connection import SOCKET_NAME
-from ovirt_placement.inventory.on_demand import NOTHING, Needs
+from ovirt_placement.inventory.on_demand import NO_DEMANDS, Demands
 from ovirt_placement.inventory.publication import Decide, Decided, Refresh, now
 from ovirt_placement.inventory.service.attempts import (
     LONGEST_PAUSE_SECONDS,
@@ -29,7 +30,7 @@ from ovirt_placement.inventory.service.attempts import (
 from ovirt_placement.inventory.service.follower import Follower
 from ovirt_placement.inventory.service.publisher import PublicationState, Publisher
 from ovirt_placement.inventory.service.readers import Decider, Readers
-from ovirt_placement.inventory.service.readings import LargerReadings
+from ovirt_placement.inventory.service.readings import read_plausible
 from ovirt_placement.inventory.service.schedule import Reconciliation, ReconciliationPace, ReconciliationScope
 from ovirt_placement.inventory.stored import KeyWatch, demands_of
 from ovirt_service import identity
@@ -176,7 +177,7 @@ class _Service:
             self._knows,
         )
         self._accepted = self._readers.decisions.accepted
-        self._larger = LargerReadings()
+        self._doubts = Doubts()
         self._following, self._looking = Attempts(), Attempts()
         late = self._following.want_from_any_thread
         self._follower = Follower(engine.feed, now, self._heard, tagged=config.ha.tagged, came_late=late)
@@ -195,7 +196,7 @@ class _Service:
             _Lane(engine.slow, Attempts(), searches, _SEARCH_PAUSE_SECONDS),
         )
         self._key_watch = KeyWatch(config.store, config.engine.name, _FIRST_STORE_SECONDS, _STORE_SECONDS)
-        self._needs = NOTHING
+        self._needs = NO_DEMANDS
         self._asking = Asking(notifier, lambda: publisher.has_read)
         self._sought = asyncio.Event()
         #: When the turn began that is under way.
@@ -245,10 +246,11 @@ class _Service:
                 since = {scope: one.since for scope, one in self._follower.required.items()}
                 if lane.due.require(since):
                     lane.attempts.wanted.set()
+            sought: tuple[str, ...] = ()
             if state is not None:
                 self._publisher.state = state
                 self._need(state.needs)
-            sought, self._follower.sought = self._follower.sought, ()
+                sought = self._follower.take_sought()
             await self._publish()
             if state is not None:
                 self._pace.published(now() - began)
@@ -287,7 +289,7 @@ class _Service:
             began, needs = attempts.begin(), self._needs
             scope = due.next_reading(began, needs)
             if scope is not None:
-                reading = partial(self._larger.read, lane.connection, scope, needs, began)
+                reading = partial(read_plausible, self._doubts, lane.connection, scope, needs, began)
                 with self._metrics.readings.labels(scope.name.lower()).time():
                     found = await self._asking.attempt(attempts, reading)
                 if found is not None:
@@ -323,7 +325,7 @@ class _Service:
         snapshot = follower.snapshot() if follower.believable else None
         return PublicationState(snapshot, follower.moments, follower.needs, follower.lacking)
 
-    def _need(self, needs: Needs) -> None:
+    def _need(self, needs: Demands) -> None:
         if needs != self._needs:
             self._needs = needs
             for lane in (self._whole, *self._lanes):

@@ -33,9 +33,10 @@ from ovirt_placement.store.sql.connections import (
     show_url,
     sqlite_path,
 )
-from ovirt_placement.store.sql.versions import VERSION, Marker, make_as_folder, make_or_upgrade, version
+from ovirt_placement.store.sql.schema import VERSION, Marker, make_or_upgrade, version
 from ovirt_service import identity
 from ovirt_service.errors import OutcomeUnknown, UserError
+from ovirt_service.files import make_as_folder
 
 #: Any number will do, as long as it is always the same: two processes must not make the tables at once.
 _POSTGRESQL_LOCK = 7_220_417

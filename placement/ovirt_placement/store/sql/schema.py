@@ -1,12 +1,38 @@
-"""The store's tables.
+"""The store's tables, their version, and that they were made, which is remembered apart from them.
 
 Every row belongs to an engine, by its configured name. A change of a table here needs a migration that
 makes the same of it. SQLite keeps tables by their key, without a rowid: an engine's rows are read in one go.
 """
 
+import os
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from sqlalchemy import JSON, Boolean, Column, Float, Index, Integer, MetaData, String, Table, Text
+from sqlalchemy import (
+    JSON,
+    URL,
+    Boolean,
+    Column,
+    Connection,
+    Float,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    insert,
+    inspect,
+    select,
+    text,
+    update,
+)
+
+from ovirt_placement.config import STATE_DIRECTORY
+from ovirt_placement.store.sql.connections import marker_of
+from ovirt_service import identity
+from ovirt_service.files import digest_name, make_as_folder
 
 metadata = MetaData()
 
@@ -29,7 +55,6 @@ def _column(name: str, kind: Any = String, **options: Any) -> Column[Any]:
 
 
 schema_version = Table("schema_version", metadata, _column("version", Integer))
-
 
 placement_keys = _table(
     "placement_keys",
@@ -71,7 +96,6 @@ placement_rules = _table(
 
 #: Another number after every writing of an engine's rows in one of the tables of keys, or of its rules.
 key_revision = _table("key_revision", _column("revision", Integer), rowid=True)
-
 
 intents = Table(
     "intents",
@@ -176,7 +200,6 @@ leases = _table(
     _column("expires", _NUMBER),
 )
 
-
 #: Rolling maintenance of hosts of a cluster, as it was requested, and how it stands.
 maintenance_runs = _table(
     "maintenance_runs",
@@ -208,7 +231,6 @@ maintenance_hosts = _table(
     _column("vms", JSON),
     _column("stopped", JSON),
 )
-
 
 #: In how many cycles each rule was seen violated, without one in which it held; `counted` is the last of
 #: them.
@@ -306,3 +328,66 @@ cycles = _table(
 
 #: The settings of the enforcer that leads, or led last, but for what may hold a password.
 enforcer_settings = _table("enforcer_settings", _column("epoch", Integer), _column("settings", JSON))
+
+
+#: Bytes of the digest in the name of a PostgreSQL store's marker.
+_NAME_SIZE = 8
+#: In their order; the first makes version 2 of version 1. None may change once it stood in a release.
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = ()
+#: What this release reads and writes. A store with a higher one is left alone.
+VERSION = 1 + len(MIGRATIONS)
+
+
+class Marker:
+    """The marker of one store; one that cannot be written is none."""
+
+    def __init__(self, url: URL) -> None:
+        self._file = _place(url)
+        #: What this process has seen itself.
+        self._seen = False
+
+    @property
+    def is_set(self) -> bool:
+        """Whether the store was there before."""
+        return self._seen or os.path.lexists(self._file)
+
+    def set(self, *, writes: bool) -> None:
+        """Remember that the store is there; a reader remembers it for itself alone."""
+        self._seen = True
+        try:
+            if writes and not identity.is_others(self._file.parent):
+                make_as_folder(self._file)
+        except OSError:
+            pass  # who may not write there has at least seen it
+
+
+def _place(url: URL) -> Path:
+    if url.get_backend_name() == "sqlite":
+        return marker_of(Path(url.database or ""))
+    state = Path(os.environ.get("STATE_DIRECTORY", "").partition(":")[0] or STATE_DIRECTORY)
+    named = f"{url.host} {url.port} {url.database} {sorted(url.query.items())}"
+    return state / f"store-{digest_name(named, _NAME_SIZE)}.made"
+
+
+def version(connection: Connection) -> int | None:
+    """Return the version of the tables; None if there are none."""
+    # SQLite's `table_info`, which `inspect` asks, answers from what a connection remembers: 3.26 misses a
+    # table that another process has made since. Reading from a table makes SQLite compare first.
+    named = text("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'schema_version'")
+    sqlite = connection.dialect.name == "sqlite"
+    if not (connection.scalar(named) if sqlite else inspect(connection).has_table(schema_version.name)):
+        return None
+    return int(connection.execute(select(schema_version.c.version)).scalar_one())
+
+
+def make_or_upgrade(connection: Connection) -> None:
+    """Make all tables, or take the steps that are missing, in a transaction that keeps others out."""
+    found = version(connection)
+    if found is None:
+        metadata.create_all(connection, checkfirst=False)
+        connection.execute(insert(schema_version).values(version=VERSION))
+        return
+    for migrate in MIGRATIONS[found - 1 :]:
+        migrate(connection)
+    if found < VERSION:
+        connection.execute(update(schema_version).values(version=VERSION))

@@ -5,7 +5,6 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from ovirt_placement.model import FrozenKeys, Pending, PlacementKey, Snapshot, S
 from ovirt_placement.model.state_file import check
 from ovirt_placement.store.enforcer.intents import Intent, IntentState
 from ovirt_placement.store.keys import KeyRecords, KeyStore, Run
+from ovirt_placement.store.sql.access import StoreAccess
 from tests import builders
 from tests.stored import put_keys
 
@@ -185,7 +185,11 @@ def test_until_its_first_answer_a_store_is_waited_for_longer(tmp_path: Path) -> 
     """However often it was asked before: a decision would be made without its keys."""
     release = threading.Event()
     settings = StoreSettings(url=f"sqlite:///{tmp_path}/store.db", patience_seconds=0.001)
-    reader = StoreReader(settings, "", BytesIO, lambda *_: "keys" if release.wait(DEADLINE_SECONDS) else "")
+
+    def ask(*_: object) -> str:
+        return "keys" if release.wait(DEADLINE_SECONDS) else ""
+
+    reader = StoreReader(settings, "default", "", lambda: StoreAccess, ask)
     assert reader.ask_store()  # there is no store yet
     (tmp_path / "store.db").touch()
     assert not reader.ask_store(0.0)

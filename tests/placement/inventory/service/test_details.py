@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_placement.engine.vms import ALL_DETAILS, Detail
-from ovirt_placement.inventory.on_demand import Demands, Details, Needs, VmDetails
+from ovirt_placement.inventory.on_demand import Demands, Details, VmDetails
 from ovirt_placement.inventory.service.readings import read
 from ovirt_placement.inventory.service.schedule import ReconciliationScope
 from ovirt_placement.inventory.service.view import Reading
@@ -341,7 +341,7 @@ def test_who_manages_a_whole_cluster_owns_none_of_its_vms(stage: Stage) -> None:
 
 
 def test_all_details_of_an_engine_can_be_read_at_once(stage: Stage) -> None:
-    reading = read(stage.connection, ReconciliationScope.DETAILS, Needs(details=ALL_DETAILS), 0.0)
+    reading = read(stage.connection, ReconciliationScope.DETAILS, Demands(details=ALL_DETAILS), 0.0)
     assert reading.details is not None
     shown = stage.shown(devices=True)
     assert reading.details.vms == {vm.id: VmDetails.of_vm(vm) for vm in shown.vms}

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from ovirt_placement.inventory.on_demand import NO_STATISTICS, NOTHING, Demands, Needed, Needs
-from ovirt_placement.inventory.service.readings import LargerReadings, read
+from ovirt_placement.engine.requests import Doubts
+from ovirt_placement.inventory.on_demand import NO_DEMANDS, NO_STATISTICS, Demands, Needed
+from ovirt_placement.inventory.service.readings import read, read_plausible
 from ovirt_placement.inventory.service.schedule import ReconciliationScope
 from ovirt_placement.inventory.service.view import Reading
 from ovirt_simulator.core.entities import UnitType
@@ -126,7 +127,7 @@ def test_events_that_jump_back_make_all_be_read_again(tmp_path: Path) -> None:
 
 def test_larger_readings_do_not_undo_what_was_read_meanwhile(stage: Stage) -> None:
     vm = next(vm for vm in stage.engine.snapshot().vms if vm.status == "up")
-    slow = read(stage.connection, ReconciliationScope.WHOLE, NOTHING, stage.now)
+    slow = read(stage.connection, ReconciliationScope.WHOLE, NO_DEMANDS, stage.now)
     stage.engine.vms.stop(vm.id)
     for _ in range(10):
         stage.turn()
@@ -141,7 +142,7 @@ def test_statistics_come_with_the_moment_they_were_read_and_stay_with_what_is_re
     stage: Stage,
 ) -> None:
     assert stage.follower.moments.statistics_at == float("-inf")
-    stage.read(ReconciliationScope.STATISTICS, Needs(statistics=Needed(hosts=True, vms=True)))
+    stage.read(ReconciliationScope.STATISTICS, Demands(statistics=Needed(hosts=True, vms=True)))
     read_at = stage.now
     for _ in range(60):
         stage.turn()
@@ -187,7 +188,7 @@ def _tags(tagged: Stage) -> tuple[str, ...]:
 def test_tags_of_hosts_are_missed_until_they_are_read_and_asked_for_when_a_rule_needs_them(
     tagged: Stage,
 ) -> None:
-    tagged.read(STATISTICS, Needs(statistics=Needed(hosts=True, vms=False)))
+    tagged.read(STATISTICS, Demands(statistics=Needed(hosts=True, vms=False)))
     tagged.turn()
     assert tagged.follower.lacking == NO_STATISTICS
     tagged.follower.demands = Demands(host_tags=True)  # a rule came that goes by them
@@ -245,13 +246,13 @@ def known_factor(with_policy: Stage) -> int | None:
 
 @pytest.mark.system
 def test_a_larger_reading_soon_after_a_change_does_not_bring_back_what_was(with_policy: Stage) -> None:
-    larger = LargerReadings()
-    larger.read(with_policy.connection, ReconciliationScope.WHOLE, NOTHING, with_policy.now)
+    doubts = Doubts()
+    read_plausible(doubts, with_policy.connection, ReconciliationScope.WHOLE, NO_DEMANDS, with_policy.now)
     add_weight(with_policy, 7)
     with_policy.settle()
     assert known_factor(with_policy) == 7
     with_policy.follower.hand_in(
-        larger.read(with_policy.connection, ReconciliationScope.WHOLE, NOTHING, with_policy.now)
+        read_plausible(doubts, with_policy.connection, ReconciliationScope.WHOLE, NO_DEMANDS, with_policy.now)
     )
     with_policy.turn()
     assert known_factor(with_policy) == 7

@@ -18,8 +18,17 @@ import pytest
 from ovirt_placement.config import Config, InventorySettings
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.connection import SOCKET_NAME, NoService, address
-from ovirt_placement.inventory.on_demand import Needed, Needs
-from ovirt_placement.inventory.publication import Decide, Decided, Moments, Publication, Refresh, ask
+from ovirt_placement.inventory.on_demand import Demands, Needed
+from ovirt_placement.inventory.publication import (
+    Decide,
+    Decided,
+    Moments,
+    Publication,
+    Refresh,
+    State,
+    ask,
+    now,
+)
 from ovirt_placement.inventory.service.follower import MOST_AT_ONCE, UnknownVms
 from ovirt_placement.inventory.service.schedule import Reconciliation, ReconciliationScope
 from ovirt_placement.inventory.service.service import _Lane, _Service
@@ -103,6 +112,12 @@ def test_a_full_disk_ends_nothing_and_readers_are_answered(
         assert service.poll() is None
 
 
+def seek(config: Config, vm: str) -> State:
+    """Ask for the state once the engine was asked for a VM."""
+    question = Refresh(now() - 60, vm=vm, known=None)
+    return ask(config.inventory.directory, question, 30.0, State)
+
+
 @pytest.mark.system
 def test_who_asks_about_vms_that_do_not_exist_has_nothing_read_but_these(
     engine: EngineServer, file: Path, config: Config
@@ -112,14 +127,13 @@ def test_who_asks_about_vms_that_do_not_exist_has_nothing_read_but_these(
         whole, asked = readings(engine), polls(engine)
         stop = threading.Event()
 
-        def ask(who: int) -> None:
+        def ask_on(who: int) -> None:
             number = 0
             while not stop.is_set():
                 number += 1
-                shown = inventory.snapshot(config=config, max_age=60, vm=f"none-{who}-{number}")
-                assert shown.vms
+                assert seek(config, f"none-{who}-{number}").error is None
 
-        askers = [threading.Thread(target=ask, args=(who,)) for who in range(6)]
+        askers = [threading.Thread(target=ask_on, args=(who,)) for who in range(6)]
         for asker in askers:
             asker.start()
         stop.wait(2.0)
@@ -139,7 +153,8 @@ def test_a_vm_of_which_no_event_reports_is_found_when_it_is_asked_for(
         known = inventory.snapshot(config=config, max_age=60).vms[0]
         vm = (RECORDING / "vms.xml").read_bytes().replace(known.id.encode(), b"new-vm")
         engine.answer = lambda path: (200, vm) if path.startswith("/vms?") else None
-        shown = inventory.snapshot(config=config, max_age=60, vm="new-vm")
+        seek(config, "new-vm")
+        shown = inventory.snapshot(config=config, max_age=60)
         assert shown.vm_by_id["new-vm"].name == known.name
         assert engine.requests.count("/datacenters") == 1  # all was read but once
         ended(service)
@@ -187,7 +202,7 @@ def test_a_vm_that_is_read_and_not_published_yet_is_awaited() -> None:
 
 
 def test_who_wants_all_read_is_not_put_off_by_a_smaller_reading_that_is_due() -> None:
-    needs = Needs(statistics=Needed(hosts=True, vms=True))
+    needs = Demands(statistics=Needed(hosts=True, vms=True))
     due = Reconciliation(
         InventorySettings(),
         ReconciliationScope.WHOLE,

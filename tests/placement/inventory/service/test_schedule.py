@@ -11,7 +11,7 @@ from ovirt_placement.config import InventorySettings
 from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.engine.vms import Detail
 from ovirt_placement.inventory import client as inventory
-from ovirt_placement.inventory.on_demand import NOTHING, Needed, Needs
+from ovirt_placement.inventory.on_demand import NO_DEMANDS, Demands, Needed
 from ovirt_placement.inventory.service.events import reported_by
 from ovirt_placement.inventory.service.follower import LATEST_SECONDS, Feed
 from ovirt_placement.inventory.service.schedule import (
@@ -215,8 +215,8 @@ SETTINGS = InventorySettings(
     statistics_interval_seconds=40,
     details_interval_seconds=600,
 )
-WITH_STATISTICS = Needs(statistics=Needed(hosts=True, vms=False))
-WITH_DISKS = Needs(details=Detail.DISKS)
+WITH_STATISTICS = Demands(statistics=Needed(hosts=True, vms=False))
+WITH_DISKS = Demands(details=Detail.DISKS)
 
 
 def schedule() -> Reconciliation:
@@ -225,7 +225,7 @@ def schedule() -> Reconciliation:
     )
 
 
-def read_until(made: Reconciliation, until: float, needs: Needs) -> list[tuple[float, ReconciliationScope]]:
+def read_until(made: Reconciliation, until: float, needs: Demands) -> list[tuple[float, ReconciliationScope]]:
     """Make every reading as soon as it is due, each in no time."""
     now, found = 0.0, []
     while now <= until:
@@ -239,7 +239,7 @@ def read_until(made: Reconciliation, until: float, needs: Needs) -> list[tuple[f
 def test_each_scope_has_its_interval_and_a_whole_reading_has_the_hosts_in_it() -> None:
     made = schedule()
     made.require({ReconciliationScope.WHOLE: 0.0})
-    assert read_until(made, 100.0, NOTHING) == [
+    assert read_until(made, 100.0, NO_DEMANDS) == [
         (0.0, ReconciliationScope.WHOLE),
         (15.0, ReconciliationScope.HOSTS),
         (30.0, ReconciliationScope.HOSTS),
@@ -285,9 +285,9 @@ def test_a_demand_is_met_only_by_a_reading_that_began_later() -> None:
     assert made.require({ReconciliationScope.WHOLE: 2.0})
     assert not made.require({ReconciliationScope.WHOLE: 1.5})  # asked for already
     made.done(ReconciliationScope.WHOLE, 1.9)
-    assert made.next_reading(3.0, NOTHING) is ReconciliationScope.WHOLE
+    assert made.next_reading(3.0, NO_DEMANDS) is ReconciliationScope.WHOLE
     made.done(ReconciliationScope.WHOLE, 2.0)
-    assert made.next_reading(3.0, NOTHING) is None
+    assert made.next_reading(3.0, NO_DEMANDS) is None
 
 
 def test_details_are_read_at_long_intervals_and_at_once_when_others_are_needed() -> None:

@@ -19,7 +19,7 @@ from ovirt_placement.rules.failover.admission import (
     filter_hosts,
     rank_hosts,
 )
-from ovirt_placement.units.client import PARAMETERS
+from ovirt_placement.units import PARAMETERS
 from tests.builders import APART, CLUSTER, TOGETHER, cluster, group, host, needed_mb, snapshot, vm
 from tests.examples import examples
 from tests.placement.rules.failover.restarting import survives
