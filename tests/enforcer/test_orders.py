@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from ovirt_enforcer.engine_state import current_gates, read_engine_state
 from ovirt_enforcer.gates.admission import Gates
+from ovirt_enforcer.memory import Stores, current_gates, read_engine_state
 from ovirt_enforcer.orders import check_acts, check_running
 from ovirt_enforcer.settings import EnforcerSettings, Mode
-from ovirt_enforcer.stores import Stores
 from ovirt_placement import config as configuration
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.planning.planner import make_plan

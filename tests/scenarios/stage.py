@@ -17,13 +17,13 @@ from typing import Any
 import msgspec
 import sqlalchemy
 
+from ovirt_enforcer.memory import Stores
 from ovirt_enforcer.notifications import Notifications
 from ovirt_enforcer.service.daemon import Daemon, Watcher
 from ovirt_enforcer.service.leader import Leader
 from ovirt_enforcer.service.metrics import Cycles, EnforcerMetrics, Sampler
 from ovirt_enforcer.service.reading import Parts
 from ovirt_enforcer.service.recording import Recorder
-from ovirt_enforcer.stores import Stores
 from ovirt_enforcer.watchers.engine_watch import DrainWatch
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, connect

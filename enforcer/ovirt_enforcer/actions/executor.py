@@ -16,7 +16,7 @@ from ovirt_enforcer.gates.admission import Admitted
 from ovirt_enforcer.log import LogText, report
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.engine import actions
-from ovirt_placement.engine.actions import Conflict, HostState, PermissionDenied, Rejection
+from ovirt_placement.engine.actions import Conflict, PermissionDenied, Rejection
 from ovirt_placement.engine.connection.client import (
     EngineAway,
     EngineConnection,
@@ -103,10 +103,6 @@ class Executor:
     def observe(self, snapshot: Snapshot) -> None:
         """Learn the names of VMs and hosts."""
         self.following.latest = snapshot
-
-    def read_host(self, host: str) -> HostState | None:
-        """Read a host now. Raises what `EngineConnection.get` raises."""
-        return actions.read_host(self.connection, host)
 
     def begin(self, task: Task) -> tuple[Intent, ...]:
         """Ask the engine for what was admitted; return its intents as they are afterwards.

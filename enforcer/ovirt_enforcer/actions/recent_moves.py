@@ -303,7 +303,6 @@ class Backoff:
         `spared` are the groups that are not repaired, with the reason.
         """
         vms = {vm.id for vm in self.snapshot.vms if cluster in (None, vm.cluster)}
-        frozen = self.frozen if cluster is None else self.frozen_in(cluster)
         # What may be done in a while: VMs with hosts, or with "" for any. What goes round in circles is not
         # among it: it would again.
         refused = {(vm, ""): one.seconds for vm, one in self.refused_vms.items()}
@@ -321,7 +320,7 @@ class Backoff:
             if vm in vms and vm not in lasting and (vm, host) not in self.left_behind
         }
         return Holding(
-            {**frozen, **{vm: one.reason for vm, one in by_gates.items()}},
+            {**self.frozen(cluster), **{vm: one.reason for vm, one in by_gates.items()}},
             {(vm, host): why for (vm, host), why in self.left_out.items() if vm in vms},
             spared,
             waits,
@@ -332,18 +331,14 @@ class Backoff:
         """Hosts that VMs are not to be sent to, with the reason, by VM and host id."""
         return {pair: one.reason for pair, one in self._targets.items()}
 
-    @property
-    def frozen(self) -> Mapping[str, str]:
-        """VMs that are not to be moved at all, with the reason, by VM id: plans are made around them."""
-        return {
-            vm: why for cluster in self.snapshot.clusters for vm, why in self.frozen_in(cluster.id).items()
-        }
+    def frozen(self, cluster: str | None = None) -> dict[str, str]:
+        """VMs of a cluster, or of all, that are not to be moved at all, with the reason: plans avoid them.
 
-    def frozen_in(self, cluster: str) -> dict[str, str]:
-        """Those of one cluster: where the rules of another cannot be judged, that is none of its business.
-
-        Of those that others move back and forth these are the ones that no hard rule needs elsewhere.
+        Where the rules of another cluster cannot be judged, that is none of its business. Of VMs that others
+        move back and forth these are the ones that no hard rule needs elsewhere.
         """
+        if cluster is None:
+            return {vm: why for one in self.snapshot.clusters for vm, why in self.frozen(one.id).items()}
         restless, known = self.restless_in(cluster), self.snapshot.vm_by_id
         violations = find_violations(self.snapshot, cluster) if restless else ()
         needed = {location.vm for one in violations if one.hard for location in one.locations}

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from ovirt_enforcer.cli.arguments import duration
+from ovirt_enforcer.cli.plan import duration
 from ovirt_enforcer.history import (
     Subject,
     Wanted,

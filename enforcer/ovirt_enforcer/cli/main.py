@@ -88,7 +88,7 @@ def _subcommands() -> dict[str, Subcommand]:
 def _add_question(
     name: str, commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str
 ) -> None:
-    from ovirt_enforcer.cli.arguments import READINGS
+    from ovirt_enforcer.cli.plan import READINGS
     from ovirt_placement.answers.question import question_named
     from ovirt_placement.cli.questions import add_question_command
 

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
-from ovirt_enforcer.cli.arguments import add_return, add_state, asked, deadline_parameter, duration
+from ovirt_enforcer.cli.plan import add_return, add_state, asked, deadline_parameter, duration
 from ovirt_enforcer.orders import (
     ORDERS,
     RunOrder,

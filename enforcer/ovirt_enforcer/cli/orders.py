@@ -211,7 +211,7 @@ def add_undo(commands: _Commands, summary: str) -> None:
 
 def _run_undo(args: argparse.Namespace) -> int:
     # The SDK takes long to load: not for other subcommands.
-    from ovirt_enforcer.engine_state import moved_by, way_back
+    from ovirt_enforcer.memory import moved_by, way_back
 
     record = _plan_record(args)
     config = configuration.load(args.config)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import InitVar, dataclass, field, replace
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import InitVar, dataclass
+from datetime import datetime
 from typing import Final
 
 import msgspec
 
-from ovirt_enforcer.gates.gate import HOUR_SECONDS, Facts, Gate, Held, HostAction, Remembered
+from ovirt_enforcer.gates.gate import Facts, Gate, Held, HostAction, Remembered
 from ovirt_enforcer.gates.limits import (
     LIMITS,
     BackupGate,
@@ -32,20 +32,13 @@ from ovirt_enforcer.gates.people import (
     ModeGate,
     PauseGate,
     TimeWindowsGate,
-    moves,
-    rule_key,
 )
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_enforcer.stores import Stores
-from ovirt_placement.answers.plans import plan_record
-from ovirt_placement.answers.plans.text import text
 from ovirt_placement.inventory.stored import with_intents
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan, Step
-from ovirt_placement.rules.catalogue import find_violations
 from ovirt_placement.rules.elements.resources import promised_mb
 from ovirt_placement.store.enforcer.intents import Intent, IntentState
-from ovirt_placement.store.enforcer.maintenance import upgrade_id
 
 #: In the order in which they are asked: the first that is closed says why.
 GATES: Final[tuple[Gate, ...]] = (
@@ -272,68 +265,3 @@ def _as_intent(cluster: str, step: Step, at: int) -> Intent:
         age_seconds=0.0,
         error=None,
     )
-
-
-@dataclass(eq=False)
-class Memory:
-    """What survives a restart of all that gates judge by; for one thread.
-
-    Every method raises `StoreAway` if the store is away, `LeaseLost` if another leads, and what `tagged`
-    raises.
-    """
-
-    settings: EnforcerSettings
-    stores: Stores
-    #: Gives the ids of what bears the tag `exclude_tag`.
-    ask_tagged: Callable[[], frozenset[str]] = frozenset
-    #: The time of day.
-    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
-    #: What bore the tag when the engine was asked last; None before.
-    tagged: frozenset[str] | None = field(default=None, init=False)
-
-    def gates(self) -> Gates:
-        """The gates as of now, to be read again before each round of admissions.
-
-        Open migrations are read before those that have ended, so that one that ends meanwhile is not missed.
-        """
-        under_way = self.stores.intents.open_intents()
-        history = self.stores.intents.history(within_seconds=Gates.reach_seconds(self.settings))
-        ended = {intent.id for intent in history}
-        self.tagged = self.ask_tagged() if self.settings.exclude_tag else frozenset[str]()
-        remembered = Remembered(
-            history=history,
-            approvals=self.stores.approvals.approvals(),
-            resumed=self.stores.pauses.resumed(),
-            tagged=self.tagged,
-            own_upgrades=frozenset(map(upgrade_id, self.stores.maintenance.active_ids())),
-        )
-        still_open = tuple(intent for intent in under_way if intent.id not in ended)
-        return Gates(self.settings, remembered, still_open, self.clock(), self._renewed)
-
-    def words(self) -> Hashable:
-        """Revision of approvals and pauses: changes with each decision of a user."""
-        approved = tuple((one.cluster, one.plan, one.set_at) for one in self.stores.approvals.approvals())
-        return approved, self.stores.pauses.pauses(), self.stores.pauses.resumptions()
-
-    def _renewed(self, remembered: Remembered) -> Remembered:
-        """With what may be said or seen while steps are admitted."""
-        cycles = self.stores.violated.cycles() if self.settings.hold_cycles > 1 else {}
-        return replace(remembered, pauses=self.stores.pauses.pauses(), violated_cycles=cycles)
-
-    def observe(self, snapshot: Snapshot, cluster: str) -> None:
-        """Count a cycle of a cluster for the rules that are violated there; done before it is planned for."""
-        violated = {rule_key(violation) for violation in find_violations(snapshot, cluster)}
-        seconds, enough = self.settings.interval_seconds, self.settings.hold_cycles
-        self.stores.violated.record_violated(cluster, violated, cycle_seconds=seconds, enough=enough)
-
-    def offer(self, gates: Gates, snapshot: Snapshot, plan: Plan) -> bool:
-        """Let a plan wait for a person's word if it needs one, else none of its cluster; whether it is new.
-
-        Done with each plan that is made, one without any step as well.
-        """
-        if not gates.waits_for_approval(snapshot, plan):
-            self.stores.approvals.withdraw(plan.cluster)
-            return False
-        reads = text(plan_record(plan, snapshot))
-        lasts = self.settings.approval_hours * HOUR_SECONDS
-        return self.stores.approvals.offer(plan.cluster, plan.id, moves(plan), reads, refusal_seconds=lasts)

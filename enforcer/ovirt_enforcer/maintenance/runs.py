@@ -32,11 +32,17 @@ from ovirt_enforcer.maintenance.decision import (
     not_back,
     way_home,
 )
+from ovirt_enforcer.memory import Stores
 from ovirt_enforcer.notices import NoticeKind
 from ovirt_enforcer.notifications import Notifications
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_enforcer.stores import Stores
-from ovirt_placement.engine.actions import finish_upgrade, read_upgrade, show_progress, start_upgrade
+from ovirt_placement.engine.actions import (
+    finish_upgrade,
+    read_host,
+    read_upgrade,
+    show_progress,
+    start_upgrade,
+)
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import group_names
@@ -184,7 +190,7 @@ class MaintenanceRuns:
         self.executor.follow_actions(asked)
         followed = {one.id for one in asked}
         under_way = tuple(one for one in self._intents.open_actions() if one.id in followed)
-        state = self.executor.read_host(host.host)
+        state = read_host(self.executor.connection, host.host)
         there = snapshot.vms_of_host.get(host.host, ())
         # They may be back, as long as it is not known that they have arrived.
         leaving = [one.vm for one in seen.open_intents if one.source == host.host]

@@ -7,13 +7,13 @@ import msgspec
 from msgspec.structs import replace
 
 from ovirt_enforcer.actions.executor import Stale, Task
-from ovirt_enforcer.actions.plan_progress import UnderWay
 from ovirt_enforcer.gates.admission import Admitted, Closed
 from ovirt_enforcer.gates.limits import LegalityGate
 from ovirt_enforcer.gates.people import ApprovalGate
 from ovirt_enforcer.log import LogText, RetryState, report
 from ovirt_enforcer.planners import Call
-from ovirt_enforcer.service.reading import LastPlan, Parts, Reading, applied_plan
+from ovirt_enforcer.service.plan_progress import LastPlan, UnderWay, applied_plan
+from ovirt_enforcer.service.reading import Parts, Reading
 from ovirt_placement.answers.plans import misfit_text, plan_record, step_record
 from ovirt_placement.answers.plans.text import dropped_text, plan_lines, step_text
 from ovirt_placement.engine.connection.dialogues import Outcome
@@ -184,19 +184,19 @@ class ClusterWork:
 
     def _obey(self, reading: Reading) -> bool:
         """Take up a plan that a user had applied, unless the cluster has changed beneath it."""
-        order = applied_plan(self._parts, self._cluster)
-        if order is None or (order.under_way.plan.id, order.set_at) in self._void:
+        applied = applied_plan(self._parts, self._cluster)
+        if applied is None or (order := applied.order) is None or (order.plan, order.set_at) in self._void:
             return False
-        plan, projection = order.under_way.plan, reading.projection.snapshot
+        plan, projection = applied.plan, reading.projection.snapshot
         facts = {"cluster": self.retry_state.name, "plan": plan.id, "who": order.set_by}
-        ahead = tuple(plan.steps[place] for place in sorted(order.under_way.ahead))
+        ahead = tuple(plan.steps[place] for place in sorted(applied.ahead))
         why = misfit(projection, replace(plan, steps=ahead))
         if why is not None:
-            self._void.add((plan.id, order.set_at))
+            self._void.add((order.plan, order.set_at))
             report(LogText.ORDER_VOID, **facts, why=misfit_text(why, projection))
             return False
         self.retry_state.say(LogText.ORDER_BEGINS, **facts)
-        self._under_way = order.under_way
+        self._under_way = applied
         return True
 
     def _accept(self, reading: Reading) -> bool:
@@ -258,7 +258,7 @@ class ClusterWork:
             )
             return
         # VMs that the plan must leave alone; what a user had applied waits for the gates instead.
-        held = frozenset() if under_way.ordered else reading.frozen(under_way.plan).keys()
+        held = frozenset() if under_way.order else reading.frozen(under_way.plan).keys()
         left_out = under_way.leave_out(reading.projection.snapshot, held)
         if left_out and under_way.over:
             self._drop("the rest of the plan does not fit the cluster any more")

@@ -15,11 +15,10 @@ from msgspec.structs import replace
 from ovirt_enforcer.actions.recent_moves import REACH_SECONDS
 from ovirt_enforcer.gates.admission import Gates
 from ovirt_enforcer.log import LogText, RetryState, report
-from ovirt_enforcer.service import triggers
 from ovirt_enforcer.service.cluster import ClusterWork
 from ovirt_enforcer.service.leader import Leader
 from ovirt_enforcer.service.metrics import Cycles, EnforcerMetrics
-from ovirt_enforcer.service.reading import Parts, Reading
+from ovirt_enforcer.service.reading import Parts, Reading, changed, reported
 from ovirt_placement.engine.connection.client import EngineAway
 from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.model import Snapshot
@@ -157,12 +156,12 @@ class Daemon:
     def happened(self, events: Iterable[EngineEvent]) -> None:
         """Look at once at the clusters that these concern."""
         if self._latest is not None:
-            self._wake(triggers.reported(events, self._latest, self.parts.moves.ours))
+            self._wake(reported(events, self._latest, self.parts.moves.ours))
 
     def published(self, snapshot: Snapshot) -> None:
         """Look at once at the clusters in which this differs from what was read last."""
         if self._latest is not None:
-            self._wake(triggers.changed(self._latest, snapshot, self._ours_now()))
+            self._wake(changed(self._latest, snapshot, self._ours_now()))
             self._latest = snapshot
 
     def wake_all(self) -> None:
@@ -244,7 +243,7 @@ class Daemon:
             self._store.forget(older_than_seconds=kept)
         reading = self._read_all()
         if self._latest is not None:
-            self._wake(triggers.changed(self._latest, reading.snapshot, self._ours_now()))
+            self._wake(changed(self._latest, reading.snapshot, self._ours_now()))
         self._latest = reading.snapshot
         for watcher, retry_state in self._watchers:
             self._show_reading(watcher, retry_state, reading.snapshot)

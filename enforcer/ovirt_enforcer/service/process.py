@@ -14,16 +14,15 @@ from multiprocessing.connection import wait
 from typing import Final, NoReturn
 
 from ovirt_enforcer.log import AUDIT_LOG, LogText, report
+from ovirt_enforcer.memory import Stores, check_store
 from ovirt_enforcer.notifications import notifications_of
 from ovirt_enforcer.planners import PlannerProcesses, preload
 from ovirt_enforcer.service.daemon import Daemon
 from ovirt_enforcer.service.leader import Leader, boot_clock, own_name
 from ovirt_enforcer.service.metrics import Cycles, EnforcerMetrics, HaMetrics, Sampler
-from ovirt_enforcer.service.reading import Parts
+from ovirt_enforcer.service.reading import Changes, Parts
 from ovirt_enforcer.service.recording import Recorder, log_user_actions
-from ovirt_enforcer.service.triggers import Changes, StateReading
 from ovirt_enforcer.settings import EnforcerSettings, Mode, recorded_settings
-from ovirt_enforcer.stores import Stores, check_store
 from ovirt_enforcer.watchers.engine_watch import DrainWatch, MembershipRecorder, NameWatch, UnitWatch
 from ovirt_enforcer.watchers.ha_watch import Announcements, HaMonitor
 from ovirt_enforcer.watchers.key_recorder import KeyRecorder
@@ -32,6 +31,10 @@ from ovirt_placement.answers.configured import configured_names
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, EngineFault, connect
 from ovirt_placement.engine.events import add_event, find_start_events
+from ovirt_placement.inventory import client as inventory
+from ovirt_placement.inventory.on_demand import referred
+from ovirt_placement.inventory.publication import age
+from ovirt_placement.model import Snapshot
 from ovirt_service import metrics as metrics_page
 from ovirt_service.daemon import Notifier, Progress, Stop
 from ovirt_service.errors import UserError
@@ -42,6 +45,48 @@ _log = logging.getLogger(__name__)
 _MARK_SECONDS: Final = 1.0
 #: HA reservations are judged by statistics no older than this many of their intervals.
 _MOST_INTERVALS: Final = 2
+
+
+#: Without an inventory service a large engine is read page by page; who waits is a loop, and no person.
+_PATIENCE_SECONDS: Final = 60.0
+
+
+class StateReading:
+    """Reads snapshots, one after another, and remembers how the last one was."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._detailed = True
+        self._statistics_age: float | None = None
+
+    @property
+    def statistics_age_seconds(self) -> float | None:
+        """How old the figures of CPU and memory use are that were read last; None if there were none."""
+        return self._statistics_age
+
+    def whole(self) -> Snapshot:
+        """A snapshot whose reading begins now. Raises what `inventory.snapshot` raises, as does `latest`."""
+        return self._read(max_age=0.0)
+
+    def latest(self) -> Snapshot:
+        """A snapshot as young as a decision needs it."""
+        return self._read(max_age=None)
+
+    def suffices(self, keyed: Snapshot) -> bool:
+        """Whether the last snapshot, with these keys, has the disks, NICs and owners that they refer to.
+
+        A service that has just started, or heard of such keys for the first time, publishes before it has
+        read these.
+        """
+        return self._detailed or not referred(key.level for key in keyed.placement_keys)
+
+    def _read(self, max_age: float | None) -> Snapshot:
+        snapshot, published = inventory.known(
+            config=self._config, max_age=max_age, deadline=_PATIENCE_SECONDS
+        )
+        self._detailed = published is None or age(published.moments.details_at) is not None
+        self._statistics_age = 0.0 if published is None else age(published.moments.statistics_at)
+        return snapshot
 
 
 class Service:

@@ -1,39 +1,48 @@
-"""One reading of the engine, with all that is known besides: store, orders, runs."""
+"""Readings of the engine: what calls for another one, and one with all that is known besides."""
 
 import dataclasses
-import math
-from collections.abc import Callable, Collection, Sequence
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import Final, NamedTuple
 
 from ovirt_enforcer.actions.executor import Executor
-from ovirt_enforcer.actions.plan_progress import Projection, UnderWay, projected
 from ovirt_enforcer.actions.recent_moves import Backoff, Moves
-from ovirt_enforcer.gates.admission import Memory
-from ovirt_enforcer.gates.gate import HOUR_SECONDS, Held
+from ovirt_enforcer.gates.gate import Held
 from ovirt_enforcer.maintenance.decision import WayHome
 from ovirt_enforcer.maintenance.runs import MaintenanceRuns, Observation, UpgradeFlags
+from ovirt_enforcer.memory import Memory, Stores
 from ovirt_enforcer.notifications import Notifications
 from ovirt_enforcer.planners import PlannerProcesses, PlanQuestion
 from ovirt_enforcer.plans import failure_domains, plan_options, planning_seconds, strategy_name
 from ovirt_enforcer.service.recording import Recorder
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_enforcer.stores import Stores
-from ovirt_placement.answers.plans import kept_text
-from ovirt_placement.answers.plans.text import NoPlan, plan_of
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.dialogues import PATIENCE_SECONDS
+from ovirt_placement.engine.events import MIGRATION_CODES, VM_STARTED, EngineEvent, EventCode, read_events
 from ovirt_placement.engine.requests import tagged_ids
+from ovirt_placement.inventory import client as inventory
+from ovirt_placement.inventory.connection import NoService
+from ovirt_placement.inventory.service.events import DOWN, SUBJECTS, WITH_ITS_VMS
+from ovirt_placement.inventory.service.follower import Feed, FeedInterrupted
+from ovirt_placement.inventory.service.schedule import SubjectKind
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.maintenance.site import Leaving, leaving
+from ovirt_placement.model.infrastructure import set_up
+from ovirt_placement.model.names import host_name
+from ovirt_placement.planning.maintenance.site import leaving
 from ovirt_placement.planning.plan import Plan
-from ovirt_placement.planning.requests import HOMEWARD
-from ovirt_placement.store.enforcer.history import PlanRecord
-from ovirt_placement.store.enforcer.intents import Cause, Intent, IntentState
+from ovirt_placement.rules.elements.placement import World
+from ovirt_placement.store.enforcer.intents import Intent
 from ovirt_placement.store.enforcer.leader import Cycle, OpenBreaker, RememberedRefusal
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(eq=False)
@@ -76,45 +85,34 @@ class Parts:
         )
 
 
-class AppliedPlan(NamedTuple):
-    """A plan that is carried out on a person's word, as far as that has come."""
+class Projection(NamedTuple):
+    """The cluster as it will be once what is under way has ended: what plans are made for meanwhile."""
 
-    under_way: UnderWay
-    set_by: str
-    #: When, in seconds since the epoch: the same plan may be applied again.
-    set_at: float
+    snapshot: Snapshot
+    #: VMs that are on their way, and are to be left alone until they are there, with that as the reason.
+    moving: Mapping[str, str]
 
 
-def applied_plan(parts: Parts, cluster: str) -> AppliedPlan | None:
-    """What `ovirt-enforcer apply` has ordered for a cluster and is still to be done; None without any.
+def projected(snapshot: Snapshot, open_intents: Iterable[Intent]) -> Projection:
+    """Let every VM be where it is going, as far as that is known; its room on the source is not free yet.
 
-    Raises `StoreAway`.
+    A VM that is only expected somewhere stays where it is shown, and is left alone, too.
     """
-    for approval in parts.stores.approvals.approvals():
-        lasts = approval.age_seconds < parts.settings.approval_hours * HOUR_SECONDS
-        if approval.cluster == cluster and lasts:
-            for record in parts.stores.history.plans_named(approval.plan):
-                if record.id == approval.plan and record.epoch is None:
-                    return _order(record, approval.set_by, approval.set_at)
-    return None
-
-
-def _order(record: PlanRecord, set_by: str, set_at: float) -> AppliedPlan | None:
-    try:
-        plan = plan_of(record.document)
-    except NoPlan:
-        return None  # of another release
-    since = [one for one in record.migrations if one.created >= set_at and one.cause is not Cause.NEVER_ASKED]
-    if any(one.state is IntentState.FAILED for one in since):
-        return None  # what is left of it leads elsewhere
-    running: dict[int, set[str]] = {}
-    for one in since:
-        if one.step and one.state is not IntentState.DONE:
-            running.setdefault(one.step - 1, set()).add(one.vm)
-    done = {one.step - 1 for one in since if one.step and one.step - 1 not in running}
-    if done.issuperset(range(len(plan.steps))):
-        return None
-    return AppliedPlan(UnderWay(plan, done, ordered=True, running=running), set_by, set_at)
+    ours = {intent.vm: intent.target for intent in open_intents}
+    going, reasons = {}, {}
+    for vm in snapshot.vms:
+        *_, target = ("", *snapshot.pending_hosts.get(vm.id, ()))
+        target = ours.get(vm.id) or target
+        if vm.host in (None, target) or target not in snapshot.host_by_id:
+            continue
+        if vm.id in snapshot.unconfirmed and vm.id not in ours:
+            reasons[vm.id] = f"it is expected on {host_name(target, snapshot)}, not confirmed"
+        else:
+            going[vm.id] = target
+            reasons[vm.id] = f"it is on its way to {host_name(target, snapshot)}"
+    if not going:
+        return Projection(snapshot, reasons)
+    return Projection(World(snapshot).arrived(going, source_freed=False).snapshot, reasons)
 
 
 #: Of recorded refusals this many are written down.
@@ -148,7 +146,7 @@ class Reading(Observation):
 
     def frozen(self, plan: Plan) -> dict[str, str]:
         """VMs that the plan under way is to leave alone, with the reason."""
-        return {**self.backoff.frozen_in(plan.cluster), **self.gates.frozen(self.snapshot, plan)}
+        return {**self.backoff.frozen(plan.cluster), **self.gates.frozen(self.snapshot, plan)}
 
     def seconds_left(self, cluster: str) -> float:
         """How long until time alone lets something be done in a cluster that waits now; infinite if not."""
@@ -206,51 +204,180 @@ class Reading(Observation):
         )
 
 
-def staying_text(plan: Plan, snapshot: Snapshot, family: str = Leaving.family) -> dict[str, str]:
-    """The VMs that a plan cannot take off hosts that are to be empty, each with what stands in the way.
-
-    With the family `HOMEWARD`, those that it cannot bring back.
-    """
-    return {
-        vm: "; ".join(dict.fromkeys(kept_text(obstacle, snapshot) for obstacle in one.obstacles))
-        for one in plan.remaining
-        if one.family == family
-        for vm in one.vms
+#: Rules, hosts or VMs changed, or a VM started, stopped or was migrated.
+_REPORTING: Final = frozenset(
+    {
+        *(code for code, kind in SUBJECTS.items() if kind is not SubjectKind.NETWORKS),
+        *(WITH_ITS_VMS | DOWN | VM_STARTED | MIGRATION_CODES),
+        EventCode.VDS_ACTIVATE,
+        EventCode.USER_ADD_VDS,
+        EventCode.USER_UPDATE_VDS,
+        EventCode.USER_REMOVE_VDS,
+        EventCode.VDS_APPROVE,
+        EventCode.USER_STOP_VM,
+        EventCode.USER_UPDATE_VM,
+        EventCode.USER_PAUSE_VM,
+        EventCode.USER_RESUME_VM,
+        EventCode.USER_INITIATED_SHUTDOWN_VM,
+        EventCode.USER_SUSPEND_VM,
     }
+)
 
 
-class LastPlan:
-    """Of one cluster; nothing is known before the first plan."""
+def reported(events: Iterable[EngineEvent], known: Snapshot, ours: Collection[str]) -> set[str]:
+    """Clusters that events concern; all, where one of weight names none.
 
-    def __init__(self, cluster: str) -> None:
-        self._cluster = cluster
-        #: VMs of what it leaves unrepaired.
-        self.waiting: frozenset[str] = frozenset()
-        #: VMs that it could not take off a host that is to be empty, with the reasons.
-        self.staying: dict[str, str] = {}
-        #: By the run that brings VMs back, once nothing is left to be done, those that stay.
-        self.at_home: dict[str, dict[str, str]] = {}
-        #: The run that a plan is being made for, if any, and VMs that cannot go back for now.
-        self._asked: tuple[str, frozenset[str]] | None = None
+    Migrations with our own correlation ids do not count: they are watched anyway.
+    """
+    found: set[str] = set()
+    for event in events:
+        if event.code in _REPORTING and event.correlation_id not in ours:
+            one = known.vm_by_id.get(event.vm or "") or known.host_by_id.get(event.host or "")
+            cluster = event.cluster or (None if one is None else one.cluster)
+            found |= known.cluster_by_id.keys() if cluster is None else {cluster}
+    return found
 
-    def note_question(self, reading: Reading, question: PlanQuestion) -> None:
-        """Take note of what is asked of a planner."""
-        way = reading.way_home(self._cluster)
-        self._asked = None
-        if way is not None:
-            held = {one.vm for one in way.moved if one.vm in question.holding.frozen}
-            self._asked = way.run, frozenset(held.difference(way.given_up))
 
-    def note_plan(self, reading: Reading, plan: Plan, asked: Snapshot) -> None:
-        """Take note of a plan that was made of what was asked."""
-        lost = plan.reservation.lost if plan.reservation is not None else ()
-        unrepaired = (*(one.vms for one in plan.remaining), *(one.vms for one in lost))
-        self.waiting = frozenset(vm for vms in unrepaired for vm in vms)
-        self.staying = staying_text(plan, asked)
-        self.at_home = {}
-        if self._asked is None or plan.steps or reading.moves_in(self._cluster):
+def changed(before: Snapshot, after: Snapshot, ours: Collection[str]) -> set[str]:
+    """Clusters whose rules, hosts, VMs or keys differ in what can violate or repair a rule.
+
+    Where the VMs in `ours` are does not count.
+    """
+    if before is after:
+        return set()
+    if _stored(before) != _stored(after):
+        return {*after.cluster_by_id}
+    # What is in one alone; a cluster that is gone, or new, is a fact of its own.
+    differing = {*_each_fact(before, ours)} ^ {*_each_fact(after, ours)}
+    return {cluster for cluster, _ in differing}
+
+
+def _stored(snapshot: Snapshot) -> tuple[object, ...]:
+    """Placement keys and rules with whom they search, and hosts that are emptied."""
+    keys = (snapshot.placement_keys, snapshot.frozen_keys, snapshot.sticky_copies)
+    return (*keys, snapshot.placement_rules, snapshot.member_searches, snapshot.draining_hosts)
+
+
+def _each_fact(snapshot: Snapshot, ours: Collection[str]) -> Iterator[tuple[str, Hashable]]:
+    """What counts, with its cluster."""
+    for cluster in snapshot.clusters:
+        yield cluster.id, repr(cluster)
+        for label in snapshot.affinity_labels:
+            if label.implicit:
+                yield cluster.id, repr(label)
+    for host in snapshot.hosts:
+        yield host.cluster, repr(set_up(host))
+    for vm in snapshot.vms:
+        where = None if vm.id in ours else vm.host
+        size = vm.memory_mb, vm.guaranteed_mb, vm.vcpus
+        restart = vm.ha, vm.ha_priority
+        # While it migrates, a VM counts as running where it is.
+        status = "up" if vm.status == "migrating" else vm.status
+        yield vm.cluster, (vm.id, where, status, restart, size, vm.migratable, vm.pinned_hosts)
+    for group in snapshot.affinity_groups:
+        yield group.cluster, (repr(group), snapshot.group_vms[group.id], snapshot.group_hosts[group.id])
+
+
+#: For so long the inventory service lets an asker wait, so that the end is heard of.
+_WAIT_SECONDS: Final = 1.0
+#: More events than this at once are not looked at one by one.
+_PAGE: Final = 500
+
+
+class Changed(NamedTuple):
+    """What happened since the last time."""
+
+    #: Whether the inventory service has published another snapshot.
+    published: bool
+    events: tuple[EngineEvent, ...]
+    #: Whether there were more events than were read.
+    missed: bool
+
+
+_NOTHING: Final = Changed(published=False, events=(), missed=False)
+
+
+class Changes:
+    """Notices changes; one thread may wait for them, with `fileno`."""
+
+    def __init__(
+        self, config: Config, connection: EngineConnection, seconds: float, wanted: Callable[[], bool]
+    ) -> None:
+        """Without an inventory service the engine is asked for events every `seconds`, while `wanted`."""
+        self._config = config
+        self._connection = connection
+        self._seconds = seconds
+        self._wanted = wanted
+        self._lock = threading.Lock()
+        self._changed = _NOTHING
+        self._taken = threading.Event()
+        self._feed: Feed | None = None
+        self._awake, self._wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def watch(self) -> None:
+        """Begin, until it is closed."""
+        threading.Thread(target=self._watch, name="changes", daemon=True).start()
+
+    def close(self) -> None:
+        """Release what is waited for: there is no rest any more that could be ended."""
+        ends, self._awake, self._wake = (self._awake, self._wake), -1, -1
+        for end in ends:
+            os.close(end)
+
+    def fileno(self) -> int:
+        """What is ready to be read once something happened."""
+        return self._awake
+
+    def wake(self) -> None:
+        """Wake who waits, though nothing happened."""
+        with suppress(OSError):  # it has been reported often enough, or is closed
+            os.write(self._wake, b"!")
+
+    def take_changes(self) -> Changed:
+        """What happened since this was called last."""
+        with self._lock:
+            with suppress(BlockingIOError):
+                os.read(self._awake, 4096)
+            changed, self._changed = self._changed, _NOTHING
+        self._taken.set()
+        return changed
+
+    def _watch(self) -> None:
+        while self._wake >= 0:
+            try:
+                published = inventory.wait_for_change(_WAIT_SECONDS, config=self._config)
+            except NoService:
+                self._read_events()
+                time.sleep(self._seconds)
+                continue
+            if published:
+                self._taken.clear()
+                with self._lock:
+                    self._changed = self._changed._replace(published=True)
+                self.wake()
+                # Until it is read, it counts as not seen yet, and would be reported at once again.
+                self._taken.wait()
+
+    def _read_events(self) -> None:
+        """Ask the engine; if it is away, the daemon will say so."""
+        if not self._wanted():
+            self._feed = None
             return
-        run, held = self._asked
-        if held and math.isfinite(reading.seconds_left(self._cluster)):
-            return  # time alone lets them go
-        self.at_home = {run: staying_text(plan, asked, HOMEWARD)}
+        try:
+            after = 0 if self._feed is None else self._feed.after
+            page = read_events(self._connection, after=after, at_most=_PAGE)
+        except Exception as error:  # whatever it is, the daemon meets it, too, and says so
+            _log.debug("no events: %s", error)
+            return
+        # At first, and after a gap, it is not known what happened before.
+        now, new = time.monotonic(), None
+        if self._feed is not None:
+            with suppress(FeedInterrupted):
+                new = self._feed.take_page(page, now)
+        if new is None:
+            self._feed = Feed(page, now)
+        with self._lock:
+            events = (*self._changed.events, *(new or ()))
+            self._changed = self._changed._replace(events=events, missed=self._changed.missed or new is None)
+        if new is None or new:
+            self.wake()

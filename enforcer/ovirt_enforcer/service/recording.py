@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from ovirt_enforcer.actions.plan_progress import violated_groups
 from ovirt_enforcer.gates.gate import refused
 from ovirt_enforcer.gates.limits import BreakerGate
 from ovirt_enforcer.log import audit
@@ -98,6 +97,13 @@ class News:
         named = f"each of {len(rules)} rules ({', '.join(rules[:_MOST_RULES])}{more})"
         facts = {"cluster": name, "rule": named}
         self._notifications.send(Notice(kind, facts, cluster=cluster, carried=each))
+
+
+def violated_groups(snapshot: Snapshot, cluster: str) -> frozenset[str]:
+    """The groups of a cluster that are violated; none if it is gone."""
+    if cluster not in snapshot.cluster_by_id:
+        return frozenset()
+    return frozenset(group for found in find_violations(snapshot, cluster) for group in found.groups)
 
 
 @dataclass(eq=False)

@@ -384,7 +384,7 @@ def test_it_is_left_alone_and_so_are_its_soft_groups_but_no_hard_rule() -> None:
         group("firm", APART, "v w"),
     )
     state = snapshot(host("h1"), host("h2"), vm("v", "h1"), vm("w", "h2"), vm("x", "h2"), *groups)
-    assert backoff(state, (), found(state)).frozen == {
+    assert backoff(state, (), found(state)).frozen() == {
         "v": "the engine or a user moves it back and forth between h1 and h2",
     }
     assert set(backoff(state, (), found(state)).spared(CLUSTER)) == {"near", "far"}
@@ -393,7 +393,7 @@ def test_it_is_left_alone_and_so_are_its_soft_groups_but_no_hard_rule() -> None:
 def test_a_hard_rule_that_it_breaks_is_repaired() -> None:
     hard = group("firm", TOGETHER, "v w")
     state = snapshot(host("h1"), host("h2"), vm("v", "h1"), vm("w", "h2"), hard)
-    assert backoff(state, (), found(state)).frozen == {}
+    assert backoff(state, (), found(state)).frozen() == {}
 
 
 def test_a_cluster_whose_rules_cannot_be_judged_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -405,6 +405,6 @@ def test_a_cluster_whose_rules_cannot_be_judged_holds_up_no_other(monkeypatch: p
         raise ValueError(cluster)
 
     monkeypatch.setattr(recent_moves, "find_violations", fail)
-    assert held.frozen_in("two") == {}
+    assert held.frozen("two") == {}
     with pytest.raises(ValueError, match="one"):
-        held.frozen_in("one")
+        held.frozen("one")

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from ovirt_enforcer.gates.admission import Closed, Gates, Memory
+from ovirt_enforcer.gates.admission import Closed, Gates
+from ovirt_enforcer.memory import Memory, Stores
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_enforcer.stores import Stores
 from ovirt_placement import config
 from ovirt_placement.config import Config
 from ovirt_placement.model import Snapshot, state_file
@@ -31,9 +31,9 @@ from .judging import NOON, PARTS, STEP, plan, step
 BEFORE = """
 import os, sys
 from pathlib import Path
-from ovirt_enforcer.gates.admission import Memory
+from ovirt_enforcer.memory import Memory
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_enforcer.stores import Stores
+from ovirt_enforcer.memory import Stores
 from ovirt_placement import config
 from ovirt_placement.model import state_file
 from ovirt_placement.store.enforcer.intents import Store

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ovirt_enforcer.engine_state import read_engine_state, way_back
 from ovirt_enforcer.history import Wanted, remaining, steps, steps_about
+from ovirt_enforcer.memory import read_engine_state, way_back
 from ovirt_enforcer.orders import domains_of, in_order_of_plan
 from ovirt_enforcer.planners import in_process, planned_in_process, preload
 from ovirt_enforcer.plans import (

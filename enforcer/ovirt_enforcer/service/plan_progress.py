@@ -1,45 +1,23 @@
 """How far a plan has come, and what of it still fits a cluster that has changed."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+import math
+from collections.abc import Collection, Iterable, Iterator, Set
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
+from ovirt_enforcer.gates.gate import HOUR_SECONDS
+from ovirt_enforcer.planners import PlanQuestion
+from ovirt_enforcer.service.reading import Parts, Reading
+from ovirt_enforcer.service.recording import violated_groups
+from ovirt_placement.answers.plans import kept_text
+from ovirt_placement.answers.plans.text import NoPlan, plan_of
 from ovirt_placement.model import Snapshot
-from ovirt_placement.model.names import host_name
+from ovirt_placement.planning.maintenance.site import Leaving
 from ovirt_placement.planning.plan import Plan
-from ovirt_placement.rules.catalogue import find_violations
+from ovirt_placement.planning.requests import HOMEWARD
 from ovirt_placement.rules.elements.placement import World
-from ovirt_placement.store.enforcer.intents import Intent, IntentState
-
-
-class Projection(NamedTuple):
-    """The cluster as it will be once what is under way has ended: what plans are made for meanwhile."""
-
-    snapshot: Snapshot
-    #: VMs that are on their way, and are to be left alone until they are there, with that as the reason.
-    moving: Mapping[str, str]
-
-
-def projected(snapshot: Snapshot, open_intents: Iterable[Intent]) -> Projection:
-    """Let every VM be where it is going, as far as that is known; its room on the source is not free yet.
-
-    A VM that is only expected somewhere stays where it is shown, and is left alone, too.
-    """
-    ours = {intent.vm: intent.target for intent in open_intents}
-    going, reasons = {}, {}
-    for vm in snapshot.vms:
-        *_, target = ("", *snapshot.pending_hosts.get(vm.id, ()))
-        target = ours.get(vm.id) or target
-        if vm.host in (None, target) or target not in snapshot.host_by_id:
-            continue
-        if vm.id in snapshot.unconfirmed and vm.id not in ours:
-            reasons[vm.id] = f"it is expected on {host_name(target, snapshot)}, not confirmed"
-        else:
-            going[vm.id] = target
-            reasons[vm.id] = f"it is on its way to {host_name(target, snapshot)}"
-    if not going:
-        return Projection(snapshot, reasons)
-    return Projection(World(snapshot).arrived(going, source_freed=False).snapshot, reasons)
+from ovirt_placement.store.enforcer.history import PlanRecord
+from ovirt_placement.store.enforcer.intents import Cause, Intent, IntentState
+from ovirt_placement.store.orders import Approval
 
 
 def fitting_steps(
@@ -70,13 +48,6 @@ def fitting_steps(
             allowed = remains_violated | violated_groups(projection, plan.cluster)
             return kept if kept == ahead or violated <= allowed else frozenset()
         kept = left
-
-
-def violated_groups(snapshot: Snapshot, cluster: str) -> frozenset[str]:
-    """The groups of a cluster that are violated; none if it is gone."""
-    if cluster not in snapshot.cluster_by_id:
-        return frozenset()
-    return frozenset(group for found in find_violations(snapshot, cluster) for group in found.groups)
 
 
 def _state_after(
@@ -114,8 +85,8 @@ class UnderWay:
     plan: Plan
     #: Steps by their places in the plan, from 0.
     done: set[int] = field(default_factory=set)
-    #: Whether a user had it applied.
-    ordered: bool = False
+    #: The word of a user who had it applied.
+    order: Approval | None = None
     #: With the VMs that have not arrived yet.
     running: dict[int, set[str]] = field(default_factory=dict)
     #: Steps that failed, and all that wait for them.
@@ -213,3 +184,87 @@ class UnderWay:
             earlier < place and not groups.isdisjoint(self.plan.steps[earlier].groups)
             for earlier in (*self.ahead, *self.running)
         )
+
+
+def applied_plan(parts: Parts, cluster: str) -> UnderWay | None:
+    """What `ovirt-enforcer apply` has ordered for a cluster, as far as that has come; None without any.
+
+    Raises `StoreAway`.
+    """
+    for approval in parts.stores.approvals.approvals():
+        lasts = approval.age_seconds < parts.settings.approval_hours * HOUR_SECONDS
+        if approval.cluster == cluster and lasts:
+            for record in parts.stores.history.plans_named(approval.plan):
+                if record.id == approval.plan and record.epoch is None:
+                    return _as_far_as_done(record, approval)
+    return None
+
+
+def _as_far_as_done(record: PlanRecord, order: Approval) -> UnderWay | None:
+    try:
+        plan = plan_of(record.document)
+    except NoPlan:
+        return None  # of another release
+    since = [
+        one for one in record.migrations if one.created >= order.set_at and one.cause is not Cause.NEVER_ASKED
+    ]
+    if any(one.state is IntentState.FAILED for one in since):
+        return None  # what is left of it leads elsewhere
+    running: dict[int, set[str]] = {}
+    for one in since:
+        if one.step and one.state is not IntentState.DONE:
+            running.setdefault(one.step - 1, set()).add(one.vm)
+    done = {one.step - 1 for one in since if one.step and one.step - 1 not in running}
+    if done.issuperset(range(len(plan.steps))):
+        return None
+    return UnderWay(plan, done, order, running)
+
+
+def staying_text(plan: Plan, snapshot: Snapshot, family: str = Leaving.family) -> dict[str, str]:
+    """The VMs that a plan cannot take off hosts that are to be empty, each with what stands in the way.
+
+    With the family `HOMEWARD`, those that it cannot bring back.
+    """
+    return {
+        vm: "; ".join(dict.fromkeys(kept_text(obstacle, snapshot) for obstacle in one.obstacles))
+        for one in plan.remaining
+        if one.family == family
+        for vm in one.vms
+    }
+
+
+class LastPlan:
+    """Of one cluster; nothing is known before the first plan."""
+
+    def __init__(self, cluster: str) -> None:
+        self._cluster = cluster
+        #: VMs of what it leaves unrepaired.
+        self.waiting: frozenset[str] = frozenset()
+        #: VMs that it could not take off a host that is to be empty, with the reasons.
+        self.staying: dict[str, str] = {}
+        #: By the run that brings VMs back, once nothing is left to be done, those that stay.
+        self.at_home: dict[str, dict[str, str]] = {}
+        #: The run that a plan is being made for, if any, and VMs that cannot go back for now.
+        self._asked: tuple[str, frozenset[str]] | None = None
+
+    def note_question(self, reading: Reading, question: PlanQuestion) -> None:
+        """Take note of what is asked of a planner."""
+        way = reading.way_home(self._cluster)
+        self._asked = None
+        if way is not None:
+            held = {one.vm for one in way.moved if one.vm in question.holding.frozen}
+            self._asked = way.run, frozenset(held.difference(way.given_up))
+
+    def note_plan(self, reading: Reading, plan: Plan, asked: Snapshot) -> None:
+        """Take note of a plan that was made of what was asked."""
+        lost = plan.reservation.lost if plan.reservation is not None else ()
+        unrepaired = (*(one.vms for one in plan.remaining), *(one.vms for one in lost))
+        self.waiting = frozenset(vm for vms in unrepaired for vm in vms)
+        self.staying = staying_text(plan, asked)
+        self.at_home = {}
+        if self._asked is None or plan.steps or reading.moves_in(self._cluster):
+            return
+        run, held = self._asked
+        if held and math.isfinite(reading.seconds_left(self._cluster)):
+            return  # time alone lets them go
+        self.at_home = {run: staying_text(plan, asked, HOMEWARD)}

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ovirt_enforcer.service import triggers
 from ovirt_enforcer.service.daemon import Pace
-from ovirt_enforcer.service.triggers import Changed, Changes, StateReading
+from ovirt_enforcer.service.process import StateReading
+from ovirt_enforcer.service.reading import Changed, Changes, changed, reported
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.inventory.client import DEFAULT_DEADLINE_SECONDS
@@ -49,7 +49,7 @@ def event(code: int, **fields: Any) -> EngineEvent:
 
 
 @pytest.mark.parametrize(
-    ("reported", "expected"),
+    ("one", "expected"),
     [
         (event(10350, cluster="one"), {"one"}),
         (event(10352, cluster="two"), {"two"}),
@@ -65,8 +65,8 @@ def event(code: int, **fields: Any) -> EngineEvent:
     ],
     ids=lambda value: str(value.code) if isinstance(value, EngineEvent) else "",
 )
-def test_events(reported: EngineEvent, expected: set[str]) -> None:
-    assert triggers.reported([reported], STATE, {"ours"}) == expected
+def test_events(one: EngineEvent, expected: set[str]) -> None:
+    assert reported([one], STATE, {"ours"}) == expected
 
 
 def with_vm(**fields: Any) -> Snapshot:
@@ -90,7 +90,7 @@ def with_host(**fields: Any) -> Snapshot:
     ids=["a group", "a stop", "a size", "a migration", "a host", "the cluster"],
 )
 def test_snapshots_that_differ_in_what_counts(after: Snapshot) -> None:
-    assert triggers.changed(STATE, after, ()) == {"one"}
+    assert changed(STATE, after, ()) == {"one"}
 
 
 @pytest.mark.parametrize(
@@ -104,11 +104,11 @@ def test_snapshots_that_differ_in_what_counts(after: Snapshot) -> None:
     ids=["nothing", "a busy VM", "a migration under way", "a busy host"],
 )
 def test_snapshots_that_differ_in_nothing_that_counts(after: Snapshot) -> None:
-    assert triggers.changed(STATE, after, ()) == set()
+    assert changed(STATE, after, ()) == set()
 
 
 def test_where_our_own_vms_are_is_no_news() -> None:
-    assert triggers.changed(STATE, with_vm(host="h2"), {"a"}) == set()
+    assert changed(STATE, with_vm(host="h2"), {"a"}) == set()
 
 
 PATIENCE_SECONDS = 30.0

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ovirt_enforcer.actions.plan_progress import UnderWay, fitting_steps
+from ovirt_enforcer.service.plan_progress import UnderWay, fitting_steps
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning import strategies
 from ovirt_placement.planning.plan import Plan, Step
