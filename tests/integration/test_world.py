@@ -51,7 +51,7 @@ def started(engine: Engine, dice: random.Random) -> Iterator[tuple[str, World]]:
     vm, host = dice.choice(before.vms).id, dice.choice(before.hosts).id
     engine.vms.start(vm, host_id=host)
     engine.advance(A_MINUTE)
-    yield "running", World(before).running(vm, host)
+    yield "running", World(before).running({vm: host})
 
 
 def failed(engine: Engine, dice: random.Random) -> Iterator[tuple[str, World]]:

@@ -109,7 +109,7 @@ def _by_witness(
     state: Snapshot, survival: Survival, former: Mapping[str, str]
 ) -> tuple[list[Start], Snapshot]:
     for vm, host in survival.homes.items():
-        state = World(state).running(vm, host).snapshot
+        state = World(state).running({vm: host}).snapshot
     return [Start(vm, host, former[vm]) for vm, host in survival.homes.items()], state
 
 
@@ -119,7 +119,7 @@ def _started(state: Snapshot, vm: str, former: str | None) -> tuple[Start, Snaps
         given = (rules for host in found.refused for reason, rules in host.reasons if reason.kind.veto)
         return Start(vm, None, former, tuple(dict.fromkeys(rule for rules in given for rule in rules))), state
     host = found.hosts[0].host
-    return Start(vm, host, former), World(state).running(vm, host).snapshot
+    return Start(vm, host, former), World(state).running({vm: host}).snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ def _at_its_turn(failing: Snapshot, loss: Loss, order: RestartOrder, name: str) 
         if order.must_follow(vm, later):
             later |= {vm}
         else:
-            state = World(state).running(vm, home).snapshot
+            state = World(state).running({vm: home}).snapshot
     return state
 
 

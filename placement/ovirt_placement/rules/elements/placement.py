@@ -259,11 +259,24 @@ class World:
         pending = (*self.snapshot.pending, Pending(vm=vm, host=host))
         return self._after({}, self._with_more(host, [found]), pending=pending)
 
-    def running(self, vm: str, host: str) -> World:
-        """A VM that was down runs on a host."""
-        found = self.snapshot.vm_by_id[vm]
-        after = replace(found, host=host, status="up", crashed=False)
-        return self._after({vm: after}, self._with_more(host, [found]))
+    def running(self, homes: Mapping[str, str]) -> World:
+        """VMs that were down run, each on its host."""
+        coming: defaultdict[str, list[Vm]] = defaultdict(list)
+        after = {}
+        for vm, host in homes.items():
+            coming[host].append(self.snapshot.vm_by_id[vm])
+            after[vm] = replace(self.snapshot.vm_by_id[vm], host=host, status="up", crashed=False)
+        hosts = [
+            with_arrived(one, *coming[one.id]) if one.id in coming else one for one in self.snapshot.hosts
+        ]
+        return self._after(after, hosts)
+
+    def come_to(self, vms: Iterable[str], host: str) -> World:
+        """VMs are on a host, those that ran elsewhere and those that were down."""
+        known = self.snapshot.vm_by_id
+        moving = [vm for vm in vms if known[vm].host not in (None, host)]
+        moved = self.moved(moving, host) if moving else self
+        return moved.running({vm: host for vm in vms if known[vm].host is None})
 
     def failed(self, hosts: Set[str]) -> World:
         """Hosts answer no more, and their VMs are down. Migrations from and to them are over."""

@@ -11,9 +11,9 @@ that were found leave free is enough. Where it is not, failures that may have be
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, reduce
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from msgspec.structs import replace
 
@@ -44,11 +44,11 @@ from ovirt_placement.rules.failover.outcomes import (
     Proven,
     Survival,
     domains_of,
+    has_failed,
     single_hosts,
     unknown_hosts,
     whole_domains,
 )
-from ovirt_placement.rules.failover.restart_check import RestartCheck
 
 #: Steps for what is known of a cluster as it is: some two seconds in the worst case.
 _KNOWN_STEPS = 80_000
@@ -73,7 +73,10 @@ class Reserve:
 
     snapshot: Snapshot
     cluster: str
+    measure: Starts
     sweeps: tuple[Sweep, ...]
+    #: Hosts that take a VM as things are, and next to all that any failure sends there, once it was asked.
+    _homes: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def is_evacuated_around(self, vm: Vm, host: str, budget: Budget) -> bool:
         """Whether evacuations are found that leave a host the room for a VM, and find the VM another one.
@@ -89,7 +92,7 @@ class Reserve:
             for survival in sweep.survivals:
                 if host in survival.homes.values() and not self._fits_with(vm, host, survival):
                     budget.spend(1 + len(survival.homes))
-                    found = self._measure.spread(survival.hosts, taken)
+                    found = self.measure.spread(survival.hosts, taken)
                     if found is None or not self._fits_with(vm, host, found):
                         return False
         return True
@@ -122,18 +125,10 @@ class Reserve:
         return -1 if found is None else found.free_mb - self._by_host[host].memory_mb
 
     @cached_property
-    def _measure(self) -> Starts:
-        return Starts(self.snapshot, self.cluster)
-
-    @cached_property
-    def _restart_check(self) -> RestartCheck:
-        return RestartCheck(self.snapshot, self.cluster)
-
-    @cached_property
     def _known(self) -> bool:
         """Whether memory and hard negative groups are all that connects what is on one host."""
         hosts = self.snapshot.hosts_of_cluster.get(self.cluster, ())
-        return self._restart_check.plain and not any(host.free_huge_pages for host in hosts)
+        return self.measure.restart_check.plain and not any(host.free_huge_pages for host in hosts)
 
     @cached_property
     def _by_host(self) -> Mapping[str, _Used]:
@@ -191,20 +186,12 @@ class Reserve:
         )
 
     def _homes_of(self, vm: Vm) -> frozenset[str]:
-        """Hosts that take a VM as things are, and next to all that any failure sends there."""
-        found = self._homes.get(vm.id)
-        if found is None:
-            roomy = [host for host in self._by_host if self._up(host) and self._has_room(vm, host)]
-            found = frozenset(self._restart_check.accepted(self.snapshot, (vm.id,), roomy))
-            self._homes[vm.id] = found
-        return found
-
-    @cached_property
-    def _homes(self) -> dict[str, frozenset[str]]:
-        return {}
-
-    def _up(self, host: str) -> bool:
-        return self.snapshot.host_by_id[host].up
+        if vm.id not in self._homes:
+            known = self.snapshot.host_by_id
+            roomy = [host for host in self._by_host if known[host].up and self._has_room(vm, host)]
+            accepted = self.measure.restart_check.accepted(self.snapshot, (vm.id,), roomy)
+            self._homes[vm.id] = frozenset(accepted)
+        return self._homes[vm.id]
 
     def _of_single(
         self, sweep: Sweep, vms: tuple[str, ...], host: str, measure: Starts, budget: Budget
@@ -228,25 +215,24 @@ class Reserve:
         """Judge all sets again: another evacuation of one host may meet with those of others."""
         proven, _, spent = judge_and_keep(after, measure, sweep.failures, budget.left, sweep.units)
         budget.spend(spent)
-        before = Starts(self.snapshot, self.cluster)
         for loss in proven.losses:
             if any(set(one.hosts) <= set(loss.hosts) for one in sweep.proven.losses):
                 continue
-            if isinstance(_examined(before, loss.hosts, budget), Survival):
+            if isinstance(_examined(self.measure, loss.hosts, budget), Survival):
                 return loss
         if proven.safe is None and sweep.proven.safe is not None:
             raise BudgetSpentError
         return None
 
 
+@dataclass
 class _Used:
     """What one evacuation uses of a host, or the most that any of several does."""
 
-    def __init__(self) -> None:
-        self.memory_mb = 0
-        self.physical_mb = 0
-        #: Hard negative groups of the VMs that come.
-        self.rivalries: set[str] = set()
+    memory_mb: int = 0
+    physical_mb: int = 0
+    #: Hard negative groups of the VMs that come.
+    rivalries: frozenset[str] = NONE
 
     def add(self, vm: Vm, rivalries: frozenset[str]) -> None:
         self.memory_mb += required_mb(vm)
@@ -263,20 +249,17 @@ class _Used:
 def reserve_of(snapshot: Snapshot, cluster: str, failures: int, domains: tuple[Domain, ...]) -> Reserve:
     """What is known of every set of this many failing hosts, and of each failure domain by itself."""
     measure = Starts(snapshot, cluster)
-    asked: list[tuple[tuple[FailureUnit, ...], int]] = [(single_hosts(measure.hosts), failures)]
-    if whole := whole_domains(domains, measure.hosts):
-        asked.append((whole, 1))
-    return Reserve(snapshot, cluster, tuple(_swept(snapshot, measure, asked)))
-
-
-def _swept(
-    snapshot: Snapshot, measure: Starts, asked: Sequence[tuple[tuple[FailureUnit, ...], int]]
-) -> Iterator[Sweep]:
-    for units, failures in asked:
-        proven, survivals, _ = judge_and_keep(snapshot, measure, failures, _KNOWN_STEPS, units)
-        if failures == 1:  # of several units, sets are left out by what homes others have
-            survivals = tuple(_spread(measure, one) for one in survivals)
-        yield Sweep(units, failures, proven, survivals)
+    sweeps = []
+    for units, at_once in (
+        (single_hosts(measure.hosts), failures),
+        (whole_domains(domains, measure.hosts), 1),
+    ):
+        if units:
+            proven, survivals, _ = judge_and_keep(snapshot, measure, at_once, _KNOWN_STEPS, units)
+            if at_once == 1:  # of several units, sets are left out by what homes others have
+                survivals = tuple(_spread(measure, one) for one in survivals)
+            sweeps.append(Sweep(units, at_once, proven, survivals))
+    return Reserve(snapshot, cluster, measure, tuple(sweeps))
 
 
 def _spread(measure: Starts, survival: Survival) -> Survival:
@@ -309,18 +292,6 @@ RESERVE_UNKNOWN = ReasonKind(
 )
 #: Steps of all judgements for one question: about half a second, in which the engine waits.
 _STEPS = 4_000
-#: A host in another status has failed, or is on its way back.
-_IN_ORDER = frozenset(
-    {
-        "up",
-        "maintenance",
-        "preparing_for_maintenance",
-        "installing",
-        "installing_os",
-        "install_failed",
-        "pending_approval",
-    }
-)
 
 
 def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
@@ -348,8 +319,8 @@ def rank_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
 
 def _judged(snapshot: Snapshot, request: Request) -> Iterator[tuple[str, Reason]]:
     """What speaks against hosts, and which are not known."""
-    vms = tuple(vm for vm in request.vms if vm in snapshot.vm_by_id)
-    cluster = _asked_about(snapshot, vms, request)
+    vms = tuple(vm.id for vm in request.known_vms(snapshot))
+    cluster = _asked_about(snapshot, request)
     if cluster is None:
         return
     if why := doubt(snapshot, cluster.id):
@@ -366,33 +337,33 @@ def _judged(snapshot: Snapshot, request: Request) -> Iterator[tuple[str, Reason]
         try:
             if alone is not None and reserve.is_evacuated_around(alone, host, budget):
                 continue
-            lost = reserve.lost_by(vms, host, _come_to(now, vms, host), budget)
+            lost = reserve.lost_by(vms, host, World(now).come_to(vms, host).snapshot, budget)
         except BudgetSpentError:
             yield host, Reason(RESERVE_UNKNOWN)
             continue
         if lost is not None:
-            yield host, Reason(RESERVE_NEEDED, vm=min(lost.unplaced), status=_failing(now, lost))
+            failing = lost.domains or [now.host_by_id[one].name for one in lost.hosts]
+            yield host, Reason(RESERVE_NEEDED, vm=min(lost.unplaced), status=" and ".join(failing))
 
 
 def _restores(snapshot: Snapshot, request: Request) -> bool:
     """Whether all that starts was counted before it crashed."""
-    known = [vm for vm in map(snapshot.vm_by_id.get, request.vms) if vm is not None]
-    starting = [vm for vm in known if vm.host is None]
+    starting = [vm for vm in request.known_vms(snapshot) if vm.host is None]
     return bool(starting) and all(vm.ha and vm.crashed for vm in starting)
 
 
-def _asked_about(snapshot: Snapshot, vms: tuple[str, ...], request: Request) -> Cluster | None:
+def _asked_about(snapshot: Snapshot, request: Request) -> Cluster | None:
     """The cluster whose reserve is looked at; None if the question is none for this rule."""
-    if not vms:
+    known = request.known_vms(snapshot)
+    if not known:
         return None
-    known = [snapshot.vm_by_id[vm] for vm in vms]
     cluster = snapshot.cluster_by_id[known[0].cluster]
     if not cluster.ha_reservation:
         return None
     starting = [vm for vm in known if vm.host is None]
     if request.as_engine and not starting:
         return None
-    failed = any(host.status not in _IN_ORDER for host in snapshot.hosts_of_cluster.get(cluster.id, ()))
+    failed = any(map(has_failed, snapshot.hosts_of_cluster.get(cluster.id, ())))
     if failed and starting and all(vm.ha for vm in starting):
         return None
     return cluster
@@ -403,33 +374,16 @@ def _with_expected(snapshot: Snapshot, vms: tuple[str, ...]) -> Snapshot:
 
     Memory of what the engine shows as pending is deducted already; of what is only expected it is not.
     """
-    own = [entry for entry in snapshot.pending if entry.vm in vms]
     starting = {
         entry.vm: entry.host
         for entry in snapshot.pending
         if entry.expected and entry.vm in snapshot.vm_by_id and snapshot.vm_by_id[entry.vm].host is None
     }
-    if not own and not starting:
-        return snapshot
     left = tuple(one for one in snapshot.pending if one.vm not in vms and one.vm not in starting)
-    begun = [(vm, host) for vm, host in starting.items() if vm not in vms]
-    return _running(replace(snapshot, pending=left), begun)
-
-
-def _come_to(snapshot: Snapshot, vms: tuple[str, ...], host: str) -> Snapshot:
-    """The state once all of the VMs are on a host."""
-    known = snapshot.vm_by_id
-    moving = [vm for vm in vms if known[vm].host not in (None, host)]
-    moved = World(snapshot).moved(moving, host).snapshot if moving else snapshot
-    return _running(moved, [(vm, host) for vm in vms if known[vm].host is None])
-
-
-def _running(snapshot: Snapshot, starts: list[tuple[str, str]]) -> Snapshot:
-    return reduce(lambda world, one: world.running(*one), starts, World(snapshot)).snapshot
-
-
-def _failing(snapshot: Snapshot, lost: Loss) -> str:
-    return " and ".join(lost.domains or [snapshot.host_by_id[host].name for host in lost.hosts])
+    if len(left) == len(snapshot.pending):
+        return snapshot
+    begun = {vm: host for vm, host in starting.items() if vm not in vms}
+    return World(replace(snapshot, pending=left)).running(begun).snapshot
 
 
 FILTER = Rule(

@@ -65,19 +65,17 @@ class Starts(Measure):
         hosts = snapshot.hosts_of_cluster.get(cluster_id, ())
         up = [host for host in hosts if host.up]
         holding = snapshot.vms_of_host if everywhere else ()
-        self._restart_check = RestartCheck(snapshot, cluster_id)
+        self.restart_check = RestartCheck(snapshot, cluster_id)
         super().__init__(
             snapshot,
             (host.id for host in hosts if host.up or host.id in holding),
             {host.id: Resources(host.free_mb) for host in up},
-            shared=self._restart_check.plain,
+            shared=self.restart_check.plain,
         )
         self._homes = tuple(self._rooms)
         self._order = restart_order(snapshot)
         #: Two failures at once are in the order of both; rules may ask for one that neither has alone.
-        self.separable = self._restart_check.nearby and (
-            self._restart_check.plain or not self._order.by_rules
-        )
+        self.separable = self.restart_check.nearby and (self.restart_check.plain or not self._order.by_rules)
         self._pages = any(host.free_huge_pages for host in up)
         if everywhere:
             lost = (one for one in find_lost(snapshot, cluster_id) if one.host not in self._vms)
@@ -87,9 +85,9 @@ class Starts(Measure):
         found = self._combined(failed, survivals)
         if found is None:
             return None
-        again = self._in_order(found.again)
-        agreed = not again or self._restart_check.passes(frozenset(failed), again, settled=True)
-        return Survival(failed, self._in_order(found.homes)) if agreed else None
+        homes, again = map(self._in_order, found)
+        agreed = not again or self.restart_check.passes(frozenset(failed), again, settled=True)
+        return Survival(failed, homes) if agreed else None
 
     def spread(self, failed: tuple[str, ...], taken: Mapping[str, Block] = _NOTHING_TAKEN) -> Survival | None:
         """Evacuate hosts so that as much as can be stays free on each of the others; None if that fails.
@@ -111,7 +109,7 @@ class Starts(Measure):
         found = self._in_order(
             {vm: home for block, home in zip(blocks, homes, strict=True) for vm in block.vms}
         )
-        agreed = self._restart_check.passes(frozenset(failed), found, settled=settled)
+        agreed = self.restart_check.passes(frozenset(failed), found, settled=settled)
         return Survival(failed, found) if agreed else None
 
     def judge(self, failed: tuple[str, ...], budget: Budget) -> Outcome:
@@ -123,16 +121,16 @@ class Starts(Measure):
             if not isinstance(outcome, Survival):
                 return outcome
             homes = self._in_order(outcome.homes)
-            if self._restart_check.passes(gone, homes, settled=settled):
+            if self.restart_check.passes(gone, homes, settled=settled):
                 return Survival(failed, homes)
         return self._try_all(failed, tuple(left), budget)
 
     def start_in_turn(self, failed: tuple[str, ...]) -> dict[str, str]:
         """Homes of the VMs that find one when each in its turn takes the host with the most free memory."""
-        state, homes = self._restart_check.failure_state(frozenset(failed)), dict[str, str]()
+        state, homes = self.restart_check.failure_state(frozenset(failed)), dict[str, str]()
         for vm in self._order.ordered(self.vms_on(failed)):
             left = [host for host in self._homes if host not in failed]
-            if accepted := self._restart_check.accepted(state, (vm,), left):
+            if accepted := self.restart_check.accepted(state, (vm,), left):
                 homes[vm] = max(accepted, key=lambda host: (state.host_by_id[host].free_mb, host))
                 state = World(state).starting(vm, homes[vm]).snapshot
         return homes
@@ -152,7 +150,7 @@ class Starts(Measure):
         gone, vms, hosts = frozenset(failed), self.vms_on(failed), tuple(left)
         blocks = self._blocks_of(failed)
         yield blocks
-        asked, homes = self._restart_check, self._homes
+        asked, homes = self.restart_check, self._homes
         yield tuple(_narrowed(block, [asked.open_to(vm, homes) for vm in block.vms]) for block in blocks)
         budget.spend(len(vms) * len(hosts))
         state, others = asked.failure_state(gone), frozenset(vms)
@@ -167,13 +165,13 @@ class Starts(Measure):
 
     def _try_all(self, failed: tuple[str, ...], hosts: Sequence[str], budget: Budget) -> Outcome:
         try:
-            tried = self._tried(failed, hosts, budget, self._order.ready)
+            homes, unplaced = self._tried(failed, hosts, budget, self._order.ready)
         except BudgetSpentError:
             return Unknown(failed)
-        if not tried.unplaced:
-            return Survival(failed, tried.homes)
+        if not unplaced:
+            return Survival(failed, homes)
         otherwise = self._in_another_order(failed, hosts, budget)
-        return Loss(failed, tried.unplaced, homes=tried.homes, otherwise=otherwise)
+        return Loss(failed, unplaced, homes=homes, otherwise=otherwise)
 
     def _in_another_order(
         self, failed: tuple[str, ...], hosts: Sequence[str], budget: Budget
@@ -182,13 +180,13 @@ class Starts(Measure):
         if self._order.free(self.vms_on(failed)):
             return {}
         try:
-            tried = self._tried(failed, hosts, budget, tuple)
+            homes, unplaced = self._tried(failed, hosts, budget, tuple)
         except BudgetSpentError:
             return {}
-        return {} if tried.unplaced else tried.homes
+        return {} if unplaced else homes
 
     def _tried(self, failed: tuple[str, ...], hosts: Sequence[str], budget: Budget, ready: Ready) -> Tried:
-        vms, asked = self.vms_on(failed), self._restart_check
+        vms, asked = self.vms_on(failed), self.restart_check
         others = frozenset(vms)
         with budget.share(SEARCH_BUDGET) as share:
             return try_all(

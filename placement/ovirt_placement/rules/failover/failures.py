@@ -102,42 +102,6 @@ def _worst(costs: Sequence[int], bringing: AbstractSet[int], size: int) -> Itera
             yield tuple(sorted((*first, last)))
 
 
-class Footprints:
-    """Numbers the hosts that count in one check."""
-
-    def __init__(self, snapshot: Snapshot, measure: Measure) -> None:
-        self._number = {host: number for number, host in enumerate(measure.hosts)}
-        self._everything = (1 << len(self._number)) - 1
-        self._separable = measure.separable
-        self._other_ends = _other_ends(snapshot)
-
-    def hosts_of(self, outcome: Survival | Unknown) -> int:
-        """The failing hosts, the homes of their VMs, and the other ends of migrations from and to them.
-
-        Everything, where that is not known, or starts have to do with each other wherever they are.
-        """
-        if isinstance(outcome, Unknown) or not self._separable:
-            return self._everything
-        ends = (end for host in outcome.hosts for end in self._other_ends.get(host, ()))
-        mask = 0
-        for host in {*outcome.hosts, *outcome.homes.values(), *ends}:
-            if host in self._number:
-                mask |= 1 << self._number[host]
-        return mask
-
-    def settled(self, failed: Sequence[str]) -> bool:
-        """Whether nothing is on its way from or to those hosts, and other starts elsewhere matter not."""
-        return self._separable and self._other_ends.keys().isdisjoint(failed)
-
-    def users(self, masks: Iterable[int]) -> list[int]:
-        """By host, which of some outcomes reckon with it, as bits."""
-        found = [0] * len(self._number)
-        for at, mask in enumerate(masks):
-            for host in members_of(mask):
-                found[host] |= 1 << at
-        return found
-
-
 def members_of(mask: int) -> Iterator[int]:
     """The numbers of the bits that are set, in ascending order."""
     while mask:
@@ -188,7 +152,7 @@ def judge_and_keep(
     """
     sweep = _Sweep(snapshot, measure, units, steps, one_by_one(measure, steps))
     sweep.judge_up_to(failures)
-    return sweep.proven(failures, ()), tuple(sweep.survivals), min(steps, sweep.spent)
+    return sweep.proven(failures, ()), sweep.survivals, sweep.spent
 
 
 class _Sweep:
@@ -208,7 +172,8 @@ class _Sweep:
         self._steps = steps
         self._left = steps
         self._examiner = examiner
-        self._footprints = Footprints(snapshot, measure)
+        self._number = {host: number for number, host in enumerate(measure.hosts)}
+        self._other_ends = _other_ends(snapshot)
         #: Of sets that were looked at and not lost, by size: what they reckon with, as bits.
         self._reach: list[dict[Chosen, int]] = [{}]
         self._survivals: dict[Chosen, Survival] = {}
@@ -218,12 +183,13 @@ class _Sweep:
         self._open: dict[int, tuple[Chosen, ...] | None] = {}
 
     @property
-    def survivals(self) -> Iterable[Survival]:
-        return self._survivals.values()
+    def survivals(self) -> tuple[Survival, ...]:
+        return tuple(self._survivals.values())
 
     @property
     def spent(self) -> int:
-        return self._steps - self._left
+        """The steps that it took, of those that it had."""
+        return min(self._steps, self._steps - self._left)
 
     @property
     def incomplete(self) -> bool:
@@ -305,7 +271,8 @@ class _Sweep:
 
     def _task(self, chosen: Chosen, parts: tuple[Chosen, ...]) -> ExaminationTask:
         failed = failing_hosts(self._units, chosen)
-        if not self._footprints.settled(failed) or not all(part in self._survivals for part in parts):
+        settled = self._measure.separable and self._other_ends.keys().isdisjoint(failed)
+        if not settled or not all(part in self._survivals for part in parts):
             return ExaminationTask(failed)
         return ExaminationTask(failed, tuple(self._survivals[part] for part in parts))
 
@@ -321,7 +288,26 @@ class _Sweep:
             self._unknown[chosen] = outcome
         else:
             self._survivals[chosen] = outcome
-        self._reach[len(chosen)][chosen] = self._footprints.hosts_of(outcome)
+        self._reach[len(chosen)][chosen] = self._reached(outcome)
+
+    def _reached(self, outcome: Survival | Unknown) -> int:
+        """The failing hosts, the homes of their VMs, and the other ends of migrations from and to them.
+
+        Everything, where that is not known, or starts have to do with each other wherever they are.
+        """
+        if isinstance(outcome, Unknown) or not self._measure.separable:
+            return (1 << len(self._number)) - 1
+        ends = (end for host in outcome.hosts for end in self._other_ends.get(host, ()))
+        reached = {*outcome.hosts, *outcome.homes.values(), *ends}
+        return sum(1 << self._number[host] for host in reached if host in self._number)
+
+    def _users(self, masks: Iterable[int]) -> list[int]:
+        """By host, which of some outcomes reckon with it, as bits."""
+        found = [0] * len(self._number)
+        for at, mask in enumerate(masks):
+            for host in members_of(mask):
+                found[host] |= 1 << at
+        return found
 
     def _most(self, size: int) -> int:
         """How many sets of a size are more than the steps that are left suffice for."""
@@ -336,7 +322,7 @@ class _Sweep:
         found: set[Chosen] = set()
         for larger in range(size - 1, (size - 1) // 2, -1):
             others = list(self._reach[size - larger])
-            users = self._footprints.users(self._reach[size - larger].values())
+            users = self._users(self._reach[size - larger].values())
             for part, reach in self._reach[larger].items():
                 near = 0
                 for host in members_of(reach):

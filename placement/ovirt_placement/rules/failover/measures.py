@@ -6,7 +6,6 @@ of HA reservation, softer than asking every filter, looks at memory and CPU as u
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import floor
-from typing import NamedTuple
 
 from ovirt_placement.lookups import once_whatever_is_pending
 from ovirt_placement.model import AffinityGroup, Cluster, Host, Snapshot, Vm
@@ -29,27 +28,8 @@ from ovirt_placement.rules.elements.placement import destinations, occupied
 from ovirt_placement.rules.elements.resources import cores_of
 from ovirt_placement.rules.failover.outcomes import Loss, Outcome, Survival, Unknown, protected
 
-#: What one VM needs on another host.
-Need = Callable[[Vm], Resources]
 #: What a VM of no such group has.
 NONE: frozenset[str] = frozenset()
-
-
-def blocks_of(
-    snapshot: Snapshot, vms: Iterable[str], failed: frozenset[str], need: Need
-) -> tuple[Block, ...]:
-    """The VMs to restart as blocks, with what hard affinity and pinning leave them.
-
-    VMs that a positive group ties together and of which no peer survives go to one host, whichever.
-    With a peer that survives, each goes to a host of such a peer. VMs that must share a host and must
-    not are admitted nowhere. What is not highly available on a failed host is gone and ties no VM.
-    """
-    blocks: list[Block] = []
-    for together in gather(vms, hard_positive_group_of(snapshot)):
-        gathering = _gathering(snapshot, together[0], failed)
-        parts = [(vm,) for vm in together] if gathering else [together]
-        blocks += [_block(snapshot, part, gathering or None, failed, need) for part in parts]
-    return tuple(blocks)
 
 
 def _gathering(snapshot: Snapshot, vm: str, failed: frozenset[str]) -> frozenset[str]:
@@ -62,25 +42,6 @@ def _gathering(snapshot: Snapshot, vm: str, failed: frozenset[str]) -> frozenset
 def _whereabouts(snapshot: Snapshot, vm: str, failed: frozenset[str]) -> frozenset[str]:
     """Where a VM is to be found afterwards; one that was on its way to a failed host stays where it runs."""
     return frozenset(destinations(snapshot, vm)) - failed or frozenset(occupied(snapshot, vm)) - failed
-
-
-def _block(
-    snapshot: Snapshot,
-    vms: tuple[str, ...],
-    gathering: frozenset[str] | None,
-    failed: frozenset[str],
-    need: Need,
-) -> Block:
-    needs = [need(snapshot.vm_by_id[vm]) for vm in vms]
-    together = Resources(sum(one.memory for one in needs), sum(one.cpu for one in needs))
-    block = block_of(snapshot, vms, bindings_of(snapshot), together)
-    held_by_rivals = frozenset(
-        host
-        for group in block.apart
-        for peer in _surviving(snapshot, members(snapshot)[group], failed)
-        for host in occupied(snapshot, peer)
-    )
-    return block.narrowed(gathering, held_by_rivals)
 
 
 def _surviving(snapshot: Snapshot, vms: Iterable[str], failed: frozenset[str]) -> Iterator[str]:
@@ -115,13 +76,6 @@ def _hard(snapshot: Snapshot, *, positive: bool) -> list[AffinityGroup]:
         for group in snapshot.affinity_groups
         if group.vms_rule.hard and group.vms_rule.positive is positive
     ]
-
-
-class Combined(NamedTuple):
-    """A home for each VM, and those of the starts that filters have not been asked about yet."""
-
-    homes: dict[str, str]
-    again: dict[str, str]
 
 
 #: Steps for the search of one set, so that one hard set does not leave all others unjudged.
@@ -171,41 +125,75 @@ class Measure:
         Nothing may be on its way from or to the failed hosts, and the measure be separable.
         """
         found = self._combined(failed, survivals)
-        return None if found is None else Survival(failed, found.homes)
+        return None if found is None else Survival(failed, found[0])
 
     def _need_of(self, vm: Vm) -> Resources:
         """What a VM needs elsewhere."""
         raise NotImplementedError
 
     def _blocks_of(self, failed: tuple[str, ...]) -> tuple[Block, ...]:
-        return blocks_of(self._snapshot, self.vms_on(failed), frozenset(failed), self._need_of)
+        return self._as_blocks(self.vms_on(failed), frozenset(failed))
+
+    def _as_blocks(self, vms: Iterable[str], gone: frozenset[str]) -> tuple[Block, ...]:
+        """The VMs to restart as blocks, with what hard affinity and pinning leave them.
+
+        VMs that a positive group ties together and of which no peer survives go to one host, whichever.
+        With a peer that survives, each goes to a host of such a peer. VMs that must share a host and must
+        not are admitted nowhere. What is not highly available on a failed host is gone and ties no VM.
+        """
+        blocks: list[Block] = []
+        for together in gather(vms, hard_positive_group_of(self._snapshot)):
+            gathering = _gathering(self._snapshot, together[0], gone)
+            parts = [(vm,) for vm in together] if gathering else [together]
+            blocks += [self._as_block(part, gathering or None, gone) for part in parts]
+        return tuple(blocks)
+
+    def _as_block(
+        self, vms: tuple[str, ...], gathering: frozenset[str] | None, gone: frozenset[str]
+    ) -> Block:
+        snapshot = self._snapshot
+        block = block_of(snapshot, vms, bindings_of(snapshot), self._needed(vms))
+        held_by_rivals = frozenset(
+            host
+            for group in block.apart
+            for peer in _surviving(snapshot, members(snapshot)[group], gone)
+            for host in occupied(snapshot, peer)
+        )
+        return block.narrowed(gathering, held_by_rivals)
+
+    def _needed(self, vms: Iterable[str]) -> Resources:
+        """What VMs need together."""
+        needs = [self._need_of(self._snapshot.vm_by_id[vm]) for vm in vms]
+        return Resources(sum(one.memory for one in needs), sum(one.cpu for one in needs))
 
     def _without(self, failed: tuple[str, ...]) -> dict[str, Resources]:
         """What the hosts that are left can take."""
         return {host: room for host, room in self._rooms.items() if host not in failed}
 
-    def _combined(self, failed: tuple[str, ...], survivals: Sequence[Survival]) -> Combined | None:
-        """Homes for all VMs of the failed hosts, near those that they have already; None if that fails."""
+    def _combined(
+        self, failed: tuple[str, ...], survivals: Sequence[Survival]
+    ) -> tuple[dict[str, str], dict[str, str]] | None:
+        """Homes for all VMs of the failed hosts, near those that they have already; None if that fails.
+
+        With those of the starts that filters have not been asked about yet.
+        """
         gone = frozenset(failed)
         kept, stray = self._keep_homes(gone, [one.homes for one in survivals])
         if not stray:
-            return Combined(kept, {})
+            return kept, {}
         there = _by_home(kept)
         left = {
             host: self._rest(host, there[host]) if host in there else room
             for host, room in self._rooms.items()
             if host not in gone and (self._shared or host not in there)
         }
-        blocks = [
-            block.narrowed(None, self._held(block, there))
-            for block in blocks_of(self._snapshot, stray, gone, self._need_of)
-        ]
+        blocks = [block.narrowed(None, self._held(block, there)) for block in self._as_blocks(stray, gone)]
         homes, _ = first_fit(blocks, left, [host for host in self._order_from(failed[0]) if host in left])
         if homes is None:
             return None
         again = {vm: home for block, home in zip(blocks, homes, strict=True) for vm in block.vms}
         crowd = {vm: home for vm, home in kept.items() if home in homes}
-        return Combined({**kept, **again}, {**crowd, **again})
+        return {**kept, **again}, {**crowd, **again}
 
     def _keep_homes(
         self, gone: frozenset[str], evacuations: Sequence[Mapping[str, str]]
@@ -234,9 +222,7 @@ class Measure:
         return room is not None and room.cover(NOTHING) and len(rivalries) == len({*rivalries})
 
     def _rest(self, home: str, vms: Iterable[str]) -> Resources:
-        needs = [self._need_of(self._snapshot.vm_by_id[vm]) for vm in vms]
-        used = Resources(sum(one.memory for one in needs), sum(one.cpu for one in needs))
-        return self._rooms[home].without(used)
+        return self._rooms[home].without(self._needed(vms))
 
     def _held(self, block: Block, there: Mapping[str, Sequence[str]]) -> frozenset[str]:
         """The hosts where a VM is settled that one of the block's VMs must be apart from."""

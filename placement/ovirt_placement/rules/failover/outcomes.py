@@ -8,7 +8,7 @@ from itertools import combinations
 from math import comb
 from typing import Final
 
-from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.names import begins
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.elements.placement import LEAVABLE
@@ -236,6 +236,24 @@ def find_lost(snapshot: Snapshot, cluster_id: str) -> tuple[Lost, ...]:
     """Highly available VMs of a cluster that do not run, though nobody has stopped them."""
     vms = (vm for vm in snapshot.vms if vm.cluster == cluster_id and vm.ha)
     return tuple(_lost(snapshot, vm) for vm in vms if is_lost(snapshot, vm))
+
+
+#: A host in another status has failed, or is on its way back.
+_IN_ORDER = frozenset(
+    {
+        "up",
+        "maintenance",
+        "preparing_for_maintenance",
+        "installing",
+        "installing_os",
+        "install_failed",
+        "pending_approval",
+    }
+)
+
+
+def has_failed(host: Host) -> bool:
+    return host.status not in _IN_ORDER
 
 
 def is_lost(snapshot: Snapshot, vm: Vm) -> bool:

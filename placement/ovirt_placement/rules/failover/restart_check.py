@@ -272,11 +272,8 @@ class RestartCheck:
         return rule in self._fixed or rule.depends_on.only_narrows(self._snapshot, vm, others)
 
 
-class Tried(Record, frozen=True):
-    """The most VMs that could be started one after the other, and those that are left."""
-
-    homes: dict[str, str]
-    unplaced: tuple[str, ...]
+#: Homes of the most VMs that could be started one after the other, and those that are left.
+Tried = tuple[dict[str, str], tuple[str, ...]]
 
 
 def try_all(
@@ -331,7 +328,7 @@ def _leaving_out(
             state = World(state).starting(vm, hosts[0]).snapshot
         else:
             unplaced.append(vm)
-    return Tried(homes, tuple(vm for vm in vms if vm in unplaced))
+    return homes, tuple(vm for vm in vms if vm in unplaced)
 
 
 def _next(
