@@ -5,7 +5,7 @@ forms, of VMs that run or not. All hosts of the cluster count as up then: the qu
 satisfied at all, and not what can today.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from msgspec.structs import replace
 
@@ -51,9 +51,8 @@ def filters_in_force(cluster: Cluster, also: Collection[str] = NO_UNITS) -> tupl
     return (*in_force(cluster, UnitKind.FILTER, also), *ENGINES_OWN)
 
 
-def momentary_constraints(snapshot: Snapshot, cluster_id: str) -> Iterator[Constraint]:
-    """Invariants that hang on the present answers of filters: what placement keys ask of VMs that run."""
-    return on_accepted_hosts(snapshot, cluster_id)
+#: Invariants that hang on the present answers of filters: what placement keys ask of VMs that run.
+momentary_constraints: Callable[[Snapshot, str], Iterator[Constraint]] = on_accepted_hosts
 
 
 def constraints(snapshot: Snapshot, cluster_id: str) -> Iterator[Constraint]:
@@ -130,7 +129,8 @@ def find_unjudged(snapshot: Snapshot, cluster_id: str) -> tuple[str, ...]:
 def _violation(
     snapshot: Snapshot, constraint: Constraint, offenders: tuple[str, ...], placement: Placement
 ) -> Violation:
-    locations = tuple(Location(vm, host, _up(snapshot, host)) for vm, host in constraint.running(placement))
+    up = {host.id for host in snapshot.hosts if host.up}
+    locations = tuple(Location(vm, host, host in up) for vm, host in constraint.running(placement))
     return Violation(constraint, constraint.violated_groups(placement), locations, offenders)
 
 
@@ -143,11 +143,6 @@ def _importance(violation: Violation) -> tuple[object, ...]:
         -len(violation.locations),
         violation.groups,
     )
-
-
-def _up(snapshot: Snapshot, host: str) -> bool:
-    known = snapshot.host_by_id.get(host)
-    return known is not None and known.up
 
 
 def enduring_hosts(snapshot: Snapshot, vm: str, settings: KeySettings) -> frozenset[str] | None:

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil
+from math import ceil, inf
 from typing import NamedTuple
 
 from ovirt_placement.lookups import Earlier, continued
-from ovirt_placement.model import Cluster, Host, Snapshot, Vm
+from ovirt_placement.model import Cluster, Snapshot, Vm
 from ovirt_placement.model.record import Record
 from ovirt_placement.model.snapshot import HOST_STATISTICS, VM_STATISTICS
 from ovirt_placement.rules.elements.placement import destinations
@@ -38,8 +38,6 @@ from ovirt_placement.rules.load import (
 
 #: Ids of a cluster and of a host.
 Place = tuple[str, str]
-#: The parameter of the weight and the balance: they must measure alike, and a policy may have but one.
-PARAMETER = "ha_measure"
 
 
 def places(snapshot: Snapshot, name: str) -> Sequence[Place]:
@@ -61,8 +59,8 @@ class Measure(StrEnum):
 
 
 def measure_of(parameters: Mapping[str, str]) -> Measure:
-    """The measure that a policy asks for."""
-    return Measure.VMS if parameters.get(PARAMETER) == Measure.VMS else Measure.RESOURCES
+    """The measure that a policy asks for: the weight and the balance must measure alike."""
+    return Measure.VMS if parameters.get("ha_measure") == Measure.VMS else Measure.RESOURCES
 
 
 class Usage(NamedTuple):
@@ -98,7 +96,7 @@ def even_share(snapshot: Snapshot, cluster: str, hosts: Iterable[str]) -> Fracti
         sum(one.memory_mb for one in there),
         sum(one.vcpus for one in there),
         sum(host.memory_mb for host in known),
-        sum(_cores(snapshot, host) for host in known),
+        sum(cores_of(host, snapshot.cluster_by_id[host.cluster]) for host in known),
     )
 
 
@@ -108,11 +106,8 @@ def _figure(snapshot: Snapshot, usage: Usage, host: str, measure: Measure) -> Fr
     known = snapshot.host_by_id.get(host)
     if known is None:
         return Fraction(0)
-    return _part(usage.memory_mb, usage.vcpus, known.memory_mb, _cores(snapshot, known))
-
-
-def _cores(snapshot: Snapshot, host: Host) -> int:
-    return cores_of(host, snapshot.cluster_by_id[host.cluster])
+    cores = cores_of(known, snapshot.cluster_by_id[known.cluster])
+    return _part(usage.memory_mb, usage.vcpus, known.memory_mb, cores)
 
 
 #: Hosts have few sizes, and few of them change from one decision to the next.
@@ -162,7 +157,7 @@ def rank_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
     """
     scale_down = max(1, whole_number(request.parameters, "ha_weight_scale_down", 1))
     measure = measure_of(request.parameters)
-    vms = [vm for vm in map(snapshot.vm_by_id.get, request.vms) if vm is not None and vm.ha]
+    vms = [vm for vm in request.known_vms(snapshot) if vm.ha]
     clusters = {vm.cluster for vm in vms if snapshot.cluster_by_id[vm.cluster].ha_reservation}
     figures = {
         host: figure
@@ -170,20 +165,14 @@ def rank_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
         for cluster in clusters
         if (figure := used(snapshot, cluster, host, measure))
     }
-    for host, own in _own(snapshot, vms, measure):
-        if host in figures:
-            figures[host] -= own
+    for vm in vms:
+        for host in destinations(snapshot, vm.id):
+            if host in figures:
+                figures[host] -= added(snapshot, vm, host, measure)
     fullest = max(figures.values(), default=Fraction(0)) or Fraction(1)
     scores = {host: _score(figure / fullest, measure, scale_down) for host, figure in figures.items()}
     reasons = {host: (_reason(figure, measure),) for host, figure in figures.items() if figure}
     return ranked(snapshot, request.candidate_hosts, scores, reasons, unburdened=0)
-
-
-def _own(snapshot: Snapshot, vms: list[Vm], measure: Measure) -> list[tuple[str, Fraction]]:
-    """What the requested VMs use of hosts at present."""
-    return [
-        (host, added(snapshot, vm, host, measure)) for vm in vms for host in destinations(snapshot, vm.id)
-    ]
 
 
 def _score(part: Fraction, measure: Measure, scale_down: int) -> int:
@@ -288,22 +277,20 @@ def _targets(snapshot: Snapshot, now: Spread, source: str, vm: Vm) -> tuple[str,
     return tuple(sorted(fits, key=lambda host: (now.used[host], host)))
 
 
-def _movable(snapshot: Snapshot, cluster_id: str, source: str, measure: Measure) -> Iterator[Vm]:
+def _movable(snapshot: Snapshot, cluster_id: str, source: str, measure: Measure) -> list[Vm]:
     """The source's highly available VMs that may be migrated now: the largest first, then by id."""
     there = snapshot.vms_of_host.get(source, ())
     vms = [vm for vm in there if vm.ha and vm.cluster == cluster_id and may_move(snapshot, vm)]
-    return iter(sorted(vms, key=lambda vm: (-added(snapshot, vm, source, measure), vm.id)))
-
-
-_FOR_EVER = float("inf")
+    return sorted(vms, key=lambda vm: (-added(snapshot, vm, source, measure), vm.id))
 
 
 def balance_vms(snapshot: Snapshot, request: BalanceRequest) -> BalanceMove | None:
     """Balance HA first, then load; a highly available VM moves for load only to where it does not crowd."""
     hosts, parameters = request.candidate_hosts, request.parameters
-    cluster = _cluster_of(snapshot, hosts)
-    if cluster is None:
+    clusters = {snapshot.host_by_id[host].cluster for host in hosts if host in snapshot.host_by_id}
+    if len(clusters) != 1:
         return None
+    (cluster,) = clusters
     over = whole_number(parameters, "ha_balance_over_utilization", OVER_UTILIZATION)
     reserving, measure = snapshot.cluster_by_id[cluster].ha_reservation, measure_of(parameters)
     spread = measure_spread(snapshot, cluster, hosts, over, measure)
@@ -319,16 +306,11 @@ def balance_vms(snapshot: Snapshot, request: BalanceRequest) -> BalanceMove | No
     )
 
 
-def _cluster_of(snapshot: Snapshot, hosts: tuple[str, ...]) -> str | None:
-    clusters = {snapshot.host_by_id[host].cluster for host in hosts if host in snapshot.host_by_id}
-    return clusters.pop() if len(clusters) == 1 else None
-
-
 def _busy(snapshot: Snapshot, request: BalanceRequest) -> frozenset[str]:
     """Hosts that are overloaded, and have been for as long as the policy asks."""
     minutes = whole_number(request.parameters, "ha_balance_cpu_over_commit_duration_minutes", 2)
     now = overloaded(snapshot, request.candidate_hosts, limits_of(request.parameters))
-    return frozenset(host for host in now if request.overloaded_minutes.get(host, _FOR_EVER) >= minutes)
+    return frozenset(host for host in now if request.overloaded_minutes.get(host, inf) >= minutes)
 
 
 BALANCE = Rule(

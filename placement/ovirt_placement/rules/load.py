@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
+from msgspec.structs import asdict
+
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.filters import filter_by_hosts, filter_by_vms
@@ -16,8 +18,6 @@ from ovirt_placement.rules.elements.verdict import BalanceMove, Request, whole_n
 _LOW_PERCENT = 80
 _LOW_DISTANCE = 10
 _FULL = 100
-#: Whether a host may take a VM, as far as something else than load is concerned.
-Permits = Callable[[Vm, str], bool]
 
 
 def may_move(snapshot: Snapshot, vm: Vm) -> bool:
@@ -97,16 +97,9 @@ class LoadLimits(Record, frozen=True):
 
 def limits_of(parameters: Mapping[str, str]) -> LoadLimits:
     """The limits that a policy sets by the parameters of our balance."""
-
-    def number(name: str, default: int) -> int:
-        return whole_number(parameters, f"ha_balance_{name}", default)
-
-    default = LoadLimits()
+    usual = asdict(LoadLimits())
     return LoadLimits(
-        high_utilization=number("high_utilization", default.high_utilization),
-        max_free_memory_for_over_utilized=number("max_free_memory_for_over_utilized", 0),
-        min_free_memory_for_under_utilized=number("min_free_memory_for_under_utilized", 0),
-        vcpu_to_physical_cpu_ratio=number("vcpu_to_physical_cpu_ratio", 0),
+        **{name: whole_number(parameters, f"ha_balance_{name}", default) for name, default in usual.items()}
     )
 
 
@@ -116,27 +109,24 @@ def balance_load(
     candidate_hosts: tuple[str, ...],
     limits: LoadLimits,
     busy: frozenset[str],
-    permits: Permits = lambda vm, host: True,
+    permits: Callable[[Vm, str], bool] = lambda vm, host: True,
 ) -> BalanceMove | None:
     """Choose a VM to move off an overloaded host, the least busy first; None if there is nothing to do.
 
     Of what the engine would try one after the other, that is the first which may move to a target that
-    permits it: no failover host, and none that an affinity rule refuses. One that breaks no soft group comes
-    before one that does.
+    permits it: no failover host, and none that an affinity rule refuses. `permits` says what else than load
+    does. One that breaks no soft group comes before one that does.
     """
-    proposed = proposals(snapshot, cluster_id, candidate_hosts, limits, busy)
-    return choose_move(snapshot, _permitted(snapshot, proposed, permits))
 
+    def permitted() -> Iterator[BalanceMove]:
+        for move in proposals(snapshot, cluster_id, candidate_hosts, limits, busy):
+            vm = snapshot.vm_by_id[move.vm]
+            if may_move(snapshot, vm):
+                free = (host for host in move.hosts if not kept_free(snapshot, host) and permits(vm, host))
+                if fits := admitted(snapshot, vm, tuple(free)):
+                    yield BalanceMove(vm.id, fits)
 
-def _permitted(
-    snapshot: Snapshot, proposed: Iterable[BalanceMove], permits: Permits
-) -> Iterator[BalanceMove]:
-    for move in proposed:
-        vm = snapshot.vm_by_id[move.vm]
-        if may_move(snapshot, vm):
-            free = (host for host in move.hosts if not kept_free(snapshot, host) and permits(vm, host))
-            if fits := admitted(snapshot, vm, tuple(free)):
-                yield BalanceMove(vm.id, fits)
+    return choose_move(snapshot, permitted())
 
 
 def proposals(
@@ -159,10 +149,14 @@ def proposals(
     idle = [host for host in hosts if _usage(host, threads=False) < limits.low_utilization]
     idle.sort(key=lambda host: _usage(host, threads=threads))
     roomy = [host for host in hosts if host.free_mb > limits.min_free_memory_for_under_utilized]
-    for sources, targets in (
-        (_overloaded(snapshot, hosts, limits, busy, threads=threads), idle),
-        (_short_of_memory(snapshot, hosts, limits), roomy),
-    ):
+    short_of_memory = [
+        host
+        for host in hosts
+        if host.free_mb < limits.max_free_memory_for_over_utilized
+        and len(snapshot.vms_of_host.get(host.id, ())) > 1
+    ]
+    busiest = _overloaded(snapshot, hosts, limits, busy, threads=threads)
+    for sources, targets in ((busiest, idle), (short_of_memory, roomy)):
         for source in sources:
             there = (vm for vm in snapshot.vms_of_host.get(source.id, ()) if vm.migratable)
             for vm in sorted(there, key=lambda vm: (_load(vm), in_order(vm.id))):
@@ -198,16 +192,6 @@ def _overloaded(
 
     found = [host for host in hosts if too_busy(host) or crowded(host)]
     return sorted(found, key=lambda host: -_usage(host, threads=threads))
-
-
-def _short_of_memory(snapshot: Snapshot, hosts: Sequence[Host], limits: LoadLimits) -> list[Host]:
-    """Hosts with more than one VM and too little memory left."""
-    return [
-        host
-        for host in hosts
-        if host.free_mb < limits.max_free_memory_for_over_utilized
-        and len(snapshot.vms_of_host.get(host.id, ())) > 1
-    ]
 
 
 def _fits(host: Host, vm: Vm, limits: LoadLimits) -> bool:

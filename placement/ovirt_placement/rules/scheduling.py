@@ -148,20 +148,14 @@ def decide_by_keys(
     return {one.host: one for one in decision.hosts}
 
 
-def is_drained(snapshot: Snapshot, vm_id: str) -> bool:
-    """Whether a VM runs on a host that the engine empties."""
-    vm = snapshot.vm_by_id.get(vm_id)
-    host = None if vm is None or vm.host is None else snapshot.host_by_id.get(vm.host)
-    return host is not None and host.status == "preparing_for_maintenance"
-
-
 def gives_way(snapshot: Snapshot, request: Request) -> bool:
     """Whether our filters refuse the one VM of a request every host, and its host is to become empty."""
-    (vm,) = request.vms
-    if not is_drained(snapshot, vm):
+    vm = snapshot.vm_by_id.get(request.vms[0])
+    host = snapshot.host_by_id.get(vm.host or "") if vm is not None else None
+    if vm is None or host is None or host.status != "preparing_for_maintenance":
         return False
     left = request.candidate_hosts
-    for rule in in_force(snapshot.cluster_by_id[snapshot.vm_by_id[vm].cluster], UnitKind.FILTER):
+    for rule in in_force(snapshot.cluster_by_id[vm.cluster], UnitKind.FILTER):
         if rule.ours and rule.filter is not None and left:
             verdicts = rule.filter(snapshot, replace(request, candidate_hosts=left))
             left = tuple(verdict.host for verdict in verdicts if verdict.accepted)
@@ -194,8 +188,7 @@ def order(snapshot: Snapshot, vm: Vm, also: Collection[str] = NO_UNITS) -> Ranki
     Units count where the policy enables them or is not known, or where they are named in `also`. The
     engine's own weights are not reckoned with.
     """
-    cluster = snapshot.cluster_by_id[vm.cluster]
-    hosts = snapshot.hosts_of_cluster.get(vm.cluster, ())
+    cluster, hosts = snapshot.cluster_by_id[vm.cluster], snapshot.hosts_of_cluster.get(vm.cluster, ())
     judged = judge(snapshot, vm, hosts, also)
     accepted = {answer.host for answer in judged.hosts if answer.accepted}
     request = request_for(snapshot, vm, [host for host in hosts if host.id in accepted])
@@ -239,13 +232,12 @@ def gains(snapshot: Snapshot, vm: str, target: str | None) -> bool:
     if target is None or source is None or target == source:
         return False
     soft = groups_of(snapshot).get(vm, ())
-    by_hosts = _first_difference(_host_levels(snapshot, soft, source, target))
-    return by_hosts > 0 or _first_difference(_vm_levels(snapshot, soft, vm, source, target)) > 0
-
-
-def _first_difference(levels: Iterable[int]) -> int:
-    """More than 0 is a gain, less is a loss, by the highest priority in which the hosts differ."""
-    return next((level for level in levels if level), 0)
+    families = (
+        _host_levels(snapshot, soft, source, target),
+        _vm_levels(snapshot, soft, vm, source, target),
+    )
+    # More than 0 is a gain, less is a loss, by the highest priority in which the hosts differ.
+    return any(next(filter(None, levels), 0) > 0 for levels in families)
 
 
 def _by_priority(groups: Iterable[AffinityGroup]) -> Iterator[list[AffinityGroup]]:
@@ -258,13 +250,13 @@ def _host_levels(
     snapshot: Snapshot, groups: Iterable[AffinityGroup], source: str, target: str
 ) -> Iterator[int]:
     """By priority, how many groups fewer are violated on the target."""
+
+    def right(group: AffinityGroup, host: str) -> bool:
+        return (host in listed_hosts(snapshot, group)) is group.hosts_rule.positive
+
     soft = [group for group in groups if group.hosts_rule.soft and listed_hosts(snapshot, group)]
     for same in _by_priority(soft):
-        yield sum(_right(snapshot, group, target) - _right(snapshot, group, source) for group in same)
-
-
-def _right(snapshot: Snapshot, group: AffinityGroup, host: str) -> bool:
-    return (host in listed_hosts(snapshot, group)) is group.hosts_rule.positive
+        yield sum(right(group, target) - right(group, source) for group in same)
 
 
 def _vm_levels(
@@ -298,7 +290,13 @@ def tiers(
     """
     for hard in (True, False):
         mine = [one for one in violated if one.hard is hard]
-        for tier in (*_host_tiers(mine, placement), *_vm_tiers(mine, placement, movable)):
+        wrong = Counter(
+            vm for rule in mine if rule.family == "host_affinity" for vm in rule.offenders(placement)
+        )
+        # Those with the fewest violated rules first, of equals as in the engine's table.
+        for vm in sorted(put_all(wrong), key=wrong.__getitem__):
+            yield hard, (vm,)
+        for tier in _vm_tiers(mine, placement, movable):
             yield hard, tier
 
 
@@ -331,14 +329,6 @@ def buckets(
             yield from by_size[size]
         else:
             yield tuple(chain.from_iterable(by_size[size]))
-
-
-def _host_tiers(rules: Iterable[Constraint], placement: Placement) -> Iterator[Tier]:
-    """VMs on wrong hosts: those with the fewest violated rules first, of equals as in the engine's table."""
-    violated = Counter(
-        vm for rule in rules if rule.family == "host_affinity" for vm in rule.offenders(placement)
-    )
-    return ((vm,) for vm in sorted(put_all(violated), key=violated.__getitem__))
 
 
 def _vm_tiers(

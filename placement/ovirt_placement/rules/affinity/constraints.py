@@ -6,7 +6,7 @@ bindings and the VMs of failed hosts to see whether these can restart.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from ovirt_placement.lookups import once_for_members
@@ -158,6 +158,28 @@ def configured(snapshot: Snapshot, group: AffinityGroup) -> bool:
     shut its VMs out.
     """
     return bool(listed_hosts(snapshot, group)) or group.id in snapshot.label_by_id
+
+
+def asks(snapshot: Snapshot, group: AffinityGroup, half: str, strength: str) -> bool:
+    """Whether a half of a group, `vms` or `hosts`, has a `hard` or `soft` rule that can be violated."""
+    if half == "vms":
+        rule, concerned = group.vms_rule, len(members(snapshot)[group.id]) > 1
+    else:
+        rule, concerned = group.hosts_rule, bool(listed_hosts(snapshot, group))
+    return concerned and (rule.hard if strength == "hard" else rule.soft)
+
+
+def asked_by_groups(half: str, strength: str) -> Callable[[Snapshot, Cluster], str]:
+    """What of a cluster asks for a rule that affinity groups ask for, with its verb; empty for none."""
+
+    def asked_by(snapshot: Snapshot, cluster: Cluster) -> str:
+        own = (one for one in snapshot.affinity_groups if one.cluster == cluster.id)
+        groups = sorted(
+            one.name for one in own if members(snapshot)[one.id] and asks(snapshot, one, half, strength)
+        )
+        return f"{strength} rules of the groups {', '.join(groups)} mean" if groups else ""
+
+    return asked_by
 
 
 #: Hosts that a group lists, whether a VM must be on one of them or on none, and what is said of another host.

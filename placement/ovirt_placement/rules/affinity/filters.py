@@ -11,10 +11,11 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from ovirt_placement.model import AffinityGroup, Cluster, Snapshot
-from ovirt_placement.rules.affinity import weights
+from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.rules.affinity.constraints import (
     Restriction,
+    asked_by_groups,
+    asks,
     between_vms,
     configured,
     hard_host_groups_of,
@@ -22,7 +23,8 @@ from ovirt_placement.rules.affinity.constraints import (
     on_and_off_hosts,
     refusals,
 )
-from ovirt_placement.rules.affinity.groups import asked_by_groups, groups_of, hard_positive_group_of, members
+from ovirt_placement.rules.affinity.groups import groups_of, hard_positive_group_of, members
+from ovirt_placement.rules.affinity.weights import HOST_WEIGHT, VM_WEIGHT
 from ovirt_placement.rules.elements.placement import destinations, occupied, target_unknown
 from ovirt_placement.rules.elements.rule import Dependence, Rule, Scope, UnitKind
 from ovirt_placement.rules.elements.verdict import Reason, ReasonKind, Request, Verdict
@@ -60,10 +62,10 @@ UNIT_MISSING = ReasonKind(
 #: The same where the policy says to refuse the VM for it, as Nova does.
 UNIT_MISSING_REFUSED = ReasonKind(UNIT_MISSING.name, UNIT_MISSING.sentence, veto=True, loud=True)
 
-#: What asks for a weight of ours, and the name of its twin's factor in a cluster's state.
+#: Our weights, the half of a group that asks for each, and the name of its twin's factor in a cluster.
 _WEIGHTS = (
-    (weights.VM_WEIGHT, weights.asks_for_vms, "vm_affinity_weight"),
-    (weights.HOST_WEIGHT, weights.asks_for_hosts, "vm_to_host_weight"),
+    (VM_WEIGHT, "vms", "vm_affinity_weight"),
+    (HOST_WEIGHT, "hosts", "vm_to_host_weight"),
 )
 
 
@@ -78,18 +80,18 @@ def missing_units(snapshot: Snapshot, vm_id: str) -> tuple[Reason, ...]:
     if vm is None:
         return ()
     cluster = snapshot.cluster_by_id[vm.cluster]
-    lacking = [(rule, asks) for rule, asks, twin in _WEIGHTS if not _weighs(cluster, rule, twin)]
+    known = cluster.scheduling_policy is not None
+    lacking = [
+        (rule, half)
+        for rule, half, twin in _WEIGHTS
+        if known and not rule.enabled_in(cluster) and not cluster.policy.get(twin, 0) > 0
+    ]
     return tuple(
         Reason(UNIT_MISSING, group.id, vm_id, unit=rule.name)
         for group in (groups_of(snapshot).get(vm_id, ()) if lacking else ())
-        for rule, asks in lacking
-        if asks(snapshot, group)
+        for rule, half in lacking
+        if asks(snapshot, group, half, "soft")
     )
-
-
-def _weighs(cluster: Cluster, rule: Rule, twin: str) -> bool:
-    own = cluster.scheduling_policy is None or rule.enabled_in(cluster)
-    return own or cluster.policy.get(twin, 0) > 0
 
 
 POSITIVE_PEER_ELSEWHERE = ReasonKind(
@@ -121,23 +123,20 @@ def filter_by_vms(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     asks, a VM may leave its host with its peers (see `draining`); and where the policy says so, a VM of a
     soft group that nobody weighs gets no host (see `missing_units`).
     """
+    everywhere: tuple[Reason, ...] = ()
     if request.parameters.get("affinity_missing_unit") == "reject":
-        missing = tuple(one for vm in request.vms for one in missing_units(snapshot, vm))
-        lacking = tuple(replace(one, kind=UNIT_MISSING_REFUSED) for one in missing)
-    else:
-        lacking = ()
-    if lacking:
-        return tuple(Verdict(host, accepted=False, reasons=lacking) for host in request.candidate_hosts)
-    parting = tuple(_must_part(snapshot, request.vms))
-    if parting:
-        return tuple(Verdict(host, accepted=False, reasons=parting) for host in request.candidate_hosts)
+        missing = (one for vm in request.vms for one in missing_units(snapshot, vm))
+        everywhere = tuple(replace(one, kind=UNIT_MISSING_REFUSED) for one in missing)
+    if everywhere := everywhere or tuple(_must_part(snapshot, request.vms)):
+        return tuple(Verdict(host, accepted=False, reasons=everywhere) for host in request.candidate_hosts)
     gathered = positive_peers(snapshot, request.vms, request.unconfirmed)
     rivals = negative_peers(snapshot, request.vms, request.unconfirmed)
     notes = tuple(_unknown_targets(snapshot, gathered, rivals))
     together = moves_with_its_peers(snapshot, request, peers_of(gathered))
-    elsewhere = () if together else tuple(_first_of_each(gathered, POSITIVE_PEER_ELSEWHERE))
+    first_of_each = _first_of_each(gathered, GROUP_MOVES_ALONG if together else POSITIVE_PEER_ELSEWHERE)
+    elsewhere = () if together else first_of_each
     if together:
-        notes = (*notes, *_first_of_each(gathered, GROUP_MOVES_ALONG))
+        notes = (*notes, *first_of_each)
 
     def judge(host: str) -> Verdict:
         vetoes = rivals.get(host, ())
@@ -235,10 +234,9 @@ def _unknown_targets(snapshot: Snapshot, *peers_by_host: dict[str, tuple[Reason,
             yield Reason(MIGRATION_TARGET_UNKNOWN, peer.group, peer.vm, peer.host)
 
 
-def _first_of_each(gathered: dict[str, tuple[Reason, ...]], kind: ReasonKind) -> Iterator[Reason]:
+def _first_of_each(gathered: dict[str, tuple[Reason, ...]], kind: ReasonKind) -> tuple[Reason, ...]:
     """Of the peers on each host the first one."""
-    for peer, *_ in gathered.values():
-        yield Reason(kind, peer.group, peer.vm, peer.host)
+    return tuple(Reason(kind, peer.group, peer.vm, peer.host) for peer, *_ in gathered.values())
 
 
 def _agreeing(gathered: dict[str, tuple[Reason, ...]], host: str) -> Iterator[Reason]:
@@ -248,15 +246,11 @@ def _agreeing(gathered: dict[str, tuple[Reason, ...]], host: str) -> Iterator[Re
         yield peer if there == host else Reason(POSITIVE_PEERS_SPLIT, peer.group, peer.vm, peer.host)
 
 
-def _asks_for_vms(snapshot: Snapshot, group: AffinityGroup) -> bool:
-    return group.vms_rule.hard and len(members(snapshot)[group.id]) > 1
-
-
 VM_FILTER = Rule(
     name="AffinityFilter",
     kind=UnitKind.FILTER,
     twins=("VmAffinityGroups",),
-    asked_by=asked_by_groups("hard", _asks_for_vms),
+    asked_by=asked_by_groups("vms", "hard"),
     notes=missing_units,
     filter=filter_by_vms,
     # It gathers VMs where members of the unified group are, and starts of these go there too.
@@ -304,10 +298,6 @@ def filter_by_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]
     return tuple(judge(host) for host in request.candidate_hosts)
 
 
-def _asks_for_hosts(snapshot: Snapshot, group: AffinityGroup) -> bool:
-    return group.hosts_rule.hard and bool(listed_hosts(snapshot, group))
-
-
 def _groups(snapshot: Snapshot, vm: str) -> tuple[str, ...]:
     return tuple(group.id for group in hard_host_groups_of(snapshot).get(vm, ()))
 
@@ -316,7 +306,7 @@ HOST_FILTER = Rule(
     name="HostAffinityFilter",
     kind=UnitKind.FILTER,
     twins=("VmToHostsAffinityGroups",),
-    asked_by=asked_by_groups("hard", _asks_for_hosts),
+    asked_by=asked_by_groups("hosts", "hard"),
     filter=filter_by_hosts,
     depends_on=Dependence(fixed=True, alike=_groups),
     constraints=partial(on_and_off_hosts, hard=True),

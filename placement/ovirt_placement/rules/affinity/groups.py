@@ -1,12 +1,12 @@
 """Affinity groups: their members, which are one since they share members, and their priorities."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Protocol, TypeVar
 
 from ovirt_placement.lookups import once_for_members
-from ovirt_placement.model import AffinityGroup, Cluster, Snapshot, Vm
+from ovirt_placement.model import AffinityGroup, Snapshot, Vm
 from ovirt_placement.model.infrastructure import fixed_point
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.elements.placement import destinations
@@ -38,22 +38,6 @@ def groups_of(snapshot: Snapshot) -> Mapping[str, Sequence[AffinityGroup]]:
 def hosts(snapshot: Snapshot) -> dict[str, frozenset[str]]:
     """Ids of a group's hosts, by group id."""
     return {group: frozenset(listed) for group, listed in snapshot.group_hosts.items()}
-
-
-def asked_by_groups(
-    strength: str, asks: Callable[[Snapshot, AffinityGroup], bool]
-) -> Callable[[Snapshot, Cluster], str]:
-    """What of a cluster asks for a rule that affinity groups ask for, with its verb; empty for none."""
-
-    def asked_by(snapshot: Snapshot, cluster: Cluster) -> str:
-        groups = sorted(
-            group.name
-            for group in snapshot.affinity_groups
-            if group.cluster == cluster.id and members(snapshot)[group.id] and asks(snapshot, group)
-        )
-        return f"{strength} rules of the groups {', '.join(groups)} mean" if groups else ""
-
-    return asked_by
 
 
 def _own(group: AffinityGroup, all_vms: tuple[str, ...], vms: Mapping[str, Vm]) -> tuple[str, ...]:

@@ -5,17 +5,20 @@ members that a negative group would then share the host with.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.infrastructure import fixed_point
-from ovirt_placement.model.record import Record
-from ovirt_placement.rules.affinity.constraints import between_vms, listed_hosts, on_and_off_hosts
+from ovirt_placement.rules.affinity.constraints import (
+    asked_by_groups,
+    between_vms,
+    listed_hosts,
+    on_and_off_hosts,
+)
 from ovirt_placement.rules.affinity.groups import (
     GROUP_VIOLATED_BY_VM,
     GROUP_VIOLATED_HERE,
-    asked_by_groups,
     groups_of,
     members,
     worst_first,
@@ -35,11 +38,8 @@ ViolatedBy = tuple[bool, int]
 Burden = tuple[tuple[ViolatedBy, ...], int, int, int]
 
 
-class _Others(Record, frozen=True):
-    """Members of one group, without the VMs of the request, by the host that they are to be found on."""
-
-    group: AffinityGroup
-    by_host: dict[str, list[str]]
+#: A group, and its members without the VMs of the request, by the host that they are to be found on.
+_Others = tuple[AffinityGroup, Mapping[str, Sequence[str]]]
 
 
 def rank_by_vms(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
@@ -55,7 +55,7 @@ def rank_by_vms(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
     """
     hard_above_soft = _lacks_the_filter(snapshot, request)
     groups = tuple(_others(snapshot, request))
-    occupied = dict.fromkeys(host for others in groups for host in others.by_host)
+    occupied = dict.fromkeys(host for _, by_host in groups for host in by_host)
     judged = {
         host: tuple(_violations(groups, host, hard_above_soft=hard_above_soft)) for host in (*occupied, "")
     }
@@ -84,26 +84,26 @@ def _others(snapshot: Snapshot, request: Request) -> Iterator[_Others]:
             if peer not in request.vms:
                 for host in destinations(snapshot, peer):
                     by_host[host].append(peer)
-        yield _Others(group, dict(by_host))
+        yield group, by_host
 
 
 def _violations(
     groups: tuple[_Others, ...], host: str, *, hard_above_soft: bool
 ) -> Iterator[tuple[ViolatedBy, Reason]]:
-    for others in groups:
-        there = others.by_host.get(host, [])
-        if bool(there) is not others.group.vms_rule.positive:
-            priority = others.group.priority
-            key = (hard_above_soft and others.group.vms_rule.enforcing, fixed_point(priority))
-            peer = there[0] if there else None
-            kind = GROUP_VIOLATED_HERE if peer is None else GROUP_VIOLATED_BY_VM
-            yield key, Reason(kind, others.group.id, peer, number=priority)
+    for group, by_host in groups:
+        there = by_host.get(host, ())
+        if bool(there) is not group.vms_rule.positive:
+            key = (hard_above_soft and group.vms_rule.enforcing, fixed_point(group.priority))
+            kind = GROUP_VIOLATED_BY_VM if there else GROUP_VIOLATED_HERE
+            yield key, Reason(kind, group.id, there[0] if there else None, number=group.priority)
 
 
 def _peers(snapshot: Snapshot, groups: tuple[_Others, ...], host: str) -> tuple[int, int, int]:
     """Fixed positive peers and all positive peers, negated since more is better; negative peers."""
-    positive = {vm for one in groups if one.group.vms_rule.positive for vm in one.by_host.get(host, ())}
-    negative = {vm for one in groups if not one.group.vms_rule.positive for vm in one.by_host.get(host, ())}
+    positive, negative = (
+        {vm for group, by_host in groups if group.vms_rule.positive is sign for vm in by_host.get(host, ())}
+        for sign in (True, False)
+    )
     fixed = sum(not snapshot.vm_by_id[vm].movable for vm in positive)
     return -fixed, -len(positive), len(negative)
 
@@ -118,24 +118,15 @@ def _gains(burden: Burden) -> Iterator[Reason]:
 
 def _lacks_the_filter(snapshot: Snapshot, request: Request) -> bool:
     """Whether hosts come here that no hard VM rule has judged, as far as is known of the policy."""
-    for vm in request.vms:
-        known = snapshot.vm_by_id.get(vm)
-        policy = None if known is None else snapshot.cluster_by_id[known.cluster].scheduling_policy
-        if policy is not None and _FILTER not in policy.filters:
-            return True
-    return False
-
-
-def asks_for_vms(snapshot: Snapshot, group: AffinityGroup) -> bool:
-    """Whether an affinity group asks for this weight."""
-    return group.vms_rule.soft and len(members(snapshot)[group.id]) > 1
+    policies = (snapshot.cluster_by_id[vm.cluster].scheduling_policy for vm in request.known_vms(snapshot))
+    return any(policy is not None and _FILTER not in policy.filters for policy in policies)
 
 
 VM_WEIGHT = Rule(
     name="SoftAffinityWeight",
     kind=UnitKind.WEIGHT,
     twins=("VmAffinityGroups",),
-    asked_by=asked_by_groups("soft", asks_for_vms),
+    asked_by=asked_by_groups("vms", "soft"),
     weight=rank_by_vms,
     constraints=partial(between_vms, hard=False),
 )
@@ -153,7 +144,11 @@ def rank_by_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
     for vm in request.vms:
         rules = [group for group in groups_of(snapshot).get(vm, ()) if group.hosts_rule.soft]
         if rules:
-            violated = {host: tuple(_violated(snapshot, rules, host)) for host in request.candidate_hosts}
+            listed = [(group, listed_hosts(snapshot, group)) for group in rules]
+            violated = {
+                host: [group for group, own in listed if (host in own) is not group.hosts_rule.positive]
+                for host in request.candidate_hosts
+            }
             sums.update(competition_ranks({host: worst_first(groups) for host, groups in violated.items()}))
             for host, groups in violated.items():
                 reasons[host] += tuple(
@@ -162,22 +157,11 @@ def rank_by_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
     return ranked(snapshot, request.candidate_hosts, sums, reasons, unburdened=0)
 
 
-def _violated(snapshot: Snapshot, rules: list[AffinityGroup], host: str) -> Iterator[AffinityGroup]:
-    for group in rules:
-        if (host in listed_hosts(snapshot, group)) is not group.hosts_rule.positive:
-            yield group
-
-
-def asks_for_hosts(snapshot: Snapshot, group: AffinityGroup) -> bool:
-    """Whether an affinity group asks for that weight."""
-    return group.hosts_rule.soft and bool(listed_hosts(snapshot, group))
-
-
 HOST_WEIGHT = Rule(
     name="HostAffinityWeight",
     kind=UnitKind.WEIGHT,
     twins=("VmToHostsAffinityGroups",),
-    asked_by=asked_by_groups("soft", asks_for_hosts),
+    asked_by=asked_by_groups("hosts", "soft"),
     weight=rank_by_hosts,
     constraints=partial(on_and_off_hosts, hard=False),
 )

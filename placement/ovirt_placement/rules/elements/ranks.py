@@ -37,7 +37,7 @@ def in_order(name: str) -> Place:
     except ValueError:
         parts = re.findall(r"\d+|\D+", name)
         return 1, 0, 0, tuple((int(part), "") if part.isdecimal() else (-1, part) for part in parts)
-    return 0, _signed(upper), _signed(lower), ()
+    return 0, (upper ^ _SIGN) - _SIGN, (lower ^ _SIGN) - _SIGN, ()
 
 
 @lru_cache(maxsize=65536)
@@ -57,10 +57,6 @@ def spread_hash(name: str) -> int | None:
 
 def _halves(name: str) -> tuple[int, int]:
     return divmod(UUID(name).int, 1 << _HALF)
-
-
-def _signed(half: int) -> int:
-    return half - (1 << _HALF) if half & _SIGN else half
 
 
 #: With this many keys in a bin a table that is still small grows, where a larger one makes a tree of the bin.
@@ -225,7 +221,7 @@ def order_hosts(
     asked = {unit: by_host for unit, by_host in weights.items() if by_host}
     units = put_all(unit or "" for unit in asked)
     first = (asked[None] if units[0] == "" else asked[units[0]]) if units else {}
-    found = as_the_engine_finds(hosts, first, units=len(units))
+    found = _as_the_engine_finds(hosts, first, len(units))
     points = [0] * len(found)
     for unit, by_host in asked.items():
         factor = factors.get(unit, 1) if unit is not None else 1
@@ -243,33 +239,22 @@ def points_of(weights: Sequence[int], factor: int) -> Iterator[int]:
     return map(points.__getitem__, weights)
 
 
-#: Where no unit says anything.
-_NOTHING: Mapping[str, int] = {}
-
-
-def as_the_engine_finds(
-    hosts: Sequence[str], first: Mapping[str, int] = _NOTHING, *, units: int = 2
-) -> list[str]:
+def _as_the_engine_finds(hosts: Sequence[str], first: Mapping[str, int], units: int) -> list[str]:
     """Order hosts by their place in the selector's HashMap; what is no id of an engine stays where it is.
 
     `first` is what the unit says of hosts that the selector comes upon first, in the order in which it says
     it: two hosts in one bin of the table hang on that. The table for few more hosts than fit grows with the
     second one of the `units`.
     """
-    places = _places(len(hosts), units)
+    # The size of the table at last; that of a HashMap which is too full grows when it is next called.
+    places, most = _FIRST_SIZE, len(hosts) if units > 1 else len(hosts) - 1
+    while most > places * 3 // 4:
+        places *= 2
     hashes = [spread_hash(host) for host in hosts]
     known = [one % places for one in hashes if one is not None]
     if len(known) == len(hosts) and len(set(known)) < len(known):
         return _followed(hosts, first, units)
     return sorted(hosts, key=lambda host: (spread_hash(host) or 0) % places)
-
-
-def _places(hosts: int, units: int) -> int:
-    """The size of the table at last; that of a HashMap which is too full grows when it is next called."""
-    places, most = 16, hosts if units > 1 else hosts - 1
-    while most > places * 3 // 4:
-        places *= 2
-    return places
 
 
 def _followed(hosts: Sequence[str], first: Mapping[str, int], units: int) -> list[str]:
