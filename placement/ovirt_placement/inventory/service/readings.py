@@ -7,9 +7,10 @@ answer that is older than what is known by then counts for nothing, and the obje
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from http import HTTPStatus
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from ovirt_placement.engine.connection.client import EngineConnection, EngineFault, at_most
 from ovirt_placement.engine.connection.dialogues import Dialogue, Dialogues
@@ -268,7 +269,7 @@ class Rereading:
         )
 
     def _labels(self, _: list[str]) -> Dialogue[None]:
-        ask = partial(_whole, self._connection, partial(read_labels, self._connection))
+        ask = partial(_asked, whole_answers(self._connection), partial(read_labels, self._connection))
         return self._alike(Subject(SubjectKind.LABELS), ask, self._view.put_labels)
 
     def _networks(self, _: list[str]) -> Dialogue[None]:
@@ -286,7 +287,7 @@ class Rereading:
 
     def _within_patience(self, ids: Sequence[str], ask: Callable[[], _Answer]) -> Callable[[], _Answer]:
         """Ask for several no longer than for a while, since they can be asked for one by one."""
-        return ask if len(ids) == 1 else partial(_asked_within, self._search_seconds, ask)
+        return ask if len(ids) == 1 else partial(_asked, at_most(self._search_seconds), ask)
 
     def _span(self, began: float) -> Span:
         return Span(began, self._clock())
@@ -299,13 +300,8 @@ class Rereading:
             self._rereads.ask(subject, span.ended, ONCE)
 
 
-def _asked_within(seconds: float, ask: Callable[[], _Answer]) -> _Answer:
-    with at_most(seconds):
-        return ask()
-
-
-def _whole(connection: EngineConnection, ask: Callable[[], Any]) -> Any:
-    with whole_answers(connection):
+def _asked(within: AbstractContextManager[object], ask: Callable[[], _Answer]) -> _Answer:
+    with within:
         return ask()
 
 

@@ -120,7 +120,7 @@ class HistoryStore(StoreAccess):
         """Write down a plan; one that was made before counts as made again."""
         values = {"cluster": cluster, "epoch": epoch, "document": dict(document), "updated": now()}
         with self._leading() as rows:
-            rows.execute(rows.insert_or_update(plans, {**values, "id": plan_id, "created": now()}, values))
+            rows.put(plans, {"id": plan_id, "created": now()}, values)
 
     def record_held(self, plan_id: str, held: Mapping[int, tuple[str, str]]) -> None:
         """Write down which gate held steps of a plan back and why, by their numbers: once more."""

@@ -231,10 +231,9 @@ class Store(StoreAccess):
         """List the open intents that reserve their target against other VMs."""
         return tuple(intent for intent in self.open_intents() if intent.blocking)
 
-    def history(self, *, within_seconds: float, vm: str | None = None) -> tuple[Intent, ...]:
+    def history(self, *, within_seconds: float) -> tuple[Intent, ...]:
         """List the migrations that ended (done or failed) lately, oldest first: what cooldowns count."""
-        lately = (_in(_ENDED), IS_MIGRATION, intents.c.updated > now() - within_seconds)
-        return self._list(*lately, *(() if vm is None else (intents.c.vm == vm,)))
+        return self._list(_in(_ENDED), IS_MIGRATION, intents.c.updated > now() - within_seconds)
 
     def settle_clock(self) -> bool:
         """Take all that is dated in the future as written now: whether the clock was set back since."""

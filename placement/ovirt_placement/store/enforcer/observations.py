@@ -71,7 +71,9 @@ class SampleStore(StoreAccess):
     def record_violations(self, cluster: str, cluster_name: str, *, hard: int, soft: int) -> None:
         """Write down how many rules are violated; of an hour the most count."""
         values = {"cluster_name": cluster_name, "hard": hard, "soft": soft}
-        self._record(cluster, values, {"hard": _most("hard", hard), "soft": _most("soft", soft)})
+        self._record(
+            cluster, values, {"hard": _most(samples.c.hard, hard), "soft": _most(samples.c.soft, soft)}
+        )
 
     def record_reservation(
         self, cluster: str, cluster_name: str, *, failures: int, survived: int, not_restarted: int
@@ -84,8 +86,8 @@ class SampleStore(StoreAccess):
             "ha_not_restarted": not_restarted,
         }
         worst = {
-            "ha_survived": _least("ha_survived", survived),
-            "ha_not_restarted": _most("ha_not_restarted", not_restarted),
+            "ha_survived": -_most(-samples.c.ha_survived, -survived),
+            "ha_not_restarted": _most(samples.c.ha_not_restarted, not_restarted),
         }
         self._record(cluster, values, worst)
 
@@ -148,14 +150,8 @@ def _counts(
     return counts
 
 
-def _most(name: str, value: int) -> ColumnElement[Any]:
-    column = samples.c[name]
-    return case((column > value, column), else_=value)
-
-
-def _least(name: str, value: int) -> ColumnElement[Any]:
-    column = samples.c[name]
-    return case((column < value, column), else_=value)
+def _most(known: ColumnElement[Any], value: int) -> ColumnElement[Any]:
+    return case((known > value, known), else_=value)
 
 
 class MembershipKind(StrEnum):
