@@ -7,16 +7,25 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations, count
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.planning.plan import NEVER, ObstacleKind
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.bound import bound, leavers
 from ovirt_placement.planning.problem.build_problem import pose
+from ovirt_placement.planning.problem.ends import CandidateHosts
+from ovirt_placement.planning.solver import construction
+from ovirt_placement.planning.solver.construction import Construction
+from ovirt_placement.planning.solver.strategy import Improvement
 from ovirt_placement.planning.steps import apply
 from ovirt_placement.planning.strategies import StrategyName, strategy
-from tests.builders import APART, CLUSTER, Part, group, host, rule, snapshot, vm
+from tests.builders import APART, CLUSTER, TOGETHER, Part, group, host, rule, snapshot, vm
+from tests.examples import examples
 from tests.placement.planning.clocks import of_processor
+from tests.placement.planning.test_mixed_rules import ALL, clusters
 
 SIZES = (1, 2, 3, 5)
 
@@ -135,6 +144,57 @@ def test_what_a_plan_leaves_above_a_limit_is_counted() -> None:
     [above] = [one for one in left.obstacles if one.kind is ObstacleKind.ABOVE]
     assert (above.needed, above.available) == (5, 3)
     assert (above.repaired, above.count) == (1, 2)
+
+
+@st.composite
+def with_ceilings(draw: st.DrawFn) -> Snapshot:
+    """Groups and rules of every kind, and a ceiling on each host."""
+    state = draw(clusters(128))
+    ceilings = [
+        rule(f"ceiling-{one.id}", "capacity", hosts=one.id, most=draw(st.integers(1, 9)), counted="vcpus")
+        for one in state.hosts
+    ]
+    return replace(state, placement_rules=(*state.placement_rules, *ceilings))
+
+
+def ended(state: Snapshot) -> Improvement:
+    problem = pose(state, CLUSTER, options=ALL)
+    built = Construction(problem, CandidateHosts(problem))
+    built.run(NEVER)
+    improving = Improvement(built)
+    improving.run(NEVER)
+    return improving
+
+
+@settings(deadline=None, max_examples=examples(15), suppress_health_check=list(HealthCheck))
+@given(with_ceilings())
+def test_no_end_needs_fewer_migrations_than_vms_must_leave(state: Snapshot) -> None:
+    """Of a large cluster that proves the fewest; here every cluster is taken to be large."""
+    best = ended(state)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(construction, "_MOST_PLACES", 0)
+        large = ended(state)
+    assert large.bound <= best.value <= large.value
+
+
+#: Of two that are to meet one leaves a host that is above its ceiling; nowhere is room for both.
+MEETING = snapshot(
+    *(host(name, cores=32) for name in ("h1", "h2", "h3")),
+    *(vm(name, f"h{number}", vcpus=4) for number, name in enumerate("abc", 1)),
+    *(vm(f"other-{name}", name, vcpus=5) for name in ("h1", "h2", "h3")),
+    rule("on-h1", "capacity", hosts="h1", most=8, counted="vcpus"),
+    *(rule(f"on-{name}", "capacity", hosts=name, most=10, counted="vcpus") for name in ("h2", "h3")),
+    group("meeting", TOGETHER, "a b"),
+)
+
+
+def test_what_meets_on_a_host_makes_others_leave_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rule by rule that is not seen: the rule of one host is satisfied as yet, the other's shares a VM."""
+    monkeypatch.setattr(construction, "_MOST_PLACES", 0)
+    problem = pose(MEETING, CLUSTER)
+    built = Construction(problem, CandidateHosts(problem))
+    built.run(NEVER)
+    assert (bound(problem)[-1], built.bound[-1]) == (1, 2)
 
 
 @pytest.mark.system

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import NamedTuple
 
 from ovirt_placement.planning.plan import Deadline
 from ovirt_placement.planning.problem.placement import ProblemPlacement, brought, placement_after
 from ovirt_placement.planning.problem.problem import Goal, Move, Problem
-from ovirt_placement.rules.elements.rule import AtMost
 
 
 class CandidateHosts:
@@ -24,34 +24,17 @@ class CandidateHosts:
         """`other` says whether VMs of rules without a form may move."""
         self._problem = problem
         self._other = other
-        self._known: dict[str, tuple[str, ...]] = {}
-        self._may_gather: dict[int, bool] = {}
-        self._company: dict[int, frozenset[str]] = {}
-        self._fixed: dict[int, Mapping[str, frozenset[str]]] = {}
+        #: All hosts on which a VM may end: one, if it cannot move.
+        self.hosts_of = cache(self._hosts)
+        #: Whether a hard positive group, once it stands whole, may migrate whole to another host.
+        self.moves_whole = cache(self._closes)
+        #: Hosts to which all members of a positive group may come straight, as far as peers decide it.
+        self.company = cache(partial(company, problem))
+        self._staying = cache(self._cannot_leave)
 
-    def hosts_of(self, vm: str) -> tuple[str, ...]:
-        """All hosts on which a VM may end: one, if it cannot move."""
-        known = self._known.get(vm)
-        if known is None:
-            own = self._problem.where[vm]
-            targets = self._targets(vm)
-            known = (own, *(host for host in self._problem.hosts if host in targets and host != own))
-            self._known[vm] = known
-        return known
-
-    def moves_whole(self, goal: Goal) -> bool:
-        """Whether a hard positive group, once it stands whole, may migrate whole to another host."""
-        known = self._may_gather.get(goal.number)
-        if known is None:
-            known = self._may_gather[goal.number] = self._closes(goal)
-        return known
-
-    def company(self, goal: Goal) -> frozenset[str]:
-        """Hosts to which all members of a positive group may come straight, as far as peers decide it."""
-        known = self._company.get(goal.number)
-        if known is None:
-            known = self._company[goal.number] = company(self._problem, goal)
-        return known
+    def _hosts(self, vm: str) -> tuple[str, ...]:
+        own, targets = self._problem.where[vm], self._targets(vm)
+        return (own, *(host for host in self._problem.hosts if host in targets and host != own))
 
     def _targets(self, vm: str) -> frozenset[str]:
         targets = self._problem.targets[vm]
@@ -86,25 +69,22 @@ class CandidateHosts:
         limit = goal.limit
         if limit is None:
             return frozenset()
-        staying = self._staying(goal, limit)
+        staying = self._staying(goal)
         own = limit.own_set(vm)
         full = {place for place, sets in staying.items() if len(sets - {own}) >= limit.most}
         if not limit.place_of:
             return frozenset(full)
         return frozenset(host for host in self._problem.hosts if limit.place(host) in full)
 
-    def _staying(self, goal: Goal, limit: AtMost) -> Mapping[str, frozenset[str]]:
-        """By place, the sets of members that cannot leave it."""
-        known = self._fixed.get(goal.number)
-        if known is None:
-            found: defaultdict[str, set[str]] = defaultdict(set)
-            for vm in goal.vms:
-                if not self._problem.targets[vm]:
-                    for host in places(self._problem, (vm,)):
-                        found[limit.place(host)].add(limit.own_set(vm))
-            known = {place: frozenset(sets) for place, sets in found.items()}
-            self._fixed[goal.number] = known
-        return known
+    def _cannot_leave(self, goal: Goal) -> Mapping[str, set[str]]:
+        """By place, the sets of members that stay there, of a goal that limits them."""
+        found: defaultdict[str, set[str]] = defaultdict(set)
+        limit = goal.limit
+        for vm in goal.vms:
+            if limit is not None and not self._problem.targets[vm]:
+                for host in places(self._problem, (vm,)):
+                    found[limit.place(host)].add(limit.own_set(vm))
+        return found
 
 
 def company(problem: Problem, goal: Goal) -> frozenset[str]:

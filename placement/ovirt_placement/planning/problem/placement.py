@@ -9,11 +9,14 @@ from ovirt_placement.planning.problem.problem import Goal, Move, Problem
 from ovirt_placement.rules.elements.placement import Placement
 from ovirt_placement.rules.elements.rule import OnePlace
 
+AT_THE_START: Mapping[str, str] = {}
+
 
 class ProblemPlacement(Placement):
     """The problem after some moves. `move` changes it in place; a move back undoes one."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, where: Mapping[str, str] = AT_THE_START) -> None:
+        """`where` has VMs that are put elsewhere."""
         self.problem = problem
         #: VMs that are elsewhere than at the start.
         self._moved: dict[str, str] = {}
@@ -26,6 +29,7 @@ class ProblemPlacement(Placement):
         for goal in problem.goals:
             self._violations[goal.level] += goal.wanted and not goal.satisfied
         self._excess = problem.excess
+        self.put(where)
 
     # -- where VMs are
 

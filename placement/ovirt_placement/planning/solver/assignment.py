@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections import defaultdict
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Container, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from heapq import nsmallest
 
 from ovirt_placement.planning.problem.ends import fill, headroom_deficit
@@ -95,9 +94,6 @@ class Assignment:
 
     # -- hosts
 
-    def room_mb(self, host: str) -> int:
-        return self.placement.free_mb(host)
-
     def headroom_deficit_with(self, host: str, memory_mb: int, cpu: float) -> tuple[int, int]:
         """How much of a host's headroom would be taken, if so much more came to it."""
         spare_cpu = self.problem.spare_cpu.get(host)
@@ -120,6 +116,10 @@ class Assignment:
     def arrived(self, host: str) -> tuple[str, ...]:
         """VMs that were moved to a host."""
         return tuple(self._arrived[host])
+
+    def left(self, host: str) -> list[str]:
+        """VMs that start on a host and are elsewhere."""
+        return [vm for vm in self.problem.on.get(host, ()) if vm in self.placement.moved]
 
     def residents(self, host: str) -> Iterator[str]:
         """VMs on a host: first those that were moved there, then those that were always there."""
@@ -172,7 +172,7 @@ class Assignment:
         now, missing = (0, 0), 0
         if self._arrived[host]:
             now = self.headroom_deficit_with(host, 0, 0.0)
-            missing = max(0, -self.room_mb(host))
+            missing = max(0, -self.placement.free_mb(host))
         if missing:
             self.overfull[host] = missing
         else:
@@ -253,7 +253,7 @@ def best_hosts(
         against = penalties.against(host)
         if (
             against == lowest
-            and assignment.room_mb(host) >= memory_mb
+            and assignment.placement.free_mb(host) >= memory_mb
             and assignment.headroom_deficit_with(host, memory_mb, cpu) == (0, 0)
         ):
             good.append(host)
@@ -266,7 +266,7 @@ def best_hosts(
         against, host = other
         return (
             against,
-            assignment.room_mb(host) < memory_mb,
+            assignment.placement.free_mb(host) < memory_mb,
             assignment.headroom_deficit_with(host, memory_mb, cpu),
         )
 
@@ -308,28 +308,10 @@ class HostPenalties:
             for host in goal.allowed.hosts:
                 self._here[host] += -weight if goal.allowed.positive else weight
         elif goal.gathers and not self._moving.issuperset(goal.vms):
-            staying = self._staying(goal)
             self._everywhere += weight
-            for host in filter(staying.on, staying.crowd):
-                self._here[host] -= weight
-
-    def _staying(self, goal: Goal) -> _Staying:
-        leaving: defaultdict[str, int] = defaultdict(int)
-        for vm in self._moving:
-            if goal in self._assignment.problem.goals_of.get(vm, ()):
-                leaving[self._assignment.where(vm)] += 1
-        return _Staying(self._assignment.placement.crowd(goal), leaving)
-
-
-@dataclass(frozen=True, slots=True)
-class _Staying:
-    """The members of a goal that do not move along."""
-
-    crowd: Mapping[str, int]
-    leaving: Mapping[str, int]
-
-    def on(self, host: str) -> bool:
-        return self.crowd.get(host, 0) > self.leaving.get(host, 0)
+            leaving = Counter(map(self._assignment.where, self._moving.intersection(goal.vms)))
+            for host, members in self._assignment.placement.crowd(goal).items():
+                self._here[host] -= weight * (members > leaving[host])
 
 
 def _goals(assignment: Assignment, vms: Collection[str]) -> Collection[Goal]:

@@ -12,22 +12,8 @@ from ovirt_placement.planning.problem.bound import bound, fixed, least_excess, l
 from ovirt_placement.planning.problem.ends import CandidateHosts, Value, unreached_groups
 from ovirt_placement.planning.problem.placement import ProblemPlacement, brought
 from ovirt_placement.planning.problem.problem import Goal, Problem
-from ovirt_placement.planning.solver.model import (
-    Model,
-    ModelScope,
-    goals_of,
-    reduced,
-    roomiest,
-)
-from ovirt_placement.planning.solver.stages import (
-    NO_HINT,
-    Solved,
-    Stages,
-    counted,
-    length_of_value,
-    solve,
-    total,
-)
+from ovirt_placement.planning.solver.model import Model, ModelScope, goals_of, reduced, roomiest
+from ovirt_placement.planning.solver.stages import NO_HINT, Solved, Stages, counted, solve
 
 
 @dataclass(frozen=True)
@@ -154,6 +140,8 @@ _MOST_PLACES = 6_000
 _MOST_OFFERED = 30_000
 #: With this many of these, or more than those, the known end is taken as it is.
 _TOO_MANY = 60_000
+#: The share of its time in which it is decided which VMs of a part leave their hosts.
+_LEAVING_SHARE = 0.3
 #: No part takes more than this share of the time that is left, unless there are few.
 _PART_SHARE = 0.25
 
@@ -201,7 +189,8 @@ class Construction:
     @property
     def bound(self) -> Value:
         """No end is better than this."""
-        return total([self.untouched, *(built.bound for built in self.built)], self.problem)
+        bounds = (self.untouched, *(built.bound for built in self.built))
+        return tuple(map(sum, zip(*bounds, strict=True)))  # parts have nothing in common but room
 
     def value_of(self, part: Part) -> Value:
         """What a part is worth as things stand, but for what it takes of headroom."""
@@ -226,7 +215,7 @@ class Construction:
         simple = gathered(part, self.placement, self.candidates)
         if simple is not None:
             self.placement.put(simple)
-            best = (*(0 for _ in range(length_of_value(self.problem) - 1)), len(simple))
+            best = (*self.value_of(part)[:-1], len(simple))
             return Built(part, best, best)
         hosts = roomiest(self.placement)
         domains = reduced(self.placement, self.candidates, part.vms, hosts)
@@ -244,7 +233,7 @@ class Construction:
         least = self._perfect(part)
         solved = None
         if narrow and part.sums and not simple:
-            solved = self._repair(part, domains, least, deadline)
+            solved, least = self._repair(part, domains, least, deadline)
         elif not simple:
             solved = solve(
                 self.placement,
@@ -265,21 +254,31 @@ class Construction:
 
     def _repair(
         self, part: Part, domains: Mapping[str, tuple[str, ...]], least: Value, deadline: Deadline
-    ) -> Solved | None:
-        """The best end of a large part by VMs that violate rules: of narrow models first, then of wider ones.
+    ) -> tuple[Solved | None, Value]:
+        """The best end of a large part by VMs that violate rules, and what no end of it is better than.
 
-        Where no VM comes to a host that another leaves, VMs may go in any order: such ends are preferred. And
-        where as few move as the bound says, it is known how many leave each goal.
+        Which VMs leave is decided first, and then where these go: models that are a tenth as large. Where as
+        few move as goal by goal is seen, it is known which may, and how many of them; else those are taken
+        that leave where there is room elsewhere. Wider models follow only where these find no place. Where
+        no VM comes to a host that another leaves, VMs may go in any order: such ends are preferred.
         """
+        home = self.problem.where
         hopeful = [goal for goal in part.violated if not fixed(self.problem, goal)]
-        leaving, home = leavers(self.problem, hopeful), self.problem.where
-        exactly = {vm: domains[vm] for vms, _ in leaving for vm in vms if vm in domains}
+        counts = leavers(self.problem, hopeful)
+        exactly = {vm for vms, _ in counts for vm in vms}
+        left_over = self._leaving(part, least, deadline.within(_LEAVING_SHARE))
+        if left_over is not None and left_over.bound > least:
+            counts, least = [], left_over.bound
+            exactly = {vm for vm, host in left_over.where.items() if host != home[vm]}
+        few = reduced(
+            self.placement, self.candidates, exactly.intersection(part.vms), roomiest(self.placement)
+        )
         wrong = {vm: domains[vm] for vm in offenders(part, self.problem) if vm in domains}
         hint, best = self._hint, None
-        for scope, counts, apart, share in (
-            (exactly, leaving, True, 0.3),
-            (exactly, leaving, False, 0.4),
-            (wrong, (), True, 0.4),
+        for scope, leaving, apart, share in (
+            (few, counts, True, 0.3),
+            (few, counts, False, 0.4),
+            (wrong, [], True, 0.4),
         ):
             left = {home[vm] for vm in scope}
             closed = left if apart else frozenset[str]()
@@ -287,7 +286,7 @@ class Construction:
             model = Model(ModelScope(self.placement, self.candidates, offered), deadline)
             if not model.whole:
                 break
-            for vms, number in counts:
+            for vms, number in leaving:
                 model.cp.add(sum(model.moved[vm] for vm in vms) == number)
             solved = Stages(model, workers=2, evenly=False).solve(
                 deadline.within(share), least, self._hint, held=True
@@ -295,7 +294,7 @@ class Construction:
             if solved is not None:
                 best, hint = solved, solved.where
                 if solved.value <= least:
-                    return solved
+                    return solved, least
         if best is not None:
             self.in_any_order = {vm: host for vm, host in best.where.items() if host != home[vm]}
         solved = solve(
@@ -308,8 +307,32 @@ class Construction:
             evenly=False,
             workers=2,
         )
-        return min(
-            (one for one in (best, solved) if one is not None), key=lambda one: one.value, default=None
+        ends = (one for one in (best, solved) if one is not None)
+        return min(ends, key=lambda one: one.value, default=None), least
+
+    def _leaving(self, part: Part, least: Value, deadline: Deadline) -> Solved | None:
+        """The best end of a part, were there a place elsewhere for each VM that nothing draws to a host.
+
+        No end of the part is better; the VMs that move in it are likely to be those of the best. The place of
+        each is its own, so that none is in the way of another there.
+        """
+        crowding = {goal for goal in part.goals if goal.sum is not None or goal.limit is not None}
+        drawn = {vm for goal in part.violated if goal not in crowding for vm in goal.vms}
+        scope = {
+            vm: self.candidates.hosts_of(vm) if vm in drawn else (self.problem.where[vm], f"elsewhere {vm}")
+            for vm in part.vms
+        }
+        if sum(map(len, scope.values())) > _MOST_OFFERED:
+            return None
+        return solve(
+            self._start,
+            self.candidates,
+            scope,
+            deadline,
+            least=least,
+            evenly=False,
+            workers=2,
+            goals=[goal for goal in part.goals if goal in crowding or drawn.issuperset(goal.vms)],
         )
 
     def _fitting(

@@ -90,57 +90,41 @@ Term = cp_model.LinearExpr | int
 At = Mapping[tuple[str, str], cp_model.IntVar]
 
 
+_Domains = Mapping[str, Sequence[str]]
+_Fixed = Sequence[tuple[str, str]]
+
+
 def loads(
-    cp: cp_model.CpModel,
-    limit: AtMost,
-    at: At,
-    domains: Mapping[str, Iterable[str]],
-    fixed: Iterable[tuple[str, str]],
+    cp: cp_model.CpModel, limit: AtMost, at: At, domains: _Domains, fixed: _Fixed
 ) -> dict[str, list[Term]]:
     """By place, what sums up to the number of sets that are there, in the order of the places.
 
     Of the VMs of `domains` the model decides where they are; `fixed` are others, each with its host. The sum
     may be larger where nothing keeps it small.
     """
-    certain: defaultdict[str, set[str]] = defaultdict(set)
-    for vm, host in fixed:
-        certain[limit.place(host)].add(limit.own_set(vm))
-    possible: defaultdict[tuple[str, str], list[cp_model.IntVar]] = defaultdict(list)
-    members: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
-    for vm, hosts in domains.items():
-        for host in hosts:
-            key = limit.place(host), limit.own_set(vm)
-            possible[key].append(at[vm, host])
-            members[key].add(vm)
-    found: defaultdict[str, list[Term]] = defaultdict(list)
-    for place, sets in certain.items():
-        found[place] += [1] * len(sets)
-    for (place, one), literals in possible.items():
-        if one not in certain[place]:
-            found[place].append(_any(cp, literals) if len(members[place, one]) > 1 else sum(literals))
-    return {place: found[place] for place in sorted(found)}
+
+    def present(there: Sequence[cp_model.IntVar | int]) -> Term:
+        if isinstance(there[0], int) or not limit.set_of:
+            return 1 if isinstance(there[0], int) else sum(there)
+        any_of_it = cp.new_bool_var("")
+        for one in there:
+            cp.add_implication(one, any_of_it)
+        return any_of_it
+
+    found = _sets(limit, at, domains, fixed)
+    return {place: [present(one) for one in found[place].values()] for place in sorted(found)}
 
 
 def loads_above(
-    cp: cp_model.CpModel,
-    limit: AtMost,
-    at: At,
-    domains: Mapping[str, Iterable[str]],
-    fixed: Iterable[tuple[str, str]],
-    places: Iterable[str],
+    cp: cp_model.CpModel, limit: AtMost, at: At, domains: _Domains, fixed: _Fixed, places: Iterable[str]
 ) -> Iterator[Term]:
     """How many VMs each place has above the limit, those of the smallest sets; below 0 where none.
 
     It is no less than that, and may be larger where nothing keeps it small.
     """
-    members: defaultdict[str, defaultdict[str, list[Term]]] = defaultdict(lambda: defaultdict(list))
-    for vm, host in fixed:
-        members[limit.place(host)][limit.own_set(vm)].append(1)
-    for vm, hosts in domains.items():
-        for host in hosts:
-            members[limit.place(host)][limit.own_set(vm)].append(at[vm, host])
+    found = _sets(limit, at, domains, fixed)
     for place in places:
-        sets = list(members[place].values())
+        sets = list(found[place].values())
         if not limit.set_of:
             yield sum(term for one in sets for term in one) - limit.most
             continue
@@ -152,36 +136,33 @@ def loads_above(
         yield sum(leaving)
 
 
-def _any(cp: cp_model.CpModel, literals: Iterable[cp_model.IntVar]) -> cp_model.IntVar:
-    """At least as much as each of them."""
-    present = cp.new_bool_var("")
-    for literal in literals:
-        cp.add_implication(literal, present)
-    return present
-
-
-_Domains = Mapping[str, Sequence[str]]
-_Fixed = Sequence[tuple[str, str]]
+def _sets(
+    limit: AtMost, at: At, domains: _Domains, fixed: _Fixed
+) -> Mapping[str, Mapping[str, list[cp_model.IntVar | int]]]:
+    """By place and set, what says of each VM whether it is there: first 1 for each that certainly is."""
+    found: defaultdict[str, defaultdict[str, list[cp_model.IntVar | int]]]
+    found = defaultdict(lambda: defaultdict(list))
+    for vm, host in fixed:
+        found[limit.place(host)][limit.own_set(vm)].append(1)
+    for vm, hosts in domains.items():
+        for host in hosts:
+            found[limit.place(host)][limit.own_set(vm)].append(at[vm, host])
+    return found
 
 
 def restrict(
-    cp: cp_model.CpModel,
-    form: OfAll,
-    at: At,
-    domains: _Domains,
-    fixed: Iterable[tuple[str, str]],
-    violated: Term,
+    cp: cp_model.CpModel, form: OfAll, at: At, domains: _Domains, fixed: _Fixed, violated: Term
 ) -> None:
     """The form is satisfied unless `violated` is 1; the model decides where the VMs of `domains` are."""
-    others = list(fixed)
     if isinstance(form, Sum):
-        _sum(cp, form, at, domains, others, violated)
+        _sum(cp, form, at, domains, fixed, violated)
     elif isinstance(form, OnePlace):
-        _one_place(cp, form, at, domains, others, violated)
+        _one_place(cp, form, at, domains, fixed, violated)
     elif isinstance(form, Even):
-        _even(cp, form, at, domains, others, violated)
+        _even(cp, form, at, domains, fixed, violated)
     else:
-        _at_least(cp, form, at, domains, others, violated)
+        needed = min(form.least, len(domains) + len(fixed))
+        cp.add(sum(_used(cp, form, at, domains, fixed)) + needed * violated >= needed)
 
 
 def _members(
@@ -237,13 +218,6 @@ def _even(cp: cp_model.CpModel, form: Even, at: At, domains: _Domains, fixed: _F
         cp.add(sum(members.get(place, ())) - lowest <= form.max_skew + every * violated)
 
 
-def _at_least(
-    cp: cp_model.CpModel, form: AtLeast, at: At, domains: _Domains, fixed: _Fixed, violated: Term
-) -> None:
-    needed = min(form.least, len(domains) + len(fixed))
-    cp.add(sum(_used(cp, form, at, domains, fixed)) + needed * violated >= needed)
-
-
 def _used(cp: cp_model.CpModel, form: AtLeast, at: At, domains: _Domains, fixed: _Fixed) -> list[Term]:
     """At most 1 of each place with a VM."""
     members = _members(form.place_of, at, domains, fixed)
@@ -255,17 +229,14 @@ def _used(cp: cp_model.CpModel, form: AtLeast, at: At, domains: _Domains, fixed:
     return used
 
 
-def excess(
-    cp: cp_model.CpModel, form: OfAll, at: At, domains: _Domains, fixed: Iterable[tuple[str, str]]
-) -> Term:
+def excess(cp: cp_model.CpModel, form: OfAll, at: At, domains: _Domains, fixed: _Fixed) -> Term:
     """How far failure domains are from what is asked, in VMs; larger where nothing keeps it small."""
-    others = list(fixed)
-    every = len(domains) + len(others)
+    every = len(domains) + len(fixed)
     if isinstance(form, AtLeast):
-        return min(form.least, every) - sum(_used(cp, form, at, domains, others))
+        return min(form.least, every) - sum(_used(cp, form, at, domains, fixed))
     if not isinstance(form, Even):
         raise TypeError(form)
-    members = _members(form.place_of, at, domains, others)
+    members = _members(form.place_of, at, domains, fixed)
     level: Term = 0 if form.from_nothing else cp.new_int_var(0, every, "")
     leaving: list[Term] = list(members.get("", ()))
     coming: list[Term] = []
@@ -280,9 +251,7 @@ def excess(
     return most
 
 
-def ask(
-    cp: cp_model.CpModel, form: Form, at: At, domains: Mapping[str, Sequence[str]], literal: cp_model.IntVar
-) -> None:
+def ask(cp: cp_model.CpModel, form: Form, at: At, domains: _Domains, literal: cp_model.IntVar) -> None:
     """Where the literal is true, these VMs satisfy the form; each may be on the hosts of its domain."""
     if isinstance(form, Allowed):
         for vm, hosts in domains.items():
@@ -295,14 +264,8 @@ def ask(
     elif isinstance(form, OfAll):
         restrict(cp, form, at, domains, (), 1 - literal)
     else:
-        _same(cp, at, domains, literal)
-
-
-def _same(
-    cp: cp_model.CpModel, at: At, domains: Mapping[str, Sequence[str]], literal: cp_model.IntVar
-) -> None:
-    for host in dict.fromkeys(host for hosts in domains.values() for host in hosts):
-        here = [at[vm, host] for vm in domains if (vm, host) in at]
-        for one in here:
-            same = here[0] if len(here) == len(domains) else 0
-            cp.add(one == same).only_enforce_if(literal)
+        for host in dict.fromkeys(host for hosts in domains.values() for host in hosts):
+            here = [at[vm, host] for vm in domains if (vm, host) in at]
+            for one in here:
+                same = here[0] if len(here) == len(domains) else 0
+                cp.add(one == same).only_enforce_if(literal)

@@ -242,23 +242,12 @@ class Renewing:
                 taken += 1
                 yield vm
             near = [one for goal in problem.goals_of.get(vm, ()) for one in goal.vms]
-            near += [one for host in (problem.where[vm], assignment.where(vm)) for one in self._movers(host)]
+            for host in (problem.where[vm], assignment.where(vm)):
+                near += [*assignment.arrived(host), *assignment.left(host)]
             for one in self._dice.sample(near, min(len(near), _MOST_MOVES)):
                 if one not in seen:
                     seen.add(one)
                     waiting.append(one)
-
-    def _movers(self, host: str) -> list[str]:
-        """VMs that moved to a host, or away from it."""
-        here = self._assignment.arrived(host)
-        return [
-            *here,
-            *(
-                vm
-                for vm in self._assignment.problem.on.get(host, ())
-                if vm in self._assignment.placement.moved
-            ),
-        ]
 
     def _to_repair(self, vms: Iterable[str]) -> Iterator[Goal]:
         """Goals of these VMs that are violated now and could be repaired, by level, at random within each."""
@@ -339,9 +328,8 @@ class Greedy(Strategy):
         ends = chain(({},), repaired_one_by_one, Renewing(assignment, order, deadline).run())
         *others, best = deque(ends, maxlen=MOST_OTHERS + 1)
         where = spread(problem, best, deadline)
-        placement = ProblemPlacement(problem)
-        placement.put(where)
-        return StrategyChoice(where, score(placement), bound(problem), others=tuple(reversed(others)))
+        reached = score(ProblemPlacement(problem, where))
+        return StrategyChoice(where, reached, bound(problem), others=tuple(reversed(others)))
 
 
 def _repaired_one_by_one(

@@ -22,6 +22,8 @@ class ModelScope:
     domains: Mapping[str, tuple[str, ...]]
     #: Whether the room on hosts counts; without it, the best is a bound.
     room: bool = True
+    #: The goals that count; None where all goals of these VMs do. Of some, the best is a bound.
+    goals: Sequence[Goal] | None = None
 
 
 class Model:
@@ -52,7 +54,7 @@ class Model:
         #: Migrations that gathering on a host with no member costs beyond one for each VM.
         self.detours: list[Term] = []
         self.most_detours = 0
-        for goal in goals_of(self.problem, scope.domains):
+        for goal in goals_of(self.problem, scope.domains) if scope.goals is None else scope.goals:
             if deadline.over:
                 return
             # A sum on hosts that no VM leaves or comes to stays what it is.

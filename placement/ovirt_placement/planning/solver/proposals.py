@@ -160,7 +160,7 @@ class Proposals:
             if host in hosts and (meeting is None or host in meeting or host not in crowd):
                 coming = [vm for vm in goal.vms if assignment.where(vm) != host]
                 memory_mb = assignment.size_mb(coming)
-                full = assignment.room_mb(host) < memory_mb
+                full = assignment.placement.free_mb(host) < memory_mb
                 ranked.append((full, host not in crowd, len(coming), memory_mb, host))
         hopeful = (
             rank for rank in sorted(ranked) if not rank[0] or self._can_make_room(goal, rank[-1], rank[3])
@@ -178,7 +178,7 @@ class Proposals:
             for vm in self.assignment.residents(host)
             if vm not in members and vm not in self.settled and self.assignment.problem.targets[vm]
         )
-        return self.assignment.room_mb(host) + leaving_mb >= memory_mb
+        return self.assignment.placement.free_mb(host) + leaving_mb >= memory_mb
 
     def _meeting_hosts(self, goal: Goal) -> Iterable[str]:
         """Hosts without any member on which all of them could meet."""
@@ -230,7 +230,7 @@ class Proposals:
         proposal: dict[str, str] = {}
         for block in blocks:
             found = best_hosts(self.assignment, self.order, block, 1, but=hosts)
-            if found and self.assignment.room_mb(found[0]) >= self.assignment.size_mb(block):
+            if found and self.assignment.placement.free_mb(found[0]) >= self.assignment.size_mb(block):
                 self.assignment.move(block, found[0])
                 proposal |= dict.fromkeys(block, found[0])
             if not missing():

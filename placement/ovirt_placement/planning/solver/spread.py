@@ -1,12 +1,9 @@
 """Spreads VMs that have to move over hosts that are equally good for them: evenly, and none too full."""
 
-from __future__ import annotations
-
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 from ovirt_placement.planning.plan import NEVER, Deadline
-from ovirt_placement.planning.problem.problem import Goal, Problem
+from ovirt_placement.planning.problem.problem import Problem
 from ovirt_placement.planning.solver.assignment import Assignment, EmptiestFirst, HostPenalties, allowed
 
 #: So often every VM is looked at; it ends as soon as none finds a better host.
@@ -33,29 +30,19 @@ def spread(problem: Problem, where: Mapping[str, str], deadline: Deadline = NEVE
     return dict(assignment.placement.moved)
 
 
-@dataclass(frozen=True)
-class FairShare:
-    """What each host would rise by, were all that moves spread evenly; at least by one VM."""
-
-    memory_mb: float
-    cpu: float
-
-    @classmethod
-    def of_vms(cls, problem: Problem, vms: Collection[str]) -> FairShare:
-        targets = {problem.targets[vm] for vm in vms}
-        hosts = len(frozenset().union(*targets)) or 1
-        memory = [problem.memory_mb[vm] for vm in vms]
-        cpu = [problem.cpu[vm] for vm in vms]
-        return cls(max(sum(memory) / hosts, *memory, 1.0), max(sum(cpu) / hosts, *cpu, 1.0))
-
-
 class _Spreading:
     """Moves blocks on, one by one, in a draft."""
 
     def __init__(self, assignment: Assignment) -> None:
         self._assignment = assignment
         self._order = EmptiestFirst(assignment)
-        self._share = FairShare.of_vms(assignment.problem, assignment.placement.moved)
+        problem, vms = assignment.problem, assignment.placement.moved
+        hosts = len(frozenset[str]().union(*{problem.targets[vm] for vm in vms})) or 1
+        #: What each host would rise by, were all that moves spread evenly; at least by one VM.
+        self._share_mb, self._share_cpu = (
+            max(sum(needs) / hosts, *needs, 1.0)
+            for needs in ([problem.memory_mb[vm] for vm in vms], [problem.cpu[vm] for vm in vms])
+        )
 
     def blocks(self) -> list[Block]:
         """VMs that move and must stay together, the largest first; each is once."""
@@ -100,7 +87,7 @@ class _Spreading:
             if (
                 host in hosts
                 and penalties.against(host) <= least
-                and assignment.room_mb(host) >= memory_mb
+                and assignment.placement.free_mb(host) >= memory_mb
                 and (key := self._key(host, memory_mb, cpu)) < best_key
                 and assignment.headroom_deficit_with(host, memory_mb, cpu) <= headroom_deficit
                 and (waits or self._at_once(block, host, memory_mb))
@@ -111,8 +98,8 @@ class _Spreading:
     def _key(self, host: str, memory_mb: int, cpu: float) -> tuple[float, int]:
         """How far it would rise above what is fair, in shares, and how full it would be."""
         more_mb, more_cpu = self._assignment.rise(host)
-        over_mb = (more_mb + memory_mb) / self._share.memory_mb - _MOST_SHARES
-        over_cpu = (more_cpu + cpu) / self._share.cpu - _MOST_SHARES
+        over_mb = (more_mb + memory_mb) / self._share_mb - _MOST_SHARES
+        over_cpu = (more_cpu + cpu) / self._share_cpu - _MOST_SHARES
         return max(0.0, round(over_mb, 6), round(over_cpu, 6)), self._assignment.fill(host, memory_mb, cpu)
 
     def _at_once(self, block: Block, host: str, memory_mb: int) -> bool:
@@ -121,7 +108,7 @@ class _Spreading:
         others = [vm for vm in assignment.arrived(host) if vm not in block]
         if problem.free_mb[host] < assignment.size_mb(others) + memory_mb:
             return False
-        leaving = frozenset(self._leaving(host))
+        leaving = frozenset(assignment.left(host))
         return not leaving or not any(
             peer in leaving
             for vm in block
@@ -130,28 +117,15 @@ class _Spreading:
             for peer in goal.rivals({vm})
         )
 
-    def _leaving(self, host: str) -> list[str]:
-        """VMs that start on a host and end elsewhere."""
-        return [
-            vm for vm in self._assignment.problem.on.get(host, ()) if vm in self._assignment.placement.moved
-        ]
-
     def _block(self, vm: str) -> Block:
         """The VM with those that can be satisfied together with it on its host, whichever rule wants it."""
+        placement, goals = self._assignment.placement, self._assignment.problem.goals_of
         found, waiting, read = {vm}, [vm], set[int]()
         while waiting:
-            for goal in self._gathered(waiting.pop()):
-                if goal.number not in read:
+            for goal in goals.get(waiting.pop(), ()):
+                counts = goal.gathers and (goal.wanted or goal.satisfied) and not placement.violated(goal)
+                if counts and goal.number not in read:
                     read.add(goal.number)
                     waiting += set(goal.vms) - found
                     found.update(goal.vms)
         return tuple(sorted(found))
-
-    def _gathered(self, vm: str) -> list[Goal]:
-        return [
-            goal
-            for goal in self._assignment.problem.goals_of.get(vm, ())
-            if goal.gathers
-            and (goal.wanted or goal.satisfied)
-            and not self._assignment.placement.violated(goal)
-        ]

@@ -2,19 +2,26 @@
 
 import math
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from operator import add
+from typing import NamedTuple
 
 from ovirt_placement.planning.plan import Deadline
 from ovirt_placement.planning.problem.ends import CandidateHosts, Value, detour, detouring, score
 from ovirt_placement.planning.problem.placement import ProblemPlacement, brought
-from ovirt_placement.planning.problem.problem import Goal, Problem
+from ovirt_placement.planning.problem.problem import Goal
 from ovirt_placement.planning.solver.forms import Term, cp_model
 from ovirt_placement.planning.solver.model import Model, ModelScope
 
 #: CPU is counted in hundredths of a percent of a core.
 _HUNDREDTHS = 100
+
+
+class Stage(NamedTuple):
+    """Something to make small, and how large it can be."""
+
+    terms: Sequence[Term]
+    most: int
 
 
 class RoomModel:
@@ -52,8 +59,8 @@ class RoomModel:
                 # Overfull already: no VM need leave as long as none comes.
                 limit.only_enforce_if(self._arrives(host))
 
-    def headroom_deficit(self) -> tuple[Term, int]:
-        """What is taken of the headroom of targets, MiB and percent of a core, and the most it can be."""
+    def headroom_deficit(self) -> Stage:
+        """What is taken of the headroom of targets: MiB, and percent of a core."""
         memory, cpu = self._problem.memory_mb, self._problem.cpu
         terms: list[Term] = []
         most = 0
@@ -64,7 +71,7 @@ class RoomModel:
             if host in self._problem.spare_cpu:
                 spare_cpu = max(0.0, self._problem.spare_cpu[host]) - self._brought_cpu.get(host, 0.0)
                 most += self._crowd(terms, host, cpu, spare_cpu)
-        return sum(terms), most
+        return Stage(terms, most)
 
     def fullest(self) -> Term:
         """The share of the fullest target, in thousandths, of memory or CPU."""
@@ -129,14 +136,6 @@ NO_HINT: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
-    """Something to make small, how large it can be, and how many of the fields below it decides."""
-
-    terms: tuple[Term, ...]
-    most: int
-
-
-@dataclass(frozen=True, slots=True)
 class Solved:
     """Where the VMs of a scope end."""
 
@@ -172,23 +171,24 @@ class Stages:
             self._solver.parameters.linearization_level = 2
         if work is not None or not evenly:
             self._search_at_once()
-        headroom_deficit: tuple[Term, int] = (0, 0)
+        headroom_deficit = Stage((), 0)
         room = RoomModel(model)
         if model.scope.room:
             room.limit()
             headroom_deficit = room.headroom_deficit()
         levels = range(model.problem.levels)
-        moved = model.moved
-        memory = [model.problem.memory_mb[vm] * one for vm, one in moved.items()]
+        moved, memory_mb = model.moved, model.problem.memory_mb
+        hard, *soft = (Stage(model.violated[level], len(model.violated[level])) for level in levels)
         self._stages = [
-            Stage(tuple(model.violated[0]), len(model.violated[0])),
-            Stage((headroom_deficit[0],), headroom_deficit[1]),
-            *(Stage(tuple(model.violated[level]), len(model.violated[level])) for level in levels if level),
-            Stage(tuple(model.excess), model.most_excess),
+            hard,
+            headroom_deficit,
+            *soft,
+            Stage(model.excess, model.most_excess),
             Stage((*moved.values(), *model.detours), len(moved) + model.most_detours),
         ]
         if evenly:
-            self._stages.append(Stage(tuple(memory), sum(model.problem.memory_mb[vm] for vm in moved)))
+            memory = [memory_mb[vm] * one for vm, one in moved.items()]
+            self._stages.append(Stage(memory, sum(memory_mb[vm] for vm in moved)))
             self._stages.append(Stage((room.fullest(),), 1_000_000))
 
     def solve(
@@ -234,7 +234,7 @@ class Stages:
             for number, value, bound in zip(group, reached, least, strict=True):
                 values[number], bounds[number] = value, bound
             self._model.cp.add(objective <= round(self._solver.objective_value))
-        length = length_of_value(self._model.problem)
+        length = self._model.problem.levels + 3
         return Solved(where, tuple(values[:length]), tuple(bounds[:length])) if found else None
 
     def _search_at_once(self) -> None:
@@ -314,13 +314,9 @@ class Stages:
                 self._solver.stop_search()
 
 
-def length_of_value(problem: Problem) -> int:
-    return problem.levels + 3
-
-
 def counted(violated: Iterable[Goal], placement: ProblemPlacement) -> list[int]:
     """A partial value that counts these violated goals, with their excess."""
-    counts = [0] * length_of_value(placement.problem)
+    counts = [0] * (placement.problem.levels + 3)
     for goal in violated:
         counts[goal.level if goal.hard else goal.level + 1] += 1
         counts[-2] += placement.excess_of(goal)
@@ -335,14 +331,6 @@ def value_at(placement: ProblemPlacement, candidates: CandidateHosts) -> Value:
     headroom_deficit = ended.headroom_deficit_mb + ended.headroom_deficit_cpu
     migrations = ended.migrations + sum(more or 0 for more in detours)
     return (ended.hard + detours.count(None), headroom_deficit, *ended.soft, ended.excess, migrations)
-
-
-def total(values: Collection[Value], problem: Problem) -> Value:
-    """Bounds of parts that have nothing in common but room may be summed field by field."""
-    summed: Value = (0,) * length_of_value(problem)
-    for value in values:
-        summed = tuple(map(add, summed, value))
-    return summed
 
 
 #: In larger models ends as good as a known bound are looked for first (a share of the time).
@@ -362,11 +350,12 @@ def solve(
     least: Sequence[int] = (),
     work: float | None = None,
     hint: Mapping[str, str] = NO_HINT,
+    goals: Sequence[Goal] | None = None,
 ) -> Solved | None:
     """The best end of the VMs that have domains, all others staying where they are."""
     if not domains:
         return None
-    scope = ModelScope(placement, candidates, domains, room)
+    scope = ModelScope(placement, candidates, domains, room, goals)
     large = sum(map(len, domains.values())) > _SMALL
     for held in (True, False) if least and large else (False,):
         model = Model(scope, deadline)

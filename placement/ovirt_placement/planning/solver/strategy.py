@@ -335,9 +335,7 @@ class Optimal(Strategy):
         choice = self._best(problem, candidates, deadline.within(_BEST_SHARE), known)
         if choice is known:
             return choice
-        placement = ProblemPlacement(problem)
-        placement.put(choice.where)
-        straight = straight_end(placement, candidates, deadline)
+        straight = straight_end(ProblemPlacement(problem, choice.where), candidates, deadline)
         if straight is None:
             return choice
         return replace(choice, where=straight, others=(choice.where, *choice.others)[:MOST_OTHERS])
@@ -349,7 +347,9 @@ class Optimal(Strategy):
             known = None  # as fast without, and another known end would change nothing
         else:
             known = known or Greedy().choose(problem, deadline.within(_GREEDY_SHARE))
-        if known is not None and known.score.value <= known.bound:
+        # A group that it brings to where none of it is needs more migrations than its score says.
+        worth = () if known is None else value_at(ProblemPlacement(problem, known.where), candidates)
+        if known is not None and worth <= known.bound:
             return known
         construction = Construction(problem, candidates, {} if known is None else known.where)
         construction.run(deadline.within(_FIRST_SHARE))
@@ -361,7 +361,7 @@ class Optimal(Strategy):
         if any(goal.opaque for goal in problem.goals):
             least = bound(problem)  # no model knows what such a rule costs, nor may its VMs move in one
         others = [construction.in_any_order] if construction.in_any_order else []
-        if known is not None and known.score.value < reached.value:
+        if known is not None and worth < improvement.value:
             where, reached, others = known.where, known.score, [where, *known.others]
         elif known is not None:
             others += [known.where, *known.others]

@@ -7,7 +7,8 @@ from itertools import chain
 
 from ovirt_placement.lookups import once_per_part
 from ovirt_placement.model import Cluster, Disk, Nic, PlacementKey, Snapshot, StickyCopy, Vm, VnicProfile
-from ovirt_placement.model.record import CLUSTER, CUSTOMER, NODE, SERVER, STICKY, SYSTEM, Record, strength
+from ovirt_placement.model.placement_keys import CLUSTER, CUSTOMER, NODE, SERVER, STICKY, SYSTEM, strength
+from ovirt_placement.model.record import Record
 from ovirt_placement.model.snapshot import grouped
 from ovirt_placement.rules.placement_keys.keys import (
     ZERO,
