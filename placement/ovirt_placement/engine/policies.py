@@ -5,7 +5,8 @@ Reading one takes few requests, but for things that change once a month.
 
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -64,12 +65,8 @@ class PolicyHead:
     properties: dict[str, str]
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A unit in a policy; a filter has a position (-1 first, 1 last, 0 anywhere), a weight a factor."""
-
-    unit: str
-    number: int
+#: Units in a policy, by id; a filter has a position (-1 first, 1 last, 0 anywhere), a weight a factor.
+Entries = Mapping[str, int]
 
 
 def read_units(connection: EngineConnection) -> dict[str, PolicyUnit]:
@@ -100,15 +97,13 @@ def read_heads(connection: EngineConnection) -> tuple[PolicyHead, ...]:
     )
 
 
-def _entries(content: bytes, name: str) -> tuple[Entry, ...]:
+def _entries(content: bytes, name: str) -> Iterator[tuple[str, int]]:
     """Read the `filter`, `weight` or `balance` entries of a policy; a spoilt policy has a unit twice."""
-    found = []
     for element in xml.elements(content, name):
         number = xml.number(element.find("position"), 0) if name == "filter" else 1
         # An entry has the id of its unit.
         unit = xml.reference(element.find(_UNIT)) or xml.identity(element)
-        found.append(Entry(unit, xml.number(element.find("factor"), number)))
-    return tuple(found)
+        yield unit, xml.number(element.find("factor"), number)
 
 
 @dataclass(frozen=True)
@@ -163,25 +158,22 @@ def with_policies(
 
 
 def _read_policy(connection: EngineConnection, policy_id: str, units: Mapping[str, PolicyUnit]) -> Policy:
-    filters, weights, balances = read_entries(connection, policy_id)
+    filters, weights, balances = map(dict, read_entries(connection, policy_id))
     held = filters or weights or balances or get_entity(connection, "/schedulingpolicies", policy_id)
     if not units or not held:  # none of this id, unlike one that is empty
         return Policy()
-    factors = {entry.unit: entry.number for entry in weights}
-    return policy_of(
-        units, [entry.unit for entry in filters], factors, next((entry.unit for entry in balances), None)
-    )
+    return policy_of(units, filters, weights, next(iter(balances), None))
 
 
-def read_entries(connection: EngineConnection, policy_id: str) -> tuple[tuple[Entry, ...], ...]:
+def read_entries(connection: EngineConnection, policy_id: str) -> Iterator[tuple[tuple[str, int], ...]]:
     """Read the filters, weights and balances of a policy: its weights cannot be followed."""
-    paths = (f"/schedulingpolicies/{policy_id}/{collection}" for collection in ENTRIES)
-    return tuple(read_collection(connection, path) for path in paths)
+    for collection in ENTRIES:
+        yield read_collection(connection, f"/schedulingpolicies/{policy_id}/{collection}")
 
 
-def read_collection(connection: EngineConnection, path: str) -> tuple[Entry, ...]:
+def read_collection(connection: EngineConnection, path: str) -> tuple[tuple[str, int], ...]:
     """Read one of them; raises what `EngineConnection.get` raises."""
-    return _entries(get_collection(connection, path), ENTRIES[path.rpartition("/")[2]])
+    return tuple(_entries(get_collection(connection, path), ENTRIES[path.rpartition("/")[2]]))
 
 
 def policy_of(
@@ -216,17 +208,19 @@ NEW = "NEW"
 
 @dataclass(frozen=True)
 class PolicyContent:
-    """A policy with its units; a unit that stands twice is the engine's mistake, and is shown so."""
+    """A policy with its units."""
 
     head: PolicyHead
-    filters: tuple[Entry, ...]
-    weights: tuple[Entry, ...]
-    balances: tuple[Entry, ...]
+    filters: Entries
+    weights: Entries
+    balances: Entries
+    #: Units that stand twice, by the engine's mistake.
+    repeated: tuple[str, ...] = ()
 
     @property
     def units(self) -> tuple[str, ...]:
         """Ids of all its units."""
-        return tuple(entry.unit for entry in (*self.filters, *self.weights, *self.balances))
+        return (*self.filters, *self.weights, *self.balances)
 
 
 @dataclass(frozen=True)
@@ -253,7 +247,10 @@ class PolicyRequest:
 
 def read_content(connection: EngineConnection, head: PolicyHead) -> PolicyContent:
     """Read the units of a policy."""
-    return PolicyContent(head, *read_entries(connection, head.id))
+    filters, weights, balances = read_entries(connection, head.id)
+    times = Counter(unit for unit, _ in (*filters, *weights, *balances))
+    repeated = tuple(unit for unit, count in times.items() if count > 1)
+    return PolicyContent(head, dict(filters), dict(weights), dict(balances), repeated)
 
 
 def read_users(connection: EngineConnection) -> tuple[PolicyUser, ...]:
@@ -273,9 +270,7 @@ def send(connection: EngineConnection, request: PolicyRequest, policy_id: str | 
     """
     path = request.path.replace(f"/{NEW}", f"/{policy_id}")
     body = request.body.replace(f'id="{NEW}"'.encode(), f'id="{policy_id}"'.encode())
-    if request.unit is not None and request.unit in {
-        entry.unit for entry in read_collection(connection, path)
-    }:
+    if request.unit is not None and request.unit in dict(read_collection(connection, path)):
         return policy_id
     try:
         answer = connection.send(request.method, path, body)

@@ -58,7 +58,7 @@ from ovirt_placement.rules.rule_list import NO_UNITS
 from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:
-    from ovirt_placement.engine.events import EngineEvent, LatestEvents
+    from ovirt_placement.engine.events import EngineEvent
 
 _WEEK_SECONDS = 7 * 86400.0
 
@@ -180,16 +180,6 @@ def why_now_or_then(
     return why(snapshot, vm, hosts, also)
 
 
-def _refused(state: ConfiguredState, since: float, file: Path | None, vm: Vm | None) -> Document:
-    """What was refused; without a record, by the engine's events alone."""
-    events, events_error = refusals(state)
-    try:
-        record = _record_file(state, file)
-        return refused_placements(state.snapshot, record, since, events, (None, events_error), vm)
-    except NoRecord as error:
-        return refused_placements(state.snapshot, None, since, events, (str(error), events_error), vm)
-
-
 def _text(answer: Document, shown: Shown) -> Iterator[str | Table]:
     if isinstance(answer, WhyDocument):
         yield from why_text(answer, shown)
@@ -270,21 +260,14 @@ class _Row:
         return at < len(self.times) and self.times[at] <= event.time + NEAR_SECONDS
 
 
-def refused_placements(
-    snapshot: Snapshot,
-    record: Path | None,
-    since: float,
-    events: LatestEvents,
-    errors: tuple[str | None, str | None] = (None, None),
-    only: Vm | None = None,
-) -> RefusedPlacementsDocument:
-    """What was refused since a moment, of one VM or all.
-
-    `errors` say why there is no record, and why there are no events. Raises `NoRecord` if the record
-    cannot be read.
-    """
-    rows = _Rows()
-    began = None if record is None else rows.read(record, since, only)
+def _refused(state: ConfiguredState, since: float, file: Path | None, only: Vm | None) -> Document:
+    """What was refused since a moment, of one VM or all; without a record, by the engine's events alone."""
+    rows, began, record_error = _Rows(), None, None
+    events, events_error = refusals(state)
+    try:
+        began = rows.read(_record_file(state, file), since, only)
+    except NoRecord as error:
+        rows, record_error = _Rows(), str(error)
     for event in events.events:
         if event.time >= since and event.vm is not None and (only is None or event.vm == only.id):
             own = (row for row in rows.by_vm[event.vm] if row.decision is not None and row.has(event))
@@ -294,9 +277,9 @@ def refused_placements(
     return RefusedPlacementsDocument(
         since=time_text(since),
         recorded_since=None if began is None else time_text(began),
-        refused=tuple(_placement(row, snapshot) for row in found),
-        record_error=errors[0],
-        events_error=errors[1],
+        refused=tuple(_placement(row, state.snapshot) for row in found),
+        record_error=record_error,
+        events_error=events_error,
         events_since=cut_at(events, since),
     )
 

@@ -1,7 +1,6 @@
 """What can be wrong with scheduling policies: rules and placement keys that no unit regards."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -20,7 +19,7 @@ from ovirt_placement.answers.setup import (
 from ovirt_placement.answers.status import EnforcementRecord
 from ovirt_placement.engine.clusters import option_values
 from ovirt_placement.engine.connection.client import EngineConnection, EngineFault
-from ovirt_placement.engine.policies import Entry, PolicyContent, PolicyUnit, PolicyUser
+from ovirt_placement.engine.policies import Entries, PolicyContent, PolicyUnit, PolicyUser
 from ovirt_placement.engine.topology import read_snapshot
 from ovirt_placement.inventory.on_demand import read_searches, searches_of
 from ovirt_placement.model import Cluster, Snapshot
@@ -56,11 +55,11 @@ class InUse:
 def in_use(content: PolicyContent, units: Mapping[str, PolicyUnit]) -> InUse:
     """Name the units of a policy."""
 
-    def named(entries: Iterable[Entry], internal: bool) -> dict[str, int]:
+    def named(entries: Entries, internal: bool) -> dict[str, int]:
         return {
-            units[entry.unit].name: entry.number
-            for entry in entries
-            if entry.unit in units and units[entry.unit].enabled and units[entry.unit].internal is internal
+            units[unit].name: number
+            for unit, number in entries.items()
+            if unit in units and units[unit].enabled and units[unit].internal is internal
         }
 
     return InUse(
@@ -70,12 +69,12 @@ def in_use(content: PolicyContent, units: Mapping[str, PolicyUnit]) -> InUse:
         our_filters=frozenset(named(content.filters, False)),
         internal_weights=named(content.weights, True),
         our_weights=named(content.weights, False),
-        balances=tuple(unit_name(units, entry.unit) for entry in content.balances),
+        balances=tuple(unit_name(units, unit) for unit in content.balances),
         attached=frozenset(
             unit_name(units, u) for u in content.units if u in units and not units[u].internal
         ),
         properties=frozenset(known_properties(units, content.units)),
-        repeated=tuple(unit_name(units, unit) for unit, times in Counter(content.units).items() if times > 1),
+        repeated=tuple(unit_name(units, unit) for unit in content.repeated),
     )
 
 

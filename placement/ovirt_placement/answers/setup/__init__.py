@@ -1,7 +1,6 @@
 """Our policy units by the engine's types, and single requests that change a policy or what a cluster uses."""
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from lxml.builder import E  # type: ignore[import-not-found]  # the stubs lack it
@@ -9,7 +8,7 @@ from lxml.etree import tostring
 
 from ovirt_placement.engine.policies import (
     ENTRIES,
-    Entry,
+    Entries,
     Policy,
     PolicyContent,
     PolicyRequest,
@@ -124,14 +123,9 @@ def with_properties(policy: PolicyContent, properties: Mapping[str, str]) -> Pol
     return replace(policy, head=replace(policy.head, properties=dict(properties)))
 
 
-def numbers(entries: Sequence[Entry]) -> dict[str, int]:
-    """Positions or factors by unit."""
-    return {entry.unit: entry.number for entry in entries}
-
-
-def entries(numbers: Mapping[str, int], gone: Collection[str]) -> tuple[Entry, ...]:
-    """The opposite, without those that are gone."""
-    return tuple(Entry(unit, number) for unit, number in numbers.items() if unit not in gone)
+def left_of(entries: Entries, gone: Collection[str]) -> Entries:
+    """Without those that are gone."""
+    return {unit: number for unit, number in entries.items() if unit not in gone}
 
 
 def _attach(policy: PolicyContent, collection: str, unit: str, what: str, **number: int) -> PolicyRequest:
@@ -174,12 +168,11 @@ class SetupPlan:
 
 
 def check_unspoilt(units: Units, policy: PolicyContent) -> None:
-    for unit, times in Counter(policy.units).items():
-        if times > 1:
-            raise UserError(
-                f"the engine has {unit_name(units, unit)} twice in the policy {policy.head.name}"
-                " and refuses every change of it: restart ovirt-engine, which forgets the second"
-            )
+    for unit in policy.repeated:
+        raise UserError(
+            f"the engine has {unit_name(units, unit)} twice in the policy {policy.head.name}"
+            " and refuses every change of it: restart ovirt-engine, which forgets the second"
+        )
 
 
 # -- From what a policy holds to what it is to hold, whether units of ours come or go.
@@ -190,8 +183,8 @@ def lead_to(units: Units, policy: PolicyContent, after: PolicyContent) -> Iterat
     unit knows. So the properties come when all units are there that know them, and what goes, goes last.
     """
     away = parameters_away(units, policy, after)
-    taken = {entry.number for entry in policy.filters}
-    for unit, position in numbers(after.filters).items():
+    taken = set(policy.filters.values())
+    for unit, position in after.filters.items():
         if unit not in policy.units:
             # At most one filter is first and one last.
             free = 0 if position in taken else position
@@ -200,8 +193,8 @@ def lead_to(units: Units, policy: PolicyContent, after: PolicyContent) -> Iterat
     properties = {name: value for name, value in policy.head.properties.items() if name not in away}
     if away:
         yield _set_properties(policy, properties)
-    yield from _set_factors(units, policy, numbers(after.weights))
-    for unit in numbers(after.balances).keys() - numbers(policy.balances).keys():
+    yield from _set_factors(units, policy, after.weights)
+    for unit in after.balances.keys() - policy.balances.keys():
         # The engine refuses a balance while a property is set that only the former one knows.
         lasting = {name: value for name, value in properties.items() if name in after.head.properties}
         if lasting != properties:
@@ -211,10 +204,10 @@ def lead_to(units: Units, policy: PolicyContent, after: PolicyContent) -> Iterat
     if properties != after.head.properties:
         yield _set_properties(policy, after.head.properties)
     for collection, held, left in (
-        ("filters", policy.filters, numbers(after.filters)),
-        ("weights", policy.weights, numbers(after.weights)),
+        ("filters", policy.filters, after.filters),
+        ("weights", policy.weights, after.weights),
     ):
-        for unit in numbers(held):
+        for unit in held:
             if unit not in left:
                 what = f"take out the {ENTRIES[collection]} {unit_name(units, unit)}"
                 yield _detach(policy, collection, unit, what)
@@ -222,14 +215,14 @@ def lead_to(units: Units, policy: PolicyContent, after: PolicyContent) -> Iterat
 
 def parameters_away(units: Units, policy: PolicyContent, after: PolicyContent) -> dict[str, str]:
     """Parameters that only weights know whose factors change: the engine refuses those meanwhile."""
-    factors = numbers(after.weights)
-    changing = {one.unit for one in policy.weights if factors.get(one.unit, one.number) != one.number}
+    factors = after.weights
+    changing = {unit for unit, factor in policy.weights.items() if factors.get(unit, factor) != factor}
     known = known_properties(units, {*policy.units} - changing)
     return {n: value for n, value in policy.head.properties.items() if changing and n not in known}
 
 
 def _set_factors(units: Units, policy: PolicyContent, factors: Mapping[str, int]) -> Iterator[PolicyRequest]:
-    present = numbers(policy.weights)
+    present = policy.weights
     for unit, factor in factors.items():
         name = unit_name(units, unit)
         if unit not in present:

@@ -127,9 +127,9 @@ def policy_state(
     return PolicyState(
         policy=head.name,
         description=head.description,
-        filters=tuple(sorted({unit_name(units, one.unit) for one in content.filters} - MANDATORY)),
-        weights=dict(sorted((unit_name(units, one.unit), one.number) for one in content.weights)),
-        balance=unit_name(units, content.balances[0].unit) if content.balances else None,
+        filters=tuple(sorted({unit_name(units, one) for one in content.filters} - MANDATORY)),
+        weights=dict(sorted((unit_name(units, one), factor) for one, factor in content.weights.items())),
+        balance=next((unit_name(units, one) for one in content.balances), None),
         properties=head.properties,
         clusters=tuple(PolicyCluster(one.name, one.properties) for one in clusters if one.policy == head.id),
     )

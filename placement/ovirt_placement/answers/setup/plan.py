@@ -21,10 +21,9 @@ from ovirt_placement.answers.setup import (
     check_unspoilt,
     create,
     describe,
-    entries,
     known_properties,
     lead_to,
-    numbers,
+    left_of,
     parameters_away,
     twins,
     unit_id,
@@ -49,7 +48,7 @@ from ovirt_placement.answers.setup.previous import (
 )
 from ovirt_placement.engine import policies
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.policies import NEW, Entry, PolicyContent, PolicyHead, PolicyUser, policy_of
+from ovirt_placement.engine.policies import NEW, PolicyContent, PolicyHead, PolicyUser, policy_of
 from ovirt_placement.rules.catalogue import UNITS
 from ovirt_placement.rules.elements.rule import Rule, UnitKind
 from ovirt_service.decoding import nearest
@@ -101,7 +100,7 @@ def read_seen(
     return Seen(
         overview,
         base=policies.read_content(connection, base),
-        policy=found or PolicyContent(made, filters=(), weights=(), balances=()),
+        policy=found or PolicyContent(made, filters={}, weights={}, balances={}),
         clusters=tuple(clusters),
     )
 
@@ -144,13 +143,13 @@ def plan(seen: Seen, choice: UnitChoice) -> SetupPlan:
         ),
     )
     using = (user.id for user in seen.overview.users if user.policy == policy.head.id)
-    filters, weights, (balance,) = numbers(after.filters), numbers(after.weights), numbers(after.balances)
+    (balance,) = after.balances
     return SetupPlan(
         requests,
         tuple(_notes(units, balance, changes)),
         after=replace(after, head=replace(after.head, description=all_back)),
         users=tuple(one.after for one in changes),
-        policy=policy_of(units, filters, weights, balance),
+        policy=policy_of(units, after.filters, after.weights, balance),
         clusters=tuple(dict.fromkeys((*(one.after.id for one in changes), *using))),
     )
 
@@ -207,9 +206,9 @@ def _complete(seen: Seen, policy: PolicyContent, choice: UnitChoice) -> PolicyCo
     balance = _balance(seen, policy)
     after = PolicyContent(
         policy.head,
-        entries({**filters, **numbers(policy.filters)}, gone),
-        entries({**weights, **numbers(policy.weights), **weights}, gone),
-        (Entry(balance, 1),),
+        left_of({**filters, **policy.filters}, gone),
+        left_of({**weights, **policy.weights, **weights}, gone),
+        {balance: 1},
     )
     known = known_properties(units, after.units)
     merged = {**(seen.base.head.properties if is_own(policy) else {}), **policy.head.properties}
@@ -225,9 +224,9 @@ def _filters(seen: Seen, policy: PolicyContent, choice: UnitChoice) -> dict[str,
     """Positions by unit: ours, the engine's next to them, and in our own all of the one that it is like."""
     units = seen.overview.units
     wanted: dict[str, int] = {}
-    for entry in seen.base.filters if is_own(policy) else ():
-        if unit_name(units, entry.unit) not in MANDATORY:
-            wanted[entry.unit] = entry.number
+    for unit, position in seen.base.filters.items() if is_own(policy) else ():
+        if unit_name(units, unit) not in MANDATORY:
+            wanted[unit] = position
     for rule in _chosen(UnitKind.FILTER, choice):
         for twin in rule.twins:
             wanted.setdefault(_usable(units, UnitKind.FILTER, twin, internal=True), 0)
@@ -241,9 +240,9 @@ def _weights(seen: Seen, policy: PolicyContent, choice: UnitChoice) -> dict[str,
     Ours comes in with the factor of the engine's weight next to it.
     """
     units = seen.overview.units
-    of_base, alongside = numbers(seen.base.weights), weight_twins(units)
+    of_base, alongside = seen.base.weights, weight_twins(units)
     asked = _asked_factors(units, choice, alongside)
-    settled = {**numbers(policy.weights), **asked}
+    settled = {**policy.weights, **asked}
     wanted = dict(of_base) if is_own(policy) else {}
     for rule in _chosen(UnitKind.WEIGHT, choice):
         own = _usable(units, UnitKind.WEIGHT, rule.name)
@@ -290,7 +289,7 @@ def _asked_factors(units: Units, choice: UnitChoice, alongside: Mapping[str, str
 def _balance(seen: Seen, policy: PolicyContent) -> str:
     """Ours, unless the policy, or the one that ours is like, balances by other ends: it holds one only."""
     own = _usable(seen.overview.units, UnitKind.BALANCE, BALANCE.name)
-    held = numbers(seen.base.balances if is_own(policy) else policy.balances)
+    held = seen.base.balances if is_own(policy) else policy.balances
     others = (unit for unit in held if unit_name(seen.overview.units, unit) not in BALANCE.twins)
     return next(others, own)
 
@@ -346,12 +345,12 @@ def _description(
 
 def _former_units(units: Units, policy: PolicyContent, after: PolicyContent) -> FormerUnits | None:
     """None if it has units of ours, and nothing of it goes: which of the engine's it had is not known."""
-    balances = [unit for unit in numbers(policy.balances) if unit not in after.units]
+    balances = [unit for unit in policy.balances if unit not in after.units]
     lost = {n: value for n, value in policy.head.properties.items() if n not in after.head.properties}
     if attached(units, policy.units) and not balances and not lost:
         return None
-    filters = {unit_name(units, unit) for unit in numbers(policy.filters)}
-    weights = {unit_name(units, unit) for unit in numbers(policy.weights)}
+    filters = {unit_name(units, unit) for unit in policy.filters}
+    weights = {unit_name(units, unit) for unit in policy.weights}
     return FormerUnits(
         filters=tuple(sorted(filters & {*twins(UnitKind.FILTER).values()})),
         weights=tuple(sorted(weights & {*twins(UnitKind.WEIGHT).values()})),
@@ -362,9 +361,9 @@ def _former_units(units: Units, policy: PolicyContent, after: PolicyContent) -> 
 
 def _changed_factors(units: Units, policy: PolicyContent, after: PolicyContent) -> dict[str, int]:
     """The factors by name that weights have before they change."""
-    factors = numbers(after.weights)
+    factors = after.weights
     return {
         unit_name(units, unit): factor
-        for unit, factor in numbers(policy.weights).items()
+        for unit, factor in policy.weights.items()
         if factors.get(unit, factor) != factor
     }

@@ -14,10 +14,9 @@ from ovirt_placement.answers.setup import (
     attached,
     check_unspoilt,
     describe,
-    entries,
     known_properties,
     lead_to,
-    numbers,
+    left_of,
     parameters_away,
     remove,
     twins,
@@ -27,7 +26,7 @@ from ovirt_placement.answers.setup import (
 )
 from ovirt_placement.engine import policies
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.policies import Entry, PolicyContent, PolicyHead, PolicyRequest, PolicyUser
+from ovirt_placement.engine.policies import PolicyContent, PolicyHead, PolicyRequest, PolicyUser
 from ovirt_placement.model.names import counted
 from ovirt_placement.rules.elements.rule import UnitKind
 from ovirt_service.errors import UserError
@@ -346,14 +345,15 @@ def _without_ours(
                 back[unit] = former.factors[units[unit].name]
     before = former or FormerUnits()
     balances = policy.balances
-    if own & set(numbers(balances)):
+    if own.intersection(balances):
         known = (before.balance or _NO_BALANCE, _NO_BALANCE)
         found = (unit_id(units, UnitKind.BALANCE, name, internal=True) for name in known)
-        balances = tuple(Entry(unit, 1) for unit in found if unit is not None)[:1] or balances
+        balance = next((unit for unit in found if unit is not None), None)
+        balances = balances if balance is None else {balance: 1}
     after = PolicyContent(
         policy.head,
-        entries(numbers(policy.filters), gone),
-        entries({**back, **numbers(policy.weights), **back}, gone),
+        left_of(policy.filters, gone),
+        left_of({**back, **policy.weights, **back}, gone),
         balances,
     )
     properties = {**before.properties, **policy.head.properties}
