@@ -76,17 +76,14 @@ def differences(before: AffinityGroup, after: AffinityGroup, snapshot: Snapshot)
         ("host", before.hosts_rule, after.hosts_rule),
     ):
         if was != rule:
-            yield f"{word} rule {_strength(rule)}"
+            strength = f"{polarity_of(rule)}, {'hard' if rule.enforcing else 'soft'}"
+            yield f"{word} rule {strength if rule.enabled else 'disabled'}"
     for field, word in MEMBER_WORDS.items():
         old, new, known = getattr(before, field), getattr(after, field), table_of(field, snapshot)
         for done, members, others in (("added", new, old), ("removed", old, new)):
             for one in members:
                 if one not in others:
                     yield f"{word} {known[one].name if one in known else one} {done}"
-
-
-def _strength(rule: AffinityRule) -> str:
-    return f"{polarity_of(rule)}, {'hard' if rule.enforcing else 'soft'}" if rule.enabled else "disabled"
 
 
 def rule_of(polarity: str, *, enforcing: bool) -> AffinityRule:

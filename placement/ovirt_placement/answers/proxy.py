@@ -308,9 +308,9 @@ def _opened(record: Path, opened: ExitStack) -> list[IO[bytes]]:
             continue  # it may have made way just now
         except OSError as error:
             raise NoRecord(_unreadable(file, error)) from None
-        status = _file_of(lines)
-        if status not in seen:
-            seen.add(status)
+        status = os.fstat(lines.fileno())
+        if (which := (status.st_dev, status.st_ino)) not in seen:
+            seen.add(which)
             found.append(lines)
     if not found:
         raise NoRecord(
@@ -318,12 +318,6 @@ def _opened(record: Path, opened: ExitStack) -> list[IO[bytes]]:
             " write there (ovirt-placement doctor)"
         )
     return found
-
-
-def _file_of(lines: IO[bytes]) -> tuple[int, int]:
-    """Which file it is, whatever its name."""
-    status = os.fstat(lines.fileno())
-    return status.st_dev, status.st_ino
 
 
 def _unreadable(file: Path, error: OSError) -> str:

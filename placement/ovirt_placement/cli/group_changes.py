@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -304,7 +304,9 @@ def load(args: argparse.Namespace, *, removing: bool) -> int:
     with connected(args) as connection:
         snapshot = read_snapshot(connection)
         clusters = _clusters(file, snapshot)
-        descriptions = _descriptions(connection, clusters)
+        descriptions: dict[str, str] = {}
+        for cluster in clusters:
+            descriptions |= read_descriptions(connection, cluster)
         meant = [_meant(entry, snapshot, descriptions) for entry in file.groups]
         kept = {one.before.id for one in meant if one.before is not None}
         gone = [
@@ -334,13 +336,6 @@ def load(args: argparse.Namespace, *, removing: bool) -> int:
 def _clusters(file: GroupFile, snapshot: Snapshot) -> tuple[str, ...]:
     words = (*file.clusters, *(entry.cluster for entry in file.groups))
     return tuple(dict.fromkeys(find(word, "cluster", snapshot.clusters).id for word in dict.fromkeys(words)))
-
-
-def _descriptions(connection: EngineConnection, clusters: Iterable[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for cluster in clusters:
-        found |= read_descriptions(connection, cluster)
-    return found
 
 
 def _meant(entry: GroupEntry, snapshot: Snapshot, descriptions: dict[str, str]) -> MeantGroup:

@@ -251,7 +251,7 @@ def _differing(
     unknown = [name for kind, name in offered if (kind, name) not in known]
     disabled = [name for kind, name in offered if (kind, name) in known and not known[kind, name].enabled]
     others = [
-        f"{key[1]} ({', '.join(_differing_properties(known[key].properties, properties))})"
+        f"{key[1]} ({', '.join(sorted(dict(known[key].properties.items() ^ properties.items())))})"
         for key, properties in offered.items()
         if key in known and known[key].enabled and known[key].properties != properties
     ]
@@ -262,10 +262,6 @@ def _differing(
     ):
         if units:
             yield problem("unit_differs", f"{what}: {', '.join(units)}", _RESTART)
-
-
-def _differing_properties(in_engine: Mapping[str, str], in_proxy: Mapping[str, str]) -> list[str]:
-    return sorted({name for name, _ in in_engine.items() ^ in_proxy.items()})
 
 
 def _newest(events: Sequence[EngineEvent], *codes: int) -> float | None:

@@ -12,6 +12,7 @@ from ovirt_placement.answers.doctor.policies import InUse
 from ovirt_placement.answers.document import Document
 from ovirt_placement.answers.proxy import configuration_of, discovery_answered_at, url_of
 from ovirt_placement.answers.question import Parameter, Reads, Route, question
+from ovirt_placement.answers.setup import KEY_WEIGHT
 from ovirt_placement.answers.status import EnforcementRecord, enforcement
 from ovirt_placement.config import Config
 from ovirt_placement.engine import events as engine_events
@@ -112,7 +113,7 @@ def _policies(seen: Seen) -> Iterator[FoundProblem]:
             yield from policies.examine_rules(seen.snapshot, cluster, policy)
             yield from policies.examine_admission(cluster, policy)
             yield from policies.examine_keys(seen.snapshot, cluster, policy)
-            if policies.weighs_by_keys(policy):
+            if policy.our_weights.get(KEY_WEIGHT, 0) > 0:
                 by_keys.append(cluster)
     yield from policies.examine_property(seen.connection, by_keys)
 

@@ -248,10 +248,6 @@ def examine_property(connection: EngineConnection, clusters: Sequence[Cluster]) 
         )
 
 
-def weighs_by_keys(policy: InUse) -> bool:
-    return policy.our_weights.get(KEY_WEIGHT, 0) > 0
-
-
 def _has_keys(snapshot: Snapshot, cluster: Cluster) -> bool:
     """Whether there are keys on the cluster, its hosts or its VMs, by whomever."""
     vms = [vm for vm in snapshot.vms if vm.cluster == cluster.id]

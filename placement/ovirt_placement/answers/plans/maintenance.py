@@ -240,7 +240,8 @@ def rest_text(found: ClusterMaintenance) -> Iterator[str]:
     """What stands after the rounds: the way back, hosts without a round, and what would help."""
     yield from _back_text(found)
     for left in found.without_round:
-        yield from _left_text(left)
+        yield f"No round for {left.host.name}:"
+        yield from (f"  - {obstacle.text}" for obstacle in left.obstacles)
     yield from (_relaxed_text(one) for one in found.relaxed)
 
 
@@ -279,11 +280,6 @@ def _back_text(found: ClusterMaintenance) -> Iterator[str]:
         yield f"  {place}. {move_text(move)}"
     for one in found.not_back:
         yield f"{one.vm.name} is not brought back: {one.because}"
-
-
-def _left_text(left: HostWithoutRound) -> Iterator[str]:
-    yield f"No round for {left.host.name}:"
-    yield from (f"  - {obstacle.text}" for obstacle in left.obstacles)
 
 
 def _relaxed_text(one: RelaxedObstacle) -> str:

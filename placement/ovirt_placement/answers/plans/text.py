@@ -41,7 +41,9 @@ def plan_lines(plan: ClusterPlan) -> list[str]:
     if plan.not_now is not None:
         lines.append(f"  Not now: {plan.not_now}")
     if plan.crowded:
-        lines.append(f"  Takes of the headroom of {names_of(plan.crowded)}: {_needs_it(plan)}")
+        reserves = any(step.reserves for step in plan.steps)
+        needs_it = f"a hard rule {'or the HA reservation ' if reserves else ''}needs it"
+        lines.append(f"  Takes of the headroom of {names_of(plan.crowded)}: {needs_it}")
     for cost in plan.costs:
         lines.append(
             f"  If {_failing(cost)} failed afterwards, {names_of(cost.vms)} would not restart:"
@@ -129,11 +131,6 @@ def _summary(plan: ClusterPlan) -> str:
 
 def _strategy(plan: ClusterPlan) -> str:
     return plan.strategy if plan.seed is None else f"{plan.strategy}, seed {plan.seed}"
-
-
-def _needs_it(plan: ClusterPlan) -> str:
-    reserves = any(step.reserves for step in plan.steps)
-    return "a hard rule or the HA reservation needs it" if reserves else "a hard rule needs it"
 
 
 def _failing(failure: LostFailure) -> str:

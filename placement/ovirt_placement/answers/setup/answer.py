@@ -35,7 +35,9 @@ class ClusterKeys(Record, frozen=True, omit_defaults=False):
 def given(policy: str, clusters: Iterable[str], there: DefaultKeys) -> DefaultKeyChange:
     """What clusters are to be given that use the policy, by the ids of these."""
     wanted = set(clusters)
-    settled = _weighing(there)
+    # Those on which a user weighs special keys, or that were given them once.
+    keys = (key for key in there.keys if key.level == CLUSTER and key.name in SPECIAL_NAMES)
+    settled = {*(key.resource for key in keys), *(one.cluster for one in there.given)}
     return DefaultKeyChange(
         give=tuple(
             DefaultKey(cluster, name, weight, policy)
@@ -59,12 +61,6 @@ def taken(policy: str, there: DefaultKeys) -> DefaultKeyChange:
         take=tuple(one for one in own if one in as_given),
         leave=tuple(one for one in own if one not in as_given),
     )
-
-
-def _weighing(there: DefaultKeys) -> set[str]:
-    """The clusters on which a user weighs special keys, or that were given them once."""
-    keys = (key for key in there.keys if key.level == CLUSTER and key.name in SPECIAL_NAMES)
-    return {*(key.resource for key in keys), *(one.cluster for one in there.given)}
 
 
 def changes(change: DefaultKeyChange, clusters: Iterable[PolicyUser]) -> Iterator[ClusterKeys]:

@@ -229,7 +229,7 @@ def judge(
     """
     known = tuple(clusters)
     grave = tuple(_grave(error, mistakes, known))
-    light = (*_light(known, enforcer, proxy), *_of_rules(rule_problems), *_of_names(unmatched))
+    light = tuple(_light(known, enforcer, proxy, rule_problems, unmatched))
     health = Health.UNHEALTHY if grave else Health.DEGRADED if light else Health.HEALTHY
     return health, (*grave, *light)
 
@@ -272,21 +272,12 @@ def _lost_text(one: ClusterStatus) -> Iterator[str]:
         yield f"cluster {one.cluster.name}: {vms} {state}{fate}: {names} {hint}"
 
 
-def _of_rules(problems: int) -> Iterator[str]:
-    if problems:
-        mistakes = f"{problems} mistakes are" if problems > 1 else "a mistake is"
-        yield f"{mistakes} in placement rules (ovirt-placement rules check)"
-
-
-def _of_names(unmatched: Sequence[UnmatchedName]) -> Iterator[str]:
-    """Those of rules are mistakes in rules."""
-    if others := [one for one in unmatched if not one.in_rule]:
-        what = "a name matches" if len(others) == 1 else f"{len(others)} names match"
-        yield f"{what} nothing: {summary(others)}"
-
-
 def _light(
-    clusters: Iterable[ClusterStatus], enforcer: EnforcementRecord | None, proxy: ProxyRecord | None
+    clusters: Iterable[ClusterStatus],
+    enforcer: EnforcementRecord | None,
+    proxy: ProxyRecord | None,
+    rule_problems: int,
+    unmatched: Sequence[UnmatchedName],
 ) -> Iterator[str]:
     for one in clusters:
         if one.hard_violations:
@@ -302,3 +293,9 @@ def _light(
         yield "the proxy does not answer" if proxy.url else "the proxy's configuration cannot be read"
     if enforcer is not None:
         yield from degraded_by(enforcer)
+    if rule_problems:
+        mistakes = f"{rule_problems} mistakes are" if rule_problems > 1 else "a mistake is"
+        yield f"{mistakes} in placement rules (ovirt-placement rules check)"
+    if others := [one for one in unmatched if not one.in_rule]:  # those of rules are mistakes in rules
+        what = "a name matches" if len(others) == 1 else f"{len(others)} names match"
+        yield f"{what} nothing: {summary(others)}"

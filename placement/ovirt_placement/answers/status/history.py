@@ -198,14 +198,13 @@ def trend(samples: Sequence[Sample], *, cluster: Named | None, since: float, unt
     return TrendDocument(
         point_hours=hours,
         clusters=tuple(
-            ClusterTrend(named_cluster_of(one, wanted), tuple(_points(starts, _samples_of(one, wanted))))
+            ClusterTrend(
+                named_cluster_of(one, wanted),
+                tuple(_points(starts, (sample for sample in wanted if sample.cluster == one))),
+            )
             for one in sorted({sample.cluster for sample in wanted})
         ),
     )
-
-
-def _samples_of(cluster: str, samples: Iterable[Sample]) -> list[Sample]:
-    return [sample for sample in samples if sample.cluster == cluster]
 
 
 def _points(starts: range, samples: Iterable[Sample]) -> Iterator[TrendPoint]:
