@@ -13,7 +13,7 @@ from ovirt_placement.model.record import Record
 from ovirt_placement.planning.plan import Deadline
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
-from ovirt_placement.planning.reservation import Frozen
+from ovirt_placement.planning.steps import Frozen
 from ovirt_placement.planning.strategies import StrategyName, strategy
 from ovirt_placement.rules.built_in.weights import ENGINES_WEIGHTS
 from ovirt_placement.rules.catalogue import RULES, filters_in_force

@@ -20,7 +20,7 @@ from ovirt_placement.model.names import Named, NamedGroup, counted, named_cluste
 from ovirt_placement.model.record import Record
 from ovirt_placement.planning.plan import NEVER, Deadline
 from ovirt_placement.planning.problem.build_problem import DEFAULT_OPTIONS, PlanOptions
-from ovirt_placement.planning.reservation import Frozen
+from ovirt_placement.planning.steps import Frozen
 from ovirt_placement.rules.affinity.constraints import legacy_groups
 from ovirt_placement.rules.elements.placement import World
 

@@ -36,42 +36,22 @@ def exchanged_vms(before: Snapshot, now: Snapshot) -> Exchanged | None:
         return {}
     known: tuple[Sequence[Vm], Exchanged | None] | None = now.__dict__.get(EXCHANGED)
     if known is None or known[0] is not before.vms:
-        known = now.__dict__[EXCHANGED] = (before.vms, _exchanged(before.vms, now.vms))
+        known = now.__dict__[EXCHANGED] = (before.vms, _exchanged(before, now))
     return known[1]
 
 
-def _exchanged(before: Sequence[Vm], now: Sequence[Vm]) -> Exchanged | None:
-    if abs(len(before) - len(now)) > _MOST_CAME:
-        return None
-    if len(before) == len(now):
-        pairs = [(before[place], now[place]) for place, other in enumerate(map(is_not, before, now)) if other]
+def _exchanged(before: Snapshot, now: Snapshot) -> Exchanged | None:
+    if len(before.vms) == len(now.vms):
+        different = map(is_not, before.vms, now.vms)
+        pairs = [(before.vms[place], now.vms[place]) for place, other in enumerate(different) if other]
         if all(one.id == other.id for one, other in pairs):
             return {other.id: other for _, other in pairs}
-    return _in_step(before, now)
-
-
-def _in_step(before: Sequence[Vm], now: Sequence[Vm]) -> Exchanged | None:
-    """None if, but at the end, more than one VM at a time came or went, or if they changed places."""
-    found: dict[str, Vm | None] = {}
-    old = new = 0
-    while old < len(before) and new < len(now):
-        one, other = before[old], now[new]
-        if one is other or one.id == other.id:
-            if one is not other:
-                found[other.id] = other
-            old, new = old + 1, new + 1
-        elif old + 1 < len(before) and before[old + 1].id == other.id:
-            found.setdefault(one.id, None)
-            old += 1
-        elif new + 1 < len(now) and now[new + 1].id == one.id:
-            found[other.id] = other
-            new += 1
-        else:
-            return None
-    for vm in before[old:]:
-        found.setdefault(vm.id, None)
-    found.update({vm.id: vm for vm in now[new:]})
-    return found
+    old, new = before.vm_by_id, now.vm_by_id
+    if abs(len(old) - len(new)) > _MOST_CAME:
+        return None
+    if [name for name in old if name in new] != [name for name in new if name in old]:
+        return None
+    return {name: new.get(name) for name in exchanged_ids(old, new)}
 
 
 def exchanged_ids(before: Mapping[str, object], now: Mapping[str, object]) -> set[str]:
@@ -116,25 +96,14 @@ def keep_own(
     """Let a snapshot have of the look-ups of its own what those of the one before say of it, too."""
     own, known = snapshot.__dict__, before.__dict__
     if "vm_by_id" in known and "vm_by_id" not in own:
-        own["vm_by_id"] = _with_exchanged(known["vm_by_id"], exchanged)
+        # Where VMs came or went, it is there already.
+        own["vm_by_id"] = {**known["vm_by_id"], **exchanged} if exchanged else known["vm_by_id"]
     names = (*(_OF_FRAME if members else ()), *(_OF_HOSTS if before.hosts is snapshot.hosts else ()))
     for name in names:
         if name in known:
             own.setdefault(name, known[name])
     if "pending_hosts" in known and "pending_hosts" not in own:
         own["pending_hosts"] = _pending_hosts(snapshot, known["pending_hosts"], {*exchanged, *differing})
-
-
-def _with_exchanged(vms: dict[str, Vm], exchanged: Exchanged) -> dict[str, Vm]:
-    if not exchanged:
-        return vms
-    found = dict(vms)
-    for name, vm in exchanged.items():
-        if vm is None:
-            del found[name]
-        else:
-            found[name] = vm
-    return found
 
 
 def _pending_hosts(
@@ -286,19 +255,16 @@ def with_more_pending(
         for name, found in tuple(source.__dict__.items()):
             if name in _not_of_pending or (name not in _look_ups and name not in _OF_PENDING):
                 target.__dict__.setdefault(name, found)
-    _share(laid, like, differing)
+    share(laid, like, differing)
     return laid
 
 
-def share(snapshot: Snapshot, like: Snapshot) -> None:
+def share(snapshot: Snapshot, like: Snapshot, differing: set[str] | None = None) -> None:
     """Let a snapshot have what was looked up in the one before, as far as that holds or helps.
 
-    It helps one snapshot only: else each would keep alive all that came before it.
+    It helps one snapshot only: else each would keep alive all that came before it. They differ in what is
+    pending of the VMs named at most, if they are.
     """
-    _share(snapshot, like, None)
-
-
-def _share(snapshot: Snapshot, like: Snapshot, differing: set[str] | None) -> None:
     for name, part in _parts.items():
         if name in like.__dict__ and part(snapshot) is part(like):
             snapshot.__dict__.setdefault(name, like.__dict__[name])

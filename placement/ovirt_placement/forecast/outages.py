@@ -7,6 +7,7 @@ emptied by migrations that keep every rule.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Final
 
 from msgspec.structs import replace
@@ -25,7 +26,7 @@ from ovirt_placement.rules.elements.rule import Rule
 from ovirt_placement.rules.elements.verdict import Reason
 from ovirt_placement.rules.failover.check import DEFAULT_BUDGET, Starts
 from ovirt_placement.rules.failover.failures import judge_failures
-from ovirt_placement.rules.failover.outcomes import FailureUnit, Loss, Proven, Survival, find_lost
+from ovirt_placement.rules.failover.outcomes import FailureUnit, Loss, Proven, find_lost
 from ovirt_placement.rules.failover.restart_check import RestartOrder, restart_order
 from ovirt_placement.rules.scheduling import Ranking, order
 
@@ -87,7 +88,8 @@ def _restarted(
     order = restart_order(before).ordered(found)
     starts, end = start_in_turn(state, {vm: former[vm] for vm in order})
     if survival is not None and any(start.host is None for start in starts):
-        return _by_witness(state, survival, former)
+        starts = [Start(vm, host, former[vm]) for vm, host in survival.homes.items()]
+        end = World(state).running(survival.homes).snapshot
     return starts, end
 
 
@@ -103,14 +105,6 @@ def start_in_turn(state: Snapshot, former: Mapping[str, str]) -> tuple[list[Star
         start, state = _started(state, vm, host)
         starts.append(start)
     return starts, state
-
-
-def _by_witness(
-    state: Snapshot, survival: Survival, former: Mapping[str, str]
-) -> tuple[list[Start], Snapshot]:
-    for vm, host in survival.homes.items():
-        state = World(state).running({vm: host}).snapshot
-    return [Start(vm, host, former[vm]) for vm, host in survival.homes.items()], state
 
 
 def _started(state: Snapshot, vm: str, former: str | None) -> tuple[Start, Snapshot]:
@@ -204,14 +198,9 @@ def survived(snapshot: Snapshot, cluster: str) -> ForeseenFailures | None:
 def survived_of(proven: Proven, most: int) -> ForeseenFailures:
     """How many hosts may fail, by what is proven of all sets of at most `most`."""
     lost = min((len(loss.hosts) for loss in proven.losses), default=most + 1)
-    unknown = min(_unknown(proven), default=most + 1)
+    sizes = (*(len(one.hosts) for one in proven.unknown), *(one.size for one in proven.sizes if one.unjudged))
+    unknown = min(sizes, default=most + 1)
     return ForeseenFailures(min(lost, unknown) - 1, exact=lost <= min(unknown, most))
-
-
-def _unknown(proven: Proven) -> Iterable[int]:
-    """The sizes of sets that are not judged."""
-    yield from (len(one.hosts) for one in proven.unknown)
-    yield from (size.size for size in proven.sizes if size.unjudged)
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,9 +298,7 @@ def repeated_plan(state: Snapshot, cluster: str, options: PlanOptions, deadline:
 
 def end_of(state: Snapshot, plan: Plan) -> Snapshot:
     """The state once a plan is carried out."""
-    for step in plan.steps:
-        state = apply(state, step)
-    return state
+    return reduce(apply, plan.steps, state)
 
 
 def _joined(first: Plan, then: Plan) -> Plan:

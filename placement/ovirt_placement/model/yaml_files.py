@@ -276,7 +276,8 @@ def described_keys(keys: Iterable[PlacementKey], snapshot: Snapshot) -> dict[str
         host = snapshot.host_by_id.get(key.resource) if key.level == NODE else None
         word = resource_word(key.level, key.resource, snapshot)
         if host is None or key.key_class != SYSTEM:
-            others.append({"level": key.level, "resource": word, "class": key.key_class, **_said(key)})
+            known = {"level": key.level, "resource": word, "class": key.key_class, "name": key.name}
+            others.append({**known, "value": _number(key.value), **_flags(key.weight, key.sticky)})
         else:
             of_hosts[host.cluster, key.name, key.weight, key.sticky][word] = _number(key.value)
     node_keys = [
@@ -326,10 +327,6 @@ def _keys(file: KeyFile, snapshot: Snapshot, key_class: str) -> Iterator[tuple[s
 def _resource_id(path: str, level: str, word: str, snapshot: Snapshot) -> str:
     with placed(f"{path}: "):
         return find_resource(level, word, snapshot)
-
-
-def _said(key: PlacementKey) -> dict[str, Any]:
-    return {"name": key.name, "value": _number(key.value), **_flags(key.weight, key.sticky)}
 
 
 def _flags(weight: float | None, sticky: bool) -> dict[str, Any]:

@@ -255,11 +255,10 @@ def waits(problem: Problem, moves: Sequence[Move]) -> tuple[tuple[int, ...], ...
         _closed(problem, travelling),
         _rivals(problem, travelling),
         _summed(problem, travelling),
+        _untold(problem, travelling),
     ):
         for after, before in needed:
             waiting.add(after, before)
-    for after, before in _untold(problem, travelling):
-        waiting.add(after, before)
     company, room = Company(problem, travelling), Room(problem.free_mb)
     for its in travelling:
         waiting.look_at_next()

@@ -184,23 +184,14 @@ class Found:
     exhausted: bool
 
 
-def find_detours(
-    placement: ProblemPlacement,
-    where: Mapping[str, str],
-    scope: OrderingScope,
-    deadline: Deadline,
-    budget: Budget,
-) -> Found:
-    """Each look at a placement takes one of `budget`. `placement` is left as it was."""
-    return _Search(placement, where, scope).run(deadline, budget)
-
-
 #: The hosts, and whether they were looked at before: straight moves are tried at first, and the others, that
 #: cost one more, when their turn comes again.
 _Look = tuple[State, bool]
 
 
-class _Search:
+class DetourSearch:
+    """Leaves the placement as it was."""
+
     def __init__(self, placement: ProblemPlacement, where: Mapping[str, str], scope: OrderingScope) -> None:
         self._placement = placement
         self._where = where
@@ -215,6 +206,7 @@ class _Search:
         self._place(self._root)
 
     def run(self, deadline: Deadline, budget: Budget) -> Found:
+        """Each look at a placement takes one of `budget`."""
         search = self._search
         best = ((*score(self._placement)[:4], 0, self._away(self._root)), self._root)
         while budget.left > 0 and not deadline.over and (look := search.take_next()) is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -31,18 +31,25 @@ from ovirt_placement.planning.problem.placement import placement_after
 from ovirt_placement.planning.problem.problem import Goal, Problem
 from ovirt_placement.planning.reservation import (
     Asked,
-    Frozen,
     Harm,
     avoidable_harm,
     harm,
     restored,
     safe_part,
 )
-from ovirt_placement.planning.steps import Certified, certify, moves_of, plan_seconds, refusal
+from ovirt_placement.planning.steps import (
+    Certified,
+    Frozen,
+    certify,
+    moves_of,
+    plan_seconds,
+    refusal,
+    why_staying,
+)
 from ovirt_placement.planning.strategies import OPTIMAL_IS_THERE, Solution, solve
 from ovirt_placement.planning.strategies import strategy as default_strategy
 from ovirt_placement.rules.doubts import held
-from ovirt_placement.rules.elements.placement import SnapshotPlacement, why_immovable
+from ovirt_placement.rules.elements.placement import SnapshotPlacement
 from ovirt_placement.rules.elements.resources import required_mb
 from ovirt_placement.rules.elements.verdict import Reason, ReasonKind
 from ovirt_placement.rules.rule_list import ENGINES_OWN
@@ -278,11 +285,7 @@ class End:
 
     def stays(self, vm: str) -> Obstacle | None:
         """Why a VM is not moved, wherever to; None if it may be."""
-        if vm in self.frozen:
-            words = self.frozen[vm] if isinstance(self.frozen, Mapping) else "it is left alone for now"
-            return Obstacle(ObstacleKind.STAYS, (vm,), words=words)
-        why = why_immovable(self.snapshot, self.snapshot.vm_by_id[vm])
-        return None if why is None else Obstacle(ObstacleKind.STAYS, (vm,), reasons=(why,))
+        return why_staying(self.snapshot, self.snapshot.vm_by_id[vm], self.frozen)
 
 
 def remains(end: End, deadline: Deadline, *, explained: bool = True) -> tuple[Remaining, ...]:

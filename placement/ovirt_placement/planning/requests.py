@@ -26,10 +26,9 @@ from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.reservation import harm
 from ovirt_placement.planning.sequence import sequence
-from ovirt_placement.planning.steps import apply, certify, plan_seconds, refusal
+from ovirt_placement.planning.steps import apply, certify, plan_seconds, refusal, why_staying
 from ovirt_placement.rules.catalogue import Violation, constraints, find_violations
 from ovirt_placement.rules.doubts import doubt
-from ovirt_placement.rules.elements.placement import why_immovable
 from ovirt_placement.rules.elements.resources import required_mb
 from ovirt_placement.rules.elements.rule import AtMost, Constraint, Same
 from ovirt_placement.rules.elements.verdict import NOT_KNOWN_YET, Reason
@@ -119,10 +118,7 @@ def _why_kept(snapshot: Snapshot, cluster: str, moved: Moved, frozen: Mapping[st
         return Obstacle(ObstacleKind.ELSEWHERE, (vm.id,), (moved.target, vm.host))
     if home is None or not home.up:
         return Obstacle(ObstacleKind.HOME_DOWN, (vm.id,), (moved.source,))
-    if moved.vm in frozen:
-        return Obstacle(ObstacleKind.STAYS, (vm.id,), words=frozen[moved.vm])
-    why = why_immovable(snapshot, vm)
-    return None if why is None else Obstacle(ObstacleKind.STAYS, (vm.id,), reasons=(why,))
+    return why_staying(snapshot, vm, frozen)
 
 
 def _newly_violated(snapshot: Snapshot, cluster: str, homes: Mapping[str, str]) -> dict[str, Obstacle]:
@@ -175,76 +171,6 @@ def safe_way(
         lost = Obstacle(ObstacleKind.NO_WAY_BACK)
         plan, kept = replace(plan, steps=()), {one.vm: kept.get(one.vm, lost) for one in moved}
     return Undoing(replace(plan, seconds=plan_seconds(plan.steps)), kept)
-
-
-class StartOptions:
-    """Of one VM."""
-
-    def __init__(self, snapshot: Snapshot, problem: Problem, vm: str) -> None:
-        self._problem = problem
-        self._memory_mb = required_mb(snapshot.vm_by_id[vm])
-        #: Hosts that it may start on as far as nothing that moves decides it.
-        self.hosts = _hosts(snapshot, problem, vm)
-        #: Running VMs that it must not share a host with, and those that it must.
-        hard = [one for one in constraints(snapshot, problem.cluster) if one.hard and vm in one.vms]
-        self.rivals = frozenset(_rivals(hard, vm)) & problem.where.keys()
-        gathering = (one.vms for one in hard if isinstance(one.form, Same))
-        self._gathering = [running for vms in gathering if (running := problem.where.keys() & vms)]
-        self.peers = frozenset[str]().union(*self._gathering)
-
-        start = ProblemPlacement(problem)
-        self._at_first = {host: self._distance(start, host) for host in self.hosts}
-
-    def nearest(self, placement: ProblemPlacement) -> list[tuple[int, str]]:
-        """Hosts with the migrations that must come first at least, the nearest first; none is hopeless.
-
-        Of those that are as near, the one that has most room at the start comes first.
-        """
-        touched = {placement.problem.where[vm] for vm in placement.moved} | set(placement.moved.values())
-        again = {host: self._distance(placement, host) for host in touched & self._at_first.keys()}
-        found = (self._at_first | again).items()
-        return sorted(((near, host) for host, near in found if near is not None), key=lambda one: one[0])
-
-    def lacking_mb(self, placement: ProblemPlacement, host: str) -> int:
-        """What must be freed there besides what rivals leave behind."""
-        left_mb = sum(self._problem.memory_mb[vm] for vm in self.rivals_on(placement, host))
-        return self._memory_mb - placement.free_mb(host) - left_mb
-
-    def rivals_on(self, placement: ProblemPlacement, host: str) -> list[str]:
-        return sorted(vm for vm in self.rivals if placement.where(vm) == host)
-
-    def movable_on(self, placement: ProblemPlacement, host: str) -> list[str]:
-        """VMs that can leave a host, the largest first, and no rivals, which must."""
-        problem, others = self._problem, (vm for vm in placement.on(host) if vm not in self.rivals)
-        able = (vm for vm in others if vm in problem.memory_mb and problem.targets[vm])
-        return sorted(able, key=lambda vm: (-problem.memory_mb[vm], vm))
-
-    def _distance(self, placement: ProblemPlacement, host: str) -> int | None:
-        rivals = self.rivals_on(placement, host)
-        if not all(self._problem.targets[vm] for vm in rivals):
-            return None
-        count = len(rivals)
-        lacking_mb = self.lacking_mb(placement, host)
-        if lacking_mb > 0:
-            for vm in self.movable_on(placement, host):
-                count += 1
-                lacking_mb -= self._problem.memory_mb[vm]
-                if lacking_mb <= 0:
-                    break
-            else:
-                return None
-        return max(count, self._coming(placement, host))
-
-    def _coming(self, placement: ProblemPlacement, host: str) -> int:
-        """Peers that must come at least: a group that is together elsewhere comes whole."""
-        coming = set[str]()
-        one_at_least = False
-        for peers in self._gathering:
-            present = {placement.where(vm) for vm in peers}
-            if host not in present:
-                one_at_least = True
-                coming |= peers if len(present) == 1 else set()
-        return max(len(coming), one_at_least)
 
 
 def _hosts(snapshot: Snapshot, problem: Problem, vm: str) -> tuple[str, ...]:
@@ -322,9 +248,17 @@ class _RoomSearch:
         self._problem = problem
         self._vm = vm
         self._placement = ProblemPlacement(problem)
-        self._start_options = StartOptions(snapshot, problem, vm)
+        self._memory_mb = required_mb(snapshot.vm_by_id[vm])
+        #: Running VMs that it must not share a host with, and those that it must.
+        hard = [one for one in constraints(snapshot, problem.cluster) if one.hard and vm in one.vms]
+        self._rivals = frozenset(_rivals(hard, vm)) & problem.where.keys()
+        gathering = (one.vms for one in hard if isinstance(one.form, Same))
+        self._gathering = [running for vms in gathering if (running := problem.where.keys() & vms)]
+        #: The migrations that must come first at least, by host that it may start on as far as nothing that
+        #: moves decides it; None where it is hopeless.
+        self._at_first = {host: self._distance(host) for host in _hosts(snapshot, problem, vm)}
         self._small = len(problem.hosts) <= _FEW_HOSTS and len(problem.memory_mb) <= _FEW_VMS
-        nearest = self._start_options.nearest(self._placement)
+        nearest = self._nearest()
         self.at_least = nearest[0][0] if nearest else 0
 
     def run(self, deadline: Deadline) -> tuple[list[Move], str | None, bool]:
@@ -334,7 +268,7 @@ class _RoomSearch:
         while search.seen < _MOST and not deadline.over and (state := search.take_next()) is not None:
             estimate = search.rank[0]
             put_at(placement, state)
-            nearest = self._start_options.nearest(placement)
+            nearest = self._nearest()
             moves = search.steps_to(state)
             host = self._opening(moves, [host for near, host in nearest if near == 0])
             if host is not None:
@@ -344,7 +278,7 @@ class _RoomSearch:
                 migrations = search.cost(state)[0] + len(move.vms)
                 if search.cheaper(after, (migrations,)):
                     put_at(placement, after)
-                    if nearest := self._start_options.nearest(placement):
+                    if nearest := self._nearest():
                         moved_mb = sum(problem.memory_mb[vm] for vm, _ in after)
                         rank = migrations + nearest[0][0], placement.violations(), moved_mb
                         search.add(state, move, after, (migrations,), rank)
@@ -372,7 +306,7 @@ class _RoomSearch:
         for vm in vms:
             legal = (host for host in hosts if placement.legal(vm, host))
             yield from (Move((vm,), host) for host in islice(legal, None if self._small else _SPARE))
-        tied = sorted({*vms, *self._start_options.peers})
+        tied = sorted(set(vms).union(*self._gathering))
         for closure in closures(placement, tied):
             for host in hosts:
                 if placement.legal_closure(closure, host):
@@ -380,10 +314,64 @@ class _RoomSearch:
 
     def _leaving(self, host: str) -> Iterator[str]:
         """Rivals; of the others the smallest that make room alone, and the largest."""
-        yield from self._start_options.rivals_on(self._placement, host)
-        movable = self._start_options.movable_on(self._placement, host)
-        lacking_mb = self._start_options.lacking_mb(self._placement, host)
+        yield from self._rivals_on(host)
+        movable = self._movable_on(host)
+        lacking_mb = self._lacking_mb(host)
         if lacking_mb > 0:
             enough = [vm for vm in movable if self._problem.memory_mb[vm] >= lacking_mb]
             yield from enough[-_LEAVING:]
             yield from movable[:_LEAVING]
+
+    # -- where it may start
+
+    def _nearest(self) -> list[tuple[int, str]]:
+        """Hosts with the migrations that must come first at least, the nearest first; none is hopeless.
+
+        Of those that are as near, the one that has most room at the start comes first.
+        """
+        moved = self._placement.moved
+        touched = {self._problem.where[vm] for vm in moved} | set(moved.values())
+        again = {host: self._distance(host) for host in touched & self._at_first.keys()}
+        found = (self._at_first | again).items()
+        return sorted(((near, host) for host, near in found if near is not None), key=lambda one: one[0])
+
+    def _lacking_mb(self, host: str) -> int:
+        """What must be freed there besides what rivals leave behind."""
+        left_mb = sum(self._problem.memory_mb[vm] for vm in self._rivals_on(host))
+        return self._memory_mb - self._placement.free_mb(host) - left_mb
+
+    def _rivals_on(self, host: str) -> list[str]:
+        return sorted(vm for vm in self._rivals if self._placement.where(vm) == host)
+
+    def _movable_on(self, host: str) -> list[str]:
+        """VMs that can leave a host, the largest first, and no rivals, which must."""
+        problem, others = self._problem, (vm for vm in self._placement.on(host) if vm not in self._rivals)
+        able = (vm for vm in others if vm in problem.memory_mb and problem.targets[vm])
+        return sorted(able, key=lambda vm: (-problem.memory_mb[vm], vm))
+
+    def _distance(self, host: str) -> int | None:
+        rivals = self._rivals_on(host)
+        if not all(self._problem.targets[vm] for vm in rivals):
+            return None
+        count = len(rivals)
+        lacking_mb = self._lacking_mb(host)
+        if lacking_mb > 0:
+            for vm in self._movable_on(host):
+                count += 1
+                lacking_mb -= self._problem.memory_mb[vm]
+                if lacking_mb <= 0:
+                    break
+            else:
+                return None
+        return max(count, self._coming(host))
+
+    def _coming(self, host: str) -> int:
+        """Peers that must come at least: a group that is together elsewhere comes whole."""
+        coming = set[str]()
+        one_at_least = False
+        for peers in self._gathering:
+            present = {self._placement.where(vm) for vm in peers}
+            if host not in present:
+                one_at_least = True
+                coming |= peers if len(present) == 1 else set()
+        return max(len(coming), one_at_least)

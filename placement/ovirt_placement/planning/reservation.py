@@ -24,14 +24,11 @@ from ovirt_placement.planning.problem.build_problem import NOTHING_REFUSED, Plan
 from ovirt_placement.planning.problem.ends import crowded
 from ovirt_placement.planning.problem.placement import ProblemPlacement, placement_after
 from ovirt_placement.planning.problem.problem import Move, Problem
-from ovirt_placement.planning.steps import Certified, apply, certify, moves_of, plan_seconds, refusal
+from ovirt_placement.planning.steps import Certified, Frozen, apply, certify, moves_of, plan_seconds, refusal
 from ovirt_placement.rules.elements.placement import World
 from ovirt_placement.rules.failover.check import DEFAULT_BUDGET, Starts, by_engine
 from ovirt_placement.rules.failover.failures import judge_failures
 from ovirt_placement.rules.failover.outcomes import Domain, Loss, Proven, whole_domains
-
-#: Which VMs are to be left alone for now: with the reason of each, where it is known.
-Frozen = Mapping[str, str] | Collection[str]
 
 #: Steps of the check; what it leaves open counts as survived.
 _BUDGET = 200_000

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ovirt_placement.planning.detours import around, direct_moves, find_detours, whole
+from ovirt_placement.planning.detours import DetourSearch, around, direct_moves, whole
 from ovirt_placement.planning.plan import Deadline
 from ovirt_placement.planning.problem.ends import score
 from ovirt_placement.planning.problem.placement import ProblemPlacement, are_legal, placement_after
@@ -91,7 +91,8 @@ def _least_stuck(problem: Problem, where: Mapping[str, str], deadline: Deadline)
     best = Sequence((), frozenset(where), proven=False)
     scope = whole(ProblemPlacement(problem))
     if scope is not None:
-        found = find_detours(ProblemPlacement(problem), where, scope, deadline.within(0.5), Budget(_WHOLE))
+        search = DetourSearch(ProblemPlacement(problem), where, scope)
+        found = search.run(deadline.within(0.5), Budget(_WHOLE))
         stuck = _stuck(placement_after(problem, found.moves), where)
         best = Sequence(found.moves, stuck, found.exhausted and not _guessed(problem, where))
         if found.exhausted:
@@ -129,7 +130,9 @@ def _with_detours(problem: Problem, where: Mapping[str, str], effort: _Effort) -
     """Each part that blocks itself by a search of its own, before others fill what is free; then the rest."""
     placement = ProblemPlacement(problem)
     moves: list[Move] = []
-    tangled = [part for part in tied(problem, where) if _straight(problem, _only(where, part)).stuck]
+    tangled = [
+        part for part in tied(problem, where) if _straight(problem, {vm: where[vm] for vm in part}).stuck
+    ]
     shortest = len(tangled) == 1 or not any(_gathers(problem, vm) for part in tangled for vm in part)
     for part in tangled:
         found = _around(placement, where, part, effort, _MORE) if len(part) <= _MOST_TOGETHER else None
@@ -192,7 +195,8 @@ def _around(
     if effort.over:
         return None
     with effort.budget.share(most) as share:
-        found = find_detours(placement, where, around(placement, where, few), effort.deadline, share)
+        search = DetourSearch(placement, where, around(placement, where, few))
+        found = search.run(effort.deadline, share)
     if not found.arrives:
         return None
     for move in found.moves:
@@ -229,10 +233,6 @@ def _without_the_useless(problem: Problem, tried: Sequence, deadline: Deadline) 
 
 def _stuck(placement: ProblemPlacement, where: Mapping[str, str]) -> frozenset[str]:
     return frozenset(vm for vm, host in where.items() if placement.where(vm) != host)
-
-
-def _only(where: Mapping[str, str], vms: Iterable[str]) -> dict[str, str]:
-    return {vm: where[vm] for vm in vms}
 
 
 def _gathers(problem: Problem, vm: str) -> bool:

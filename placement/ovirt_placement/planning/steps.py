@@ -1,7 +1,7 @@
 """Steps of a plan: each held against all rules where the steps before it lead to, and when each runs."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ from ovirt_placement.planning.problem.build_problem import filters_of, legal, ve
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.rules.catalogue import find_violations
-from ovirt_placement.rules.elements.placement import World
+from ovirt_placement.rules.elements.placement import World, why_immovable
 from ovirt_placement.rules.elements.rule import Scope
 from ovirt_placement.rules.failover.restart_check import part_of
 
@@ -181,6 +181,19 @@ def _places(step: Step) -> set[_Place]:
 def _weight(step: Step) -> int:
     """How many migrations it counts for: those of a group that moves at once queue on their host."""
     return min(len(step.sources), _AT_ONCE)
+
+
+#: Which VMs are to be left alone for now: with the reason of each, where it is known.
+Frozen = Mapping[str, str] | Collection[str]
+
+
+def why_staying(snapshot: Snapshot, vm: Vm, frozen: Frozen) -> Obstacle | None:
+    """Why a VM is not moved, wherever to; None if it may be."""
+    if vm.id in frozen:
+        words = frozen[vm.id] if isinstance(frozen, Mapping) else "it is left alone for now"
+        return Obstacle(ObstacleKind.STAYS, (vm.id,), words=words)
+    why = why_immovable(snapshot, vm)
+    return None if why is None else Obstacle(ObstacleKind.STAYS, (vm.id,), reasons=(why,))
 
 
 class Certified(NamedTuple):

@@ -117,22 +117,15 @@ OPTIMAL_IS_THERE = find_spec("ortools") is not None
 DEFAULT = StrategyName.OPTIMAL if OPTIMAL_IS_THERE else StrategyName.GREEDY
 
 
-class NoOptimalStrategy(UserError):
-    """The optimal strategy was asked for, and OR-Tools is not installed."""
-
-    def __init__(self) -> None:
-        super().__init__("the strategy optimal needs OR-Tools: install ovirt-placement[planner]")
-
-
 def strategy(name: StrategyName | None = None, seed: int | None = None) -> Strategy:
     """The strategy of that name, or the best that there is; one that draws lots takes the seed, or draws one.
 
-    Raises `NoOptimalStrategy`.
+    Raises `UserError` if the optimal one is asked for, and OR-Tools is not installed.
     """
     name = name or DEFAULT
     if name is StrategyName.OPTIMAL:
         if not OPTIMAL_IS_THERE:
-            raise NoOptimalStrategy
+            raise UserError("the strategy optimal needs OR-Tools: install ovirt-placement[planner]")
         # Only here, so that all else works without OR-Tools.
         from ovirt_placement.planning.solver.strategy import Optimal
 
@@ -209,7 +202,8 @@ def solve(problem: Problem, strategy: Strategy, deadline: Deadline) -> Iterator[
     found = [replace(straight, moves=(), worth=value(problem, ()), proven=False), straight]
     better = None
     if small:
-        until = _without(deadline, deadline.within(_DETOURS_SHARE))
+        kept = deadline.within(_DETOURS_SHARE).seconds_left()
+        until = deadline.later(-kept) if kept < math.inf else deadline
         better = _found(problem, strategy, None, until, until)
         if better.proven or deadline.over:
             yield _solution(problem, [*found, better])
@@ -221,12 +215,6 @@ def solve(problem: Problem, strategy: Strategy, deadline: Deadline) -> Iterator[
         better = better or _found(problem, strategy, found[-1], deadline, deadline)
         found.append(_gone_on(problem, better, strategy, deadline))
         yield _solution(problem, found)
-
-
-def _without(deadline: Deadline, other: Deadline) -> Deadline:
-    """One that leaves as much time as another has."""
-    kept = other.seconds_left()
-    return deadline.later(-kept) if kept < math.inf else deadline
 
 
 def _solution(problem: Problem, found: Sequence[_Found]) -> Solution:

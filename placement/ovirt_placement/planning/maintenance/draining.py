@@ -203,17 +203,16 @@ class Draining:
         waves: list[Wave] = []
         undone = list(self.order)
         while undone and not self.deadline.over:
-            hosts = self._wave(reached, undone, self._required(len(undone), len(waves)), self._lead(waves))
-            if hosts is None:
+            lead = () if waves else self.lead
+            wave = self._wave(reached, undone, self._required(len(undone), len(waves)), lead)
+            if wave is None:
                 break
-            waves.append(hosts)
-            self._state = _after(self._state, hosts)
-            undone = [host for host in undone if host not in hosts.hosts]
-            self._done.update(host for host in hosts.hosts if self.site.returns(host))
+            waves.append(wave)
+            by_engine = (Move((vm,), host) for vm, host in wave.by_engine)
+            self._state = moved(self._state, (*wave.moves, *by_engine))
+            undone = [host for host in undone if host not in wave.hosts]
+            self._done.update(host for host in wave.hosts if self.site.returns(host))
         return Outcome(tuple(waves), tuple(undone))
-
-    def _lead(self, waves: Sequence[Wave]) -> tuple[str, ...]:
-        return () if waves else self.lead
 
     def _required(self, undone: int, waves: int) -> int:
         """How many hosts the next wave must have so that the others do in the rounds that are left."""
@@ -333,7 +332,3 @@ class Draining:
             return False
         away = {host for host in self.site.waiting if host not in self._done} | set(hosts)
         return self.site.reserve.worse(out(moved(self._state, moves), away, stopped)) is not None
-
-
-def _after(state: Snapshot, wave: Wave) -> Snapshot:
-    return moved(state, (*wave.moves, *(Move((vm,), host) for vm, host in wave.by_engine)))

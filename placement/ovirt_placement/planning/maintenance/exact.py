@@ -194,17 +194,8 @@ class _Point(NamedTuple):
 _Way = Move | tuple[str, ...]
 
 
-def exact_outcome(site: Site, known: Outcome, deadline: Deadline) -> Outcome | None:
-    """The best that there is, `proven`; None if that is too much to find out, or the engine moves VMs itself.
-
-    `known` is what another search has found.
-    """
-    search = _Search(site, known)
-    return None if search.too_large else search.run(deadline)
-
-
 class _Search:
-    """The cheapest way to each point, those first that may end cheapest."""
+    """The cheapest way to each point, those first that may end cheapest; `known` was found otherwise."""
 
     def __init__(self, site: Site, known: Outcome) -> None:
         self._site = site
@@ -223,12 +214,16 @@ class _Search:
         self._safe: dict[tuple[tuple[str, ...], frozenset[str]], bool] = {}
 
     @property
-    def too_large(self) -> bool:
+    def _too_large(self) -> bool:
+        """Whether it is too much to find out, or the engine moves VMs itself."""
         hosts = len(self._site.problem.hosts)
         large = hosts ** len(self._vms) > _MOST_PLACEMENTS or len(self._vms) > _MOST_PLACEMENTS
         return large or bool(self._site.by_engine) or self._site.problem.guessed
 
     def run(self, deadline: Deadline) -> Outcome | None:
+        """The best that there is, `proven`; None if that is not found out."""
+        if self._too_large:
+            return None
         search, seen = self._search, list[_Point]()
         while (point := search.take_next()) is not None:
             if not self._known.blocked and search.rank >= self._known.merit[1:]:
@@ -326,7 +321,7 @@ def best_outcome(site: Site, deadline: Deadline) -> Outcome:
     best = _by_draining(site, rounds, deadline.within(_DRAINING_SHARE))
     if meets_bounds(site, best, rounds):
         return replace(best, proven=not site.problem.guessed)
-    return exact_outcome(site, best, deadline) or best
+    return _Search(site, best).run(deadline) or best
 
 
 def _by_draining(site: Site, rounds: int, deadline: Deadline) -> Outcome:

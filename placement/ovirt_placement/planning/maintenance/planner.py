@@ -22,17 +22,15 @@ from ovirt_placement.planning.maintenance.site import (
     Reserve,
     Round,
     Site,
-    known_hosts,
     leaving,
     out,
 )
 from ovirt_placement.planning.plan import NEVER, Deadline, Obstacle, ObstacleKind, Plan, Step
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose, vetoes
-from ovirt_placement.planning.problem.problem import Move
 from ovirt_placement.planning.requests import Moved, Undoing, plan_back, safe_way
 from ovirt_placement.planning.reservation import without_rules
-from ovirt_placement.planning.steps import Certified, apply, certify, plan_seconds, refusal
+from ovirt_placement.planning.steps import apply, certify, plan_seconds, refusal
 from ovirt_placement.rules.catalogue import find_violations
 from ovirt_placement.rules.doubts import held
 from ovirt_placement.rules.elements.placement import World
@@ -213,11 +211,12 @@ def plan_maintenance(
     without.
     """
     cluster = snapshot.host_by_id[next(iter(hosts))].cluster
+    wanted = frozenset(hosts)
     options = with_fields(options, frozen=held(snapshot, cluster) or options.frozen)
     whole = Site(
         snapshot,
         cluster,
-        known_hosts(snapshot, cluster, hosts),
+        tuple(one.id for one in snapshot.hosts_of_cluster[cluster] if one.id in wanted),
         options,
         options.refused,
         Reserve(snapshot, cluster, options.domains),
@@ -284,7 +283,9 @@ def verified(site: Site, waves: Sequence[Wave]) -> Verified:
     state = site.snapshot
     rounds: list[Round] = []
     for wave in waves:
-        certified = _certified(site, state, wave.moves, wave.hosts)
+        asking = PlanOptions(closed=site.never, constraints=tuple(leaving(state, wave.hosts)))
+        problem = pose(state, site.cluster, site.options.frozen, site.refused, asking)
+        certified = certify(state, problem, wave.moves)
         if certified.refused is not None:
             found = refusal(certified.end, site.cluster, certified.refused)
             return Verified(tuple(rounds), state, frozenset(found))
@@ -295,13 +296,6 @@ def verified(site: Site, waves: Sequence[Wave]) -> Verified:
         state = World(after).activated(back).snapshot
         rounds.append(_round(site, wave, certified.steps))
     return Verified(tuple(rounds), state, frozenset())
-
-
-def _certified(site: Site, state: Snapshot, moves: Sequence[Move], emptied: Sequence[str]) -> Certified:
-    """Moves as steps that go on at once as far as they may, each held against all rules."""
-    options = PlanOptions(closed=site.never, constraints=tuple(leaving(state, emptied)))
-    problem = pose(state, site.cluster, site.options.frozen, site.refused, options)
-    return certify(state, problem, moves)
 
 
 def _moved_by_engine(site: Site, state: Snapshot, wave: Wave) -> Snapshot | tuple[str, str]:

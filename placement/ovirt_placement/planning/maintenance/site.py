@@ -13,6 +13,7 @@ from ovirt_placement.planning.plan import Obstacle, ObstacleKind, Step, StepPurp
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.reservation import Failing, failing
+from ovirt_placement.planning.steps import why_staying
 from ovirt_placement.rules.elements.placement import (
     LEAVABLE,
     Placement,
@@ -268,10 +269,7 @@ class Site:
     def _stays(self, vm: Vm) -> Obstacle | None:
         if vm.id in self.options.stopped or self.by_engine.get(vm.host or "") == vm.id:
             return None
-        if vm.id in self.options.frozen:
-            return Obstacle(ObstacleKind.STAYS, (vm.id,), words=self.options.frozen[vm.id])
-        why = why_immovable(self.opened, vm)
-        return None if why is None else Obstacle(ObstacleKind.STAYS, (vm.id,), reasons=(why,))
+        return why_staying(self.opened, vm, self.options.frozen)
 
     def at_fault(self, host: str) -> Obstacle | None:
         """What of the host itself is in the way: it does not answer, and VMs may run there."""
@@ -294,9 +292,3 @@ class Site:
 
     def _status(self, host: str) -> str:
         return self.snapshot.host_by_id[host].status
-
-
-def known_hosts(snapshot: Snapshot, cluster: str, hosts: Collection[str]) -> tuple[str, ...]:
-    """Those of the hosts that are in a cluster, each once, in the order of the snapshot."""
-    wanted = frozenset(hosts)
-    return tuple(host.id for host in snapshot.hosts_of_cluster.get(cluster, ()) if host.id in wanted)
