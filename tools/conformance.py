@@ -24,7 +24,7 @@ from ovirt_placement.rules.elements.verdict import Request, Verdict, Weight
 from ovirt_placement.rules.ha import OVER_UTILIZATION, Measure, balance_ha_vms, rank_hosts
 from ovirt_placement.rules.scheduling import gains, order, tiers
 from tools import key_vectors
-from tools.engine_conformance import product
+from tools.engine_conformance import answers
 from tools.engine_conformance.questions import Question
 
 #: What a vector adds to a state file.
@@ -126,11 +126,11 @@ def _refines(answer: Tiers, wanted: Tiers) -> bool:
 
 
 def _filter(filter_hosts: Filter) -> Judgement:
-    return lambda vector: _difference_of_sets(vector, "hosts", product.accepted(filter_hosts)(vector))
+    return lambda vector: _difference_of_sets(vector, "hosts", answers.accepted(filter_hosts)(vector))
 
 
 def _weight(rank_hosts: Ranking) -> Judgement:
-    return lambda vector: _difference_of_tiers(vector, _tiers_of(product.ranks(rank_hosts)(vector)))
+    return lambda vector: _difference_of_tiers(vector, _tiers_of(answers.ranks(rank_hosts)(vector)))
 
 
 def _ha_balance(vector: Vector) -> str | None:
@@ -153,7 +153,7 @@ def _ha_balance(vector: Vector) -> str | None:
 
 def _ha_check(vector: Vector) -> str | None:
     """The vectors ask about the failure of one host."""
-    found = product.ha_check(vector)
+    found = answers.ha_check(vector)
     return _difference_of_sets(vector, "safe", found["safe"]) or _difference_of_sets(
         vector, "failed_hosts", found["failed"]
     )
@@ -171,14 +171,14 @@ def _rank_selector(vector: Vector) -> str | None:
 
 
 def _conflicts(vector: Vector) -> str | None:
-    found = product.conflicts(vector)
+    found = answers.conflicts(vector)
     savable = all(conflict["savable"] for conflict in found)
     return _difference_of_sets(vector, "conflicts", found) or _difference_of_sets(vector, "savable", savable)
 
 
 def _unified_groups(vector: Vector) -> str | None:
     """The vectors are about hard positive groups alone."""
-    return _difference_of_sets(vector, "groups", product.unified(vector))
+    return _difference_of_sets(vector, "groups", answers.unified(vector))
 
 
 def _schedulable(vector: Vector) -> Callable[[str], Collection[str]]:

@@ -22,11 +22,11 @@ from ovirt_simulator.scheduler.placing import candidates
 from tests.examples import examples
 from tests.placement.rules import strategies
 from tests.simulator.core import engines
-from tools.engine_conformance import product, simulator
+from tools.engine_conformance import answers
+from tools.engine_conformance.__main__ import UNITS
 from tools.engine_conformance.comparing import Unit, as_closure, conflicts_alike
 from tools.engine_conformance.questions import Question
 from tools.engine_conformance.switches import MEMBERS_ELSEWHERE
-from tools.engine_conformance.units import UNITS
 
 TWICE = {name: unit for name, unit in UNITS.items() if {"product", "simulator"} <= unit.copies.keys()}
 
@@ -88,10 +88,10 @@ def test_both_find_the_same_conflicts_and_ties() -> None:
     """Of the simulator's ties, a VM takes along what is on its own host."""
     for question in UNITS["closure"].questions(4, examples(400)):
         asked = MEMBERS_ELSEWHERE.instead(question)
-        assert conflicts_alike(asked, simulator.conflicts(asked), product.conflicts(asked))
-        tied = [one for one in product.unified(asked) if asked.vms[0] in one]
+        assert conflicts_alike(asked, answers.collisions(asked), answers.conflicts(asked))
+        tied = [one for one in answers.unified(asked) if asked.vms[0] in one]
         here = as_closure(asked, [*asked.vms, *(vm for one in tied for vm in one if vm != asked.vms[0])])
-        assert sorted(simulator.closure(asked)) == here
+        assert sorted(answers.closure(asked)) == here
 
 
 def test_both_enforce_hard_groups_in_the_same_order() -> None:

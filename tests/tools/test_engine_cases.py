@@ -22,10 +22,10 @@ from ovirt_simulator.core import affinity
 from ovirt_simulator.scheduler.placing import candidates
 from tests.paths import DATA
 from tests.simulator.core import engines
-from tools.engine_conformance import simulator
+from tools.engine_conformance import answers
+from tools.engine_conformance.__main__ import UNITS
 from tools.engine_conformance.comparing import as_conflicts, as_tiers
 from tools.engine_conformance.questions import Question
-from tools.engine_conformance.units import UNITS
 
 #: What stands next to the state: the question, and who answered what.
 ALONGSIDE = {"name", "engine_class", "request", "engine", "product", "simulator"}
@@ -128,7 +128,7 @@ def test_scheduling() -> None:
     request = Request(tuple(asked.request["vms"]), hosts)
     weights = {one.unit: one.scores(asked.snapshot, request) for one in ENGINES_WEIGHTS}
     best, other = order_hosts(hosts, {**weights}, {one.unit: one.factor for one in ENGINES_WEIGHTS})
-    assert best.host == engine(SCHEDULING) == simulator.schedule(asked)["best"]
+    assert best.host == engine(SCHEDULING) == answers.schedule(asked)["best"]
     assert best.points == other.points
 
 
@@ -143,7 +143,7 @@ def test_closure() -> None:
 def test_conflict() -> None:
     """The same VMs and host; of groups, ours names but those that the conflict needs (C4)."""
     asked = question(CONFLICT)
-    assert as_conflicts(asked, simulator.conflicts(asked)) == as_conflicts(asked, engine(CONFLICT))
+    assert as_conflicts(asked, answers.collisions(asked)) == as_conflicts(asked, engine(CONFLICT))
     (found,) = find_conflicts(asked.snapshot, asked.request["cluster"])
     (engines_own,) = engine(CONFLICT)
     assert (found.type, list(found.vms), list(found.hosts)) == tuple(

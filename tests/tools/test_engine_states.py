@@ -7,9 +7,9 @@ from random import Random
 import pytest
 
 from ovirt_placement.model import state_file
+from tools.engine_conformance.__main__ import UNITS
 from tools.engine_conformance.comparing import Unit
 from tools.engine_conformance.questions import State, random_state
-from tools.engine_conformance.units import UNITS
 
 STATES = [random_state(Random(seed)) for seed in range(400)]
 

@@ -25,6 +25,7 @@ from ovirt_placement.engine.connection.log_ins import (
     post_form,
     sendable,
     trust_of,
+    url_of,
 )
 from ovirt_placement.model import Snapshot
 from ovirt_service.errors import UserError
@@ -47,12 +48,7 @@ class UserTokens:
 
     def __init__(self, settings: EngineSettings) -> None:
         """Raises `UserError` where no engine is configured."""
-        if not settings.url:
-            raise UserError(
-                "no engine: set url under [engine] in the configuration, or the variable OVIRT_URL"
-            )
-        self._api = settings.url.rstrip("/")
-        self._settings = settings
+        self._api, self._settings = url_of(settings), settings
 
     def log_in(self, name: str, password: str) -> str:
         """A new token for a name with its profile; raises `Refused` without the engine's reason."""

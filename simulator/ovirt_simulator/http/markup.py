@@ -35,9 +35,7 @@ def text(tag: str, value: Value) -> str:
 def content(value: str | int | float | bool | datetime) -> str:
     """A value as character data."""
     if isinstance(value, str):
-        if _PLAIN.fullmatch(value):
-            return value
-        return escape(_ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", value), {"\r": "&#13;"})
+        return _escaped(value, {"\r": "&#13;"})
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, datetime):
@@ -49,12 +47,13 @@ def content(value: str | int | float | bool | datetime) -> str:
 
 def attribute(value: str) -> str:
     """A value as the content of a quoted attribute."""
+    return _escaped(value, {'"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"})
+
+
+def _escaped(value: str, more: dict[str, str]) -> str:
     if _PLAIN.fullmatch(value):
         return value
-    return escape(
-        _ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", value),
-        {'"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"},
-    )
+    return escape(_ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", value), more)
 
 
 def element(tag: str, *children: str) -> str:

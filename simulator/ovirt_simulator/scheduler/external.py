@@ -9,8 +9,8 @@ import http.client
 import logging
 import re
 import xmlrpc.client
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 from urllib.parse import urlsplit
 from xml.parsers.expat import ExpatError
 
@@ -122,10 +122,9 @@ _KINDS = {"filters": UnitType.FILTER, "scores": UnitType.WEIGHT, "balance": Unit
 _PROPERTY = re.compile(r"[a-z_A-Z0-9]+=[^;]+")
 
 
-class MigrateBySystem(Protocol):
-    """Begins a migration that the engine itself wants. Raises `Rejected`."""
-
-    def __call__(self, vm_id: str, reason: str, *, hosts: Collection[str] = ()) -> Job: ...
+#: Begins a migration that the engine itself wants: of a VM, for a reason, to one of these hosts, or to any.
+#: Raises `Rejected`.
+MigrateBySystem = Callable[[str, str, Collection[str]], Job]
 
 
 def is_migrating(state: State, host: Host) -> bool:
@@ -229,7 +228,7 @@ class ExternalUnits(Commands):
         if not result or not result[0] or not result[1]:
             return
         try:
-            migrate(result[0], _REASON, hosts=tuple(result[1]))
+            migrate(result[0], _REASON, tuple(result[1]))
         except Rejected as refusal:
             _log.info("load balancing of %s: %s", result[0], refusal.detail)
 

@@ -201,7 +201,7 @@ class AffinityEnforcement:
             if not self.can_leave(vm_id, cluster_id):
                 continue
             try:
-                self._migrate(vm_id, _REASON)
+                self._migrate(vm_id, _REASON, ())
             except Rejected:
                 continue
             return

@@ -13,7 +13,7 @@ from tests.java_order import IDS, IN_JAVA
 from tests.paths import DATA, VECTORS
 from tests.simulator.core import engines
 from tools.conformance import Vector, load
-from tools.engine_conformance import simulator
+from tools.engine_conformance import answers
 from tools.engine_conformance.comparing import as_tiers
 
 RECORDED = [*load(VECTORS)]
@@ -33,13 +33,13 @@ def vectors(*kinds: str) -> list[Any]:
 
 @pytest.mark.parametrize("vector", vectors(*FILTERS))
 def test_filters_accept_the_hosts_that_the_engine_accepts(vector: Vector) -> None:
-    accepted = simulator.accepted(FILTERS[vector.kind])(vector)
+    accepted = answers.left_by(FILTERS[vector.kind])(vector)
     assert {*accepted} == {*vector.content["expected"]["hosts"]}
 
 
 @pytest.mark.parametrize("vector", vectors(*WEIGHTS))
 def test_weights_order_hosts_as_the_engine_does(vector: Vector) -> None:
-    found = as_tiers(vector, simulator.scores(WEIGHTS[vector.kind])(vector))
+    found = as_tiers(vector, answers.weighed_by(WEIGHTS[vector.kind])(vector))
     assert found == [sorted(tier) for tier in vector.content["expected"]["tiers"]]
 
 

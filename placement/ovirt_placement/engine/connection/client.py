@@ -18,10 +18,11 @@ from urllib.parse import urlencode
 
 import msgspec
 import ovirtsdk4
+import requests
 from ovirtsdk4 import http
 
 from ovirt_placement.config import EngineSettings, check_url, exposes
-from ovirt_placement.engine.connection.exchanges import OF_ANSWERS, Answer, Limits, Question, Server
+from ovirt_placement.engine.connection.exchanges import OF_ANSWERS, Answer, Limits, Server
 from ovirt_placement.engine.connection.failures import (
     SDK_ERRORS,
     EngineAway,
@@ -37,6 +38,7 @@ from ovirt_placement.engine.connection.log_ins import (
     given_token,
     read_password,
     trust_of,
+    url_of,
 )
 from ovirt_service.errors import UserError
 from ovirt_service.repetition import Said
@@ -113,7 +115,7 @@ class Session:
         seconds = min(self._seconds, _longest.get())
         for check in _checks.get():
             check()
-        return self._server.ask(Question(method, address, body, headers), seconds)
+        return self._server.ask(requests.Request(method, address, headers, data=body), seconds)
 
     def system_service(self) -> Any:
         """The first of the SDK's services."""
@@ -282,14 +284,13 @@ def connect(settings: EngineSettings) -> EngineConnection:
 
 
 def _address(settings: EngineSettings) -> tuple[str, str]:
-    if not settings.url:
-        raise UserError("no engine: set url under [engine] in the configuration, or the variable OVIRT_URL")
-    check_url(settings.url)
+    url = url_of(settings)
+    check_url(url)
     if not settings.username:
         raise UserError("no user: set username under [engine], or the variable OVIRT_USERNAME")
     if settings.ca_file is not None and not settings.insecure and not os.access(settings.ca_file, os.R_OK):
         raise UserError(f"[engine] ca_file: {settings.ca_file}: cannot be read")
-    return settings.url.rstrip("/"), settings.username
+    return url, settings.username
 
 
 def _word(value: str | int | bool) -> str:

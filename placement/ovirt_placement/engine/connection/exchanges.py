@@ -58,15 +58,6 @@ class Answer(NamedTuple):
     body: bytes
 
 
-class Question(NamedTuple):
-    """A request of HTTP; a form as a mapping, else what is sent as it is."""
-
-    method: str
-    url: str
-    content: Mapping[str, str] | bytes | None
-    headers: Mapping[str, str]
-
-
 class Trust(NamedTuple):
     """Whose certificates count: those of one CA, else the system's; or every certificate."""
 
@@ -101,7 +92,8 @@ def ask_once(
     """Send a form or a document, or ask for one, and take the small answer in; raises as `Server.ask`."""
     server = Server(trust if url.startswith("https:") else None, ended, _OF_SIGN_ON)
     try:
-        return server.ask(Question("GET" if content is None else "POST", url, content, headers), seconds)
+        method = "GET" if content is None else "POST"
+        return server.ask(requests.Request(method, url, headers, data=content), seconds)
     finally:
         server.close()
 
@@ -121,7 +113,7 @@ class Server:
         #: To the thread that asks, once there is one.
         self._asking: _Handover | None = None
 
-    def ask(self, question: Question, seconds: float) -> Answer:
+    def ask(self, question: requests.Request, seconds: float) -> Answer:
         """Send a request and take the answer in; a redirection is an answer as any.
 
         Raises `Unanswered`, also after this time, and soon after `ended` says that the answer is not awaited
@@ -201,20 +193,16 @@ def _carry_out_each(asking: _Handover) -> None:
         del given, carry_out, outcomes  # an answer may have 90 MiB
 
 
-def _carry_out(session: requests.Session, question: Question, seconds: float, limits: Limits) -> _Outcome:
+def _carry_out(
+    session: requests.Session, question: requests.Request, seconds: float, limits: Limits
+) -> _Outcome:
     """What is answered, or what is to be raised where that is awaited."""
-    # As the session would prepare it, which looks for what may be merged a long time.
-    prepared = requests.PreparedRequest()
     try:
-        prepared.prepare(
-            method=question.method,
-            url=question.url,
-            headers={**session.headers, "Accept-Encoding": "gzip", **question.headers},
-            data=question.content,
-            cookies=session.cookies,
-        )
-        proxies = get_environ_proxies(question.url)
-        with session.send(prepared, proxies=proxies, timeout=seconds, stream=True) as answer:
+        # As the session would prepare it, which looks for what may be merged a long time.
+        question.headers = {**session.headers, "Accept-Encoding": "gzip", **question.headers}
+        question.cookies = session.cookies
+        proxies = get_environ_proxies(str(question.url))
+        with session.send(question.prepare(), proxies=proxies, timeout=seconds, stream=True) as answer:
             pieces, unpacked = [], 0
             for piece in answer.iter_content(_PIECE):
                 pieces.append(piece)

@@ -202,6 +202,13 @@ VARIABLE: Final = "OVIRT_TOKEN"
 _HEADERS: Final = {"Accept": "application/json", "User-Agent": f"PythonSDK/{ovirtsdk4.get_version()}"}
 
 
+def url_of(settings: EngineSettings) -> str:
+    """Where the API is; raises `UserError` where no engine is configured."""
+    if not settings.url:
+        raise UserError("no engine: set url under [engine] in the configuration, or the variable OVIRT_URL")
+    return settings.url.rstrip("/")
+
+
 def trust_of(settings: EngineSettings) -> Trust:
     """Whose certificates count for an engine."""
     return Trust(None if settings.ca_file is None else str(settings.ca_file), settings.insecure)

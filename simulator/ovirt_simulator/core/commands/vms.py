@@ -200,7 +200,7 @@ class VmCommands(Commands):
         """Begin a migration as fields of `Order` say, to the host or where the scheduler says."""
         return self._migrations.carry_out(Order(vm_id=vm_id, caller=caller, **wanted))
 
-    def migrate_by_system(self, vm_id: str, reason: str, *, hosts: Collection[str] = ()) -> Job:
+    def migrate_by_system(self, vm_id: str, reason: str, hosts: Collection[str] = ()) -> Job:
         """Begin a migration that the engine itself wants, to one of the hosts, or any if none is named.
 
         The reason is the one that the event gives.

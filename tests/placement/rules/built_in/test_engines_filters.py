@@ -29,7 +29,7 @@ from tests.builders import cluster, host, snapshot, vm
 from tests.paths import VECTORS
 from tests.placement.rules import strategies
 from tools.conformance import Vector, load
-from tools.engine_conformance.product import request_of
+from tools.engine_conformance.answers import request_of
 
 
 @st.composite
