@@ -23,9 +23,9 @@ from ovirt_enforcer.notices import (
     alerts_of,
 )
 from ovirt_placement.config import EngineSettings
-from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, connect
+from ovirt_placement.engine.connection.client import EngineConnection, connect
 from ovirt_placement.engine.connection.exchanges import Trust, ask_once
-from ovirt_placement.engine.connection.failures import Unanswered
+from ovirt_placement.engine.connection.failures import EngineAway, Unanswered
 from ovirt_placement.engine.events import add_event
 from ovirt_service.errors import UserError
 from ovirt_service.http.addresses import redacted, shown

@@ -26,8 +26,9 @@ from ovirt_enforcer.service.reading import Parts
 from ovirt_enforcer.service.recording import Recorder
 from ovirt_enforcer.watchers.engine_watch import DrainWatch
 from ovirt_placement.config import Config
-from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, connect
+from ovirt_placement.engine.connection.client import EngineConnection, connect
 from ovirt_placement.engine.connection.dialogues import PATIENCE_SECONDS
+from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.engine.events import read_events
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.model import Snapshot, state_file

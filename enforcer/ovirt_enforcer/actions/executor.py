@@ -17,13 +17,9 @@ from ovirt_enforcer.log import LogText, report
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.engine import actions
 from ovirt_placement.engine.actions import Conflict, PermissionDenied, Rejection
-from ovirt_placement.engine.connection.client import (
-    EngineAway,
-    EngineConnection,
-    EngineFault,
-    EngineSetupError,
-)
+from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.dialogues import PATIENCE_SECONDS, Dialogue, Dialogues, Outcome
+from ovirt_placement.engine.connection.failures import EngineAway, EngineFault, EngineSetupError
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import host_name
 from ovirt_placement.planning.plan import Step

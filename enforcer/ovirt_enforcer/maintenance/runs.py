@@ -43,7 +43,8 @@ from ovirt_placement.engine.actions import (
     show_progress,
     start_upgrade,
 )
-from ovirt_placement.engine.connection.client import EngineAway, EngineConnection
+from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import group_names
 from ovirt_placement.rules.catalogue import find_violations

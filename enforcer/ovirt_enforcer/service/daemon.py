@@ -19,7 +19,7 @@ from ovirt_enforcer.service.cluster import ClusterWork
 from ovirt_enforcer.service.leader import Leader
 from ovirt_enforcer.service.metrics import Cycles, EnforcerMetrics
 from ovirt_enforcer.service.reading import Parts, Reading, changed, reported
-from ovirt_placement.engine.connection.client import EngineAway
+from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.enforcer.intents import Intent

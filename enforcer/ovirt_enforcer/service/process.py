@@ -29,7 +29,8 @@ from ovirt_enforcer.watchers.key_recorder import KeyRecorder
 from ovirt_enforcer.watchers.verdict import ReservationVerdict
 from ovirt_placement.answers.configured import configured_names
 from ovirt_placement.config import Config
-from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, EngineFault, connect
+from ovirt_placement.engine.connection.client import EngineConnection, connect
+from ovirt_placement.engine.connection.failures import EngineAway, EngineFault
 from ovirt_placement.engine.events import add_event, find_start_events
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.on_demand import referred

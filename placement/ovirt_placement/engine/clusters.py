@@ -8,6 +8,7 @@ form; the unit HaReservationWeight announces them.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -68,24 +69,34 @@ def _rule(element: xml.Element | None) -> AffinityRule:
 
 
 @dataclass(frozen=True)
-class Clusters:
+class PolicyUser:
+    """A cluster with the policy it is assigned, by its id, and its own values of the policy's properties."""
+
+    id: str
+    name: str
+    policy: str | None
+    properties: dict[str, str]
+
+
+class Clusters(NamedTuple):
     clusters: tuple[Cluster, ...]
     groups: tuple[AffinityGroup, ...]
-    #: The id of each cluster's scheduling policy, by the id of the cluster.
-    policies: dict[str, str]
+    #: The clusters again, in their order.
+    users: tuple[PolicyUser, ...]
 
 
 def parse_clusters(content: bytes) -> Clusters:
     """Read `/clusters?follow=affinity_groups`; a cluster without groups may lack the list."""
     clusters: list[Cluster] = []
     groups: list[AffinityGroup] = []
-    policies = {}
+    users: list[PolicyUser] = []
     for element in xml.elements(content, "cluster"):
-        clusters.append(_cluster(element))
-        groups.extend(_groups_of(element.find("affinity_groups"), xml.identity(element)))
-        if policy := xml.reference(element.find("scheduling_policy")):
-            policies[xml.identity(element)] = policy
-    return Clusters(tuple(clusters), tuple(groups), policies)
+        one = _cluster(element)
+        clusters.append(one)
+        groups.extend(_groups_of(element.find("affinity_groups"), one.id))
+        policy = xml.reference(element.find("scheduling_policy")) or None
+        users.append(PolicyUser(one.id, one.name, policy, one.scheduling_properties))
+    return Clusters(tuple(clusters), tuple(groups), tuple(users))
 
 
 def _cluster(element: xml.Element) -> Cluster:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from ovirt_placement.engine import xml
-from ovirt_placement.engine.clusters import Clusters, parse_clusters
+from ovirt_placement.engine.clusters import Clusters, PolicyUser, parse_clusters
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import EngineFault, EngineSetupError
 from ovirt_placement.engine.requests import get_collection, get_entity
@@ -148,12 +148,12 @@ def with_policies(
     connection: EngineConnection, found: Clusters, policies: PolicyReader
 ) -> tuple[Cluster, ...]:
     """Return the clusters with what their scheduling policies enable."""
-    known = policies.read(connection, set(found.policies.values()))
+    known = policies.read(connection, {user.policy for user in found.users if user.policy is not None})
     unknown = Policy()
     return tuple(
         replace(cluster, policy=policy.factors, scheduling_policy=policy.external)
-        for cluster in found.clusters
-        for policy in (known.get(found.policies.get(cluster.id, ""), unknown),)
+        for cluster, user in zip(found.clusters, found.users, strict=True)
+        for policy in (known.get(user.policy or "", unknown),)
     )
 
 
@@ -224,16 +224,6 @@ class PolicyContent:
 
 
 @dataclass(frozen=True)
-class PolicyUser:
-    """A cluster with the policy it is assigned, and its own values of the policy's properties."""
-
-    id: str
-    name: str
-    policy: str | None
-    properties: dict[str, str]
-
-
-@dataclass(frozen=True)
 class PolicyRequest:
     """One change of the engine, and what it is for."""
 
@@ -255,11 +245,7 @@ def read_content(connection: EngineConnection, head: PolicyHead) -> PolicyConten
 
 def read_users(connection: EngineConnection) -> tuple[PolicyUser, ...]:
     """Read the clusters."""
-    found = parse_clusters(connection.get("/clusters"))
-    return tuple(
-        PolicyUser(each.id, each.name, found.policies.get(each.id), each.scheduling_properties)
-        for each in found.clusters
-    )
+    return parse_clusters(connection.get("/clusters")).users
 
 
 def send(connection: EngineConnection, request: PolicyRequest, policy_id: str | None) -> str | None:

@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from ovirt_placement.engine import clusters, xml
 from ovirt_placement.engine.clusters import with_failover_hosts
-from ovirt_placement.engine.connection.client import EngineConnection, EngineFault, EngineSetupError
+from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.connection.failures import EngineFault, EngineSetupError
 from ovirt_placement.engine.policies import PolicyReader, with_policies
 from ovirt_placement.engine.requests import (
     MEASURED,

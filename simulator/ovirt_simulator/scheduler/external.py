@@ -52,16 +52,13 @@ class Malformed(Exception):
 class ExternalScheduler:
     """One proxy, called as the engine's client calls it."""
 
-    def __init__(
-        self, url: str, *, connect_seconds: float = CONNECT_SECONDS, reply_seconds: float = REPLY_SECONDS
-    ) -> None:
+    def __init__(self, url: str, *, reply_seconds: float = REPLY_SECONDS) -> None:
         self.url = url if urlsplit(url).path else f"{url}/"
-        self._connect_seconds = connect_seconds
         self._reply_seconds = reply_seconds
 
     def ask(self, method: str, *arguments: Any) -> Any:
         """Make a call. Raises `Unreachable` as the engine's client would."""
-        transport = _Transport(self._connect_seconds, self._reply_seconds)
+        transport = _Transport(self._reply_seconds)
         proxy = xmlrpc.client.ServerProxy(self.url, transport=transport)
         try:
             return getattr(proxy, method)(*arguments)
@@ -89,9 +86,8 @@ class _Unmarshaller(xmlrpc.client.Unmarshaller):
 class _Transport(xmlrpc.client.Transport):
     """A transport with the engine's two timeouts, which asks once."""
 
-    def __init__(self, connect_seconds: float, reply_seconds: float) -> None:
+    def __init__(self, reply_seconds: float) -> None:
         super().__init__()
-        self._connect_seconds = connect_seconds
         self._reply_seconds = reply_seconds
 
     def request(self, host: Any, handler: str, request_body: Any, verbose: bool = False) -> Any:
@@ -99,9 +95,7 @@ class _Transport(xmlrpc.client.Transport):
 
     def make_connection(self, host: Any) -> http.client.HTTPConnection:
         address = urlsplit(f"http://{host}")
-        connection = http.client.HTTPConnection(
-            address.hostname or "", address.port, timeout=self._connect_seconds
-        )
+        connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=CONNECT_SECONDS)
         connection.connect()
         connection.sock.settimeout(self._reply_seconds)
         self._connection = host, connection

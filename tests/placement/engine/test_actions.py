@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from ovirt_placement.engine import actions
 from ovirt_placement.engine.actions import Progress, VmState
-from ovirt_placement.engine.connection.client import EngineAway, EngineConnection
+from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.engine.events import DONE, STARTED, find_migration_events
 from ovirt_placement.engine.topology import read_snapshot
 from ovirt_service.errors import UserError

@@ -6,12 +6,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from ovirt_placement.engine.connection.client import (
-    EngineAway,
-    EngineConnection,
-    EngineFault,
-    EngineSetupError,
-)
+from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.connection.failures import EngineAway, EngineFault, EngineSetupError
 from ovirt_placement.engine.events import read_events
 from ovirt_placement.engine.policies import PolicyReader
 from ovirt_placement.engine.requests import UNPARSED, is_working, search_members, tagged_ids

@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from ovirt_placement.engine.connection.client import EngineConnection, EngineSetupError
+from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.connection.failures import EngineSetupError
 from ovirt_placement.engine.policies import PolicyReader
 from ovirt_placement.engine.topology import read_snapshot
 from ovirt_placement.model import SchedulingPolicy, state_file

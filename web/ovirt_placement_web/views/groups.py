@@ -12,7 +12,8 @@ from ovirt_placement.answers.group_changes import judge
 from ovirt_placement.answers.groups import MEMBERS, differences, find_member, groups_list, table_of
 from ovirt_placement.answers.violations import violations
 from ovirt_placement.engine.actions import remove_group, save_group
-from ovirt_placement.engine.connection.client import EngineAway, EngineConnection
+from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.engine.connection.log_ins import VARIABLE
 from ovirt_placement.engine.topology import read_groups
 from ovirt_placement.forecast.changes import changed_groups

@@ -17,9 +17,10 @@ from ovirt_placement.answers.setup import (
     unit_name,
 )
 from ovirt_placement.answers.status import EnforcementRecord
-from ovirt_placement.engine.clusters import option_values
-from ovirt_placement.engine.connection.client import EngineConnection, EngineFault
-from ovirt_placement.engine.policies import Entries, PolicyContent, PolicyUnit, PolicyUser
+from ovirt_placement.engine.clusters import PolicyUser, option_values
+from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.connection.failures import EngineFault
+from ovirt_placement.engine.policies import Entries, PolicyContent, PolicyUnit
 from ovirt_placement.engine.topology import read_snapshot
 from ovirt_placement.inventory.on_demand import read_searches, searches_of
 from ovirt_placement.model import Cluster, Snapshot

@@ -6,15 +6,8 @@ from dataclasses import dataclass, replace
 from lxml.builder import E  # type: ignore[import-not-found]  # the stubs lack it
 from lxml.etree import tostring
 
-from ovirt_placement.engine.policies import (
-    ENTRIES,
-    Entries,
-    Policy,
-    PolicyContent,
-    PolicyRequest,
-    PolicyUnit,
-    PolicyUser,
-)
+from ovirt_placement.engine.clusters import PolicyUser
+from ovirt_placement.engine.policies import ENTRIES, Entries, Policy, PolicyContent, PolicyRequest, PolicyUnit
 from ovirt_placement.rules.catalogue import UNITS
 from ovirt_placement.rules.elements.rule import Rule, UnitKind
 from ovirt_placement.rules.failover import admission

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from ovirt_placement.answers.document import ChangeDocument
 from ovirt_placement.answers.setup import MANDATORY, SetupPlan, unit_name
 from ovirt_placement.answers.setup.previous import Overview
-from ovirt_placement.engine.policies import PolicyContent, PolicyUser
+from ovirt_placement.engine.clusters import PolicyUser
+from ovirt_placement.engine.policies import PolicyContent
 from ovirt_placement.model.names import Named, counted
 from ovirt_placement.model.placement_keys import CLUSTER
 from ovirt_placement.model.record import Record

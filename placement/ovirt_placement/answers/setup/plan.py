@@ -47,8 +47,9 @@ from ovirt_placement.answers.setup.previous import (
     with_returned,
 )
 from ovirt_placement.engine import policies
+from ovirt_placement.engine.clusters import PolicyUser
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.policies import NEW, PolicyContent, PolicyHead, PolicyUser, policy_of
+from ovirt_placement.engine.policies import NEW, PolicyContent, PolicyHead, policy_of
 from ovirt_placement.rules.catalogue import UNITS
 from ovirt_placement.rules.elements.rule import Rule, UnitKind
 from ovirt_service.decoding import nearest

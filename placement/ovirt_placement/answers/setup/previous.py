@@ -25,8 +25,9 @@ from ovirt_placement.answers.setup import (
     with_properties,
 )
 from ovirt_placement.engine import policies
+from ovirt_placement.engine.clusters import PolicyUser
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.policies import PolicyContent, PolicyHead, PolicyRequest, PolicyUser
+from ovirt_placement.engine.policies import PolicyContent, PolicyHead, PolicyRequest
 from ovirt_placement.model.names import counted
 from ovirt_placement.rules.elements.rule import UnitKind
 from ovirt_service.errors import UserError

@@ -25,7 +25,6 @@ from ovirt_placement.config import EngineSettings, check_url, exposes
 from ovirt_placement.engine.connection.exchanges import OF_ANSWERS, Answer, Limits, Server
 from ovirt_placement.engine.connection.failures import (
     SDK_ERRORS,
-    EngineAway,
     EngineFault,
     EngineSetupError,
     failure_of,
@@ -42,8 +41,6 @@ from ovirt_placement.engine.connection.log_ins import (
 )
 from ovirt_service.errors import UserError
 from ovirt_service.repetition import Said
-
-__all__ = ["EngineAway", "EngineConnection", "EngineFault", "EngineSetupError", "connect"]
 
 _log = logging.getLogger(__name__)
 _said = Said()

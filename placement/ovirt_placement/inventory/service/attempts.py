@@ -10,7 +10,8 @@ from typing import NamedTuple, TypeVar
 from prometheus_client import Counter
 
 from ovirt_placement.config import EngineSettings
-from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, EngineFault
+from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.connection.failures import EngineAway, EngineFault
 from ovirt_placement.inventory.publication import now
 from ovirt_placement.model import Snapshot
 from ovirt_service.daemon import BackOff, Notifier

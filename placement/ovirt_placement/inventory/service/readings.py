@@ -12,8 +12,9 @@ from functools import partial
 from http import HTTPStatus
 from typing import NamedTuple, TypeVar
 
-from ovirt_placement.engine.connection.client import EngineConnection, EngineFault, at_most
+from ovirt_placement.engine.connection.client import EngineConnection, at_most
 from ovirt_placement.engine.connection.dialogues import Dialogue, Dialogues
+from ovirt_placement.engine.connection.failures import EngineFault
 from ovirt_placement.engine.policies import PolicyReader
 from ovirt_placement.engine.requests import RULES, Doubts, Kinds, kinds_of, whole_answers
 from ovirt_placement.engine.topology import (

@@ -13,13 +13,14 @@ import trustme
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.actions import save_group
-from ovirt_placement.engine.connection.client import (
+from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.connection.failures import (
+    Cause,
     EngineAway,
-    EngineConnection,
     EngineFault,
     EngineSetupError,
+    of_requests,
 )
-from ovirt_placement.engine.connection.failures import Cause, of_requests
 from ovirt_placement.engine.connection.log_ins import read_password
 from ovirt_service.errors import UserError
 from ovirt_simulator.http.control import Disturbance

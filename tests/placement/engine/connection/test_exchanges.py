@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ovirt_placement.config import EngineSettings
-from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, EngineSetupError
+from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.exchanges import Trust, ask_once
-from ovirt_placement.engine.connection.failures import Unanswered
+from ovirt_placement.engine.connection.failures import EngineAway, EngineSetupError, Unanswered
 from ovirt_service.errors import UserError
 from tests.examples import examples
 from tests.placement.engine_server import API

@@ -9,8 +9,9 @@ import pytest
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine import xml
-from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, EngineSetupError
+from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.exchanges import Limits
+from ovirt_placement.engine.connection.failures import EngineAway, EngineSetupError
 from ovirt_placement.engine.topology import read_snapshot
 from tests.placement.engine_server import PASSWORD, EngineServer, serving
 

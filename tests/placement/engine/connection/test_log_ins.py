@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from ovirt_placement.config import EngineSettings
-from ovirt_placement.engine.connection.client import EngineConnection, EngineSetupError
-from ovirt_placement.engine.connection.failures import LogInRefused
+from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.connection.failures import EngineSetupError, LogInRefused
 from ovirt_placement.engine.connection.log_ins import LogIns
 from tests.configuration import write_password
 from tests.placement.engine_server import PASSWORD, EngineServer, serving

@@ -14,7 +14,8 @@ import pytest
 import trustme
 
 from ovirt_placement.config import EngineSettings
-from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, EngineSetupError
+from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.connection.failures import EngineAway, EngineSetupError
 from ovirt_placement.engine.events import add_event
 from ovirt_placement.engine.users import NoRole, Refused, UserTokens, read_rights
 from ovirt_service.errors import UserError
