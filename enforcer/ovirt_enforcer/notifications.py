@@ -345,7 +345,7 @@ class Webhook:
         self._url = settings.url
         self._sentence = sentence
         self._seconds = settings.timeout_seconds
-        self._trust = Trust(None if settings.ca_file is None else str(settings.ca_file), insecure=False)
+        self._trust = Trust(settings.ca_file, insecure=False)
         self._headers = {"Content-Type": "application/json"}
         if (file := settings.token_file) is not None:
             try:

@@ -17,8 +17,8 @@ from ovirtsdk4 import types
 
 from ovirt_placement.engine import xml
 from ovirt_placement.engine.connection.client import EngineConnection, checked
-from ovirt_placement.engine.connection.failures import EngineFault, EngineSetupError
-from ovirt_placement.engine.requests import get_entity, read_fields
+from ovirt_placement.engine.connection.failures import EngineFault
+from ovirt_placement.engine.requests import get_entity, permitted, read_fields
 from ovirt_placement.model import AffinityGroup, AffinityRule
 
 #: What the engine keeps of a correlation id; anything else it would cut away, and we never find it again.
@@ -378,13 +378,6 @@ def _sent(name: str, value: Any) -> Any:
 
 def _ask_sdk(connection: EngineConnection, path: str, request: Callable[[Any], Any]) -> Any:
     """Make a request of the SDK's service for what is at a path."""
-    try:
-        with _service(connection, path) as service:
-            return request(service)
-    except EngineFault as fault:
-        if fault.code != 403:
-            raise
-        raise EngineSetupError(
-            f"{connection.settings.username} may not change affinity groups: it needs the permit"
-            " manipulate_affinity_groups on the cluster (roles ClusterAdmin, DataCenterAdmin, SuperUser)"
-        ) from None
+    permit = "manipulate_affinity_groups on the cluster (roles ClusterAdmin, DataCenterAdmin, SuperUser)"
+    with permitted(connection, "change affinity groups", permit), _service(connection, path) as service:
+        return request(service)

@@ -4,7 +4,6 @@ import binascii
 from collections.abc import Callable, Container
 from datetime import datetime
 from enum import IntEnum
-from http import HTTPStatus
 from typing import NamedTuple
 
 import msgspec
@@ -12,8 +11,8 @@ from ovirtsdk4 import types
 
 from ovirt_placement.engine import xml
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.connection.failures import EngineFault, EngineSetupError
-from ovirt_placement.engine.requests import whole_answers
+from ovirt_placement.engine.connection.failures import EngineFault
+from ovirt_placement.engine.requests import get_collection, permitted, whole_answers
 from ovirt_service.text import unbroken
 
 
@@ -195,13 +194,7 @@ def read_events(
     Raises what `EngineConnection.get` raises; an engine without events has none.
     """
     query: dict[str, int] = {"from": after} if after > 0 else {}
-    try:
-        found = _read(connection, but, **query, max=at_most)
-    except EngineFault as fault:
-        if fault.code == HTTPStatus.NOT_FOUND and fault.fault:
-            return ()
-        raise
-    return tuple(sorted(found, key=lambda event: event.id))
+    return tuple(sorted(_read(connection, but, **query, max=at_most), key=lambda event: event.id))
 
 
 def find_migration_events(
@@ -262,7 +255,7 @@ def _read(
     connection: EngineConnection, but: Container[int] = (), **query: str | int
 ) -> tuple[EngineEvent, ...]:
     with whole_answers(connection):
-        content = connection.get("/events", **query)
+        content = get_collection(connection, "/events", **query)
         found = ((_number(one.get("id")), one) for one in xml.elements(content, "event"))
         return tuple(_event(number, one) for number, one in found if number not in but)
 
@@ -333,16 +326,12 @@ def add_event(
         cluster=None if cluster is None else types.Cluster(id=cluster),
         vm=None if vm is None else types.Vm(id=vm),
     )
+    permit = "inject_external_events (role ExternalEventsCreator)"
     try:
-        with connection.session("/events") as sdk:
+        with permitted(connection, "add events", permit), connection.session("/events") as sdk:
             sdk.system_service().events_service().add(event)
     except EngineFault as fault:
         if fault.code == 400 and "custom id" in fault.fault.detail:
             return False
-        if fault.code == 403:
-            raise EngineSetupError(
-                f"{connection.settings.username} may not add events: it needs the permit"
-                " inject_external_events (role ExternalEventsCreator)"
-            ) from None
         raise
     return True

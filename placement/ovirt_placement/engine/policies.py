@@ -14,8 +14,7 @@ from msgspec.structs import replace
 from ovirt_placement.engine import xml
 from ovirt_placement.engine.clusters import Clusters, PolicyUser, parse_clusters
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.connection.failures import EngineFault, EngineSetupError
-from ovirt_placement.engine.requests import get_collection, get_entity
+from ovirt_placement.engine.requests import get_collection, get_entity, permitted
 from ovirt_placement.model import Cluster, SchedulingPolicy
 
 #: How long a policy is believed; an administrator who changed one waits no longer than this.
@@ -258,24 +257,13 @@ def send(connection: EngineConnection, request: PolicyRequest, policy_id: str | 
     body = request.body.replace(f'id="{NEW}"'.encode(), f'id="{policy_id}"'.encode())
     if request.unit is not None and request.unit in dict(read_collection(connection, path)):
         return policy_id
-    try:
-        answer = connection.send(request.method, path, body)
-    except EngineFault as fault:
-        if fault.code == 403:
-            raise _permission_missing(connection, path) from None
-        raise
-    if request.method == "POST" and path == "/schedulingpolicies":
-        return xml.identity(xml.root(answer))
-    return policy_id
-
-
-def _permission_missing(connection: EngineConnection, path: str) -> EngineSetupError:
     permit = (
         "edit_cluster_configuration on the cluster"
         if path.startswith("/clusters/")
         else "edit_storage_pool_configuration on the system"
     )
-    return EngineSetupError(
-        f"{connection.settings.username} may not change {path}: it needs the permit {permit};"
-        " SuperUser has it"
-    )
+    with permitted(connection, f"change {path}", f"{permit}; SuperUser has it"):
+        answer = connection.send(request.method, path, body)
+    if request.method == "POST" and path == "/schedulingpolicies":
+        return xml.identity(xml.root(answer))
+    return policy_id

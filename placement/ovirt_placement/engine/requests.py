@@ -53,7 +53,20 @@ def whole_answers(connection: EngineConnection) -> Iterator[None]:
         ) from None
 
 
-def get_collection(connection: EngineConnection, path: str, *follow: str, **query: str) -> bytes:
+@contextmanager
+def permitted(connection: EngineConnection, what: str, permit: str) -> Iterator[None]:
+    """Say of a change that the engine does not let its user make, which permit that needs."""
+    try:
+        yield
+    except EngineFault as fault:
+        if fault.code != HTTPStatus.FORBIDDEN:
+            raise
+        raise EngineSetupError(
+            f"{connection.settings.username} may not {what}: it needs the permit {permit}"
+        ) from None
+
+
+def get_collection(connection: EngineConnection, path: str, *follow: str, **query: str | int) -> bytes:
     """Read a collection; one of which the engine itself says that it has none is as an empty one."""
     try:
         return connection.get(path, **query, **({"follow": ",".join(follow)} if follow else {}))

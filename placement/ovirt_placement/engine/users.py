@@ -14,7 +14,7 @@ from lxml import etree
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine import xml
-from ovirt_placement.engine.connection.exchanges import Answer, ask_once
+from ovirt_placement.engine.connection.exchanges import Answer, Trust, ask_once
 from ovirt_placement.engine.connection.failures import AWAY_STATUSES, EngineAway, Unanswered, has_no_role
 from ovirt_placement.engine.connection.log_ins import (
     LOG_IN,
@@ -24,7 +24,6 @@ from ovirt_placement.engine.connection.log_ins import (
     object_of,
     post_form,
     sendable,
-    trust_of,
     url_of,
 )
 from ovirt_placement.model import Snapshot
@@ -82,7 +81,8 @@ class UserTokens:
             raise Refused("the engine does not take this token")
         headers = {"Accept": "application/xml", "Authorization": f"Bearer {token}"}
         url = f"{self._api}{path}{f'?{urlencode(query)}' if query else ''}"
-        trust, seconds = trust_of(self._settings), self._settings.timeout_seconds
+        trust = Trust(self._settings.ca_file, self._settings.insecure)
+        seconds = self._settings.timeout_seconds
         answer = _awaited(lambda: ask_once(url, None, headers, trust=trust, seconds=seconds))
         if answer.status == HTTPStatus.OK:
             return answer.body

@@ -256,7 +256,3 @@ def all_hosts_filtered(action: str, refusals: Sequence[tuple[str, str, str]]) ->
     host, unit, reason = refusals[-1] if refusals else ("", "", "")
     last = Message(f"The host {host} did not satisfy internal filter {unit} because {reason}.")
     return Rejected(Message(f"{head} See below for details:", conflict=True), *([last] * len(refusals)))
-
-
-def host_not_found(action: str) -> Rejected:
-    return bad_parameters(f"Cannot {action} Host. Invalid Host Id.")

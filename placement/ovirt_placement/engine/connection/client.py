@@ -22,7 +22,7 @@ import requests
 from ovirtsdk4 import http
 
 from ovirt_placement.config import EngineSettings, check_url, exposes
-from ovirt_placement.engine.connection.exchanges import OF_ANSWERS, Answer, Limits, Server
+from ovirt_placement.engine.connection.exchanges import OF_ANSWERS, Answer, Limits, Server, Trust
 from ovirt_placement.engine.connection.failures import (
     SDK_ERRORS,
     EngineFault,
@@ -36,7 +36,6 @@ from ovirt_placement.engine.connection.log_ins import (
     SingleSignOn,
     given_token,
     read_password,
-    trust_of,
     url_of,
 )
 from ovirt_service.errors import UserError
@@ -258,8 +257,8 @@ class EngineConnection:
     def _open(self) -> Session:
         with self._changed:
             token = self._tokens.pop() if self._tokens else self._token
-        trust = trust_of(self.settings) if self.url.startswith("https:") else None
-        server = Server(trust, lambda: self._ended, self._limits)
+        trust = Trust(self.settings.ca_file, self.settings.insecure)
+        server = Server(self.url, trust, lambda: self._ended, self._limits)
         return Session(self.url, server, self._log_in, token, self.settings.timeout_seconds)
 
     def _log_in(self) -> str:

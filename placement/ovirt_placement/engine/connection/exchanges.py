@@ -16,6 +16,7 @@ import time
 import weakref
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import requests
@@ -61,7 +62,7 @@ class Answer(NamedTuple):
 class Trust(NamedTuple):
     """Whose certificates count: those of one CA, else the system's; or every certificate."""
 
-    ca_file: str | None
+    ca_file: Path | None
     insecure: bool
 
     def context(self) -> ssl.SSLContext:
@@ -90,7 +91,7 @@ def ask_once(
     ended: Callable[[], bool] = lambda: False,
 ) -> Answer:
     """Send a form or a document, or ask for one, and take the small answer in; raises as `Server.ask`."""
-    server = Server(trust if url.startswith("https:") else None, ended, _OF_SIGN_ON)
+    server = Server(url, trust, ended, _OF_SIGN_ON)
     try:
         method = "GET" if content is None else "POST"
         return server.ask(requests.Request(method, url, headers, data=content), seconds)
@@ -101,13 +102,13 @@ def ask_once(
 class Server:
     """A server and the connection to it, which is kept from one request to the next; for one thread."""
 
-    def __init__(self, trust: Trust | None, ended: Callable[[], bool], limits: Limits) -> None:
-        """`trust` is None where no TLS is spoken; `ended` breaks off what is under way.
+    def __init__(self, url: str, trust: Trust, ended: Callable[[], bool], limits: Limits) -> None:
+        """`ended` breaks off what is under way.
 
-        Raises `Unanswered` if a CA cannot be read.
+        Raises `Unanswered` if a CA cannot be read, where the server speaks TLS.
         """
-        self._adapter = _Adapter(None if trust is None else trust.context())
-        self._session = _Session(self._adapter, verify=trust is None or not trust.insecure)
+        self._adapter = _Adapter(trust.context() if url.startswith("https:") else None)
+        self._session = _Session(self._adapter, verify=not trust.insecure)
         self._ended = ended
         self._limits = limits
         #: To the thread that asks, once there is one.

@@ -209,11 +209,6 @@ def url_of(settings: EngineSettings) -> str:
     return settings.url.rstrip("/")
 
 
-def trust_of(settings: EngineSettings) -> Trust:
-    """Whose certificates count for an engine."""
-    return Trust(None if settings.ca_file is None else str(settings.ca_file), settings.insecure)
-
-
 def post_form(
     settings: EngineSettings,
     path: str,
@@ -227,7 +222,7 @@ def post_form(
         f"{parts.scheme}://{parts.netloc}/ovirt-engine/{path}",
         {"scope": _SCOPE, **form},
         _HEADERS,
-        trust=trust_of(settings),
+        trust=Trust(settings.ca_file, settings.insecure),
         seconds=seconds,
         ended=ended,
     )

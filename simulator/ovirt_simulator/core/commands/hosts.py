@@ -84,7 +84,7 @@ class HostCommands(Outages):
         """Give the host that an action is asked of."""
         host = self._state.hosts.get(host_id)
         if host is None:
-            raise messages.host_not_found(action)
+            raise messages.bad_parameters(f"Cannot {action} Host. Invalid Host Id.")
         return host
 
     # -- What the commands begin, and other commands as well; the caller holds the lock.
