@@ -98,10 +98,12 @@ def recorded(
     A store that is away, or that this machine has none of, does not prevent the act: a line on standard
     error says that it is not recorded.
     """
+    from ovirt_placement.engine.connection.log_ins import given_token  # it is not known whose a token is
+
     act = Act(
         kind=kind,
         login=login_name(),
-        engine_user=_engine_user(args),
+        engine_user=None if given_token() else config.load(args.config).engine.username,
         cluster=cluster,
         cluster_name=cluster_name,
         subject=subject,
@@ -119,13 +121,6 @@ def recorded(
         end(str(error) or type(error).__name__)
         raise
     end(None)
-
-
-def _engine_user(args: argparse.Namespace) -> str | None:
-    """The user of the configuration; of a token it is not known whose it is."""
-    from ovirt_placement.engine.connection.log_ins import given_token
-
-    return None if given_token() else config.load(args.config).engine.username
 
 
 def _kept(args: argparse.Namespace, what: str, keep: Callable[[UserActionStore], _Answer]) -> _Answer | None:

@@ -17,20 +17,18 @@ from msgspec.structs import replace
 from ovirt_placement.answers.document import Document
 from ovirt_placement.answers.placement import NotWaiting, PriorityClass, not_waited, priority_classes
 from ovirt_placement.answers.status.clusters import LostVm, lost_vm
-from ovirt_placement.forecast.outages import UnplacedVm, why_unplaced
+from ovirt_placement.forecast.outages import why_unplaced
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import (
     Named,
     NamedCluster,
     NamedHost,
     NamedVm,
-    named_host,
-    named_vm,
     vm_name,
     with_names,
 )
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.elements.verdict import sentence
+from ovirt_placement.rules.elements.verdict import Reason, sentence
 from ovirt_placement.rules.failover.check import (
     DEFAULT_BUDGET,
     CheckQuestion,
@@ -215,14 +213,14 @@ class Failing(Record, frozen=True, omit_defaults=False):
 class HostRefusal(Record, frozen=True, omit_defaults=False):
     """A host that is left, and why it refuses a VM, as sentences."""
 
-    host: Named
-    because: tuple[str, ...]
+    host: NamedHost
+    because: Annotated[tuple[str, ...], refusal_text]
 
 
 class UnplacedRecord(Record, frozen=True, omit_defaults=False):
     """A VM that cannot restart once all others have."""
 
-    vm: Named
+    vm: NamedVm
     refused: tuple[HostRefusal, ...]
 
 
@@ -355,22 +353,14 @@ def _restarting(cluster: str, snapshot: Snapshot) -> list[str]:
 
 
 def _lost(one: Loss, snapshot: Snapshot, *, explained: bool) -> LostSet:
-    because: tuple[UnplacedRecord, ...] = ()
-    if explained:
-        found = why_unplaced(snapshot, replace(one, unplaced=one.unplaced[:_MOST_VMS]))
-        because = tuple(_unplaced(vm, snapshot) for vm in found)
+    some = replace(one, unplaced=one.unplaced[:_MOST_VMS])
+    because = tuple(why_unplaced(snapshot, some)) if explained else ()
     return with_names(LostSet, one, snapshot, because=because, in_another_order=one.otherwise)
 
 
-def _unplaced(one: UnplacedVm, snapshot: Snapshot) -> UnplacedRecord:
-    refused = (
-        HostRefusal(
-            named_host(host, snapshot),
-            tuple(dict.fromkeys(sentence(reason, snapshot) for reason in reasons)) or (_NOT_FOR_ALL,),
-        )
-        for host, reasons in one.refused
-    )
-    return UnplacedRecord(named_vm(one.vm, snapshot), tuple(refused))
+def refusal_text(reasons: Iterable[Reason], snapshot: Snapshot) -> tuple[str, ...]:
+    """Why a host refuses a VM, each reason once."""
+    return tuple(dict.fromkeys(sentence(reason, snapshot) for reason in reasons)) or (_NOT_FOR_ALL,)
 
 
 def resting_vm(one: Outside, snapshot: Snapshot) -> RestingVm:
