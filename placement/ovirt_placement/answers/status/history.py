@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from ovirt_placement.answers.document import Document
@@ -95,11 +95,7 @@ def history(
     """The days from one moment to another, in seconds since the epoch; of a cluster or of all."""
     wanted = [one for one in samples if cluster is None or one.cluster == cluster.id]
     first, last = _local(since).date(), _local(until).date()
-    of_days: dict[date, list[Sample]] = {}
-    day = first
-    while day <= last:
-        of_days[day] = []
-        day += timedelta(days=1)
+    of_days = {first + timedelta(days=day): list[Sample]() for day in range((last - first).days + 1)}
     for one in wanted:
         at = _local(one.hour * HOUR_SECONDS).date()
         of_days[min(max(at, first), last)].append(one)
