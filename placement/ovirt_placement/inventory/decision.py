@@ -305,22 +305,24 @@ class Decisions:
         #: Of which moment, until when, and why a fresher state is not waited for.
         self._late: tuple[float | None, float, str] = (None, 0.0, "")
 
-    def about(
-        self, asked: str | None = None, *, missing: bool = False, patient: bool, first_seconds: float
-    ) -> Decision:
+    def about(self, asked: str | None = None, *, patient: bool, first_seconds: float) -> Decision:
         """Return what is known of the engine, waiting for it no longer than `engine_wait_ms`.
 
-        `asked` is the VM that is decided about, if it is one; if it was `missing` before, the engine is asked
-        for it, and who is not `patient` does not wait for that. Where nothing was read yet, there is
-        at most what a service had saved before it started again: it waits up to `first_seconds`, if that
-        is longer.
+        `asked` is the VM that is decided about, if it is one; if it is not known, the engine is asked for it,
+        and who is not `patient` does not wait for that. Where nothing was read yet, there is at most what a
+        service had saved before it started again: it waits up to `first_seconds`, if that is longer.
 
         Raises `NoSnapshot` if nothing that is known is young enough.
         """
+        found = self._about(asked, None, patient, first_seconds)
+        if asked is None or asked in found.confirmed.vm_by_id:
+            return found
+        return self._about(asked, asked, patient, first_seconds)
+
+    def _about(self, asked: str | None, unknown: str | None, patient: bool, first_seconds: float) -> Decision:
         began, as_of = time.monotonic(), self._source.as_of()
         usual = self._settings.engine_wait_ms / _MS
         patience = max(usual, first_seconds) if as_of is None else usual
-        unknown = asked if missing else None
         late_of, until, why = self._late
         if late_of == as_of and began < until:
             last = self._source.last()

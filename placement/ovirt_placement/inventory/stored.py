@@ -8,6 +8,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -21,7 +22,7 @@ from ovirt_placement.model.placement_keys import CLUSTER, NODE, SERVER
 from ovirt_placement.model.snapshot import STORED
 from ovirt_service.errors import UserError
 from ovirt_service.log import Complaint
-from ovirt_service.process import BackgroundThread
+from ovirt_service.process import in_background
 
 if TYPE_CHECKING:
     from ovirt_placement.store.enforcer.intents import Intent, Store
@@ -62,7 +63,7 @@ class StoreReader(Generic[_Part, _Found]):
         self._store: _Part | None = None
         self._closed = False
         self._lock = threading.Lock()
-        self._reading: threading.Event | None = None
+        self._reading: Future[None] | None = None
         self.found = nothing
         #: Why the last reading found nothing; empty if it did.
         self.error = "the store has not answered yet"
@@ -82,13 +83,14 @@ class StoreReader(Generic[_Part, _Found]):
         longer = later_seconds if self._answered else first_seconds
         patience = max(self._settings.patience_seconds, longer)
         until = time.monotonic() + patience
-        with self._lock:
-            earlier = self._reading
-        if earlier is not None and not earlier.wait(patience):
+        earlier = self._reading
+        if earlier is not None and not wait([earlier], patience).done:
             return False
         with self._lock:
-            reading = self._reading or self._begin_reading()
-        return reading.wait(max(0.0, until - time.monotonic()))
+            if self._reading is None:
+                self._reading = in_background(self._read, "store")
+            reading = self._reading
+        return bool(wait([reading], until - time.monotonic()).done)
 
     def close(self) -> None:
         """Close the store; a reading that is under way closes it at its end."""
@@ -98,12 +100,7 @@ class StoreReader(Generic[_Part, _Found]):
         if idle and self._store is not None:
             self._store.close()
 
-    def _begin_reading(self) -> threading.Event:
-        reading = self._reading = threading.Event()
-        BackgroundThread(target=self._read, args=(reading,), name="store").start()
-        return reading
-
-    def _read(self, reading: threading.Event) -> None:
+    def _read(self) -> None:
         from ovirt_placement.store.sql.database import StoreUnmade
 
         try:
@@ -125,7 +122,6 @@ class StoreReader(Generic[_Part, _Found]):
             closed = self._closed
         if closed and self._store is not None:
             self._store.close()
-        reading.set()
 
 
 def _loaded(url: str) -> bool:

@@ -239,7 +239,9 @@ class Decider:
         rule = UNITS[question.unit]
         if question.method == "balance":
             return self._chosen_move(rule, question)
-        decision = self._about(question)
+        decision = self._decisions.about(
+            question.vm, patient=not question.asks_again, first_seconds=self._first_seconds
+        )
         if question.vm not in decision.confirmed.vm_by_id:
             return Decided(
                 failure=f"the engine lists no VM {question.vm}: is this the engine that asks, and may our"
@@ -291,17 +293,6 @@ class Decider:
         move = rule.balance(snapshot, request) if rule.balance else None
         vm, targets = (move.vm, list(move.hosts)) if move else ("", [])
         return Decided(targets, vm=vm, age_seconds=decision.age_seconds)
-
-    def _about(self, question: Decide) -> Decision:
-        """What is known of the engine; it is asked once more for a VM that it does not show yet."""
-        about = partial(
-            self._decisions.about,
-            question.vm,
-            patient=not question.asks_again,
-            first_seconds=self._first_seconds,
-        )
-        decision = about()
-        return decision if question.vm in decision.confirmed.vm_by_id else about(missing=True)
 
 
 def _verdicts(rule: Rule, decision: Decision, request: Request) -> tuple[Verdict, ...]:

@@ -50,8 +50,8 @@ def decisions(source: Source, engine_wait_ms: float = 300.0) -> Decisions:
     return Decisions(source, InventorySettings(engine_wait_ms=engine_wait_ms, longest_age_seconds=60.0))
 
 
-def about(asked: Decisions, vm: str | None = None, *, missing: bool = False) -> Decision:
-    return asked.about(vm, missing=missing, patient=False, first_seconds=7.0)
+def about(asked: Decisions, vm: str | None = None) -> Decision:
+    return asked.about(vm, patient=False, first_seconds=7.0)
 
 
 def test_what_was_known_last_decides_where_nothing_fresher_comes() -> None:
@@ -118,9 +118,8 @@ def test_the_first_state_is_waited_for_longer_and_never_shorter(
 
 def test_a_vm_that_is_not_shown_is_awaited() -> None:
     asked = decisions(Source(STATE))
-    assert not about(asked, "new").awaited
-    assert about(asked, "new", missing=True).awaited
-    assert not about(asked, "a", missing=True).awaited
+    assert about(asked, "new").awaited
+    assert not about(asked, "a").awaited
 
 
 def test_filters_see_what_is_confirmed_and_weights_what_is_expected() -> None:

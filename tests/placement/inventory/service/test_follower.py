@@ -115,6 +115,7 @@ def test_events_that_jump_back_make_all_be_read_again(tmp_path: Path) -> None:
         whole_at = stage.follower.moments.whole_at
         stage.connection.url = restored.connection.url
         stage.connection.settings = restored.connection.settings
+        stage.connection._sso = restored.connection._sso
         with suppress(EOFError), stage.connection.session():
             raise EOFError  # a session that breaks is not used again
         stage.follower.turn()
