@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import chain
+from typing import ClassVar
 
 from ovirt_placement.lookups import once_per_part
-from ovirt_placement.model import Cluster, Disk, Nic, PlacementKey, Snapshot, StickyCopy, Vm, VnicProfile
+from ovirt_placement.model import Cluster, PlacementKey, Snapshot, StickyCopy, Vm, VnicProfile
 from ovirt_placement.model.placement_keys import CLUSTER, CUSTOMER, NODE, SERVER, STICKY, SYSTEM, strength
 from ovirt_placement.model.record import Record
 from ovirt_placement.model.snapshot import grouped
@@ -15,7 +16,6 @@ from ovirt_placement.rules.placement_keys.keys import (
     Code,
     ignored_because,
     is_ratio,
-    missing_node_keys,
     number,
     validate,
 )
@@ -110,7 +110,9 @@ def resources(snapshot: Snapshot, vm: Vm) -> Iterator[tuple[str, str]]:
     """Levels and the ids of what stands there for a VM; what it lacks is left out. Of two, the later wins."""
     profile_networks = _network_of_profile(snapshot)
     cluster = snapshot.cluster_by_id.get(vm.cluster)
-    disk, nic = first_disk(vm), first_nic(vm)
+    # The disk that it boots from, else the first one attached; the first NIC by name, nic2 before nic10.
+    disk = next((disk for disk in vm.disks if disk.bootable), vm.disks[0] if vm.disks else None)
+    nic = min(vm.nics, key=lambda nic: _natural(nic.name), default=None)
     profile = nic.vnic_profile if nic else None
     data_center = cluster.data_center if cluster else None
     network = profile_networks.get(profile) if profile else None
@@ -142,18 +144,16 @@ def keys_of(snapshot: Snapshot, vm: Vm) -> Iterator[PlacementKey]:
     for place in resources(snapshot, vm):
         yield from keys.get(place, ())
     yield from property_keys(vm)
+    # As the operator's keys, just below the server.
     for copy in sticky_copies(snapshot).get(vm.id, ()):
-        yield as_key(copy)
-
-
-def first_disk(vm: Vm) -> Disk | None:
-    """The disk that a VM boots from, else the first one attached."""
-    return next((disk for disk in vm.disks if disk.bootable), vm.disks[0] if vm.disks else None)
-
-
-def first_nic(vm: Vm) -> Nic | None:
-    """The first NIC by name; nic2 comes before nic10."""
-    return min(vm.nics, key=lambda nic: _natural(nic.name), default=None)
+        yield PlacementKey(
+            level=STICKY,
+            resource=vm.id,
+            key_class=SYSTEM,
+            name=copy.name,
+            value=copy.value,
+            weight=copy.weight,
+        )
 
 
 def _natural(name: str) -> list[tuple[bool, int, str]]:
@@ -179,27 +179,13 @@ def _network_of_profile(profiles: tuple[VnicProfile, ...]) -> dict[str, str]:
     return {profile.id: profile.network for profile in profiles}
 
 
-def as_key(copy: StickyCopy) -> PlacementKey:
-    """A copy as it takes part in the compilation of its VM's keys: the operator's, just below the server."""
-    return PlacementKey(
-        level=STICKY,
-        resource=copy.vm,
-        key_class=SYSTEM,
-        name=copy.name,
-        value=copy.value,
-        weight=copy.weight,
-    )
-
-
 class UnreadableProperty(Record, frozen=True):
     """A VM whose own property holds something else than keys: all of it is ignored."""
 
     vm: str
     text: str
 
-    @property
-    def codes(self) -> tuple[Code, ...]:
-        return (Code.PROPERTY_UNREADABLE,)
+    codes: ClassVar[tuple[Code, ...]] = (Code.PROPERTY_UNREADABLE,)
 
 
 class MissingNodeKeys(Record, frozen=True):
@@ -208,14 +194,10 @@ class MissingNodeKeys(Record, frozen=True):
     host: str
     names: tuple[str, ...]
 
-    @property
-    def codes(self) -> tuple[Code, ...]:
-        return (Code.NODE_KEY_SET_DIFFERS,)
+    codes: ClassVar[tuple[Code, ...]] = (Code.NODE_KEY_SET_DIFFERS,)
 
 
 Mistake = MistakenKey | UnreadableProperty | MissingNodeKeys
-
-
 Refusal = MistakenKey | MissingNodeKeys
 
 
@@ -272,9 +254,10 @@ def _host_names(keys: Iterable[PlacementKey]) -> set[tuple[str, str]]:
 def _missing(
     snapshot: Snapshot, cluster: Cluster, carried: Iterable[tuple[str, str]]
 ) -> dict[str, tuple[str, ...]]:
-    """By host of a cluster the names that it lacks, where hosts carry these."""
-    names: dict[str, list[str]] = {host.id: [] for host in snapshot.hosts_of_cluster.get(cluster.id, ())}
+    """By host of a cluster the names that others carry and it does not, where hosts carry these."""
+    names: dict[str, set[str]] = {host.id: set() for host in snapshot.hosts_of_cluster.get(cluster.id, ())}
     for host, name in carried:
         if host in names:
-            names[host].append(name)
-    return missing_node_keys(names)
+            names[host].add(name)
+    every = set[str]().union(*names.values())
+    return {host: tuple(sorted(every - own)) for host, own in names.items() if own != every}

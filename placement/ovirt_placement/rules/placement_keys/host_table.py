@@ -113,12 +113,13 @@ class NodeLists(Record, frozen=True):
     customer: Columns
 
 
-def node_lists(own: Columns, brought: Columns, *, reserved_from_vms: bool = False) -> NodeLists:
+def _lists(snapshot: Snapshot, brought: Columns, settings: KeySettings) -> NodeLists:
     """Make the lists from what hosts have themselves and what VMs bring.
 
-    Special names are the operator's alone. `reserved_from_vms` lets VMs bring reserved names, too, as the
-    letter of the original says; by default only hosts do.
+    Special names are the operator's alone. The setting `reserved_from_vms` lets VMs bring reserved names,
+    too, as the letter of the original says; by default only hosts do.
     """
+    own = _own_columns(snapshot)
 
     def system(name: str) -> Column:
         return {} if is_special(name) or is_reserved(name) else own[name]
@@ -128,7 +129,7 @@ def node_lists(own: Columns, brought: Columns, *, reserved_from_vms: bool = Fals
             return {}
         if not is_reserved(name):
             return brought[name]
-        if not reserved_from_vms:
+        if not settings.reserved_from_vms:
             return own[name]
         every = (*own[name].items(), *brought[name].items())
         return column((Fraction(*value), places) for value, places in every)
@@ -180,8 +181,11 @@ def occupancy(snapshot: Snapshot, earlier: Earlier | None) -> Occupancy:
     if earlier is None or differing is None:
         nothing = [0] * len(snapshot.hosts)
         return _exchanged(Occupancy(nothing, nothing, {}), (), presences(snapshot, snapshot.vms))
-    gone, come = (presences(one, _listed(one, differing)) for one in (earlier.snapshot, snapshot))
-    return _exchanged(occupancy(earlier.snapshot), tuple(gone), tuple(come))
+    gone, come = (
+        [*presences(one, filter(None, map(one.vm_by_id.get, differing)))]
+        for one in (earlier.snapshot, snapshot)
+    )
+    return _exchanged(occupancy(earlier.snapshot), gone, come)
 
 
 def _differing(earlier: Earlier, snapshot: Snapshot) -> set[str] | None:
@@ -197,10 +201,6 @@ def _differing(earlier: Earlier, snapshot: Snapshot) -> set[str] | None:
     if any(getattr(before, part) is not getattr(snapshot, part) for part in _PRESENT_SETS_DEPEND_ON):
         found |= bringing_present_keys(snapshot)
     return found if 2 * len(found) < len(snapshot.vms) else None
-
-
-def _listed(snapshot: Snapshot, vms: Iterable[str]) -> Iterator[Vm]:
-    return (snapshot.vm_by_id[vm] for vm in vms if vm in snapshot.vm_by_id)
 
 
 def _exchanged(before: Occupancy, gone: Iterable[Presence], come: Iterable[Presence]) -> Occupancy:
@@ -294,10 +294,6 @@ def keys_of_host(snapshot: Snapshot, host: Host, settings: KeySettings) -> NodeK
     own = keys_by_resource(snapshot).get((NODE, host.id), ())
     system = {**table.lists.system.at(place), **computed}
     return NodeKeys(system, table.lists.customer.at(place), sticky_keys(own))
-
-
-def _lists(snapshot: Snapshot, brought: Columns, settings: KeySettings) -> NodeLists:
-    return node_lists(_own_columns(snapshot), brought, reserved_from_vms=settings.reserved_from_vms)
 
 
 @continued

@@ -1,7 +1,7 @@
 """Placement keys of a VM or host, the exact numbers that they are written with, and those that steer them."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
@@ -131,16 +131,6 @@ def ignored_because(key: PlacementKey) -> tuple[Code, ...]:
     in the wrong list take part there and match nothing, since no host has their name in that list.
     """
     return tuple(code for code in validate(key) if code not in _HARMLESS)
-
-
-def missing_node_keys(names_by_host: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
-    """Names that other hosts of the cluster carry and this one lacks, by host; none for most hosts.
-
-    Not empty means `Code.NODE_KEY_SET_DIFFERS`. At a placement a missing name counts nothing.
-    """
-    names = {host: frozenset(carried) for host, carried in names_by_host.items()}
-    every = frozenset[str]().union(*names.values())
-    return {host: tuple(sorted(every - carried)) for host, carried in names.items() if carried != every}
 
 
 _HARMLESS = frozenset(

@@ -304,10 +304,6 @@ CHAIN_HERE = ReasonKind("chain_here", "VMs of its hard affinity groups that are 
 CHAIN_BEGINS = ReasonKind(
     "chain_begins", "the first VM of hard affinity groups that share VMs which are down"
 )
-#: More than all usual weights together can give in a cluster of 700 hosts.
-_FACTOR = 100_000
-#: Leads, too.
-_KEY_WEIGHT = "PlacementKeyWeight"
 
 
 def rank_by_chains(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
@@ -318,16 +314,11 @@ def rank_by_chains(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
     """
     (vm, *_) = request.vms
     peers = chained_peers(snapshot, vm)
-    there = peers_on(snapshot, request.candidate_hosts, peers)
-    reasons: Mapping[str, tuple[Reason, ...]]
-    if there:
-        reasons = {host: (Reason(CHAIN_HERE, number=count),) for host, count in there.items()}
-        return ranked(
-            snapshot, request.candidate_hosts, {host: -there[host] for host in there}, reasons, unburdened=0
-        )
-    first = _roomiest(snapshot, request.candidate_hosts) if _begins_chain(snapshot, request, peers) else None
-    reasons = {} if first is None else {first: (Reason(CHAIN_BEGINS),)}
-    burdens = {} if first is None else {first: -1}
+    burdens = {host: -count for host, count in peers_on(snapshot, request.candidate_hosts, peers).items()}
+    reasons = {host: (Reason(CHAIN_HERE, number=-burden),) for host, burden in burdens.items()}
+    if not burdens and _begins_chain(snapshot, request, peers):
+        first = _roomiest(snapshot, request.candidate_hosts)
+        burdens, reasons = ({}, {}) if first is None else ({first: -1}, {first: (Reason(CHAIN_BEGINS),)})
     return ranked(snapshot, request.candidate_hosts, burdens, reasons, unburdened=0)
 
 
@@ -347,15 +338,12 @@ def _begins_chain(snapshot: Snapshot, request: Request, peers: tuple[str, ...]) 
             if group.vms_rule.enabled
             for peer in members(snapshot)[group.id]
         )
-        and not _is_ordered_by_keys(snapshot, request, snapshot.vm_by_id[vm])
+        and not (
+            (policy := snapshot.cluster_by_id[snapshot.vm_by_id[vm].cluster].scheduling_policy) is not None
+            and KEY_WEIGHT.name in policy.weights
+            and draws_lots(snapshot, vm, request.parameters)
+        )
     )
-
-
-def _is_ordered_by_keys(snapshot: Snapshot, request: Request, vm: Vm) -> bool:
-    """Whether the cluster's policy has the weight of placement keys, and that draws lots where hosts tie."""
-    policy = snapshot.cluster_by_id[vm.cluster].scheduling_policy
-    weighed = policy is not None and _KEY_WEIGHT in policy.weights
-    return weighed and draws_lots(snapshot, vm.id, request.parameters)
 
 
 def _roomiest(snapshot: Snapshot, hosts: Sequence[str]) -> str | None:
@@ -372,6 +360,6 @@ def _roomiest(snapshot: Snapshot, hosts: Sequence[str]) -> str | None:
 CHAIN_WEIGHT = Rule(
     name="HardAffinityWeight",
     kind=UnitKind.WEIGHT,
-    usual_factor=_FACTOR,
+    usual_factor=_USUAL_FACTOR,
     weight=rank_by_chains,
 )

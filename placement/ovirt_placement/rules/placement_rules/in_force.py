@@ -6,7 +6,7 @@ rules stay in force for all others.
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 
@@ -168,16 +168,6 @@ def find_ways(node: str, follows: Mapping[str, Collection[str]]) -> Mapping[str,
     return before
 
 
-def find_circle(node: str, ways: Mapping[str, str]) -> tuple[str, ...]:
-    """A shortest way from a node back to it, without its end, by the ways from it; empty if there is none."""
-    if node not in ways:
-        return ()
-    way = [ways[node]]
-    while way[-1] != node:
-        way.append(ways[way[-1]])
-    return tuple(reversed(way))
-
-
 class After(Record, frozen=True):
     """The VMs that a VM restarts after, by one rule."""
 
@@ -222,17 +212,13 @@ def restart_orders(snapshot: Snapshot, earlier: Earlier | None) -> Orders:
         for vm in found.vms:
             left = others
             if vm in ways[found.rule.id]:
-                left = frozenset(one for one in others if not _goes_back(one, vm, graph, ways))
+                # Without those that restart after the VM themselves.
+                left = frozenset(
+                    one for one in others if one != vm and all(vm not in ways[rule] for rule in graph[one])
+                )
             if left:
                 after[vm].append(After(found.rule.id, left))
     return Orders({vm: tuple(some) for vm, some in after.items()}, tuple(_circles(rules, ways)))
-
-
-def _goes_back(
-    one: str, vm: str, graph: Mapping[str, Sequence[str]], ways: Mapping[str, Mapping[str, str]]
-) -> bool:
-    """Whether a VM that another one restarts after restarts after that one itself."""
-    return one == vm or any(vm in ways[rule] for rule in graph[one])
 
 
 def why_circular(snapshot: Snapshot, rule: str) -> Iterator[str]:
@@ -290,26 +276,23 @@ def _circles(rules: list[Resolved], ways: Mapping[str, Mapping[str, str]]) -> It
     """A shortest circle of each rule that is in one, each once."""
     seen: set[frozenset[str]] = set()
     for found in rules:
-        way = find_circle(found.rule.id, ways[found.rule.id])
+        node, back = found.rule.id, ways[found.rule.id]
+        way = [back[node]] if node in back else []
+        while way and way[-1] != node:
+            way.append(back[way[-1]])
+        way.reverse()
         if way and frozenset(way) not in seen:
             seen.add(frozenset(way))
             # It begins with a rule: rule, VM, rule, VM ...; each VM waits by the rule after it.
-            yield Circle(vms=way[1::2], rules=(*way[2::2], way[0]))
-
-
-def why_impossible(snapshot: Snapshot, found: Resolved) -> Iterator[str]:
-    """In a sentence, why a rule cannot be satisfied; nothing where it can, or where it is not in force."""
-    if found.cluster is None or not found.rule.enabled or next(mistakes(found.rule), None) is not None:
-        return
-    kind = KINDS.get(found.rule.kind)
-    if kind is not None:
-        hosts = frozenset(host.id for host in snapshot.hosts_of_cluster.get(found.cluster, ()))
-        yield from kind.impossible(found, hosts)
+            yield Circle(vms=tuple(way[1::2]), rules=(*way[2::2], way[0]))
 
 
 def rule_problems(snapshot: Snapshot, found: Resolved) -> Iterator[str]:
     """In a sentence each: words that name nothing, numbers that cannot be, orders in a circle."""
     yield from found.problems
-    yield from why_impossible(snapshot, found)
+    kind = KINDS.get(found.rule.kind)
+    if kind is not None and found.cluster and found.rule.enabled and next(mistakes(found.rule), None) is None:
+        hosts = frozenset(host.id for host in snapshot.hosts_of_cluster.get(found.cluster, ()))
+        yield from kind.impossible(found, hosts)
     yield from why_circular(snapshot, found.rule.id)
     yield from why_without_effect(snapshot, found)

@@ -102,11 +102,13 @@ class AtMostPerHost(Limited, frozen=True, kw_only=True):
     refusal: ClassVar[ReasonKind] = HOST_IS_FULL
 
 
-def _too_few_hosts(found: Resolved, hosts: frozenset[str]) -> Iterator[str]:
-    return _too_few(found, len(hosts), f"on each of {counted(len(hosts), 'host')}")
-
-
-def _too_few(found: Resolved, places: int, where: str) -> Iterator[str]:
+def _too_few(found: Resolved, hosts: frozenset[str]) -> Iterator[str]:
+    """A host in no domain is one by itself."""
+    if found.rule.kind == AT_MOST_PER_DOMAIN.name:
+        places = len({found.domain_of.get(host, host) for host in hosts})
+        where = f"in each of {counted(places, 'failure domain')}"
+    else:
+        places, where = len(hosts), f"on each of {counted(len(hosts), 'host')}"
     most = found.rule.most or 0
     if len(found.vms) > most * places:
         yield f"{counted(len(found.vms), 'VM')} cannot run with at most {most} {where}"
@@ -119,7 +121,7 @@ AT_MOST_PER_HOST = PlacementKind(
     make=lambda snapshot, found, vms: AtMostPerHost(
         vms=vms, limit=AtMost(found.rule.most or 0), **common(found)
     ),
-    impossible=_too_few_hosts,
+    impossible=_too_few,
 )
 
 
@@ -135,12 +137,6 @@ class AtMostPerDomain(Limited, frozen=True, kw_only=True):
     refusal: ClassVar[ReasonKind] = DOMAIN_IS_FULL
 
 
-def _too_few_domains(found: Resolved, hosts: frozenset[str]) -> Iterator[str]:
-    """A host in no domain is one by itself."""
-    places = len({found.domain_of.get(host, host) for host in hosts})
-    return _too_few(found, places, f"in each of {counted(places, 'failure domain')}")
-
-
 AT_MOST_PER_DOMAIN = PlacementKind(
     name="at_most_per_domain",
     summary="at most `most` of the VMs in a failure domain",
@@ -149,7 +145,7 @@ AT_MOST_PER_DOMAIN = PlacementKind(
     make=lambda snapshot, found, vms: AtMostPerDomain(
         vms=vms, limit=AtMost(found.rule.most or 0, place_of=found.domain_of), **common(found)
     ),
-    impossible=_too_few_domains,
+    impossible=_too_few,
 )
 
 
@@ -182,16 +178,16 @@ HOSTS_ARE_FULL = ReasonKind(
     veto=True,
 )
 
-#: What can be counted of a VM.
+#: What can be counted of a VM: each is one, or has so much.
 COUNTED: Final = ("vms", "vcpus", "memory_mb")
 
 
 class Amounts(Mapping[str, int]):
     """What counts of each VM that the rule is about."""
 
-    def __init__(self, vms: Mapping[str, Vm], counted: str, found: Resolved) -> None:
+    def __init__(self, vms: Mapping[str, Vm], found: Resolved) -> None:
         self._vms = vms
-        self._counted = counted
+        self._counted = found.rule.counted
         self._cluster = found.cluster
         #: None where the rule is about all of the cluster.
         self._members = frozenset(found.vms) if found.rule.vms else None
@@ -203,10 +199,7 @@ class Amounts(Mapping[str, int]):
         return known is not None and known.cluster == self._cluster
 
     def __getitem__(self, vm: str) -> int:
-        known = self._vms[vm]
-        if self._counted == "vcpus":
-            return known.vcpus
-        return known.memory_mb if self._counted == "memory_mb" else 1
+        return 1 if self._counted == "vms" else int(getattr(self._vms[vm], self._counted))
 
     def __iter__(self) -> Iterator[str]:
         return (vm for vm in self._vms if vm in self)
@@ -291,7 +284,7 @@ CAPACITY = PlacementKind(
         vms=vms,
         hosts=found.hosts,
         most=found.rule.most or 0,
-        amounts=Amounts(snapshot.vm_by_id, found.rule.counted, found),
+        amounts=Amounts(snapshot.vm_by_id, found),
         **common(found),
     ),
 )

@@ -12,7 +12,7 @@ from ovirt_placement.rules.elements.ranks import ranked
 from ovirt_placement.rules.elements.rule import Dependence, Rule, Scope, UnitKind
 from ovirt_placement.rules.elements.verdict import NOT_KNOWN_YET, Reason, Request, Verdict, Weight, unread
 from ovirt_placement.rules.placement_rules.in_force import constraints_in, constraints_of, not_known_yet
-from ovirt_placement.rules.placement_rules.kind import Against, Judge, PlacementConstraint
+from ovirt_placement.rules.placement_rules.kind import Against, PlacementConstraint
 from ovirt_placement.rules.placement_rules.limits import ExclusiveHosts, Limited
 
 
@@ -49,9 +49,6 @@ def _hard(snapshot: Snapshot, vm: str) -> Iterator[PlacementConstraint]:
     return (one for one in constraints_of(snapshot, vm) if one.hard and (one.continuous or not runs))
 
 
-_Judges = list[tuple[PlacementConstraint, Judge]]
-
-
 def _verdicts(
     snapshot: Snapshot,
     request: Request,
@@ -62,31 +59,21 @@ def _verdicts(
     migrating: bool = False,
 ) -> tuple[Verdict, ...]:
     placement = SnapshotPlacement(snapshot)
-    along = request.unconfirmed.union(_moving_along(snapshot, request, vm))
-    judges = [
-        (
-            rule,
-            (rule.judge_step if migrating else rule.judge)(
-                vm, placement, along if rule.positive else request.unconfirmed
-            ),
-        )
-        for rule in rules
-    ]
-    hosts = request.candidate_hosts
-    return tuple(Verdict.of_reasons(host, (*_reasons(snapshot, vm, judges, host), *late)) for host in hosts)
-
-
-def _moving_along(snapshot: Snapshot, request: Request, vm: str) -> Iterator[str]:
-    """Peers that the engine moves with a VM, as one hard positive group, though it asks for that VM alone."""
+    # Peers that the engine moves with it, as one hard positive group, though it asks for that VM alone.
     unified = hard_positive_group_of(snapshot).get(vm)
     peers = () if unified is None else tuple(peer for peer in unified.vms if peer != vm)
-    return iter(peers if moves_with_its_peers(snapshot, request, peers) else ())
+    along = request.unconfirmed.union(peers if moves_with_its_peers(snapshot, request, peers) else ())
+    judges = []
+    for rule in rules:
+        unknown = along if rule.positive else request.unconfirmed
+        judges.append((rule, (rule.judge_step if migrating else rule.judge)(vm, placement, unknown)))
 
+    def reasons(host: str) -> Iterator[Reason]:
+        for rule, judge in judges:
+            if (against := judge(host)) is not None:
+                yield _reason(snapshot, rule, vm, host, against)
 
-def _reasons(snapshot: Snapshot, vm: str, judges: _Judges, host: str) -> Iterator[Reason]:
-    for rule, judge in judges:
-        if (against := judge(host)) is not None:
-            yield reason(snapshot, rule, vm, host, against)
+    return tuple(Verdict.of_reasons(host, (*reasons(host), *late)) for host in request.candidate_hosts)
 
 
 def _in_turn(
@@ -101,10 +88,10 @@ def _in_turn(
         for rule in rules:
             against = rule.judge_step(vm, there, request.unconfirmed)(host)
             if against is not None and not (rule.positive and rule.judge(vm, placement, whole)(host) is None):
-                yield reason(snapshot, rule, vm, host, against)
+                yield _reason(snapshot, rule, vm, host, against)
 
 
-def reason(snapshot: Snapshot, rule: PlacementConstraint, vm: str, host: str, against: Against) -> Reason:
+def _reason(snapshot: Snapshot, rule: PlacementConstraint, vm: str, host: str, against: Against) -> Reason:
     """What speaks against a host; of the VMs that make it so, one that is only expected is named first."""
     peer = next((one for one in against.vms if one in snapshot.unconfirmed), next(iter(against.vms), vm))
     return Reason(against.kind, rule.groups[0], peer, host, number=against.number)
@@ -162,18 +149,12 @@ def rank_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
     for host in request.candidate_hosts if asking else ():
         violated = [rule for rule, judge, _ in asking if judge(host) is not None]
         near = sum(company(host) for _, _, company in asking)
-        burdens[host] = tuple(sorted(map(_break, violated), reverse=True)), near
-        reasons[host] = tuple(_said(violated))
+        worst_first = sorted(((rule.hard, fixed_point(rule.priority)) for rule in violated), reverse=True)
+        burdens[host] = tuple(worst_first), near
+        reasons[host] = tuple(
+            Reason(GROUP_VIOLATED_HERE, rule.groups[0], number=rule.priority) for rule in violated
+        )
     return ranked(snapshot, request.candidate_hosts, burdens, reasons, unburdened=((), 0))
-
-
-def _break(rule: PlacementConstraint) -> _Break:
-    return rule.hard, fixed_point(rule.priority)
-
-
-def _said(violated: list[PlacementConstraint]) -> Iterator[Reason]:
-    for rule in violated:
-        yield Reason(GROUP_VIOLATED_HERE, rule.groups[0], number=rule.priority)
 
 
 def soft_constraints(snapshot: Snapshot, cluster_id: str) -> Iterator[PlacementConstraint]:

@@ -19,9 +19,14 @@ from ovirt_placement.model import (
 )
 from ovirt_placement.model.placement_keys import SETTABLE
 from ovirt_placement.rules.elements.verdict import Request
-from ovirt_placement.rules.placement_keys.hierarchy import UnreadableProperty, compile_keys, find_mistakes
+from ovirt_placement.rules.placement_keys.hierarchy import (
+    MissingNodeKeys,
+    UnreadableProperty,
+    compile_keys,
+    find_mistakes,
+)
 from ovirt_placement.rules.placement_keys.host_table import copies_after_start
-from ovirt_placement.rules.placement_keys.keys import key_kind, missing_node_keys, number, validate
+from ovirt_placement.rules.placement_keys.keys import key_kind, number, validate
 from ovirt_placement.rules.placement_keys.units import compiled_keys, filter_hosts, rank_hosts
 from tests.builders import cluster, host, vm
 from tests.placement.rules.placement_keys.nodes import TWO_HOSTS, accepted, key, keyed, node_key
@@ -276,10 +281,13 @@ def test_kind_follows_name_flag_and_weight(one: PlacementKey, expected: str) -> 
 
 
 def test_hosts_that_lack_a_name_of_their_cluster_are_named() -> None:
-    carried = {"h1": ["A", "B"], "h2": ["B", "A"], "h3": ["B", "C"]}
-    assert missing_node_keys(carried) == {"h1": ("C",), "h2": ("C",), "h3": ("A",)}
-    assert missing_node_keys({"h1": ["A"], "h2": ["A"]}) == {}
-    assert missing_node_keys({}) == {}
+    def missing(**carried: str) -> set[MissingNodeKeys]:
+        keys = tuple(node_key(name, one) for name, names in carried.items() for one in names)
+        return set(find_mistakes(keyed(*map(host, carried), keys=keys)))
+
+    lacking = {"h1": ("C",), "h2": ("C",), "h3": ("A",)}
+    assert missing(h1="AB", h2="BA", h3="BC") == {MissingNodeKeys(*one) for one in lacking.items()}
+    assert missing(h1="A", h2="A") == missing() == set()
 
 
 @pytest.mark.parametrize("large", ["9" * 41, "1e9999", "1" * 5000, "1e400", "-1e308", 1e308])
