@@ -17,12 +17,12 @@ from typing import Any
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.affinity import filters, weights
-from ovirt_placement.rules.catalogue import find_violations
+from ovirt_placement.rules.catalogue import find_violations, order
 from ovirt_placement.rules.elements.placement import SnapshotPlacement
 from ovirt_placement.rules.elements.ranks import order_hosts
 from ovirt_placement.rules.elements.verdict import Request, Verdict, Weight
+from ovirt_placement.rules.engine_affinity import gains, tiers
 from ovirt_placement.rules.ha import OVER_UTILIZATION, Measure, balance_ha_vms, rank_hosts
-from ovirt_placement.rules.scheduling import gains, order, tiers
 from tools import key_vectors
 from tools.engine_conformance import answers
 from tools.engine_conformance.questions import Question

@@ -15,15 +15,15 @@ from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from ovirt_placement.planning.steps import Frozen
 from ovirt_placement.planning.strategies import StrategyName, strategy
-from ovirt_placement.rules.built_in.weights import ENGINES_WEIGHTS
 from ovirt_placement.rules.catalogue import RULES, filters_in_force
 from ovirt_placement.rules.elements.placement import SnapshotPlacement, World
 from ovirt_placement.rules.elements.ranks import in_order, order_hosts
 from ovirt_placement.rules.elements.rule import Constraint, Rule
 from ovirt_placement.rules.elements.verdict import BalanceRequest, Request, decimal_number, whole_number
+from ovirt_placement.rules.engine_affinity import gains, tiers
+from ovirt_placement.rules.engine_weights import ENGINES_WEIGHTS
 from ovirt_placement.rules.ha import BALANCE, OVER_UTILIZATION, balance_ha_vms, balance_vms, measure_of
 from ovirt_placement.rules.load import LoadLimits, balance_load, limits_of, overloaded
-from ovirt_placement.rules.scheduling import gains, tiers
 
 _OURS = BALANCE.name
 _EVEN = "OptimalForEvenDistribution"

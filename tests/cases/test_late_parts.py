@@ -21,10 +21,10 @@ from ovirt_placement.model.snapshot import Part
 from ovirt_placement.planning.maintenance.planner import plan_maintenance
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.requests import make_room
-from ovirt_placement.rules.built_in.filters import CPU_OVERLOADED_FILTER, MEMORY_FILTER
 from ovirt_placement.rules.catalogue import find_violations
 from ovirt_placement.rules.elements.rule import Rule
 from ovirt_placement.rules.elements.verdict import NOT_KNOWN_YET, Request
+from ovirt_placement.rules.engine_filters import CPU_OVERLOADED_FILTER, MEMORY_FILTER
 from ovirt_placement.rules.failover.check import check
 from ovirt_placement.rules.placement_keys.units import KEY_FILTER
 from ovirt_placement.rules.placement_rules.units import RULE_FILTER

@@ -23,7 +23,7 @@ from ovirt_placement.model import Cluster, SchedulingPolicy, Snapshot
 from ovirt_placement.model.names import NamedGroup
 from ovirt_placement.planning.plan import NEVER, Deadline
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
-from ovirt_placement.rules.scheduling import gains
+from ovirt_placement.rules.engine_affinity import gains
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import serve
 from tests.builders import (

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 
 from ovirt_placement.answers.placement import JudgedHost, why
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.scheduling import order
+from ovirt_placement.rules.catalogue import order
 from tests import builders as build
 from tests.builders import CLUSTER, TOGETHER, group, snapshot, vm
 from tests.examples import examples

@@ -21,8 +21,8 @@ from ovirt_placement.model import SchedulingPolicy, Snapshot, Vm
 from ovirt_placement.planning.plan import Step
 from ovirt_placement.planning.problem.build_problem import legal
 from ovirt_placement.planning.requests import make_room
+from ovirt_placement.rules.catalogue import order
 from ovirt_placement.rules.placement_rules.in_force import KINDS
-from ovirt_placement.rules.scheduling import order
 from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import serve

@@ -16,7 +16,7 @@ from ovirt_placement.model import Snapshot, state_file
 from ovirt_placement.rules.catalogue import constraints
 from ovirt_placement.rules.elements import ranks
 from ovirt_placement.rules.elements.placement import SnapshotPlacement
-from ovirt_placement.rules.scheduling import tiers
+from ovirt_placement.rules.engine_affinity import tiers
 from ovirt_simulator.scheduler import weights
 from ovirt_simulator.scheduler.placing import candidates
 from tests.examples import examples

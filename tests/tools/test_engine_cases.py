@@ -10,14 +10,14 @@ import pytest
 
 from ovirt_placement.rules.affinity.conflicts import find_conflicts
 from ovirt_placement.rules.affinity.groups import hard_positive_group_of
-from ovirt_placement.rules.built_in.weights import ENGINES_WEIGHTS
 from ovirt_placement.rules.catalogue import constraints
 from ovirt_placement.rules.elements.placement import SnapshotPlacement
 from ovirt_placement.rules.elements.ranks import order_hosts
 from ovirt_placement.rules.elements.verdict import BalanceMove, Request
+from ovirt_placement.rules.engine_affinity import tiers as tiers_of_engine
+from ovirt_placement.rules.engine_weights import ENGINES_WEIGHTS
 from ovirt_placement.rules.failover.check import by_engine
 from ovirt_placement.rules.load import LoadLimits, balance_load, proposals
-from ovirt_placement.rules.scheduling import tiers as tiers_of_engine
 from ovirt_simulator.core import affinity
 from ovirt_simulator.scheduler.placing import candidates
 from tests.paths import DATA

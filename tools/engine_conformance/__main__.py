@@ -13,11 +13,10 @@ from pathlib import Path
 from threading import Thread
 from typing import IO, Any
 
+from ovirt_placement.rules import engine_affinity, engine_filters
 from ovirt_placement.rules.affinity.filters import filter_by_hosts, filter_by_vms
 from ovirt_placement.rules.affinity.weights import rank_by_hosts, rank_by_vms
-from ovirt_placement.rules.built_in import affinity as built_in_affinity
-from ovirt_placement.rules.built_in import filters as built_in_filters
-from ovirt_placement.rules.built_in.weights import (
+from ovirt_placement.rules.engine_weights import (
     score_by_cpu,
     score_by_ha_vms,
     score_by_host_groups,
@@ -56,7 +55,7 @@ def _both(
 
 def _copies_of_units() -> Iterator[Unit]:
     """The units of which both the product and the simulator have a copy."""
-    busy = Copy(answers.accepted(built_in_filters.filter_by_cpu_load), (switches.OVERLOADED_SINCE,))
+    busy = Copy(answers.accepted(engine_filters.filter_by_cpu_load), (switches.OVERLOADED_SINCE,))
     yield _both(
         "cpu-overloaded",
         "filter",
@@ -76,12 +75,12 @@ def _copies_of_units() -> Iterator[Unit]:
         same(comparing.as_is),
     )
     memory, crash = (switches.PHYSICAL_MEMORY_AS_TOLD,), (switches.CRASH_OF_A_HOST_ASIDE,)
-    by_vms, by_hosts = built_in_affinity.filter_by_vm_groups, built_in_affinity.filter_by_host_groups
+    by_vms, by_hosts = engine_affinity.filter_by_vm_groups, engine_affinity.filter_by_host_groups
     none: tuple[Switch, ...] = ()
     for name, engine_class, ours, theirs, differing, both_differ in (
-        ("memory", "MemoryPolicyUnit", built_in_filters.filter_by_memory, filters.memory, memory, none),
-        ("cpu", "CPUPolicyUnit", built_in_filters.filter_by_cpus, filters.cpu, none, none),
-        ("pin-to-host", "PinToHostPolicyUnit", built_in_filters.filter_by_pins, filters.pinned, none, none),
+        ("memory", "MemoryPolicyUnit", engine_filters.filter_by_memory, filters.memory, memory, none),
+        ("cpu", "CPUPolicyUnit", engine_filters.filter_by_cpus, filters.cpu, none, none),
+        ("pin-to-host", "PinToHostPolicyUnit", engine_filters.filter_by_pins, filters.pinned, none, none),
         ("vm-affinity", "VmAffinityFilterPolicyUnit", by_vms, filters.vm_affinity, none, crash),
         ("vm-to-host", "VmToHostAffinityFilterPolicyUnit", by_hosts, filters.vm_to_host, none, none),
     ):

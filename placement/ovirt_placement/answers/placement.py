@@ -27,14 +27,13 @@ from ovirt_placement.model.names import (
     named_vms,
 )
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.catalogue import UNITS
+from ovirt_placement.rules.catalogue import UNITS, HostJudgement, Ranked, decide_by_keys, judge, order
 from ovirt_placement.rules.elements.rule import UnitKind
 from ovirt_placement.rules.failover.restart_check import restart_order
 from ovirt_placement.rules.placement_keys.judgement import HostDecision
 from ovirt_placement.rules.placement_rules.in_force import is_in_force, not_waiting, restart_orders
 from ovirt_placement.rules.placement_rules.kind import RESTART_AFTER, resolved_rules
 from ovirt_placement.rules.rule_list import LISTED, NO_UNITS, those_in_force
-from ovirt_placement.rules.scheduling import HostJudgement, Ranked, decide_by_keys, judge, order
 
 
 # -- When a VM restarts after a failure: by the engine's priority, and by rules that it does not know.

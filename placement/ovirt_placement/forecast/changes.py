@@ -23,12 +23,11 @@ from ovirt_placement.model.record import Record
 from ovirt_placement.planning.plan import NEVER, Deadline, Plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from ovirt_placement.rules import catalogue
-from ovirt_placement.rules.catalogue import find_violations
+from ovirt_placement.rules.catalogue import find_violations, judge
 from ovirt_placement.rules.elements.placement import SnapshotPlacement
 from ovirt_placement.rules.elements.resources import with_left
 from ovirt_placement.rules.elements.rule import Constraint
 from ovirt_placement.rules.placement_rules.kind import resolved_rules
-from ovirt_placement.rules.scheduling import judge
 from ovirt_placement.store.keys import KeyChange, KeyPlace
 from ovirt_placement.store.placement_rules import RuleChange
 

@@ -19,7 +19,7 @@ from ovirt_placement.planning.plan import NEVER, Deadline, Obstacle, ObstacleKin
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from ovirt_placement.planning.steps import apply
-from ovirt_placement.rules.catalogue import find_violations
+from ovirt_placement.rules.catalogue import Ranking, find_violations, order
 from ovirt_placement.rules.elements.placement import World, expected_by_engine, moved_by_engine
 from ovirt_placement.rules.elements.resources import required_mb
 from ovirt_placement.rules.elements.rule import Rule
@@ -28,7 +28,6 @@ from ovirt_placement.rules.failover.check import DEFAULT_BUDGET, Starts
 from ovirt_placement.rules.failover.failures import judge_failures
 from ovirt_placement.rules.failover.outcomes import FailureUnit, Loss, Proven, find_lost
 from ovirt_placement.rules.failover.restart_check import RestartOrder, restart_order
-from ovirt_placement.rules.scheduling import Ranking, order
 
 
 @dataclass(frozen=True, slots=True)

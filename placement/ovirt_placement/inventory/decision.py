@@ -15,10 +15,10 @@ from ovirt_placement.inventory.publication import now
 from ovirt_placement.lookups import share, with_more_pending
 from ovirt_placement.model import Pending, Snapshot, Vm
 from ovirt_placement.model.infrastructure import RESTING_STATUSES
-from ovirt_placement.rules.built_in.weights import ENGINES_WEIGHTS, memory_score
 from ovirt_placement.rules.elements.ranks import order_hosts, points_of
 from ovirt_placement.rules.elements.resources import required_mb
 from ovirt_placement.rules.elements.verdict import Request
+from ovirt_placement.rules.engine_weights import ENGINES_WEIGHTS, memory_score
 from ovirt_service.errors import UserError
 
 #: What units find out about one VM lies closer together than this; later it is another decision about it.

@@ -30,7 +30,7 @@ from ovirt_placement.planning.solver.assignment import Assignment, EmptiestFirst
 from ovirt_placement.planning.solver.greedy import Greedy
 from ovirt_placement.planning.solver.local_search import improved
 from ovirt_placement.planning.solver.spread import spread
-from ovirt_placement.rules.scheduling import buckets
+from ovirt_placement.rules.engine_affinity import buckets
 from ovirt_service.errors import UserError
 
 #: Seeds that are drawn are below this: easy to type.

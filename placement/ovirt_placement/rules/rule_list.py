@@ -5,8 +5,9 @@ from collections.abc import Collection, Iterable
 from ovirt_placement.model import Cluster
 from ovirt_placement.rules.affinity.filters import HOST_FILTER, VM_FILTER
 from ovirt_placement.rules.affinity.weights import HOST_WEIGHT, VM_WEIGHT
-from ovirt_placement.rules.built_in.affinity import HOST_GROUPS, VM_GROUPS
-from ovirt_placement.rules.built_in.filters import (
+from ovirt_placement.rules.elements.rule import Rule, UnitKind
+from ovirt_placement.rules.engine_affinity import HOST_GROUPS, VM_GROUPS
+from ovirt_placement.rules.engine_filters import (
     CPU_FILTER,
     CPU_LEVEL_FILTER,
     CPU_OVERLOADED_FILTER,
@@ -15,7 +16,6 @@ from ovirt_placement.rules.built_in.filters import (
     PIN_TO_HOST_FILTER,
     STATUS_FILTER,
 )
-from ovirt_placement.rules.elements.rule import Rule, UnitKind
 from ovirt_placement.rules.ha import BALANCE, HA_WEIGHT
 from ovirt_placement.rules.placement_keys.units import CHAIN_WEIGHT, KEY_FILTER, KEY_WEIGHT
 from ovirt_placement.rules.placement_rules.units import RULE_FILTER, RULE_WEIGHT

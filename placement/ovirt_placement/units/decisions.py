@@ -21,11 +21,10 @@ from ovirt_placement.inventory.decision import Decision, Decisions
 from ovirt_placement.inventory.publication import Decide, Decided, decoded, encoded, now
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import group_name, host_name, vm_name
-from ovirt_placement.rules.catalogue import UNITS
+from ovirt_placement.rules.catalogue import UNITS, gives_way
 from ovirt_placement.rules.elements.rule import Rule
 from ovirt_placement.rules.elements.verdict import BalanceRequest, Reason, Request, Verdict, Weight, sentence
 from ovirt_placement.rules.load import limits_of, overloaded
-from ovirt_placement.rules.scheduling import gives_way
 from ovirt_service.errors import UserError
 from ovirt_service.repetition import Few, Said
 

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from ovirt_placement.answers.status.clusters import cluster_status, judge
 from ovirt_placement.model import Host, Snapshot, Vm
-from ovirt_placement.rules.built_in.filters import MEMORY_AND_SWAP_IN_USE, MEMORY_HANDED_OUT, filter_by_memory
 from ovirt_placement.rules.doubts import Believed, believed, uncounted
 from ovirt_placement.rules.elements.resources import (
     overhead_mb,
@@ -20,6 +19,7 @@ from ovirt_placement.rules.elements.resources import (
     with_left,
 )
 from ovirt_placement.rules.elements.verdict import Request
+from ovirt_placement.rules.engine_filters import MEMORY_AND_SWAP_IN_USE, MEMORY_HANDED_OUT, filter_by_memory
 from ovirt_placement.rules.failover.check import check
 from ovirt_simulator.scheduler import filters as simulated
 from tests import builders as build

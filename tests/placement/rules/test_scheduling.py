@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ovirt_placement.rules.catalogue import constraints
 from ovirt_placement.rules.elements.placement import SnapshotPlacement
 from ovirt_placement.rules.elements.ranks import Scored, in_order, order_hosts, put_all, spread_hash
-from ovirt_placement.rules.scheduling import gains, tiers
+from ovirt_placement.rules.engine_affinity import gains, tiers
 from tests.builders import CLUSTER, SOFT_APART, SOFT_TOGETHER, group, host, snapshot, vm
 from tests.java_order import IDS, IN_JAVA
 from tests.paths import DATA

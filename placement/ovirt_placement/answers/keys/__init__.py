@@ -21,12 +21,12 @@ from ovirt_placement.model.names import (
     with_names,
 )
 from ovirt_placement.model.record import Record
+from ovirt_placement.rules.catalogue import judge
 from ovirt_placement.rules.placement_keys.capacity import Shortage
 from ovirt_placement.rules.placement_keys.hierarchy import NAME, MissingNodeKeys, Mistake, MistakenKey
 from ovirt_placement.rules.placement_keys.judgement import HostDecision, KeyDecision, KeyFailure, Score
 from ovirt_placement.rules.placement_keys.keys import Code, KeyKind, key_kind, settings_of
 from ovirt_placement.rules.placement_keys.units import KEY_FILTER, KEY_WEIGHT, decide_vm
-from ovirt_placement.rules.scheduling import judge
 
 # -- Says what placement keys are and what is wrong with them, with names in place of ids.
 #: What keys do not do without one of our units.

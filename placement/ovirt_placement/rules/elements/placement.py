@@ -168,9 +168,6 @@ def why_immovable(snapshot: Snapshot, vm: Vm) -> Reason | None:
     return None
 
 
-_FULL_PERCENT = 100
-
-
 @dataclass(frozen=True, slots=True)
 class Load:
     """How busy hosts are once VMs have moved: what was measured, with what they bear more since."""
@@ -180,9 +177,10 @@ class Load:
     #: Percent of one CPU, by host; exact, so that it comes back to 0.
     more: Mapping[str, Fraction]
 
-    def moved(self, vms: Iterable[Vm], target: str) -> Load:
+    def moved(self, targets: Iterable[tuple[Vm, str]]) -> Load:
+        """Once VMs have moved, each to its host."""
         more = defaultdict(Fraction, self.more)
-        for vm in vms:
+        for vm, target in targets:
             load = Fraction(vm.usage_cpu_percent or 0) * vm.vcpus
             more[vm.host or ""] -= load
             more[target] += load
@@ -194,7 +192,7 @@ class Load:
         if measured is None:
             return None
         now = Fraction(measured) + self.more.get(host.id, Fraction(0)) / (host.threads or host.cores)
-        return float(min(max(now, Fraction(0)), Fraction(_FULL_PERCENT)))
+        return float(min(max(now, Fraction(0)), Fraction(100)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,9 +218,8 @@ class World:
         """Running VMs have migrated, each to its host."""
         moved = [(self.snapshot.vm_by_id[vm], target) for vm, target in targets.items()]
         hosts = dict(self.snapshot.host_by_id)
-        load = self.load
+        load = None if self.load is None else self.load.moved(moved)
         for vm, target in moved:
-            load = None if load is None else load.moved([vm], target)
             if vm.host is not None and vm.host in hosts:
                 hosts[vm.host] = with_left(hosts[vm.host], vm)
             if target in hosts:

@@ -69,9 +69,9 @@ def presences(snapshot: Snapshot, vms: Iterable[Vm]) -> Iterator[Presence]:
     A running VM brings the keys that were recorded when it started, or its present ones if nobody recorded
     them. One that is just starting brings its present ones: a record would be of an earlier run.
     """
-    places, recorded, on_their_way = host_places(snapshot), recorded_sets(snapshot), snapshot.pending_hosts
+    places, recorded = host_places(snapshot), recorded_sets(snapshot)
     for vm in vms:
-        if vm.id in on_their_way:
+        if vm.id in snapshot.pending_hosts:
             held = tuple(_held(snapshot, vm))
             counted = tuple(places[host] for host in destinations(snapshot, vm.id) if host in places)
         elif vm.host in places:
@@ -199,9 +199,6 @@ class Shares(NamedTuple):
         return {name: Fraction(part, self.whole).as_integer_ratio() for name, part in self.parts.items()}
 
 
-_ONCE = Fraction(1)
-
-
 class Capacity(Record, frozen=True, kw_only=True, dict=True):
     """A host's memory and CPUs without the VM to be placed, and what is handed out of them. Memory in MiB."""
 
@@ -256,7 +253,7 @@ class Capacity(Record, frozen=True, kw_only=True, dict=True):
         vcpus, cpus = _share(self.allocated_vcpus, self.cpus, self.cpu_ratio)
         if self.load is None:
             return Shares(memory * cpus, {RAM: ram * cpus, CPU: vcpus * memory})
-        busy, time = _share(self.load.numerator, self.load.denominator, _ONCE)
+        busy, time = _share(self.load.numerator, self.load.denominator, Fraction(1))
         parts = {RAM: ram * cpus * time, CPU: vcpus * memory * time, LOAD: busy * memory * cpus}
         return Shares(memory * cpus * time, parts)
 

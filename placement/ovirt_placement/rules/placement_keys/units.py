@@ -22,7 +22,6 @@ from ovirt_placement.rules.affinity.groups import (
     parting_hosts,
     peers_on,
 )
-from ovirt_placement.rules.built_in.filters import HOST_NOT_UP, MEMORY_HANDED_OUT
 from ovirt_placement.rules.elements.placement import occupied, why_immovable
 from ovirt_placement.rules.elements.ranks import ranked
 from ovirt_placement.rules.elements.resources import promised_mb
@@ -36,6 +35,7 @@ from ovirt_placement.rules.elements.verdict import (
     Weight,
     unread,
 )
+from ovirt_placement.rules.engine_filters import HOST_NOT_UP, MEMORY_HANDED_OUT
 from ovirt_placement.rules.placement_keys.capacity import Shortage, host_places
 from ovirt_placement.rules.placement_keys.hierarchy import CompiledKeys, compile_keys, keys_of
 from ovirt_placement.rules.placement_keys.host_table import host_table, host_table_without

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ovirt_placement.model import DataCenter
-from ovirt_placement.rules.built_in.filters import HOST_NOT_UP, MEMORY_HANDED_OUT
 from ovirt_placement.rules.elements.verdict import Reason, ReasonKind
+from ovirt_placement.rules.engine_filters import HOST_NOT_UP, MEMORY_HANDED_OUT
 from ovirt_placement.rules.placement_keys.judgement import rounds_of, thresholds
 from ovirt_placement.rules.placement_keys.keys import KeySettings
 from ovirt_placement.rules.placement_keys.units import (

@@ -1,20 +1,32 @@
-"""The engine's own filters of affinity groups.
+"""What the engine itself makes of affinity groups: its own filters, and what its enforcer moves.
 
-Its filters stand next to ours: what is planned must pass both. VmAffinityGroups sees no chains: only VMs that
-share a group count, a VM on its way only where it is going, and none that runs in another cluster. For
+Its filters stand next to ours: what is planned must pass both. VmAffinityGroups sees no chains: only VMs
+that share a group count, a VM on its way only where it is going, and none that runs in another cluster. For
 VmToHostsAffinityGroups a positive group without hosts shuts out every host; for ours it is not configured.
+
+Its enforcer goes by families before priorities: hard host rules, hard VM rules, soft host rules, soft VM
+rules.
 
 Source: VmAffinityFilterPolicyUnit, which asks of running VMs for those of the cluster of the VM that is
 scheduled, by `getAllRunningByCluster`; pending ones stand in their place, and have no cluster.
 """
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain, groupby
 
 from ovirt_placement.model import AffinityGroup, Snapshot
-from ovirt_placement.rules.affinity.constraints import hard_host_groups_of, legacy_groups, refusals
-from ovirt_placement.rules.elements.placement import destinations
-from ovirt_placement.rules.elements.rule import Dependence, Rule, Scope, UnitKind
+from ovirt_placement.model.infrastructure import fixed_point
+from ovirt_placement.rules.affinity.constraints import (
+    hard_host_groups_of,
+    legacy_groups,
+    listed_hosts,
+    refusals,
+)
+from ovirt_placement.rules.affinity.groups import groups_of, members
+from ovirt_placement.rules.elements.placement import Placement, destinations
+from ovirt_placement.rules.elements.ranks import KeyOrder, in_order, put_all
+from ovirt_placement.rules.elements.rule import Constraint, Dependence, Rule, Scope, UnitKind
 from ovirt_placement.rules.elements.verdict import Reason, ReasonKind, Request, Verdict
 
 
@@ -129,8 +141,6 @@ VM_GROUPS = Rule(
         only_narrows=lambda snapshot, vm, others: direct_peers(snapshot, vm).isdisjoint(others),
     ),
 )
-
-
 ENGINE_KEEPS_OFF = ReasonKind(
     "engine_keeps_off", "the engine does not allow VM {vm} on this host by the hosts of {group}", veto=True
 )
@@ -178,3 +188,124 @@ HOST_GROUPS = Rule(
     filter=filter_by_host_groups,
     depends_on=Dependence(fixed=True, alike=_groups),
 )
+
+
+def gains(snapshot: Snapshot, vm: str, target: str | None) -> bool:
+    """Whether soft groups of a VM are better off on the target, which is the best host for it.
+
+    The engine takes a gain in either family, however much the other loses, and may undo it later.
+    """
+    source = snapshot.vm_by_id[vm].host
+    if target is None or source is None or target == source:
+        return False
+    soft = groups_of(snapshot).get(vm, ())
+    families = (
+        _host_levels(snapshot, soft, source, target),
+        _vm_levels(snapshot, soft, vm, source, target),
+    )
+    # More than 0 is a gain, less is a loss, by the highest priority in which the hosts differ.
+    return any(next(filter(None, levels), 0) > 0 for levels in families)
+
+
+def _by_priority(groups: Iterable[AffinityGroup]) -> Iterator[list[AffinityGroup]]:
+    ordered = sorted(groups, key=lambda group: -fixed_point(group.priority))
+    for _, same in groupby(ordered, key=lambda group: fixed_point(group.priority)):
+        yield list(same)
+
+
+def _host_levels(
+    snapshot: Snapshot, groups: Iterable[AffinityGroup], source: str, target: str
+) -> Iterator[int]:
+    """By priority, how many groups fewer are violated on the target."""
+
+    def right(group: AffinityGroup, host: str) -> bool:
+        return (host in listed_hosts(snapshot, group)) is group.hosts_rule.positive
+
+    soft = [group for group in groups if group.hosts_rule.soft and listed_hosts(snapshot, group)]
+    for same in _by_priority(soft):
+        yield sum(right(group, target) - right(group, source) for group in same)
+
+
+def _vm_levels(
+    snapshot: Snapshot, groups: Iterable[AffinityGroup], vm: str, source: str, target: str
+) -> Iterator[int]:
+    """By priority, whether positive and negative groups gain: a loss of either sign is one."""
+    for same in _by_priority(group for group in groups if group.vms_rule.soft):
+        scores: defaultdict[bool, int] = defaultdict(int)
+        for group in same:
+            hosts = [snapshot.vm_by_id[peer].host for peer in members(snapshot)[group.id] if peer != vm]
+            there, here = hosts.count(target), hosts.count(source)
+            if group.vms_rule.positive:
+                scores[True] += (there > here) - (there < here)
+            else:
+                scores[False] += (here > 0) - (there > 0)
+        yield min(scores.values()) if min(scores.values()) < 0 else max(scores.values())
+
+
+#: VMs that are equal to the engine: it shuffles them.
+Tier = tuple[str, ...]
+
+
+def tiers(
+    violated: Collection[Constraint], placement: Placement, movable: Collection[str]
+) -> Iterator[tuple[bool, Tier]]:
+    """The VMs of violated rules in the order in which they are tried, and whether a hard rule asks for it.
+
+    A VM may come again, and some cannot move. Members that may go are those that the engine lets go (see
+    `buckets`). Only what it draws lots about comes together: VMs on wrong hosts come one by one, and crowds
+    that are equal one after the other, in the order of its tables.
+    """
+    for hard in (True, False):
+        mine = [one for one in violated if one.hard is hard]
+        wrong = Counter(
+            vm for rule in mine if rule.family == "host_affinity" for vm in rule.offenders(placement)
+        )
+        # Those with the fewest violated rules first, of equals as in the engine's table.
+        for vm in sorted(put_all(wrong), key=wrong.__getitem__):
+            yield hard, (vm,)
+        for tier in _vm_tiers(mine, placement, movable):
+            yield hard, tier
+
+
+def buckets(
+    rule: Constraint, placement: Placement, movable: Collection[str], *, as_engine: bool = False
+) -> Iterator[Tier]:
+    """The members of a violated VM rule that may go: of equal crowds, those on whom it depends first.
+
+    A positive group gathers: the smallest crowd goes first, and one with a member that cannot go stays. A
+    negative group parts: only crowds go, the largest first; the engine itself lets none go of which a member
+    cannot. With `as_engine` each crowd comes by itself; of equal ones first whose host is first in its table.
+    """
+    crowds: defaultdict[str, list[str]] = defaultdict(list)
+    table = KeyOrder()
+    running = dict(rule.running(placement))
+    for vm in rule.as_engine_lists() if as_engine else running:
+        if vm in running:
+            crowds[running[vm]].append(vm)
+            if vm in movable:
+                table.put(running[vm])
+    by_size: defaultdict[int, list[Tier]] = defaultdict(list)
+    for host in table.listed():
+        vms = crowds[host]
+        going = [vm for vm in vms if vm in movable] if rule.positive or len(vms) > 1 else []
+        if (rule.positive or as_engine) and len(going) < len(vms):
+            going = []
+        by_size[len(vms)].append(tuple(going))
+    for size in sorted(by_size, reverse=not rule.positive):
+        if as_engine:
+            yield from by_size[size]
+        else:
+            yield tuple(chain.from_iterable(by_size[size]))
+
+
+def _vm_tiers(
+    rules: Iterable[Constraint],
+    placement: Placement,
+    movable: Collection[str],
+) -> Iterator[Tier]:
+    """Of each rule between VMs, buckets: soft rules by priority, then the larger ones first."""
+    mine = [rule for rule in rules if rule.family == "vm_affinity"]
+    mine.sort(key=lambda rule: min(map(in_order, rule.vms)), reverse=True)
+    mine.sort(key=lambda rule: (0 if rule.hard else -fixed_point(rule.priority), -len(rule.vms)))
+    for rule in mine:
+        yield from buckets(rule, placement, movable, as_engine=True)

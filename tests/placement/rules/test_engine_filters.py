@@ -7,8 +7,11 @@ from hypothesis import strategies as st
 from ovirt_placement.answers.placement import why
 from ovirt_placement.model import SchedulingPolicy, Snapshot
 from ovirt_placement.planning.planner import make_plan
-from ovirt_placement.rules.built_in.affinity import filter_by_host_groups, filter_by_vm_groups
-from ovirt_placement.rules.built_in.filters import (
+from ovirt_placement.rules.catalogue import filters_in_force
+from ovirt_placement.rules.elements.resources import cores_of
+from ovirt_placement.rules.elements.verdict import Reason, Request
+from ovirt_placement.rules.engine_affinity import filter_by_host_groups, filter_by_vm_groups
+from ovirt_placement.rules.engine_filters import (
     CPU_FILTER,
     CPU_OVERLOADED_FILTER,
     HOST_NOT_UP,
@@ -19,10 +22,7 @@ from ovirt_placement.rules.built_in.filters import (
     filter_by_pins,
     filter_by_status,
 )
-from ovirt_placement.rules.built_in.weights import score_by_vm_groups
-from ovirt_placement.rules.catalogue import filters_in_force
-from ovirt_placement.rules.elements.resources import cores_of
-from ovirt_placement.rules.elements.verdict import Reason, Request
+from ovirt_placement.rules.engine_weights import score_by_vm_groups
 from ovirt_placement.rules.failover.check import check
 from tests import builders as build
 from tests.builders import cluster, host, snapshot, vm

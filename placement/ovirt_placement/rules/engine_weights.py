@@ -23,7 +23,6 @@ from typing import NamedTuple
 from ovirt_placement.lookups import once_whatever_is_pending
 from ovirt_placement.model import AffinityGroup, Host, Snapshot, Vm
 from ovirt_placement.rules.affinity.groups import worst_first
-from ovirt_placement.rules.built_in.affinity import peers_by_host
 from ovirt_placement.rules.elements.ranks import (
     KeyOrder,
     competition_ranks,
@@ -41,6 +40,7 @@ from ovirt_placement.rules.elements.resources import (
     vms_coming_to,
 )
 from ovirt_placement.rules.elements.verdict import Request, decimal_number, whole_number
+from ovirt_placement.rules.engine_affinity import peers_by_host
 
 
 def summed(weights: Iterable[Mapping[str, int]]) -> dict[str, int]:
@@ -61,15 +61,10 @@ _NOT_PREFERRED = 10_000
 
 def score_by_preference(snapshot: Snapshot, request: Request) -> dict[str, int]:
     """The engine's weight of each candidate host: the smaller, the better; none if no VM is down."""
-    return summed(of_vm(vm, request.candidate_hosts) for vm in request.known_vms(snapshot))
-
-
-def of_vm(vm: Vm, hosts: Sequence[str]) -> dict[str, int]:
-    """What the hosts weigh for one VM: nothing is said of one that is not down."""
-    if vm.status != "down":
-        return {}
-    preferred = vm.pinned_hosts or hosts
-    return {host: 0 if host in preferred else _NOT_PREFERRED for host in hosts}
+    hosts = request.candidate_hosts
+    down = [vm for vm in request.known_vms(snapshot) if vm.status == "down"]
+    preferred = [vm.pinned_hosts or hosts for vm in down]
+    return summed({host: 0 if host in some else _NOT_PREFERRED for host in hosts} for some in preferred)
 
 
 _FULLEST = 100
@@ -100,13 +95,11 @@ def _ha_vms(snapshot: Snapshot) -> Counter[tuple[str, str]]:
 def scaled(counts: Mapping[str, int], scale_down: int) -> dict[str, int]:
     """The fullest candidate counts 100, the others in proportion, all scaled down and rounded up."""
     fullest = max(counts.values(), default=0) or _FULLEST
-    scaled_from = {count: _scaled(count, fullest, scale_down) for count in {*counts.values()}}
+    scaled_from = {
+        count: ceil(single(rounded(single(single(single(count) / fullest) * _FULLEST)) / scale_down))
+        for count in {*counts.values()}
+    }
     return {host: scaled_from[count] for host, count in counts.items()}
-
-
-def _scaled(count: int, fullest: int, scale_down: int) -> int:
-    share = rounded(single(single(single(count) / fullest) * _FULLEST))
-    return ceil(single(share / scale_down))
 
 
 #: The engine's MaxSchedulerWeight.
@@ -215,22 +208,22 @@ def _burden(
 
 def score_by_host_groups(snapshot: Snapshot, request: Request) -> dict[str, int]:
     """The engine's weight of each candidate host: the smaller, the better."""
-    return summed(ranks_for(snapshot, vm, request.candidate_hosts) for vm in request.vms)
 
+    def of_one(vm: str) -> dict[str, int]:
+        """The best first: 1, and how many hosts violate soft groups of less priority or fewer."""
+        soft = [
+            (group, snapshot.group_hosts[group.id], group.hosts_rule.positive)
+            for group in snapshot.groups_of_vm.get(vm, ())
+            if group.hosts_rule.soft
+        ]
+        return competition_ranks(
+            {
+                host: worst_first(group for group, own, positive in soft if (host in own) is not positive)
+                for host in request.candidate_hosts
+            }
+        )
 
-def ranks_for(snapshot: Snapshot, vm: str, hosts: Sequence[str]) -> dict[str, int]:
-    """For one VM, the best first: 1, and how many hosts violate soft groups of less priority or fewer."""
-    soft = [group for group in snapshot.groups_of_vm.get(vm, ()) if group.hosts_rule.soft]
-    return competition_ranks(
-        {
-            host: worst_first(
-                group
-                for group in soft
-                if (host in snapshot.group_hosts[group.id]) is not group.hosts_rule.positive
-            )
-            for host in hosts
-        }
-    )
+    return summed(map(of_one, request.vms))
 
 
 class EnginesWeight(NamedTuple):
