@@ -226,39 +226,38 @@ class Score(NamedTuple):
 def score(placement: ProblemPlacement) -> Score:
     """Of a placement that is the end of a plan; VMs that went and came back count nothing."""
     problem, moved = placement.problem, placement.moved
-    memory_in, cpu_in = brought(problem, moved)
-    targets = dict.fromkeys(moved.values())
+    targets = _taken(placement).values()
     hard, *soft = placement.violations()
     return Score(
         hard=hard,
-        headroom_deficit_mb=sum(
-            headroom_deficit(memory_in[host], problem.spare_mb[host]) for host in targets
-        ),
-        headroom_deficit_cpu=sum(
-            headroom_deficit(cpu_in[host], problem.spare_cpu.get(host, cpu_in[host])) for host in targets
-        ),
+        headroom_deficit_mb=sum(deficit_mb for deficit_mb, _, _ in targets),
+        headroom_deficit_cpu=sum(deficit_cpu for _, deficit_cpu, _ in targets),
         soft=tuple(soft),
         excess=placement.excess,
         migrations=len(moved),
         memory_mb=sum(problem.memory_mb[vm] for vm in moved),
-        fullest=max((fill(problem, host, memory_in[host], cpu_in[host]) for host in targets), default=0),
+        fullest=max((full for _, _, full in targets), default=0),
     )
 
 
 def crowded(placement: ProblemPlacement) -> tuple[str, ...]:
     """Targets of which what was placed takes some headroom, in the order of the hosts."""
+    targets = _taken(placement)
+    return tuple(host for host in placement.problem.hosts if any(targets.get(host, ())[:2]))
+
+
+def _taken(placement: ProblemPlacement) -> Mapping[str, tuple[int, int, int]]:
+    """Of each target what is taken of its headroom, MiB and percent of a core, and of all that it has."""
     problem = placement.problem
     memory_in, cpu_in = brought(problem, placement.moved)
-    targets = set(placement.moved.values())
-    return tuple(
-        host
-        for host in problem.hosts
-        if host in targets
-        and (
-            headroom_deficit(memory_in[host], problem.spare_mb[host])
-            or headroom_deficit(cpu_in[host], problem.spare_cpu.get(host, cpu_in[host]))
+    return {
+        host: (
+            headroom_deficit(memory_in[host], problem.spare_mb[host]),
+            headroom_deficit(cpu_in[host], problem.spare_cpu.get(host, cpu_in[host])),
+            fill(problem, host, memory_in[host], cpu_in[host]),
         )
-    )
+        for host in set(placement.moved.values())
+    }
 
 
 def headroom_deficit(taken_in: float, spare: float) -> int:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from ovirt_placement.planning.plan import Deadline
 from ovirt_placement.planning.problem.bound import bound, fixed, least_excess, leavers
 from ovirt_placement.planning.problem.ends import CandidateHosts, Value, unreached_groups
-from ovirt_placement.planning.problem.placement import ProblemPlacement, brought
+from ovirt_placement.planning.problem.placement import AT_THE_START, ProblemPlacement, brought
 from ovirt_placement.planning.problem.problem import Goal, Problem
 from ovirt_placement.planning.solver.model import Model, ModelScope, goals_of, reduced, roomiest
-from ovirt_placement.planning.solver.stages import NO_HINT, Solved, Stages, counted, solve
+from ovirt_placement.planning.solver.stages import Solved, Stages, counted, solve
 
 
 @dataclass(frozen=True)
@@ -146,31 +146,22 @@ _LEAVING_SHARE = 0.3
 _PART_SHARE = 0.25
 
 
-@dataclass
-class Built:
-    """A part with the value of its end, and what it could reach at best if there were room everywhere."""
-
-    part: Part
-    value: Value
-    bound: Value
-
-
 class Construction:
     """An end that grows part by part."""
 
     def __init__(
-        self, problem: Problem, candidates: CandidateHosts, hint: Mapping[str, str] = NO_HINT
+        self, problem: Problem, candidates: CandidateHosts, hint: Mapping[str, str] = AT_THE_START
     ) -> None:
         """`hint` is an end that is known: VMs that are elsewhere than at the start, with their hosts."""
         self.problem = problem
         self._hint = hint
         self.candidates = candidates
         self.placement = ProblemPlacement(problem)
-        self.built: list[Built] = []
+        #: Of each part what no end of it is better than, if there were room everywhere.
+        self.bounds: dict[Part, Value] = {}
         #: Of each VM of a part all VMs of the part.
         self.part_of: dict[str, tuple[str, ...]] = {}
         self._start = ProblemPlacement(problem)
-        self.untouched = self._untouchable()
         #: An end of a part to which its VMs may go in any order, where the best end is not known to be such.
         self.in_any_order: Mapping[str, str] = {}
 
@@ -178,19 +169,15 @@ class Construction:
         parts = parts_of(self.problem, self.candidates)
         share = max(_PART_SHARE, 1.0 / max(1, len(parts)))
         for part in parts:
-            if deadline.over:
-                self.built.append(Built(part, self.value_of(part), self._perfect(part)))
-            else:
-                self.built.append(self._build(part, deadline.within(share)))
+            least = bound(self.problem, part.violated)  # as it is seen goal by goal
+            self.bounds[part] = least if deadline.over else self._build(part, least, deadline.within(share))
             self.part_of |= dict.fromkeys(part.vms, part.vms)
-        parted = {goal.number for built in self.built for goal in built.part.goals}
-        self.untouched = self._untouchable(parted)
 
     @property
     def bound(self) -> Value:
         """No end is better than this."""
-        bounds = (self.untouched, *(built.bound for built in self.built))
-        return tuple(map(sum, zip(*bounds, strict=True)))  # parts have nothing in common but room
+        # Parts have nothing in common but room.
+        return tuple(map(sum, zip(self.untouched, *self.bounds.values(), strict=True)))
 
     def value_of(self, part: Part) -> Value:
         """What a part is worth as things stand, but for what it takes of headroom."""
@@ -202,8 +189,10 @@ class Construction:
         counts[-1] = sum(vm in self.placement.moved for vm in part.vms)
         return tuple(counts)
 
-    def _untouchable(self, parted: frozenset[int] | set[int] = frozenset()) -> Value:
+    @property
+    def untouched(self) -> Value:
         """What is violated where no VM can move, as far as a model knows."""
+        parted = {goal.number for part in self.bounds for goal in part.goals}
         violated = (
             goal
             for goal in self._start.violated_goals()
@@ -211,12 +200,12 @@ class Construction:
         )
         return tuple(counted(violated, self._start))
 
-    def _build(self, part: Part, deadline: Deadline) -> Built:
+    def _build(self, part: Part, least: Value, deadline: Deadline) -> Value:
+        """Put a part at its end; what no end of it is better than, where `least` is known to be so."""
         simple = gathered(part, self.placement, self.candidates)
         if simple is not None:
             self.placement.put(simple)
-            best = (*self.value_of(part)[:-1], len(simple))
-            return Built(part, best, best)
+            return (*self.value_of(part)[:-1], len(simple))
         hosts = roomiest(self.placement)
         domains = reduced(self.placement, self.candidates, part.vms, hosts)
         narrow = sum(map(len, domains.values())) > _MOST_PLACES
@@ -230,7 +219,6 @@ class Construction:
                 domains = {}
             domains = self._offered(domains, hosts)
         # Of VMs and hosts that are alike the solver finds no such bound by itself, as of an even spread.
-        least = self._perfect(part)
         solved = None
         if narrow and part.sums and not simple:
             solved, least = self._repair(part, domains, least, deadline)
@@ -247,10 +235,10 @@ class Construction:
             )
         if solved is not None or simple is not None:
             self.placement.put(solved.where if solved is not None else simple or {})
-        value = self._value(part, solved)
-        if value <= least or narrow:
-            return Built(part, value, least)
-        return Built(part, value, max(least, self._bound(part, deadline)))
+        value = self.value_of(part)
+        if solved is not None:  # with headroom and detours, as the model counts them
+            value = (value[0], solved.value[1], *value[2:-1], solved.value[-1])
+        return least if value <= least or narrow else max(least, self._bound(part, deadline))
 
     def _repair(
         self, part: Part, domains: Mapping[str, tuple[str, ...]], least: Value, deadline: Deadline
@@ -366,19 +354,8 @@ class Construction:
             for known in [(hint[vm],) if vm in hint else ()]
         }
 
-    def _perfect(self, part: Part) -> Value:
-        """What no end of a part is better than, as it is seen goal by goal."""
-        return bound(self.problem, part.violated)
-
     def _bound(self, part: Part, deadline: Deadline) -> Value:
         """What the part could reach if there were room for it everywhere."""
         domains = reduced(self._start, self.candidates, part.vms, self.problem.hosts)
         solved = solve(self._start, self.candidates, domains, deadline, room=False, evenly=False)
         return () if solved is None else solved.bound
-
-    def _value(self, part: Part, solved: Solved | None) -> Value:
-        value = self.value_of(part)
-        if solved is None:
-            return value
-        # With headroom and detours, as the model counts them.
-        return (value[0], solved.value[1], *value[2:-1], solved.value[-1])

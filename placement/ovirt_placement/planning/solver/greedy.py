@@ -1,7 +1,5 @@
 """The strategy `greedy`: repairs goal by goal, what matters most first; then tries it with fewer moves."""
 
-from __future__ import annotations
-
 import random
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -72,12 +70,10 @@ class Repairing:
 
     def _go_on(self, depth: int) -> None:
         """Repair the first trouble that there is, in every way, and then what is left of it."""
-        trouble = self._troubles()
-        if trouble.may_stay:
+        may_stay, proposals = self._trouble()
+        if may_stay:
             self._judge()
-        if depth <= 0 or trouble.proposals is None:
-            return
-        for proposal in trouble.proposals:
+        for proposal in proposals if depth > 0 else ():
             if self._tries <= 0 or self._deadline.over:
                 return
             self._try_proposal(proposal, depth)
@@ -97,22 +93,25 @@ class Repairing:
         """Whether it may still be cheaper than the best, if that repaired the goal and broke nothing."""
         return self._best[:-2] > self._ideal[:-2] or self._assignment.cost[-2] < self._best[-2]
 
-    def _troubles(self) -> _Trouble:
-        """What to repair next: the goal, hosts that are overfull, then what was newly violated."""
+    def _trouble(self) -> tuple[bool, Iterator[Proposal]]:
+        """What to repair next: the goal, hosts that are overfull, then what was newly violated.
+
+        Whether the draft is an end even if that stays, and proposals to repair it.
+        """
         assignment, proposals = self._assignment, self._proposals
         if assignment.placement.violated(self._goal):
-            return _Trouble(False, proposals.repairing(self._goal))
+            return False, proposals.repairing(self._goal)
         for host, missing_mb in assignment.overfull.items():
-            return _Trouble(False, proposals.making_room(host, missing_mb))
+            return False, proposals.making_room(host, missing_mb)
         for goal in assignment.lost.values():
-            return _Trouble(False, proposals.repairing(goal))
+            return False, proposals.repairing(goal)
         for goal in self._newly_violated():
-            return _Trouble(True, proposals.repairing(goal))
+            return True, proposals.repairing(goal)
         for host, now in assignment.crowded.items():
             before = self._headroom_deficit.get(host, (0, 0))
             if now > before:
-                return _Trouble(True, proposals.making_room(host, now[0] - before[0], before))
-        return _Trouble(True, None)
+                return True, proposals.making_room(host, now[0] - before[0], before)
+        return True, iter(())
 
     def _newly_violated(self) -> Iterator[Goal]:
         """Goals that count and that were not violated before, the most important first."""
@@ -135,14 +134,6 @@ class Repairing:
         cost = _with_detours(cost, detours(self._assignment, self._mark, moves))
         if cost < self._best:
             self._best, self._found = cost, moves
-
-
-@dataclass(frozen=True, slots=True)
-class _Trouble:
-    #: Whether the draft is an end even if it stays.
-    may_stay: bool
-    #: None where there is no trouble.
-    proposals: Iterator[Proposal] | None
 
 
 def _without(cost: Cost, goal: Goal) -> Cost:

@@ -4,6 +4,7 @@ import random
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import count
+from typing import NamedTuple
 
 from ovirt_placement.planning.detours import direct_moves
 from ovirt_placement.planning.plan import Deadline
@@ -16,7 +17,6 @@ from ovirt_placement.planning.problem.placement import (
     placement_after,
 )
 from ovirt_placement.planning.problem.problem import Goal, Move, Problem
-from ovirt_placement.rules.elements.rule import AtMost
 
 
 class Walk(ReversiblePlacement):
@@ -60,6 +60,17 @@ _OFFERED = 3
 _DEPTH = 3
 
 
+class _Bounds(NamedTuple):
+    """What a way keeps to: VMs that stay where they are, and how far the making of room may go on.
+
+    No VM that makes room goes to a host that is closed: room is being made there.
+    """
+
+    settled: frozenset[str]
+    closed: frozenset[str]
+    depth: int
+
+
 class Bringing:
     """By chance among what looks good: each new try gets another way."""
 
@@ -69,7 +80,7 @@ class Bringing:
 
     def bring(self, vm: str, host: str, settled: frozenset[str]) -> bool:
         """Whether the VM is there in the end; if not, all is as before. Those that are `settled` stay."""
-        return self._bring_vm(vm, host, settled, frozenset(), _DEPTH)
+        return self._bring_vm(vm, host, _Bounds(settled, frozenset(), _DEPTH))
 
     def hosts_for(self, vm: str, hosts: Collection[str]) -> list[str]:
         """The hosts, those first that take a VM as things are, and then by what they lack."""
@@ -85,10 +96,7 @@ class Bringing:
 
         return sorted(sorted(hosts), key=rank)
 
-    def _bring_vm(
-        self, vm: str, host: str, settled: frozenset[str], closed: frozenset[str], depth: int
-    ) -> bool:
-        """No VM that makes room goes to a host that is `closed`: room is being made there."""
+    def _bring_vm(self, vm: str, host: str, bounds: _Bounds) -> bool:
         walk = self._walk
         if walk.placement.where(vm) == host:
             return True
@@ -98,66 +106,49 @@ class Bringing:
             if not all(host in walk.problem.targets[one] for one in vms) or walk.tries <= 0:
                 continue
             mark = walk.mark
-            staying, full = settled.union(vms), closed | {host}
+            within = _Bounds(bounds.settled.union(vms), bounds.closed | {host}, bounds.depth)
             if (
-                self._rivals_leave(vms, host, staying, full, depth)
-                and self._clear(host, walk.size_mb(vms), staying, full, depth)
+                self._rivals_leave(vms, host, within)
+                and self._clear(host, walk.size_mb(vms), within)
                 and walk.go(vms, host)
             ):
                 return True
             walk.back_to(mark)
         return False
 
-    def _rivals_leave(
-        self,
-        vms: tuple[str, ...],
-        host: str,
-        settled: frozenset[str],
-        closed: frozenset[str],
-        depth: int,
-    ) -> bool:
-        goals = {goal.number: goal for vm in vms for goal in self._walk.problem.goals_of.get(vm, ())}
-        return all(
-            self._enough_leave(goal, goal.limit, vms, host, settled, closed, depth)
-            for goal in goals.values()
-            if goal.binding and goal.limit is not None
-        )
-
-    def _enough_leave(
-        self,
-        goal: Goal,
-        limit: AtMost,
-        vms: tuple[str, ...],
-        host: str,
-        settled: frozenset[str],
-        closed: frozenset[str],
-        depth: int,
-    ) -> bool:
-        """As many sets of a goal's VMs as make a place for these."""
-        there: defaultdict[str, list[str]] = defaultdict(list)
-        for rival in goal.rivals(frozenset(vms)):
-            if limit.place(self._walk.placement.where(rival)) == limit.place(host):
-                there[limit.own_set(rival)].append(rival)
-        left = len(there) + len(limit.sets(vm for vm in vms if vm in goal.vms)) - limit.most
-        for rivals in there.values():
-            if left > 0 and all(
-                rival not in settled and self._leave_host(rival, settled, closed, depth) for rival in rivals
-            ):
-                left -= 1
-        return left <= 0
-
-    def _clear(
-        self, host: str, needed_mb: int, settled: frozenset[str], closed: frozenset[str], depth: int
-    ) -> bool:
-        """VMs leave a host until so much of it is free."""
+    def _rivals_leave(self, vms: tuple[str, ...], host: str, bounds: _Bounds) -> bool:
+        """Of each goal that limits VMs, as many sets of its other VMs as make a place for these."""
         walk = self._walk
-        while (lacking_mb := needed_mb - walk.placement.free_mb(host)) > 0:
-            leaving = self._leavers(host, lacking_mb, settled)
-            able = (vm for vm in leaving if self._leave_host(vm, settled, closed, 0))
-            if next(able, None) is None:
-                able = (vm for vm in leaving if depth > 0 and self._leave_host(vm, settled, closed, depth))
-                if next(able, None) is None:
-                    return False
+        goals = {goal.number: goal for vm in vms for goal in walk.problem.goals_of.get(vm, ())}
+        for goal in goals.values():
+            limit = goal.limit
+            if limit is None or not goal.binding:
+                continue
+            there: defaultdict[str, list[str]] = defaultdict(list)
+            for rival in goal.rivals(frozenset(vms)):
+                if limit.place(walk.placement.where(rival)) == limit.place(host):
+                    there[limit.own_set(rival)].append(rival)
+            left = len(there) + len(limit.sets(vm for vm in vms if vm in goal.vms)) - limit.most
+            for rivals in there.values():
+                if left > 0 and all(
+                    rival not in bounds.settled and self._leave_host(rival, bounds) for rival in rivals
+                ):
+                    left -= 1
+            if left > 0:
+                return False
+        return True
+
+    def _clear(self, host: str, needed_mb: int, bounds: _Bounds) -> bool:
+        """VMs leave a host until so much of it is free: if any can, those that go where there is room now."""
+        free_mb = self._walk.placement.free_mb
+        while (lacking_mb := needed_mb - free_mb(host)) > 0:
+            leaving = self._leavers(host, lacking_mb, bounds.settled)
+            if not any(
+                self._leave_host(vm, bounds._replace(depth=depth))
+                for depth in dict.fromkeys((0, bounds.depth))
+                for vm in leaving
+            ):
+                return False
         return True
 
     def _leavers(self, host: str, lacking_mb: int, settled: frozenset[str]) -> list[str]:
@@ -170,20 +161,20 @@ class Bringing:
         there.sort(key=lambda vm: self._dice.random() * (lacking_mb + 2 * abs(sizes[vm] - lacking_mb)))
         return there[:_LEAVING]
 
-    def _leave_host(self, vm: str, settled: frozenset[str], closed: frozenset[str], depth: int) -> bool:
+    def _leave_host(self, vm: str, bounds: _Bounds) -> bool:
         """To a host that takes it as things are; else, as far as `depth` goes, to one that makes room."""
         walk = self._walk
         vms = walk.placement.closure(vm)
-        if not settled.isdisjoint(vms):
+        if not bounds.settled.isdisjoint(vms):
             return False
         size_mb, free_mb = walk.size_mb(vms), walk.placement.free_mb
-        hosts = walk.problem.targets[vm] - closed
+        hosts = walk.problem.targets[vm] - bounds.closed
         fitting = [host for host in hosts if free_mb(host) >= size_mb]
         if any(walk.go(vms, host) for host in self._ranked(size_mb, fitting)):
             return True
-        return depth > 0 and any(
-            self._bring_vm(vm, host, settled, closed, depth - 1)
-            for host in self._few(self._ranked(size_mb, hosts))
+        shallower = bounds._replace(depth=bounds.depth - 1)
+        return bounds.depth > 0 and any(
+            self._bring_vm(vm, host, shallower) for host in self._few(self._ranked(size_mb, hosts))
         )
 
     def _few(self, hosts: Collection[str]) -> Iterator[str]:

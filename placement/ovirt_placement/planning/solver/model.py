@@ -1,7 +1,7 @@
 """One choice as a model for CP-SAT: which VM ends where, which goals are then violated, what it costs."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ovirt_placement.planning.plan import NEVER, Deadline
@@ -9,7 +9,7 @@ from ovirt_placement.planning.problem.ends import CandidateHosts, detour, is_fre
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Goal, Problem
 from ovirt_placement.planning.solver.forms import Term, cp_model, excess, loads, loads_above, restrict
-from ovirt_placement.rules.elements.rule import AtLeast, AtMost, Even, OfAll, OnePlace, Sum
+from ovirt_placement.rules.elements.rule import Allowed, AtLeast, AtMost, Even, OfAll, OnePlace, Sum
 
 
 @dataclass(frozen=True)
@@ -316,8 +316,7 @@ def _of_each_kind(
     alike: defaultdict[object, list[str]] = defaultdict(list)
     for host in order:
         reached = tuple(host in one for one in reaches)
-        kind = (marks.get(host), reached, tuple(_listed(goals, host)), *_places(goals, host))
-        alike[kind].append(host)
+        alike[marks.get(host), reached, tuple(_traits(goals, host))].append(host)
     return frozenset(host for hosts in alike.values() for host in hosts[:needed])
 
 
@@ -354,22 +353,18 @@ def _share(goal: Goal, vms: Collection[str]) -> object:
     return frozenset(goal.limit.sets(vms)) if goal.limit.set_of else min(len(vms), goal.limit.most + 1)
 
 
-def _places(goals: Collection[Goal], host: str) -> list[str]:
-    """The failure domains that limits count by."""
-    limits = (goal.limit for goal in goals if goal.limit is not None)
-    others = (goal.form for goal in goals if isinstance(goal.form, OnePlace | Even | AtLeast))
-    return [
-        *(limit.place(host) for limit in limits if limit.place_of),
-        *(form.place_of.get(host, "") for form in others),
-    ]
-
-
-def _listed(goals: Collection[Goal], host: str) -> list[bool]:
-    sums = (goal.form for goal in goals if isinstance(goal.form, Sum))
-    return [
-        *(goal.right(host) for goal in goals if goal.allowed is not None),
-        *(host in form.hosts for form in sums),
-    ]
+def _traits(goals: Collection[Goal], host: str) -> Iterator[object]:
+    """What goals say of a host by itself: whether it is listed, and the failure domain that they count by."""
+    for goal in goals:
+        form = goal.form
+        if isinstance(form, Allowed):
+            yield form.right(host)
+        elif isinstance(form, Sum):
+            yield host in form.hosts
+        elif isinstance(form, AtMost) and form.place_of:
+            yield form.place(host)
+        elif isinstance(form, OnePlace | Even | AtLeast):
+            yield form.place_of.get(host)
 
 
 def roomiest(placement: ProblemPlacement) -> list[str]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ovirt_placement.planning.plan import Deadline
 from ovirt_placement.planning.problem.ends import CandidateHosts, Value, detour, detouring, score
-from ovirt_placement.planning.problem.placement import ProblemPlacement, brought
+from ovirt_placement.planning.problem.placement import AT_THE_START, ProblemPlacement, brought
 from ovirt_placement.planning.problem.problem import Goal
 from ovirt_placement.planning.solver.forms import Term, cp_model
 from ovirt_placement.planning.solver.model import Model, ModelScope
@@ -132,9 +132,6 @@ _HIGHEST = 2**60
 _WATCH_SECONDS = 0.05
 
 
-NO_HINT: Mapping[str, str] = {}
-
-
 @dataclass(frozen=True, slots=True)
 class Solved:
     """Where the VMs of a scope end."""
@@ -195,7 +192,7 @@ class Stages:
         self,
         deadline: Deadline,
         least: Sequence[int] = (),
-        hint: Mapping[str, str] = NO_HINT,
+        hint: Mapping[str, str] = AT_THE_START,
         *,
         held: bool = False,
     ) -> Solved | None:
@@ -349,7 +346,7 @@ def solve(
     workers: int = 1,
     least: Sequence[int] = (),
     work: float | None = None,
-    hint: Mapping[str, str] = NO_HINT,
+    hint: Mapping[str, str] = AT_THE_START,
     goals: Sequence[Goal] | None = None,
 ) -> Solved | None:
     """The best end of the VMs that have domains, all others staying where they are."""

@@ -272,12 +272,11 @@ class Improvement:
         if self.value[1] > self.bound[1]:
             busy.update(crowded(placement))
         parts = [
-            built.part.vms
-            for built in construction.built
-            if len(built.part.vms) <= _MOST_VMS
+            part.vms
+            for part, least in construction.bounds.items()
+            if len(part.vms) <= _MOST_VMS
             and (
-                construction.value_of(built.part) > built.bound
-                or any(placement.moved.get(vm) in busy for vm in built.part.vms)
+                construction.value_of(part) > least or any(placement.moved.get(vm) in busy for vm in part.vms)
             )
         ]
         # A part that is too large is decided again around each VM of it that moved for a sum; a crowd that
