@@ -197,6 +197,19 @@ def test_what_meets_on_a_host_makes_others_leave_it(monkeypatch: pytest.MonkeyPa
     assert (bound(problem)[-1], built.bound[-1]) == (1, 2)
 
 
+def test_who_finds_no_host_is_not_among_those_that_may_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rivals that stay have all other hosts of a."""
+    monkeypatch.setattr(construction, "_MOST_PLACES", 0)
+    state = snapshot(
+        *(host(name, cores=32) for name in ("h1", "h2", "h3")),
+        *(vm(name, "h1", vcpus=4) for name in "ad"),
+        *(vm(name, home, migratable=False) for name, home in (("b", "h2"), ("c", "h3"))),
+        rule("on-h1", "capacity", hosts="h1", most=4, counted="vcpus"),
+        group("apart", APART, "a b c"),
+    )
+    assert ended(state).where.keys() == {"d"}
+
+
 @pytest.mark.system
 def test_one_vm_leaves_each_of_many_hosts_though_the_others_are_nearly_full() -> None:
     plan = make_plan(tight(60, 24), CLUSTER, deadline=NEVER)

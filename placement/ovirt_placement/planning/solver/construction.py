@@ -274,8 +274,9 @@ class Construction:
             model = Model(ModelScope(self.placement, self.candidates, offered), deadline)
             if not model.whole:
                 break
+            moved = model.moved
             for vms, number in leaving:
-                model.cp.add(sum(model.moved[vm] for vm in vms) == number)
+                model.cp.add(sum(moved[vm] for vm in vms if vm in moved) == number)
             solved = Stages(model, workers=2, evenly=False).solve(
                 deadline.within(share), least, self._hint, held=True
             )
