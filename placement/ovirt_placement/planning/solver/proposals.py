@@ -98,24 +98,18 @@ class Proposals:
     # -- a goal of each shape
 
     def _to_hosts(self, goal: Goal, allowed: Allowed) -> Iterator[Proposal]:
-        wrong = self._blocks(vm for vm in goal.vms if not goal.right(self.assignment.where(vm)))
-        if wrong is None:
-            return
-        if allowed.positive:
-            yield from self._each_to_its_best(wrong, among=allowed.hosts)
-        else:
-            yield from self._each_to_its_best(wrong, but=allowed.hosts)
+        wrong = self._blocks(vm for vm in goal.vms if not allowed.right(self.assignment.where(vm)))
+        yield from self._each_to_its_best(wrong or (), filter(allowed.right, self.assignment.problem.hosts))
 
     def _to_one_place(self, goal: Goal, place_of: Mapping[str, str]) -> Iterator[Proposal]:
         """All to the hosts of one place, first of that in which most are: it may have no room for others."""
-        hosts: defaultdict[str, list[str]] = defaultdict(list)
-        for host in self.assignment.problem.hosts:
-            if host in place_of:
-                hosts[place_of[host]].append(host)
-        there = Counter(place_of.get(self.assignment.where(vm)) for vm in goal.vms)
-        for place in sorted(hosts, key=lambda place: (-there[place], place)):
-            wrong = (vm for vm in goal.vms if place_of.get(self.assignment.where(vm)) != place)
-            yield from self._each_to_its_best(self._blocks(wrong) or (), among=hosts[place])
+        hosts, where = self.assignment.problem.hosts, self.assignment.where
+        there = Counter(place_of.get(where(vm)) for vm in goal.vms)
+        places = {place_of[host] for host in hosts if host in place_of}
+        for place in sorted(places, key=lambda place: (-there[place], place)):
+            wrong = self._blocks(vm for vm in goal.vms if place_of.get(where(vm)) != place)
+            its_hosts = (host for host in hosts if place_of.get(host) == place)
+            yield from self._each_to_its_best(wrong or (), its_hosts)
 
     def _parting(self, goal: Goal, limit: AtMost) -> Iterator[Proposal]:
         assignment = self.assignment
@@ -124,6 +118,7 @@ class Proposals:
             members[limit.place(assignment.where(vm))][limit.own_set(vm)].append(vm)
         full = {place for place, sets in members.items() if len(sets) >= limit.most}
         taken = frozenset(host for host in assignment.problem.hosts if limit.place(host) in full)
+        free = frozenset(assignment.problem.hosts) - taken
         crowds = [
             sorted(sets.values(), key=self._set_weight) for sets in members.values() if len(sets) > limit.most
         ]
@@ -135,8 +130,7 @@ class Proposals:
             if blocks is None or any(goal.parts(frozenset(block)) for block in blocks):
                 continue
             # With no place left for another member, one of them must go on from where another comes.
-            free = tuple(self._each_to_its_best(blocks, but=taken))
-            yield from free or self._each_to_its_best(blocks, among=taken)
+            yield from tuple(self._each_to_its_best(blocks, free)) or self._each_to_its_best(blocks, taken)
             if len(first) > self.width or others:
                 return
 
@@ -194,29 +188,27 @@ class Proposals:
     # -- VMs to hosts
 
     def _each_to_its_best(
-        self, blocks: Sequence[tuple[str, ...]], among: Iterable[str] | None = None, but: Iterable[str] = ()
+        self, blocks: Sequence[tuple[str, ...]], among: Iterable[str]
     ) -> Iterator[Proposal]:
-        """All blocks to hosts, each to its best after those before it; the first also to others."""
-        among = None if among is None else frozenset(among)
-        but = frozenset(but)
+        """All blocks to some hosts, each to its best after those before it; the first also to others."""
+        among = frozenset(among)
         if not blocks:
             return
         first, *rest = blocks
-        for host in best_hosts(self.assignment, self.order, first, self.width, among, but):
+        for host in best_hosts(self.assignment, self.order, first, self.width, among):
             mark = self.assignment.mark
             self.assignment.move(first, host)
             proposal = dict.fromkeys(first, host)
             for block in rest:
-                found = best_hosts(self.assignment, self.order, block, 1, among, but)
+                found = best_hosts(self.assignment, self.order, block, 1, among)
                 if not found:
+                    proposal = {}
                     break
                 self.assignment.move(block, found[0])
                 proposal |= dict.fromkeys(block, found[0])
-            else:
-                self.assignment.back_to(mark)
-                yield proposal
-                continue
             self.assignment.back_to(mark)
+            if proposal:
+                yield proposal
 
     def _one_to_each(self, block: tuple[str, ...], but: tuple[str, ...] = ()) -> Iterator[Proposal]:
         for host in best_hosts(self.assignment, self.order, block, self.width, but=but):

@@ -110,8 +110,7 @@ def test_who_made_way_does_not_come_back_where_another_has_come() -> None:
         group("a", vms="a", hosts_rule=TOGETHER, hosts="h0"),
     )  # fmt: skip
     problem = pose(state, CLUSTER)
-    placement = ProblemPlacement(problem)
-    placement.put({"a": "h0", "b": "h2"})
+    placement = ProblemPlacement(problem, {"a": "h0", "b": "h2"})
     solved = solve(placement, CandidateHosts(problem), {"b": ("h0", "h2")}, NEVER)
     assert solved is not None
     assert solved.where == {"b": "h2"}
@@ -154,9 +153,7 @@ RIVALS = snapshot(
 
 def found(state: Snapshot, where: Mapping[str, str]) -> Mapping[str, str] | None:
     problem = pose(state, CLUSTER)
-    placement = ProblemPlacement(problem)
-    placement.put(where)
-    return straight_end(placement, CandidateHosts(problem), NEVER)
+    return straight_end(ProblemPlacement(problem, where), CandidateHosts(problem), NEVER)
 
 
 @pytest.mark.parametrize("state", [BLOCKED, RIVALS])
