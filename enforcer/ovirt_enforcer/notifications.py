@@ -139,7 +139,6 @@ class Delivery:
         count: Callable[[str, str], None] = lambda channel, result: None,
         *,
         limit: RateLimit | None = None,
-        longest_seconds: float = _LONGEST_SECONDS,
         most_waiting: int = _MOST_WAITING,
     ) -> None:
         """`count` is called with the channel and what became of a notice: delivered, failed or dropped.
@@ -149,7 +148,6 @@ class Delivery:
         self.kinds = frozenset(kinds)
         self._channel = channel
         self._count = count
-        self._longest_seconds = longest_seconds
         self._most_waiting = most_waiting
         self._limit = limit
         self._waiting: deque[_Addressed] = deque()
@@ -217,7 +215,7 @@ class Delivery:
         tries = stamina.retry_context(
             on=self._is_worth_another,
             attempts=None,
-            timeout=self._longest_seconds,
+            timeout=_LONGEST_SECONDS,
             wait_initial=_FIRST_PAUSE_SECONDS,
             wait_max=_LONGEST_PAUSE_SECONDS,
         )

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from ovirt_enforcer.gates.people import moves, rule_key
-from ovirt_enforcer.plans import failure_domains
 from ovirt_enforcer.settings import EnforcerSettings, Mode, recorded_settings
 from ovirt_placement.answers.plans import misfit_text
 from ovirt_placement.answers.plans.maintenance import maintenance_record
@@ -195,11 +194,6 @@ def begin(store: MaintenanceStore, meant: MaintenanceRun) -> str:
         violated=meant.violated,
     )
     return run_id
-
-
-def domains_of(config: Config, snapshot: Snapshot) -> tuple[Domain, ...]:
-    """The failure domains that are to be survived, too."""
-    return failure_domains(config.ha, snapshot) or ()
 
 
 def in_order_of_plan(

@@ -180,7 +180,7 @@ def with_held_back(
     snapshot: Snapshot,
     spared: Mapping[str, str],
     left_out: Mapping[tuple[str, str], str],
-    frozen: Container[str] = (),
+    frozen: Container[str],
 ) -> Plan:
     """The plan with more obstacles: groups that are `spared`, and VMs with hosts that are `left_out`.
 

@@ -24,7 +24,7 @@ from ovirt_enforcer.service import process
 from ovirt_placement.engine.connection.client import Session
 from ovirt_placement.engine.connection.log_ins import SingleSignOn
 from ovirt_placement.model import Snapshot, state_file
-from tests.enforcer.planners_here import PlannersHere
+from tests.enforcer.stand_ins import PlannersHere
 from tests.processes import Forked
 from tests.scenarios.stage import START, simulated_time
 

@@ -25,7 +25,7 @@ from ovirt_simulator.http.server import serve
 from tests.builders import CLUSTER, host, snapshot, vm
 from tests.configuration import write_configuration
 from tests.enforcer.actions.bench import bench
-from tests.enforcer.leading import lead
+from tests.enforcer.stand_ins import lead
 from tests.scenarios.stage import START
 from tests.stored import prepared
 

@@ -37,7 +37,7 @@ from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import Server, serve
 from tests.configuration import write_configuration
-from tests.enforcer.planners_here import PlannersHere
+from tests.enforcer.stand_ins import PlannersHere
 from tests.scenarios.happenings import Happenings
 
 #: Longer than any story: nobody else wants to lead.

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from ovirt_enforcer.actions.following import OF_VMS, Following
 from ovirt_enforcer.actions.recent_moves import digest
-from ovirt_enforcer.gates.admission import Admitted
+from ovirt_enforcer.gates.admission import Admitted, Observation
 from ovirt_enforcer.log import LogText, report
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.engine import actions
@@ -43,11 +43,7 @@ class Task:
     """A step, or an action on a host, to carry out: what it is of, and what it was decided on."""
 
     admitted: Admitted
-    snapshot: Snapshot
-    #: Of the lease, from before the snapshot was read.
-    epoch: int
-    #: Until when the snapshot is young enough to act on, by the executor's clock.
-    fresh_until: float
+    seen: Observation
     #: Of a step its plan, and its number there, from 1.
     plan: str | None = None
     number: int | None = None
@@ -110,7 +106,7 @@ class Executor:
         migrations are paused, and `Stale` if the snapshot has grown too old: with these four the
         engine is not asked.
         """
-        intents = self.store.prepare(_intended(task), epoch=task.epoch, paused_by=_paused_by(task))
+        intents = self.store.prepare(_intended(task), epoch=task.seen.epoch, paused_by=_paused_by(task))
         if intents[0].kind is IntentKind.MIGRATE_VM:
             self.began(intents)
         key = _Key(task.admitted.cluster, intents[0].id, begins=True)
@@ -185,7 +181,7 @@ class Executor:
         chosen = self._chosen(step)
         # Of a group some may have gone before another was refused: their events will show it.
         transition = self.store.lose if step.closure else self.store.fail
-        return transition, cause_of(rejection, chosen and host_name(chosen, task.snapshot))
+        return transition, cause_of(rejection, chosen and host_name(chosen, task.seen.snapshot))
 
     def _send_request(self, task: Task, intents: tuple[Intent, ...]) -> Dialogue[tuple[Intent, ...]]:
         """Send the request of intents, and record its answer."""
@@ -223,16 +219,16 @@ class Executor:
 
         A log-in and much else may have taken time since the intents were written.
         """
-        if not self.still_leads(task.epoch):
-            raise LeaseLost(f"epoch {task.epoch} of the lease is over: another may lead now")
-        if self.clock() > task.fresh_until:
+        if not self.still_leads(task.seen.epoch):
+            raise LeaseLost(f"epoch {task.seen.epoch} of the lease is over: another may lead now")
+        if self.clock() > task.seen.fresh_until:
             raise Stale("the engine's state is too old: the request was not sent")
         self.store.check_pauses(_paused_by(task))
 
 
 def _paused_by(task: Task) -> tuple[str, str]:
     """What was paused while the engine was away may have the cluster's name in place of its id."""
-    cluster = task.snapshot.cluster_by_id[task.admitted.cluster]
+    cluster = task.seen.snapshot.cluster_by_id[task.admitted.cluster]
     return cluster.id, cluster.name
 
 
@@ -249,7 +245,7 @@ def cause_of(rejection: Rejection, target_name: str | None) -> Cause:
 
 def _intended(task: Task) -> Iterator[IntendedMigration]:
     """Every VM of a step; the first one's correlation id goes to the engine. Or the one action."""
-    cluster, what, snapshot = task.admitted.cluster, task.admitted.what, task.snapshot
+    cluster, what, snapshot = task.admitted.cluster, task.admitted.what, task.seen.snapshot
     correlation_id = uuid.uuid4().hex
     if not isinstance(what, Step):
         yield IntendedMigration(

@@ -261,11 +261,12 @@ class Backoff:
     @cached_property
     def left_behind(self) -> Mapping[tuple[str, str], Held]:
         """Hosts that we took VMs from lately, and do not send them back to for no new cause."""
+        reason = "it was taken from {} lately, and no rule has changed since".format
         return self._held(
-            ((vm, intent.source), intent, self._circle(intent, intents), self._departure(intent.source))
+            ((vm, host), intent, self._circle(intent, intents), reason(host_name(host, self.snapshot)))
             for vm, intents in self._done.items()
             for intent in intents
-            if intent.source is not None
+            if (host := intent.source) is not None
         )
 
     @cached_property
@@ -389,9 +390,6 @@ class Backoff:
 
     def _refusal(self, intent: Intent) -> str:
         return f"the engine refused to move it to {host_name(intent.target, self.snapshot)}: {intent.error}"
-
-    def _departure(self, source: str) -> str:
-        return f"it was taken from {host_name(source, self.snapshot)} lately, and no rule has changed since"
 
     def _is_unchanged(self, intent: Intent) -> bool:
         hosts = (intent.source or "", intent.target)

@@ -15,11 +15,10 @@ from ovirt_enforcer.orders import (
     begin,
     check_one_cluster,
     check_settings,
-    domains_of,
     in_order_of_plan,
     run_meant,
 )
-from ovirt_enforcer.plans import HOST_SECONDS, maintenance_options, maintenance_planned
+from ovirt_enforcer.plans import HOST_SECONDS, failure_domains, maintenance_options, maintenance_planned
 from ovirt_placement import config as configuration
 from ovirt_placement.answers.document import DRY_RUN, find
 from ovirt_placement.answers.orders import run_lines, runs_change, runs_document
@@ -199,7 +198,7 @@ def _request(args: argparse.Namespace) -> int:
     check_one_cluster(hosts)
     stop_vms = tuple(find(word, "VM", snapshot.vms, snapshot).id for word in args.stop)
     if not args.in_order:
-        domains = domains_of(config, snapshot)
+        domains = failure_domains(config.ha, snapshot) or ()
         hosts = in_order_of_plan(snapshot, hosts, stop_vms, domains, deadline=Deadline.after(_ORDER_SECONDS))
     request = MaintenanceRequest(
         work=args.work,

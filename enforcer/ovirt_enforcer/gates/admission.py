@@ -233,6 +233,20 @@ class Gates:
         return Facts(self._settings, ahead, remembered, self._open, self._now, plan)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Observation:
+    """What is known at one moment; the gates were made before the snapshot was read."""
+
+    snapshot: Snapshot
+    gates: Gates
+    #: Migrations whose end is not known.
+    open_intents: Sequence[Intent]
+    #: Of the lease, from before all of this was read.
+    epoch: int
+    #: Until when something is begun on it, by the process's clock.
+    fresh_until: float
+
+
 def _with_decided(snapshot: Snapshot, open_intents: Sequence[Intent]) -> Snapshot:
     """The snapshot with what is decided and not to be seen in it: on its way, and with its room taken.
 

@@ -5,14 +5,14 @@ All that must survive stands in the store; what is true is in the engine. Each l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Final
 
 from ovirt_enforcer.actions.executor import Executor, Task
-from ovirt_enforcer.gates.admission import Closed, Gates
+from ovirt_enforcer.gates.admission import Closed, Observation
 from ovirt_enforcer.gates.gate import HostAction
 from ovirt_enforcer.gates.people import rule_key
 from ovirt_enforcer.log import LogText, report
@@ -48,7 +48,7 @@ from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import group_names
 from ovirt_placement.rules.catalogue import find_violations
-from ovirt_placement.store.enforcer.intents import Intent, IntentKind, IntentState
+from ovirt_placement.store.enforcer.intents import IntentKind, IntentState
 from ovirt_placement.store.enforcer.maintenance import (
     ENDED,
     UPGRADE_OF_RUN,
@@ -64,20 +64,6 @@ from ovirt_service.errors import UserError
 
 #: Phases in which the planner takes the VMs of a host away.
 _EMPTIED: Final = (HostPhase.DRAINING, HostPhase.DEACTIVATING)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Observation:
-    """What is known at one moment; the gates were made before the snapshot was read."""
-
-    snapshot: Snapshot
-    gates: Gates
-    #: Migrations whose end is not known.
-    open_intents: Sequence[Intent]
-    #: Of the lease, from before all of this was read.
-    epoch: int
-    #: Until when something is begun on it, by the daemon's clock.
-    fresh_until: float
 
 
 #: Two looks are this many times as far apart as one takes.
@@ -287,8 +273,7 @@ class MaintenanceRuns:
             return
         if kind is IntentKind.STOP_VM and vm not in host.stopped:
             self._store.mark_stopped(run.id, host.host, (*host.stopped, vm))
-        reboot = run.request.reboot
-        self.executor.begin(Task(admitted, seen.snapshot, seen.epoch, seen.fresh_until, reboot=reboot))
+        self.executor.begin(Task(admitted, seen, reboot=run.request.reboot))
 
     def _bring_back(self, run: MaintenanceRun, snapshot: Snapshot, kept: Mapping[str, str] | None) -> bool:
         """End a run once its VMs are back, or stay for a reason; whether it is still to be waited for."""

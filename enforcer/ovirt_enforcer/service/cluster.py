@@ -305,8 +305,7 @@ class ClusterWork:
         step = step_text(step_record(plan.steps[place], reading.snapshot))
         report(LogText.STEP_BEGINS, cluster=self.retry_state.name, step=step)
         under_way.begin(place)
-        known = reading.snapshot, reading.epoch, reading.fresh_until
-        task = Task(admitted, *known, plan=plan.id, number=place + 1)
+        task = Task(admitted, reading, plan=plan.id, number=place + 1)
         intents = self._parts.executor.begin(task)
         self._parts.moves.note_ours(*(intent.correlation_id for intent in intents))
         for intent in intents:

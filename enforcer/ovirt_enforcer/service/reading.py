@@ -14,9 +14,10 @@ from typing import Final, NamedTuple
 
 from ovirt_enforcer.actions.executor import Executor
 from ovirt_enforcer.actions.recent_moves import Backoff, Moves
+from ovirt_enforcer.gates.admission import Observation
 from ovirt_enforcer.gates.gate import Held
 from ovirt_enforcer.maintenance.decision import WayHome
-from ovirt_enforcer.maintenance.runs import MaintenanceRuns, Observation, UpgradeFlags
+from ovirt_enforcer.maintenance.runs import MaintenanceRuns, UpgradeFlags
 from ovirt_enforcer.memory import Memory, Stores
 from ovirt_enforcer.notifications import Notifications
 from ovirt_enforcer.planners import PlannerProcesses, PlanQuestion

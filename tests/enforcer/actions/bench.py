@@ -4,9 +4,10 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ovirt_enforcer.actions.executor import Executor, Task
+from ovirt_enforcer.gates.admission import Observation
 from ovirt_enforcer.service.daemon import Daemon
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement.engine.connection.client import EngineConnection, connect
@@ -68,8 +69,9 @@ class Bench:
 
     def task(self, fresh_until: float) -> Task:
         """The step that repairs the pair; nobody else leads."""
-        admitted = gates().admit(STATE, CLUSTER, STEP)
-        return Task(admitted, STATE, None, fresh_until, "plan", 1)  # type: ignore[arg-type]
+        asked, epoch = gates(), cast("int", None)
+        seen = Observation(snapshot=STATE, gates=asked, open_intents=(), epoch=epoch, fresh_until=fresh_until)
+        return Task(asked.admit(STATE, CLUSTER, STEP), seen, "plan", 1)
 
     def clock(self) -> float:
         return self.now

@@ -18,7 +18,7 @@ from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import serve
 from tests.builders import CLUSTER, TOGETHER, cluster, group, host, snapshot, vm
 from tests.configuration import write_configuration
-from tests.enforcer.leading import lead
+from tests.enforcer.stand_ins import lead
 from tests.placement.cli.documents import defined
 from tests.placement.databases import database
 from tests.scenarios.stage import START

@@ -39,7 +39,7 @@ from tests.builders import CLUSTER, TOGETHER, cluster, group, host, snapshot, vm
 from tests.configuration import write_configuration
 from tests.enforcer.actions import bench as violated_pair
 from tests.enforcer.actions.bench import ENFORCE
-from tests.enforcer.planners_here import PlannersHere
+from tests.enforcer.stand_ins import PlannersHere
 from tests.scenarios.stage import START
 from tests.stored import listening, prepared
 

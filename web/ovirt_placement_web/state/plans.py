@@ -9,10 +9,11 @@ import msgspec
 
 from ovirt_enforcer.history import Wanted, remaining, steps, steps_about
 from ovirt_enforcer.memory import read_engine_state, way_back
-from ovirt_enforcer.orders import domains_of, in_order_of_plan
+from ovirt_enforcer.orders import in_order_of_plan
 from ovirt_enforcer.planners import in_process, planned_in_process, preload
 from ovirt_enforcer.plans import (
     RoomFound,
+    failure_domains,
     maintenance_options,
     maintenance_planned,
     plan_options,
@@ -370,7 +371,8 @@ class MadePlans:
 
     def check_rounds(self, snapshot: Snapshot, hosts: Sequence[str], stopped: Sequence[str]) -> None:
         """Raise `UserError` if some of these hosts cannot become empty."""
-        found, domains = [snapshot.host_by_id[host] for host in hosts], domains_of(self._config, snapshot)
+        found = [snapshot.host_by_id[host] for host in hosts]
+        domains = failure_domains(self._config.ha, snapshot) or ()
         in_process(in_order_of_plan, snapshot, found, stopped, domains, seconds=_MOST_SECONDS)
 
     def known(self, plan: str) -> MadePlan | None:
