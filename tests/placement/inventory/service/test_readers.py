@@ -52,6 +52,7 @@ def connect(stack: ExitStack, config: Config, number: int) -> None:
             reader.connect_ex(path)
 
 
+@pytest.mark.system
 @pytest.mark.timing
 def test_silent_readers_do_not_end_the_service(file: Path, config: Config, silent: ExitStack) -> None:
     few_descriptors = ("prlimit", "--nofile=100:100", COMMAND)
