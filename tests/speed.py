@@ -3,6 +3,8 @@
 import time
 from functools import cache
 
+from ovirt_placement.planning.plan import Deadline
+
 #: What a fast machine takes for a million additions, in CPU seconds.
 _FAST_SECONDS = 0.05
 _SAMPLES = 10
@@ -32,3 +34,9 @@ def _million_additions() -> float:
     for number in range(1_000_000):
         total += number
     return time.process_time() - began
+
+
+def of_processor(seconds: float) -> Deadline:
+    """As much of the processor's time as a fast machine has in these seconds."""
+    until = time.process_time() + seconds_here(seconds)
+    return Deadline(lambda: until - time.process_time())

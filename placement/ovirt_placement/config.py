@@ -169,7 +169,8 @@ class Config:
         self.source = source
         self._sections = sections
         self.engine = self._engine()
-        self.inventory = self._inventory()
+        inventory = self.section("inventory", InventorySettings)
+        self.inventory = msgspec.structs.replace(inventory, directory=inventory_directory(sections))
         self.store = self.section("store", StoreSettings)
         self.ha = self.section("ha", HaSettings)
 
@@ -180,10 +181,6 @@ class Config:
             with placed(f"{self.source}: "):
                 check_url(engine.url)
         return engine
-
-    def _inventory(self) -> InventorySettings:
-        inventory = self.section("inventory", InventorySettings)
-        return msgspec.structs.replace(inventory, directory=inventory_directory(self._sections))
 
     @property
     def folders(self) -> tuple[Path, ...]:

@@ -12,9 +12,9 @@ from ovirt_placement.planning.problem.build_problem import legal
 from ovirt_placement.planning.strategies import StrategyName, strategy
 from tests.builders import APART, CLUSTER, TOGETHER, cluster, group, host, needed_mb, rule, snapshot, vm
 from tests.cases.conftest import Ask
-from tests.placement.planning.clocks import of_processor
 from tests.placement.rules.placement_rules.drawn import placement_rules
 from tests.placement.rules.placement_rules.oracle import distance, running
+from tests.speed import of_processor
 
 _HOSTS = ("h1", "h2", "h3")
 _VMS = ("a", "b", "c", "d")

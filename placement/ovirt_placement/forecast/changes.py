@@ -23,10 +23,9 @@ from ovirt_placement.model.record import Record
 from ovirt_placement.planning.plan import NEVER, Deadline, Plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from ovirt_placement.rules import catalogue
-from ovirt_placement.rules.catalogue import find_violations, judge
+from ovirt_placement.rules.catalogue import Violation, find_violations, judge
 from ovirt_placement.rules.elements.placement import SnapshotPlacement
 from ovirt_placement.rules.elements.resources import with_left
-from ovirt_placement.rules.elements.rule import Constraint
 from ovirt_placement.rules.placement_rules.kind import resolved_rules
 from ovirt_placement.store.keys import KeyChange, KeyPlace
 from ovirt_placement.store.placement_rules import RuleChange
@@ -217,28 +216,21 @@ _Key = tuple[str, tuple[str, ...], bool]
 HARD_AND_SOFT = frozenset({Repair.HARD, Repair.SOFT})
 
 
-class Violated(Record, frozen=True):
-    """A rule, and the running VMs that violate it."""
-
-    constraint: Constraint
-    vms: tuple[str, ...]
-
-
 class Difference(Record, frozen=True):
     """What becomes of rules."""
 
     #: Violated by VMs that did not violate it before.
-    violated: tuple[Violated, ...]
+    violated: tuple[Violation, ...]
     #: Violated no more.
-    repaired: tuple[Violated, ...]
+    repaired: tuple[Violation, ...]
     #: Violated before and after by the same VMs, or fewer.
-    as_before: tuple[Violated, ...]
+    as_before: tuple[Violation, ...]
 
 
 def difference(before: Snapshot, after: Snapshot, cluster: str) -> Difference:
     """Compare two states of a cluster; VMs that their placement keys refuse where they run count, too."""
     old, new = _violated(before, cluster), _violated(after, cluster)
-    worse = {key for key, one in new.items() if key not in old or not {*one.vms} <= {*old[key].vms}}
+    worse = {key for key, one in new.items() if key not in old or {*one.offenders} - {*old[key].offenders}}
     return Difference(
         violated=tuple(one for key, one in new.items() if key in worse),
         repaired=tuple(one for key, one in old.items() if key not in new),
@@ -287,14 +279,13 @@ def _starts(state: Snapshot, vm: str) -> bool:
     return any(host.accepted for host in judge(state, known, hosts).hosts)
 
 
-def _violated(snapshot: Snapshot, cluster: str) -> dict[_Key, Violated]:
-    found: dict[_Key, Violated] = {}
-    for violation in find_violations(snapshot, cluster):
-        one = violation.constraint
-        found[one.family, one.groups, one.hard] = Violated(one, violation.offenders)
+def _violated(snapshot: Snapshot, cluster: str) -> dict[_Key, Violation]:
+    violations = find_violations(snapshot, cluster)
+    found: dict[_Key, Violation] = {(one.constraint.family, one.groups, one.hard): one for one in violations}
     placement = SnapshotPlacement(snapshot)
     for refused in catalogue.momentary_constraints(snapshot, cluster):
-        found[refused.family, refused.vms, refused.hard] = Violated(refused, refused.offenders(placement))
+        now = Violation(refused, (), (), refused.offenders(placement))
+        found[refused.family, refused.vms, refused.hard] = now
     return found
 
 

@@ -102,7 +102,7 @@ def check(snapshot: Snapshot) -> None:
     for path, vm in _listed("vms", snapshot.vms):
         _check_vm(path, vm, known)
     for path, host in _listed("hosts", snapshot.hosts):
-        _check_status(f"{path}.status", host.status, HOST_STATUSES)
+        _check_status(path, host.status, HOST_STATUSES)
         for size, count in host.free_huge_pages.items():
             _check_at_least(f"{path}.free_huge_pages", size, 1)
             _check_at_least(f"{path}.free_huge_pages.{size}", count, 0)
@@ -144,7 +144,7 @@ def _check_factors(path: str, cluster: Cluster) -> None:
 
 
 def _check_vm(path: str, vm: Vm, known: Mapping[str, Collection[str]]) -> None:
-    _check_status(f"{path}.status", vm.status, VM_STATUSES)
+    _check_status(path, vm.status, VM_STATUSES)
     if vm.host is None and vm.status in RUNNING_STATUSES:
         _refuse(f"{path}.host", f'a VM with the status "{vm.status}" is on a host; name it')
     if vm.host is not None and vm.status in RESTING_STATUSES:
@@ -165,7 +165,7 @@ def _check_reference(path: str, name: str, referred: str, known: Mapping[str, Co
 
 def _check_status(path: str, status: str, known: Collection[str]) -> None:
     if status not in known:
-        _refuse(path, f'no status "{status}"{nearest(status.lower(), known)}')
+        _refuse(f"{path}.status", f'no status "{status}"{nearest(status.lower(), known)}')
 
 
 def _check_at_least(path: str, number: float | None, least: int) -> None:

@@ -41,13 +41,13 @@ class Waiting:
         self._after: list[set[int]] = [set() for _ in burdens]
         #: Of each move so far, as bits, all that must have ended before it begins.
         self._ended: list[int] = []
-        #: When each move so far ends at the soonest, in units of burden.
-        self._end: list[int] = []
+        #: When each move so far ends at the soonest, in units of burden: to compare those to be waited for.
+        self.end: list[int] = []
 
     def look_at_next(self) -> None:
         at = len(self._ended)
         self._ended.append(0)
-        self._end.append(self._burdens[at])
+        self.end.append(self._burdens[at])
         for before in self._after[at]:
             self._count(at, before)
 
@@ -60,10 +60,6 @@ class Waiting:
     def has_ended(self, before: int, at: int) -> bool:
         """Whether a move has ended for certain when that at `at`, which is looked at, begins."""
         return bool(self._ended[at] >> before & 1)
-
-    def end(self, at: int) -> int:
-        """When a move ends at the soonest, for comparing moves that could be waited for."""
-        return self._end[at]
 
     def reduced(self) -> tuple[tuple[int, ...], ...]:
         """Of each move those that it waits for and that none of these waits for."""
@@ -80,7 +76,7 @@ class Waiting:
 
     def _count(self, at: int, before: int) -> None:
         self._ended[at] |= self._ended[before] | 1 << before
-        self._end[at] = max(self._end[at], self._end[before] + self._burdens[at])
+        self.end[at] = max(self.end[at], self.end[before] + self._burdens[at])
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +152,7 @@ def _covers(stay: _Stay, at: int) -> bool:
 def _cost(stay: _Stay, at: int, waiting: Waiting) -> tuple[bool, int, bool]:
     """Whether it must be waited for, for how long, and whether the peer must wait in turn."""
     waited = stay.since is not None and not waiting.has_ended(stay.since, at)
-    return waited, waiting.end(stay.since) if waited and stay.since is not None else 0, stay.until is not None
+    return waited, waiting.end[stay.since] if waited and stay.since is not None else 0, stay.until is not None
 
 
 @dataclass(slots=True)
@@ -228,7 +224,7 @@ class Room:
 def _soonest(shares: Iterable[_Share], needed_mb: int, waiting: Waiting) -> list[_Share]:
     """No more of the shares than suffice, and of these those that are there first."""
     chosen: list[_Share] = []
-    for share in sorted(shares, key=lambda share: (waiting.end(share.left_by), share.left_by)):
+    for share in sorted(shares, key=lambda share: (waiting.end[share.left_by], share.left_by)):
         if needed_mb <= 0:
             break
         chosen.append(share)

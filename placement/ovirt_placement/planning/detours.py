@@ -89,8 +89,6 @@ class OrderingScope:
     hosts: Mapping[str, tuple[str, ...]]
     #: Hosts that VMs may have to leave for others to come; elsewhere they are in no VM's way at first.
     leave: frozenset[str]
-    #: Nothing that could be moved was left out.
-    complete: bool
 
 
 def whole(placement: ProblemPlacement) -> OrderingScope | None:
@@ -102,7 +100,7 @@ def whole(placement: ProblemPlacement) -> OrderingScope | None:
     if len(vms) > _FEW_VMS:
         return None
     leave = frozenset((*problem.hosts, *problem.where.values()))
-    return OrderingScope(vms, dict.fromkeys(vms, problem.hosts), leave, complete=True)
+    return OrderingScope(vms, dict.fromkeys(vms, problem.hosts), leave)
 
 
 def around(placement: ProblemPlacement, where: Mapping[str, str], stuck: Collection[str]) -> OrderingScope:
@@ -122,7 +120,7 @@ def around(placement: ProblemPlacement, where: Mapping[str, str], stuck: Collect
         nearby = [host for host in problem.hosts if host in leave | near | peers | {problem.where[vm]}]
         hosts[vm] = (*nearby, *_spare_hosts(placement, vm, near | leave))
     leave |= {placement.where(vm) for vm in members}
-    return OrderingScope(tuple(vms), hosts, frozenset(leave), complete=False)
+    return OrderingScope(tuple(vms), hosts, frozenset(leave))
 
 
 def _gathered(placement: ProblemPlacement, vm: str) -> tuple[str, ...]:

@@ -102,10 +102,6 @@ class Obstacle:
     words: str = ""
 
 
-class Struct(msgspec.Struct, frozen=True, kw_only=True):
-    """An immutable record that can be written as JSON."""
-
-
 class StepPurpose(StrEnum):
     """What a step is for where no group says it; a rule without a group is known by its family."""
 
@@ -121,7 +117,7 @@ class StepPurpose(StrEnum):
     MAINTENANCE = "maintenance"
 
 
-class Step(Struct, frozen=True):
+class Step(msgspec.Struct, frozen=True):
     """One migration request: of a VM, or of a whole positive group at once. Everything is given as ids."""
 
     #: All VMs that it moves, with the host that each leaves, in the same order.
@@ -146,7 +142,7 @@ class Step(Struct, frozen=True):
         return len(self.vms) > 1
 
 
-class Remaining(Struct, frozen=True):
+class Remaining(msgspec.Struct, frozen=True):
     """A violated rule (or several groups that shared VMs tie together) that the steps do not repair."""
 
     #: Affinity groups, or a legacy label.
@@ -162,7 +158,7 @@ class Remaining(Struct, frozen=True):
     obstacles: tuple[Obstacle, ...]
 
 
-class RefusedStep(Struct, frozen=True):
+class RefusedStep(msgspec.Struct, frozen=True):
     """A step that a search took for legal and a rule refuses: the two disagree, and the rule is right."""
 
     step: Step
@@ -170,7 +166,7 @@ class RefusedStep(Struct, frozen=True):
     vetoes: tuple[tuple[str, Reason], ...]
 
 
-class LostReservation(Struct, frozen=True):
+class LostReservation(msgspec.Struct, frozen=True):
     """Hosts that must not fail together, and VMs that find no home then."""
 
     hosts: tuple[str, ...]
@@ -179,7 +175,7 @@ class LostReservation(Struct, frozen=True):
     vms: tuple[str, ...]
 
 
-class Reservation(Struct, frozen=True):
+class Reservation(msgspec.Struct, frozen=True):
     """What becomes of an HA reservation that a plan was to restore."""
 
     #: What is not survived at the end of the plan.
@@ -192,7 +188,7 @@ class Reservation(Struct, frozen=True):
     waits: str = ""
 
 
-class Plan(Struct, frozen=True, dict=True):
+class Plan(msgspec.Struct, frozen=True, dict=True):
     """The steps for one cluster. Every state on the way is legal in capacity and in hard rules."""
 
     cluster: str

@@ -1,6 +1,6 @@
 """What is asked of a planner besides repair: the way back from a plan, and room for a VM to start."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import islice
@@ -215,12 +215,10 @@ class RoomPlan:
     refusals: tuple[tuple[str, tuple[Reason, ...]], ...] = ()
 
 
-def make_room(
-    snapshot: Snapshot, vm: str, frozen: Collection[str] = (), deadline: Deadline = NEVER
-) -> RoomPlan:
+def make_room(snapshot: Snapshot, vm: str, deadline: Deadline = NEVER) -> RoomPlan:
     """The migrations after which some host passes every filter for the start of a VM that does not run.
 
-    No satisfied hard rule is violated on the way. VMs in `frozen` stay where they are.
+    No satisfied hard rule is violated on the way.
     """
     cluster = snapshot.vm_by_id[vm].cluster
     if why := doubt(snapshot, cluster):
@@ -228,7 +226,7 @@ def make_room(
         hosts = snapshot.hosts_of_cluster.get(cluster, ())
         plan = Plan(cluster=cluster, strategy=_NAME, proven=False)
         return RoomPlan(vm, None, plan, tuple((one.id, late) for one in hosts))
-    problem = pose(snapshot, cluster, frozen, options=PlanOptions(repair=frozenset()))
+    problem = pose(snapshot, cluster, options=PlanOptions(repair=frozenset()))
     search = _RoomSearch(snapshot, problem, vm)
     moves, host, proven = search.run(deadline)
     plan = Plan(cluster=cluster, strategy=_NAME, proven=proven and not problem.guessed)

@@ -97,13 +97,18 @@ def _least_stuck(problem: Problem, where: Mapping[str, str], deadline: Deadline)
         best = Sequence(found.moves, stuck, found.exhausted and not _guessed(problem, where))
         if found.exhausted:
             return best
-    budget = Budget(_PARTS)
-    best = _better(problem, _with_detours(problem, where, _Effort(deadline, budget)), best)
+    effort = _Effort(deadline, Budget(_PARTS))
+    best = _better(problem, _with_detours(problem, where, effort), best)
     for attempt in range(_ATTEMPTS):
         if not best.stuck or deadline.over:
             break
+        # As another sequence of straight moves lets it be: it may fill other hosts too early.
         chance = random.Random(attempt)  # noqa: S311 - plans are to be the same each time
-        best = _better(problem, best, _by_chance(problem, where, _Effort(deadline, budget), chance))
+        placement = ProblemPlacement(problem)
+        moves = direct_moves(placement, where, chance)
+        moves.extend(_disentangled(placement, where, effort))
+        other = Sequence(tuple(moves), _stuck(placement, where), proven=False)
+        best = _better(problem, best, other)
     return best
 
 
@@ -133,7 +138,8 @@ def _with_detours(problem: Problem, where: Mapping[str, str], effort: _Effort) -
     tangled = [
         part for part in tied(problem, where) if _straight(problem, {vm: where[vm] for vm in part}).stuck
     ]
-    shortest = len(tangled) == 1 or not any(_gathers(problem, vm) for part in tangled for vm in part)
+    goals = (goal for part in tangled for vm in part for goal in problem.goals_of.get(vm, ()))
+    shortest = len(tangled) == 1 or not any(goal.hard and goal.gathers for goal in goals)
     for part in tangled:
         found = _around(placement, where, part, effort, _MORE) if len(part) <= _MOST_TOGETHER else None
         moves.extend(found or ())
@@ -143,16 +149,6 @@ def _with_detours(problem: Problem, where: Mapping[str, str], effort: _Effort) -
     moves.extend(_disentangled(placement, where, effort))
     stuck = _stuck(placement, where)
     return Sequence(tuple(moves), stuck, shortest and not stuck and not _guessed(problem, where))
-
-
-def _by_chance(
-    problem: Problem, where: Mapping[str, str], effort: _Effort, chance: random.Random
-) -> Sequence:
-    """As another sequence of straight moves lets it be: it may fill other hosts too early."""
-    placement = ProblemPlacement(problem)
-    moves = direct_moves(placement, where, chance)
-    moves.extend(_disentangled(placement, where, effort))
-    return Sequence(tuple(moves), _stuck(placement, where), proven=False)
 
 
 def _disentangled(placement: ProblemPlacement, where: Mapping[str, str], effort: _Effort) -> Iterator[Move]:
@@ -233,10 +229,6 @@ def _without_the_useless(problem: Problem, tried: Sequence, deadline: Deadline) 
 
 def _stuck(placement: ProblemPlacement, where: Mapping[str, str]) -> frozenset[str]:
     return frozenset(vm for vm, host in where.items() if placement.where(vm) != host)
-
-
-def _gathers(problem: Problem, vm: str) -> bool:
-    return any(goal.hard and goal.gathers for goal in problem.goals_of.get(vm, ()))
 
 
 def _guessed(problem: Problem, where: Mapping[str, str]) -> bool:

@@ -24,8 +24,7 @@ from tests.builders import (
     snapshot,
     vm,
 )
-from tests.placement.planning.clocks import of_processor
-from tests.speed import seconds_here
+from tests.speed import of_processor, seconds_here
 
 ALL = PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}))
 #: What a plan of a large group may take, of the processor's time; other tests run besides it.

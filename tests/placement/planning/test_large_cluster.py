@@ -14,8 +14,7 @@ from ovirt_placement.planning.steps import apply
 from ovirt_placement.planning.strategies import StrategyName, strategy
 from ovirt_placement.rules.catalogue import find_violations
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
-from tests.placement.planning.clocks import of_processor
-from tests.speed import seconds_here
+from tests.speed import of_processor, seconds_here
 
 #: Far above what it takes (some seconds at worst), to fail only if the search runs wild.
 PATIENCE_SECONDS = 30

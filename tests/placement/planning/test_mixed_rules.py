@@ -34,7 +34,6 @@ from tests.builders import (
 )
 from tests.examples import examples
 from tests.placement.planning.brute_force import Assignment, BruteForce, Violations
-from tests.placement.planning.clocks import of_processor
 from tests.placement.rules.placement_rules.drawn import placement_rules
 from tests.placement.rules.placement_rules.oracle import (
     concerns,
@@ -43,6 +42,7 @@ from tests.placement.rules.placement_rules.oracle import (
     lets_step,
     satisfied,
 )
+from tests.speed import of_processor
 
 ALL = PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}))
 SLOW = settings(deadline=None, suppress_health_check=list(HealthCheck))

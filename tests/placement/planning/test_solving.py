@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 
@@ -17,7 +17,6 @@ from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.solver.greedy import Greedy
 from ovirt_placement.planning.strategies import solve
 from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
-from tests.placement.planning.clocks import Clock
 from tests.placement.planning.clusters import drawn
 
 #: Both stand wrong, neither host has room for another, and on h3 there is room for one.
@@ -27,6 +26,22 @@ STATE = snapshot(
     group("b", vms="b", hosts_rule=TOGETHER, hosts="h1 h3"),
 )  # fmt: skip
 SWAPPED = {"a": "h2", "b": "h1"}
+
+
+@dataclass
+class Clock:
+    """A clock, and the time in which a process has a CPU.
+
+    `busy` is the share of the time that the process gets; above 1 where its threads work side by side.
+    """
+
+    busy: float = 1.0
+    now: float = 1000.0
+    worked: float = 7.0
+
+    def run(self, seconds: float) -> None:
+        self.now += seconds
+        self.worked += seconds * self.busy
 
 
 class Found(Strategy):

@@ -28,7 +28,6 @@ from ovirt_placement.forecast.changes import (
     Change,
     Condition,
     Outlook,
-    Violated,
     foresee,
     holding,
     with_host,
@@ -53,7 +52,7 @@ from ovirt_placement.model.names import (
 from ovirt_placement.model.record import Record
 from ovirt_placement.planning.plan import NEVER, Deadline
 from ovirt_placement.planning.problem.build_problem import Repair
-from ovirt_placement.rules.catalogue import filters_in_force
+from ovirt_placement.rules.catalogue import Violation, filters_in_force
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.elements.placement import LEAVABLE
 from ovirt_placement.rules.placement_keys.units import KEY_FILTER
@@ -204,10 +203,10 @@ def _cluster(one: Outlook, snapshot: Snapshot) -> ForeseenCluster:
     )
 
 
-def foreseen_rule(rule: Violated, snapshot: Snapshot) -> ForeseenRule:
+def foreseen_rule(rule: Violation, snapshot: Snapshot) -> ForeseenRule:
     """A rule with names; what stands in the way of its repair is not known yet."""
     one = rule.constraint
-    return with_names(ForeseenRule, one, snapshot, kind=one.family, vms=rule.vms, because=())
+    return with_names(ForeseenRule, one, snapshot, kind=one.family, vms=rule.offenders, because=())
 
 
 def _staying(one: Outlook, snapshot: Snapshot) -> Iterator[ForeseenRule]:

@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
 
+import msgspec
 from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.infrastructure import Return
-from ovirt_placement.planning.plan import Obstacle, ObstacleKind, Step, StepPurpose, Struct
+from ovirt_placement.planning.plan import Obstacle, ObstacleKind, Step, StepPurpose
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.reservation import Failing, failing
@@ -48,7 +49,7 @@ class MaintenanceOptions:
     explained: bool = True
 
 
-class Round(Struct, frozen=True):
+class Round(msgspec.Struct, frozen=True):
     """Hosts that are out at the same time, and the migrations that empty them before."""
 
     #: In the order in which they are deactivated, by id. Some may be in maintenance already.
@@ -66,7 +67,7 @@ class Round(Struct, frozen=True):
     maintenance_seconds: float = 0.0
 
 
-class BlockedHost(Struct, frozen=True):
+class BlockedHost(msgspec.Struct, frozen=True):
     """A host that no round takes out, and why."""
 
     host: str
@@ -76,14 +77,14 @@ class BlockedHost(Struct, frozen=True):
     obstacles: tuple[Obstacle, ...]
 
 
-class Relaxation(Struct, frozen=True):
+class Relaxation(msgspec.Struct, frozen=True):
     """What stands in the way and may be relaxed, and the hosts that get a round as well where it alone is."""
 
     obstacle: Obstacle
     hosts: tuple[str, ...]
 
 
-class MaintenancePlan(Struct, frozen=True):
+class MaintenancePlan(msgspec.Struct, frozen=True):
     """Rounds of maintenance in one cluster. In every state on the way all hard rules are satisfied that were.
 
     Hosts come back at the end of each round, before the next begins.
