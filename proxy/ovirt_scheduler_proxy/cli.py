@@ -152,13 +152,7 @@ def _check(options: argparse.Namespace) -> int:
 def _examined(chosen: settings.Settings) -> ProxyCheck:
     import asyncio
 
-    from ovirt_scheduler_proxy.plugins import (
-        CheckedUnit,
-        ProblemFound,
-        ProxyCheck,
-        load_all,
-        unchecked_properties,
-    )
+    from ovirt_scheduler_proxy.plugins import ProblemFound, ProxyCheck, load_all, unchecked_properties
 
     async def load() -> Plugins:
         workers = msgspec.structs.replace(chosen.workers, warm=1)
@@ -168,22 +162,19 @@ def _examined(chosen: settings.Settings) -> ProxyCheck:
         return plugins
 
     plugins = asyncio.run(load())
-    known = {unit.name for unit in plugins.units}
+    known = {unit.unit for unit in plugins.units}
     unknown = [name for name in chosen.units if name not in known]
     advice = "in the configuration: no plugin has such a unit"
     return ProxyCheck(
-        units=tuple(
-            CheckedUnit(unit.name, unit.kind.value, str(unit.file), unit.properties, unit.description)
-            for unit in plugins.units
-        ),
+        units=plugins.units,
         problems=(
             *plugins.problems,
             *(ProblemFound("", name, f"[units.{name}] {advice}{nearest(name, known)}") for name in unknown),
         ),
         unchecked=tuple(
-            ProblemFound(str(unit.file), unit.name, sentence)
+            ProblemFound(unit.file, unit.unit, sentence)
             for unit in plugins.units
-            for sentence in unchecked_properties(unit.properties)
+            for sentence in unchecked_properties(unit.parameters)
         ),
     )
 

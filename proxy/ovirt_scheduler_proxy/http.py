@@ -22,13 +22,18 @@ _FIRST = 3
 
 
 def open_socket(listen: str) -> socket.socket:
-    """A listening socket at this address. Raises `UserError`."""
-    handed_over = _from_systemd()
-    if handed_over is not None:
-        _check(handed_over, listen)
-        send_at_once(handed_over)
-        return handed_over
+    """A listening socket at this address, which may come from systemd. Raises `UserError`."""
     host, port = split_address(listen)
+    if os.environ.get("LISTEN_PID") == str(os.getpid()) and os.environ.get("LISTEN_FDS", "0") != "0":
+        handed_over = _handed_over()
+        at, at_port = handed_over.getsockname()[:2]
+        # It must be where the configuration says, since that decides who may connect.
+        if port not in {0, at_port} or is_loopback(host) != is_loopback(at):
+            raise UserError(
+                f"systemd hands over a socket at {at}:{at_port}, but [server] listen is {listen}:"
+                " make ovirt-scheduler-proxy.socket agree with it, or disable that unit"
+            )
+        return handed_over
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return listening_socket(host, port, family, BACKLOG)
@@ -36,9 +41,7 @@ def open_socket(listen: str) -> socket.socket:
         raise UserError(f"cannot listen on {listen}: {error.strerror or error}") from error
 
 
-def _from_systemd() -> socket.socket | None:
-    if os.environ.get("LISTEN_PID") != str(os.getpid()) or os.environ.get("LISTEN_FDS", "0") == "0":
-        return None
+def _handed_over() -> socket.socket:
     if os.environ["LISTEN_FDS"] != "1":
         raise UserError("systemd hands over more than one socket; ovirt-scheduler-proxy.socket may name one")
     try:
@@ -49,18 +52,8 @@ def _from_systemd() -> socket.socket | None:
     if not listens or handed_over.family not in {socket.AF_INET, socket.AF_INET6}:
         raise UserError("what systemd hands over does not listen on TCP; see ovirt-scheduler-proxy.socket")
     handed_over.set_inheritable(False)  # plugins have no business with it
+    send_at_once(handed_over)
     return handed_over
-
-
-def _check(handed_over: socket.socket, listen: str) -> None:
-    """It must be where the configuration says, since that decides who may connect."""
-    host, port = split_address(listen)
-    at, at_port = handed_over.getsockname()[:2]
-    if (at_port != port and port != 0) or is_loopback(host) != is_loopback(at):
-        raise UserError(
-            f"systemd hands over a socket at {at}:{at_port}, but [server] listen is {listen}:"
-            " make ovirt-scheduler-proxy.socket agree with it, or disable that unit"
-        )
 
 
 log = logging.getLogger(__name__)
@@ -77,42 +70,29 @@ _NO_COOKIE = b"\xff" * 8
 _REPORTED = struct.Struct("=4x48x12xII")
 
 
-class Peers:
-    """Asks the kernel. Where it does not answer such questions, every local user counts as unknown."""
+def ask_kernel() -> socket.socket | None:
+    """A socket by which the kernel is asked whose a connection is; None where it answers no such question."""
+    try:
+        return socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK, _SOCK_DIAG)
+    except OSError as error:
+        log.warning("the kernel does not show who owns a connection (%s): any local user may call", error)
+        return None
 
-    def __init__(self) -> None:
-        try:
-            self._kernel: socket.socket | None = socket.socket(
-                socket.AF_NETLINK, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK, _SOCK_DIAG
-            )
-        except OSError as error:
-            log.warning("the kernel does not show who owns a connection (%s): any local user may call", error)
-            self._kernel = None
 
-    @property
-    def known(self) -> bool:
-        return self._kernel is not None
-
-    def user(self, connection: socket.socket) -> int | None:
-        """The uid of a local client; None where it is not known, as of one that has gone already."""
-        if self._kernel is None:
-            return None
-        try:
-            self._kernel.send(_request(connection))
-            answer = self._kernel.recv(4096)
-        except OSError as error:
-            if error.errno not in {errno.ENOTCONN, errno.ECONNRESET}:
-                log.debug("whose a connection is cannot be found out: %s", error)
-            return None
-        _, kind, *_ = _HEADER.unpack_from(answer)
-        if kind == _ERROR or len(answer) < _HEADER.size + _REPORTED.size:
-            return None
-        user, inode = _REPORTED.unpack_from(answer, _HEADER.size)
-        return user if inode else None  # without one, the client has closed the socket
-
-    def close(self) -> None:
-        if self._kernel is not None:
-            self._kernel.close()
+def user_of(connection: socket.socket, kernel: socket.socket) -> int | None:
+    """The uid of a local client; None where it is not known, as of one that has gone already."""
+    try:
+        kernel.send(_request(connection))
+        answer = kernel.recv(4096)
+    except OSError as error:
+        if error.errno not in {errno.ENOTCONN, errno.ECONNRESET}:
+            log.debug("whose a connection is cannot be found out: %s", error)
+        return None
+    _, kind, *_ = _HEADER.unpack_from(answer)
+    if kind == _ERROR or len(answer) < _HEADER.size + _REPORTED.size:
+        return None
+    user, inode = _REPORTED.unpack_from(answer, _HEADER.size)
+    return user if inode else None  # without one, the client has closed the socket
 
 
 def _request(connection: socket.socket) -> bytes:
@@ -165,7 +145,7 @@ class Gate:
     """Judges connections by their address and their user, and requests by their headers."""
 
     def __init__(self, server: Server) -> None:
-        self._peers = Peers()
+        self._kernel = ask_kernel()
         self._users = frozenset(_uids(server.allowed_users))
         self._refused = Said(_QUIET_SECONDS)
         self._networks = [ipaddress.ip_network(client) for client in server.allowed_clients]
@@ -189,9 +169,9 @@ class Gate:
 
         Each call makes the units work, and so could keep the engine waiting.
         """
-        if not _plain(address).is_loopback or not self._peers.known:
+        if not _plain(address).is_loopback or self._kernel is None:
             return True
-        user = self._peers.user(connection)
+        user = user_of(connection, self._kernel)
         if user in self._users:
             return True
         if user is not None and self._refused.is_news(user):
@@ -199,7 +179,8 @@ class Gate:
         return False
 
     def close(self) -> None:
-        self._peers.close()
+        if self._kernel is not None:
+            self._kernel.close()
 
     def check(self, head: Head, may_call: bool) -> None:
         """Refuse what a web page in a browser, or a user who may not call, has sent. Raises `HttpError`."""

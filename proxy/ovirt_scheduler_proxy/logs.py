@@ -10,8 +10,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from io import TextIOWrapper
-from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any, Final
 
@@ -61,10 +59,12 @@ class BatchedHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            line = self.format(record)
+            self.add(self.format(record))
         except Exception:
             self.handleError(record)
-            return
+
+    def add(self, line: str) -> None:
+        """Have a line written; too many that wait are counted instead."""
         if self._waiting + len(line) > _MOST_WAITING:
             self._lost += 1
         else:
@@ -131,115 +131,92 @@ _DAY: Final = 24 * 3600
 _MODE: Final = 0o660
 
 
-class RecordFile(RotatingFileHandler):
+class RecordFile:
     """Lines are appended; a full file, or one of another day, becomes FILE.1, that one FILE.2 and so on.
 
-    For one thread at a time. No method raises: an error is reported once, until it is over.
+    It is opened for each line, and so made again where it was deleted, or moved away by another process. No
+    method raises: an error is reported once, until it is over.
     """
 
     def __init__(self, path: Path, size: int, files: int, days: float) -> None:
         """`size` in bytes; at most `files` old files are kept, and none for longer than `days`."""
-        super().__init__(
-            path, maxBytes=size, backupCount=files, encoding="utf-8", errors="replace", delay=True
-        )
-        self._seconds = days * _DAY
+        self._path, self._size, self._files, self._seconds = path, size, files, days * _DAY
         self._lost = 0
         self._failed = False
 
     def open(self) -> None:
         """Open it now, so that it is reported at once if that cannot be done."""
-        try:
-            self.stream = self._open()
-        except OSError as error:
-            self._report(error)
+        self._append(b"")
 
     def write(self, text: str) -> None:
         """Append lines."""
         for line in text.split("\n"):
-            self._failed = False
-            self.emit(logging.makeLogRecord({"msg": line}))
-            if self._failed:
-                self._lost += 1
-            elif self._lost:
-                log.warning("decisions are recorded again in %s: %d were lost", self.baseFilename, self._lost)
-                self._lost = 0
+            self._append(f"{line}\n".encode("utf-8", "replace"))
 
-    def emit(self, record: logging.LogRecord) -> None:
-        """Append a line; to a new file if the last one was deleted, or moved away by another process."""
-        if self.stream is not None and not self._bears_name(self.stream):
-            self._close_stream()
-        super().emit(record)
+    def _append(self, line: bytes) -> None:
+        try:
+            if self._has_no_room(len(line)):
+                self._rotate()
+            # Half a line, of a process that died, gets an end.
+            with open(self._path, "ab", opener=_opened) as file:
+                size = os.fstat(file.fileno()).st_size
+                whole = not line or not size or os.pread(file.fileno(), 1, size - 1) == b"\n"
+                file.write(line if whole else b"\n" + line)
+        except OSError as error:
+            if not self._failed:
+                log.warning("decisions are not recorded: %s: %s", self._path, error.strerror)
+            self._failed, self._lost = True, self._lost + bool(line)
+            return
+        if self._lost:
+            log.warning("decisions are recorded again in %s: %d were lost", self._path, self._lost)
+        self._failed, self._lost = False, 0
 
-    def shouldRollover(self, record: logging.LogRecord) -> bool:  # noqa: N802
+    def _has_no_room(self, more: int) -> bool:
         """Whether the file is full, or was last written to on another day, as UTC has them."""
-        with contextlib.suppress(FileNotFoundError):
-            found = os.stat(self.baseFilename)
-            is_of_today = found.st_mtime // _DAY == time.time() // _DAY
-            if stat.S_ISREG(found.st_mode) and found.st_size and not is_of_today:
-                return True
-        return bool(super().shouldRollover(record))
+        try:
+            found = os.stat(self._path)
+        except FileNotFoundError:
+            return False
+        is_of_today = found.st_mtime // _DAY == time.time() // _DAY
+        full = not is_of_today or found.st_size + more >= self._size
+        return stat.S_ISREG(found.st_mode) and bool(found.st_size) and full
 
-    def doRollover(self) -> None:  # noqa: N802 - logging calls it so
-        """Rotate, and delete what was last written to longer ago than is kept.
+    def _rotate(self) -> None:
+        """Rename all by one, and delete what was last written to longer ago than is kept.
 
         That is counted from the last line of the newest file but one as well, so that a clock that is set
         deletes nothing.
         """
-        super().doRollover()
-        folder, name = os.path.split(self.baseFilename)
-        with contextlib.suppress(FileNotFoundError):  # another process may be at it
-            newest = os.stat(f"{self.baseFilename}.1").st_mtime
-            for file in Path(folder).glob(f"{glob.escape(name)}.*"):
+        older = [Path(f"{self._path}.{number}") for number in range(1, self._files + 1)]
+        for file, to in reversed([*zip((self._path, *older), older, strict=False)]):
+            with contextlib.suppress(FileNotFoundError):  # another process may be at it
+                file.replace(to)
+        with contextlib.suppress(FileNotFoundError):
+            newest = older[0].stat().st_mtime
+            for file in self._path.parent.glob(f"{glob.escape(self._path.name)}.*"):
                 since = min(time.time(), newest) - self._seconds
                 if file.suffix[1:].isdecimal() and file.stat().st_mtime < since:
                     file.unlink()
 
-    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
-        """Open the file again for the next line."""
-        self._report(sys.exc_info()[1])
-        self._close_stream()
 
-    def _report(self, error: BaseException | None) -> None:
-        if not self._lost and not self._failed:
-            reason = error.strerror if isinstance(error, OSError) else error
-            log.warning("decisions are not recorded: %s: %s", self.baseFilename, reason)
-        self._failed = True
-
-    def _close_stream(self) -> None:
-        stream, self.stream = self.stream, None
-        with contextlib.suppress(OSError):  # what is left unwritten
-            if stream is not None:
-                stream.close()
-
-    def _bears_name(self, stream: TextIOWrapper) -> bool:
-        try:
-            return os.path.samestat(os.fstat(stream.fileno()), os.stat(self.baseFilename))
-        except OSError:
-            return False
-
-    def _open(self) -> TextIOWrapper:
-        """As the base, for nobody else to read; half a line, of a process that died, gets an end."""
-        descriptor = os.open(self.baseFilename, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, _MODE)
-        opened = os.fdopen(descriptor, "a", encoding=self.encoding, errors=self.errors)
-        size = os.fstat(descriptor).st_size
-        if size and os.pread(descriptor, 1, size - 1) != b"\n":
-            opened.write("\n")
-        return opened
+def _opened(path: str, flags: int) -> int:
+    """To be read as well, but by nobody else."""
+    return os.open(path, flags & ~os.O_WRONLY | os.O_RDWR, _MODE)
 
 
 class DecisionLog:
     """A rotated JSON-lines file; one that cannot be written costs no decision."""
 
     def __init__(self, file: Path, settings: Decisions) -> None:
-        self._file = RecordFile(file, settings.file_mib << 20, settings.files, settings.days)
-        self._file.open()
-        self._handler = BatchedHandler(self._file.write)
-        self._handler.setFormatter(logging.Formatter("%(message)s"))
+        record = RecordFile(file, settings.file_mib << 20, settings.files, settings.days)
+        record.open()
+        self._handler = BatchedHandler(record.write)
 
     def record(self, request_id: str, answer: Answer, seconds: float, fallen: dict[str, list[str]]) -> None:
         question = answer.question
-        failures = {one.unit: one.outcome.failure for one in answer.asked if one.outcome.failure is not None}
-        ages = {one.unit: one.outcome.state_age_seconds for one in answer.asked}
+        outcomes = answer.outcomes
+        failures = {unit: one.failure for unit, one in outcomes.items() if one.failure is not None}
+        ages = {unit: one.state_age_seconds for unit, one in outcomes.items()}
         line = msgspec.json.encode(
             {
                 "time": round(time.time(), 3),
@@ -255,27 +232,24 @@ class DecisionLog:
                 "failures": {unit: failure.cause.value for unit, failure in failures.items()},
                 "failure_sentences": {unit: failure.sentence for unit, failure in failures.items()},
                 "seconds": round(seconds, 6),
-                "unit_seconds": {one.unit: round(one.outcome.seconds, 6) for one in answer.asked},
+                "unit_seconds": {unit: round(one.seconds, 6) for unit, one in outcomes.items()},
                 "state_age_seconds": {unit: round(age, 3) for unit, age in ages.items() if age is not None},
             }
         )
-        self._handler.handle(logging.makeLogRecord({"msg": line.decode(), "levelno": logging.INFO}))
+        self._handler.add(line.decode())
 
     def close(self) -> None:
         self._handler.close()
-        self._file.close()
 
 
 def _reasons(answer: Answer) -> dict[str, Any]:
     """By unit, why it dropped hosts, in its own words; what is no JSON is left out."""
     found: dict[str, Any] = {}
-    for asked in answer.asked:
-        if asked.outcome.reasons:
-            try:
-                # Decoded, so that whatever a plugin wrote is one line of the record.
-                found[asked.unit] = msgspec.json.decode(asked.outcome.reasons)
-            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-                continue
+    for unit, outcome in answer.outcomes.items():
+        if outcome.reasons:
+            # Decoded, so that whatever a plugin wrote is one line of the record.
+            with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                found[unit] = msgspec.json.decode(outcome.reasons)
     return found
 
 
@@ -320,25 +294,25 @@ class Metrics(Instruments):
     def answered(self, answer: Answer, seconds: float) -> None:
         method = answer.question.method
         result = "ok"
-        for asked in answer.asked:
-            failure = asked.outcome.failure
-            if failure is None:
-                self._unit_seconds.labels(method, asked.unit).observe(asked.outcome.seconds)
+        for unit, outcome in answer.outcomes.items():
+            if outcome.failure is None:
+                self._unit_seconds.labels(method, unit).observe(outcome.seconds)
                 continue
-            result = "unit_failed"
-            unit = _MISSING if failure.cause is Cause.MISSING else asked.unit
-            self._failures.labels(method, unit, failure.cause.value).inc()
+            result, cause = "unit_failed", outcome.failure.cause
+            named = _MISSING if cause is Cause.MISSING else unit
+            self._failures.labels(method, named, cause.value).inc()
         self.calls.labels(method, result).inc()
         self.seconds.labels(method).observe(seconds)
 
     def page(self) -> bytes:
         """All of them as text, with how workers, breakers and units stand now."""
-        for folder, pool in self._scheduler.plugins.pools.items():
-            self._workers.labels(str(folder)).set(len(pool.workers))
-            self._restarts.labels(str(folder)).inc(pool.restarts)
+        plugins = self._scheduler.plugins()
+        for folder, pool in plugins.pools.items():
+            self._workers.labels(folder).set(len(pool.workers))
+            self._restarts.labels(folder).inc(pool.restarts)
             pool.restarts = 0
         self._breakers.clear()
         for key in self._scheduler.breakers.open_keys():
             self._breakers.labels(*key.split(" ", 1)).set(1)
-        self._units.set(len(self._scheduler.plugins.units))
+        self._units.set(len(plugins.units))
         return generate_latest(self.registry)

@@ -5,9 +5,8 @@ import logging
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -18,23 +17,6 @@ from ovirt_scheduler_proxy.worker.contract import UnitKind, escaped, one_line
 from ovirt_service.errors import UserError
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Unit:
-    """One policy unit of one kind, as the engine sees it."""
-
-    name: str
-    kind: UnitKind
-    folder: Path
-    module: str
-    description: str
-    #: `key=regex;key2=regex2`: the parameters that the engine offers for this unit.
-    properties: str
-
-    @property
-    def file(self) -> Path:
-        return self.folder / f"{self.module}.py"
 
 
 class ProblemFound(msgspec.Struct, frozen=True):
@@ -64,6 +46,14 @@ class CheckedUnit(msgspec.Struct, frozen=True):
     #: Its parameters with the patterns of their values, as the engine gets them.
     parameters: str
     description: str
+
+    @property
+    def folder(self) -> str:
+        return os.path.dirname(self.file)
+
+    @property
+    def module(self) -> str:
+        return Path(self.file).stem
 
 
 class ProxyCheck(msgspec.Struct, frozen=True):
@@ -128,18 +118,13 @@ def unchecked_rest(regex: str) -> str:
 _LONGEST = 200
 
 _KEY = re.compile(r"[a-z_A-Z0-9]+")
-_WHOLE = re.compile(r"[a-z_A-Z0-9]+=[^;]*(;[a-z_A-Z0-9]+=[^;]*)*;?")
 
 
 def property_problems(properties: str) -> list[str]:
     """What the engine would refuse, as sentences; none if there are no errors, or no properties."""
-    return [f"properties_validation: {one}" for one in _problems(properties)] if properties else []
-
-
-def _problems(properties: str) -> list[str]:
     found = []
     seen: set[str] = set()
-    for part in properties.removesuffix(";").split(";"):
+    for part in properties.removesuffix(";").split(";") if properties else ():
         key, equals, regex = part.partition("=")
         if not equals:
             found.append(f"{_shown(part)} is not of the form key=regex (no regex may hold a ';')")
@@ -152,9 +137,7 @@ def _problems(properties: str) -> list[str]:
         seen.add(key)
     if escaped(properties) != properties:
         found.append(f"{_shown(properties)} holds characters that cannot be shown")
-    if not found and not _WHOLE.fullmatch(properties):
-        found.append(f"{_shown(properties)} is not of the form key=regex;key2=regex2")
-    return found
+    return [f"properties_validation: {one}" for one in found]
 
 
 def unchecked_properties(properties: str) -> Iterator[str]:
@@ -173,13 +156,14 @@ def _shown(text: str) -> str:
 class Plugins:
     """What can be asked at one moment, what is wrong with it, and the pool of each folder: replaced whole."""
 
-    units: tuple[Unit, ...] = ()
-    problems: tuple[ProblemFound, ...] = ()
-    pools: Mapping[Path, Pool] = field(default_factory=dict)
+    units: tuple[CheckedUnit, ...]
+    problems: tuple[ProblemFound, ...]
+    #: By the folder.
+    pools: Mapping[str, Pool]
 
-    def of_kind(self, kind: UnitKind) -> Mapping[str, Unit]:
+    def of_kind(self, kind: UnitKind) -> Mapping[str, CheckedUnit]:
         """The units of a kind by name."""
-        return {unit.name: unit for unit in self.units if unit.kind is kind}
+        return {unit.unit: unit for unit in self.units if unit.kind == kind.value}
 
 
 #: The engine's table of policy units holds no longer names.
@@ -189,12 +173,12 @@ _NAME_RULE = f"it may have {LONGEST_NAME} characters, all of them printable and 
 
 def combine(pools: Sequence[Pool]) -> Plugins:
     """What the pools offer together, the first unit of a name winning; what is wrong goes to the log too."""
-    units: list[Unit] = []
+    units: list[CheckedUnit] = []
     problems: list[ProblemFound] = []
     taken: dict[str, tuple[str, str]] = {}
     for pool in pools:
         for module in pool.modules:
-            file = str(pool.folder / f"{module['module']}.py")
+            file = f"{pool.folder}/{module['module']}.py"
             if module["error"] is not None:
                 problems.append(ProblemFound(file, "", f"cannot be loaded: {module['error']}"))
             for described in module["units"]:
@@ -206,8 +190,14 @@ def combine(pools: Sequence[Pool]) -> Plugins:
                     continue
                 origin, first = taken.setdefault(name, (described["origin"], file))
                 if first == file:
-                    units.extend(_units(pool.folder, module["module"], described))
-                    found = (*described["problems"], *property_problems(described["properties"]))
+                    refused = property_problems(described["properties"])
+                    # The engine drops a unit with such parameters, or ends its discovery.
+                    offered = "" if refused else described["properties"]
+                    units += [
+                        CheckedUnit(name, kind, file, offered, description)
+                        for kind, description in described["kinds"].items()
+                    ]
+                    found = (*described["problems"], *refused)
                     problems.extend(ProblemFound(file, name, sentence) for sentence in found)
                 elif origin != described["origin"]:
                     taken_by = f"its name is taken by the unit in {first}, which is used"
@@ -215,15 +205,6 @@ def combine(pools: Sequence[Pool]) -> Plugins:
     for problem in problems:
         log.error("%s", problem)
     return Plugins(tuple(units), tuple(problems), {pool.folder: pool for pool in pools})
-
-
-def _units(folder: Path, module: str, described: dict[str, Any]) -> list[Unit]:
-    # The engine drops a unit with such parameters, or ends its discovery: it is offered without any.
-    offered = "" if property_problems(described["properties"]) else described["properties"]
-    return [
-        Unit(described["name"], UnitKind(kind), folder, module, description, offered)
-        for kind, description in described["kinds"].items()
-    ]
 
 
 async def start_pool(settings: Settings, folder: PluginFolder) -> Pool:
@@ -305,7 +286,7 @@ class Reloader:
         task.add_done_callback(self._tasks.discard)
 
     async def _reload(self, folder: PluginFolder) -> None:
-        path = Path(os.path.realpath(folder.directory))
+        path = os.path.realpath(folder.directory)
         async with self._lock:
             before = self.plugins
             try:
@@ -363,8 +344,10 @@ def stamp(directory: str) -> Stamp:
 
 def engine_will_miss(before: Plugins, after: Plugins) -> list[str]:
     """What changed for the engine, which asks only when it starts: sentences for the log."""
-    old = {(unit.kind, unit.name): (unit.description, unit.properties) for unit in before.units}
-    new = {(unit.kind, unit.name): (unit.description, unit.properties) for unit in after.units}
+    old, new = (
+        {(unit.kind, unit.unit): (unit.description, unit.parameters) for unit in plugins.units}
+        for plugins in (before, after)
+    )
     what = {
         "is new: the engine will not offer it before it is restarted": new.keys() - old.keys(),
         "is gone: the engine will go on asking for it until it is restarted": old.keys() - new.keys(),
@@ -372,8 +355,4 @@ def engine_will_miss(before: Plugins, after: Plugins) -> list[str]:
             unit for unit in old.keys() & new.keys() if old[unit] != new[unit]
         },
     }
-    return [
-        f"{kind.value} {name} {change}"
-        for change, units in what.items()
-        for kind, name in sorted(units, key=str)
-    ]
+    return [f"{kind} {name} {change}" for change, units in what.items() for kind, name in sorted(units)]

@@ -9,7 +9,6 @@ import sys
 import time
 from collections import defaultdict
 from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -80,11 +79,29 @@ def start_zygote(folder: PluginFolder, workers: Workers) -> ZygoteProcess:
     )
 
 
+#: A unit whose worker was killed from outside (by the kernel or an administrator) starts over this many
+#: times; the death of all workers with their zygote is one of them.
+RETRIES = 3
+
+#: A unit that awaits something is asked again after these seconds, and for no longer than this: it holds no
+#: worker meanwhile.
+_AGAIN_SECONDS = 0.05
+_AWAITED_SECONDS = 0.3
+
+_CONFUSED = failed(Cause.CRASHED, "confused its worker process")
+_LENT = failed(Cause.NO_WORKER, "got no worker in time: earlier calls still hold them")
+_NOT_STARTED = failed(Cause.NOT_STARTED, "got no worker in time: none can be started")
+_KILLED = Failure(Cause.CRASHED, "lost its worker process several times: it was killed")
+
+
+_decode_head = msgspec.json.Decoder(Outcome).decode
+
+
 class Pool:
     """Lives on an event loop: all methods are for its thread."""
 
     def __init__(self, folder: PluginFolder, workers: Workers, zygote: ZygoteProcess) -> None:
-        self.folder = Path(folder.directory)
+        self.folder = folder.directory
         self._settings, self._limits = folder, workers
         self.modules: list[dict[str, Any]] = zygote.modules
         #: Workers that ended, once ready, without our asking, since they were last counted.
@@ -117,6 +134,56 @@ class Pool:
         self._loop.add_reader(zygote.control, self._read_control)
         self._watching = self._loop.call_later(_WATCH_INTERVAL, self._watch)
         self._fill_up()
+
+    async def ask(self, unit: str, request: bytes, deadline: float) -> Outcome:
+        """What a unit answers to a packed request, or why it does not.
+
+        `unit` distinguishes units for the limit on workers. What is not done by `deadline` (the loop's time)
+        is ended.
+        """
+        until, attempts = time.monotonic() + _AWAITED_SECONDS, 0
+        #: The worker that is at it; and of a unit that awaits what does not come, its failure.
+        worker: Worker | None = None
+        awaiting: Outcome | None = None
+        try:
+            async with asyncio.timeout_at(deadline):
+                while True:
+                    worker = await self.lend(unit)
+                    outcome = await self._ask_worker(unit, worker, request)
+                    worker = None
+                    if outcome.failure is _KILLED and attempts < RETRIES:
+                        attempts += 1
+                        continue
+                    if outcome.failure is None or outcome.failure.cause is not Cause.AWAITED:
+                        return outcome
+                    failure = Failure(Cause.RAISED, outcome.failure.sentence)
+                    awaiting = msgspec.structs.replace(outcome, failure=failure)
+                    if time.monotonic() + _AGAIN_SECONDS >= until:
+                        return awaiting
+                    await asyncio.sleep(_AGAIN_SECONDS)
+        except TimeoutError:
+            if worker is None:
+                return awaiting or (_LENT if self.workers else _NOT_STARTED)
+            errors = worker.stderr_text()
+            self.discard(unit, worker)
+            return failed(Cause.OVERRAN, "did not answer in time", errors=errors)
+
+    async def _ask_worker(self, unit: str, worker: Worker, request: bytes) -> Outcome:
+        """Ask in one worker, which may end meanwhile: by the unit's own doing, unless it was killed."""
+        try:
+            frame = await worker.ask(request)
+            reported = None if frame is None else _decode_head(frame[1])
+        except (BadFrame, msgspec.MsgspecError):
+            self.discard(unit, worker)
+            return _CONFUSED
+        if frame is None or reported is None:
+            errors, failure = worker.stderr_text(), worker.why_it_ended() or _KILLED
+            self.discard(unit, worker)
+            return Outcome(failure=failure, errors=errors)
+        self.give_back(unit, worker, reported.retire)
+        body = frame[2]
+        at = len(body) - reported.reasons_size
+        return msgspec.structs.replace(reported, body=body[:at], reasons=body[at:])
 
     async def lend(self, unit: str) -> Worker:
         """Wait for a worker to run the unit; who waits for an idle one gets it in order of arrival."""
@@ -308,84 +375,3 @@ class Pool:
         if not self._closing.is_set():
             self._loop.add_reader(self._zygote.control, self._read_control)
             self._fill_up()
-
-
-#: A unit whose worker was killed from outside (by the kernel or an administrator) starts over this many
-#: times; the death of all workers with their zygote is one of them.
-RETRIES = 3
-
-#: A unit that awaits something is asked again after these seconds, and for no longer than this: it holds no
-#: worker meanwhile.
-_AGAIN_SECONDS = 0.05
-_AWAITED_SECONDS = 0.3
-
-_CONFUSED = failed(Cause.CRASHED, "confused its worker process")
-_LENT = failed(Cause.NO_WORKER, "got no worker in time: earlier calls still hold them")
-_NOT_STARTED = failed(Cause.NOT_STARTED, "got no worker in time: none can be started")
-_KILLED = Failure(Cause.CRASHED, "lost its worker process several times: it was killed")
-
-
-_decode_head = msgspec.json.Decoder(Outcome).decode
-
-
-class Job:
-    """One unit to ask: `key` distinguishes units for the limit on workers, `request` is the packed frame."""
-
-    def __init__(self, key: str, pool: Pool, request: bytes) -> None:
-        self.key, self._pool, self._request = key, pool, request
-        #: The worker that is at it.
-        self._worker: Worker | None = None
-        #: Of a unit that awaits something, what it is once that does not come: a failure.
-        self._awaiting: Outcome | None = None
-
-    async def ask(self, deadline: float) -> Outcome:
-        """Ask once there is a worker for it; end what is not done by `deadline` (the loop's time)."""
-        try:
-            async with asyncio.timeout_at(deadline):
-                return await self._answer()
-        except TimeoutError:
-            return self._overrun()
-
-    async def _answer(self) -> Outcome:
-        """What the unit answers, or why it does not."""
-        until, attempts = time.monotonic() + _AWAITED_SECONDS, 0
-        while True:
-            outcome = await self._ask_once()
-            if outcome.failure is _KILLED and attempts < RETRIES:
-                attempts += 1
-                continue
-            if outcome.failure is None or outcome.failure.cause is not Cause.AWAITED:
-                return outcome
-            failure = Failure(Cause.RAISED, outcome.failure.sentence)
-            self._awaiting = msgspec.structs.replace(outcome, failure=failure)
-            if time.monotonic() + _AGAIN_SECONDS >= until:
-                return self._awaiting
-            await asyncio.sleep(_AGAIN_SECONDS)
-
-    def _overrun(self) -> Outcome:
-        """The deadline has come: end the worker that is still at it, and say so."""
-        if self._worker is None:
-            return self._awaiting or (_LENT if self._pool.workers else _NOT_STARTED)
-        errors = self._worker.stderr_text()
-        self._pool.discard(self.key, self._worker)
-        return failed(Cause.OVERRAN, "did not answer in time", errors=errors)
-
-    async def _ask_once(self) -> Outcome:
-        """Ask in one worker, which may end meanwhile: by the unit's own doing, unless it was killed."""
-        worker = self._worker = await self._pool.lend(self.key)
-        try:
-            frame = await worker.ask(self._request)
-            reported = None if frame is None else _decode_head(frame[1])
-        except (BadFrame, msgspec.MsgspecError):
-            self._worker = None
-            self._pool.discard(self.key, worker)
-            return _CONFUSED
-        self._worker = None
-        if frame is None or reported is None:
-            errors, failure = worker.stderr_text(), worker.why_it_ended() or _KILLED
-            self._pool.discard(self.key, worker)
-            return Outcome(failure=failure, errors=errors)
-        self._pool.give_back(self.key, worker, reported.retire)
-        body = frame[2]
-        at = len(body) - reported.reasons_size
-        return msgspec.structs.replace(reported, body=body[:at], reasons=body[at:])

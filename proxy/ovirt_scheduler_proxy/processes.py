@@ -105,7 +105,8 @@ class Worker(asyncio.Protocol):
         #: Set when its end was reported; and how it ended, where that is known.
         self.reported = asyncio.Event()
         self.status: int | None = None
-        weakref.finalize(self, _close, (pidfd, stderr))
+        for handle in (pidfd, stderr):  # until neither its pool nor a call refers to it any more
+            weakref.finalize(self, os.close, handle)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
@@ -205,12 +206,6 @@ class Worker(asyncio.Protocol):
         if self.status < 0:
             return Failure(Cause.CRASHED, f"crashed its worker process ({_signal_name(-self.status)})")
         return Failure(Cause.EXITED, f"ended its worker process with exit status {self.status}")
-
-
-def _close(handles: tuple[int, ...]) -> None:
-    """Release what a worker held, once neither its pool nor a call refers to it any more."""
-    for handle in handles:
-        os.close(handle)
 
 
 def _signal_name(number: int) -> str:

@@ -4,15 +4,15 @@ import asyncio
 import time
 from array import array
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from itertools import compress
+from operator import not_
 from typing import Any
 
 import msgspec
 
 from ovirt_scheduler_proxy import xmlrpc as writing
-from ovirt_scheduler_proxy.plugins import Plugins, Unit
-from ovirt_scheduler_proxy.pool import Job
+from ovirt_scheduler_proxy.plugins import CheckedUnit, Plugins
 from ovirt_scheduler_proxy.processes import Cause, Failure, Outcome, failed
 from ovirt_scheduler_proxy.worker.contract import UnitKind, is_vm_id
 from ovirt_scheduler_proxy.worker.kernel import pack
@@ -86,18 +86,12 @@ class Breakers:
         return sorted(key for key, breaker in self._breakers.items() if breaker.opened_at is not None)
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """One unit that a call has asked, and what came of it."""
-
-    unit: str
-    outcome: Outcome
-
-
 class Answer(msgspec.Struct, frozen=True):
     """An answer with its story: `result` is for the engine, `plugin_errors` for the administrator."""
 
     question: Question
-    asked: list[Asked]
+    #: What came of each unit, in the order in which the call names them.
+    outcomes: dict[str, Outcome]
     result: Any
     plugin_errors: dict[str, list[str]]
     #: How many hosts are left, for the log.
@@ -112,70 +106,23 @@ class Answer(msgspec.Struct, frozen=True):
         """The weights of each unit that scored, in the order of the hosts."""
         if self.question.kind is not UnitKind.SCORE:
             return {}
-        scored = [asked for asked in self.asked if asked.outcome.failure is None]
-        return {asked.unit: array("i", asked.outcome.body).tolist() for asked in scored}
+        return {unit: array("i", body).tolist() for unit, body in _bodies(self.outcomes)}
 
     @property
     def result_code(self) -> int:
         """0 when every unit could be heard, else 1."""
-        return int(any(asked.outcome.failure is not None for asked in self.asked))
+        return int(any(outcome.failure is not None for outcome in self.outcomes.values()))
+
+
+def _bodies(outcomes: Mapping[str, Outcome]) -> Iterator[tuple[str, bytes]]:
+    """What the units said that could be heard."""
+    return ((unit, outcome.body) for unit, outcome in outcomes.items() if outcome.failure is None)
 
 
 _decode_balance = msgspec.json.Decoder(tuple[str, list[str]]).decode
 
 #: Whether the failure of the unit of this name rejects every host.
 Rejects = Callable[[str], bool]
-
-
-def merge_filters(asked: Sequence[Asked], hosts: list[str], rejects: Rejects) -> list[str]:
-    """The hosts that every unit accepts, in the order they were asked.
-
-    A unit that failed accepts all of them; none if it refuses the VM, or if `rejects` says so.
-    """
-    kept = hosts
-    masks = [item.outcome.body for item in asked if item.outcome.failure is None]
-    if any(rejects_all(item, rejects) for item in asked):
-        return []
-    if len(masks) == 1:
-        return list(compress(hosts, masks[0]))
-    if masks:
-        kept = [host for host, votes in zip(hosts, zip(*masks, strict=True), strict=True) if all(votes)]
-    return kept
-
-
-def fallen_hosts(asked: Sequence[Asked], hosts: list[str], rejects: Rejects) -> dict[str, list[str]]:
-    """For each host that fell, the units that dropped it."""
-    fallen: dict[str, list[str]] = {}
-    for item in asked:
-        if item.outcome.failure is not None:
-            dropped = hosts if rejects_all(item, rejects) else []
-        else:
-            dropped = [host for host, accepted in zip(hosts, item.outcome.body, strict=True) if not accepted]
-        for host in dropped:
-            fallen.setdefault(host, []).append(item.unit)
-    return fallen
-
-
-def rejects_all(item: Asked, rejects: Rejects) -> bool:
-    """Whether a filter without an answer leaves no host."""
-    failure = item.outcome.failure
-    return failure is not None and (failure.cause is Cause.REFUSED or rejects(item.unit))
-
-
-def merge_scores(asked: Sequence[Asked], hosts: list[str]) -> writing.Rendered:
-    """`[host, weight, unit]` for every host and every unit that did not fail; weights stay raw."""
-    return writing.array(
-        writing.weights(hosts, array("i", item.outcome.body), item.unit)
-        for item in asked
-        if item.outcome.failure is None
-    )
-
-
-def read_balance(outcome: Outcome) -> tuple[str, list[str]]:
-    """The VM to move and the hosts that may take it: empty ones where nothing is to be moved."""
-    if outcome.failure is not None:
-        return "", []
-    return _decode_balance(outcome.body)
 
 
 def checked(outcome: Outcome, hosts: Sequence[str], width: int | None) -> Outcome:
@@ -192,7 +139,7 @@ def checked(outcome: Outcome, hosts: Sequence[str], width: int | None) -> Outcom
 def _is_balance(outcome: Outcome, hosts: Sequence[str]) -> bool:
     """Whether it names a VM that the engine can read and hosts it asked about, or nothing at all."""
     try:
-        vm, targets = read_balance(outcome)
+        vm, targets = _decode_balance(outcome.body)
     except msgspec.MsgspecError:
         return False
     return (is_vm_id(vm) and set(targets) <= set(hosts)) if targets else not vm
@@ -220,19 +167,14 @@ class Scheduler:
     """Answers the engine's calls, on an event loop."""
 
     def __init__(self, plugins: Callable[[], Plugins], deadline: float, rejects: Rejects) -> None:
-        """`plugins` gives what can be asked now."""
-        self._plugins = plugins
+        #: What can be asked now.
+        self.plugins = plugins
         self.breakers = Breakers()
         self._deadline = deadline
         self._rejects = rejects
         self._failures = Said(_QUIET_SECONDS)
         # Apart: however many VMs are refused, no failure is reported again for it.
         self._refusals = Said(_QUIET_SECONDS)
-
-    @property
-    def plugins(self) -> Plugins:
-        """What can be asked now."""
-        return self._plugins()
 
     def discover(self, stamp: str = "") -> dict[str, dict[str, list[str]]]:
         """Every unit with its description and properties, under exactly the keys that the engine knows.
@@ -242,8 +184,8 @@ class Scheduler:
         keys = {"filters": UnitKind.FILTER, "scores": UnitKind.SCORE, "balance": UnitKind.BALANCE}
         return {
             key: {
-                unit.name: [f"{unit.description}{stamp}".strip(), unit.properties]
-                for unit in self.plugins.of_kind(kind).values()
+                unit.unit: [f"{unit.description}{stamp}".strip(), unit.parameters]
+                for unit in self.plugins().of_kind(kind).values()
             }
             for key, kind in keys.items()
         }
@@ -254,71 +196,88 @@ class Scheduler:
         The deadline counts from `arrived` (the loop's time). A call `by_hand` is an administrator's, who
         looks for trouble: it reports every failure, and neither cuts a unit off nor is kept from one.
         """
-        outcomes, jobs = self._prepare(question, by_hand)
-        asked = [job.ask(arrived + self._deadline) for job in jobs.values()]
-        found = [await asked[0]] if len(asked) == 1 else await asyncio.gather(*asked)  # needs a task for each
-        return self._finish(question, outcomes, jobs, found, by_hand)
+        outcomes, asked = self._prepare(question, arrived + self._deadline, by_hand)
+        calls = list(asked.values())
+        found = [await calls[0]] if len(calls) == 1 else await asyncio.gather(*calls)  # needs a task for each
+        for unit, outcome in zip(asked, found, strict=True):
+            whole = checked(outcome, question.hosts, _WIDTHS[question.kind])
+            if not by_hand:
+                key = _key(question.kind, unit)
+                self.breakers.record(key, whole.failure.cause if whole.failure else None)
+            outcomes[unit] = whole
+        outcomes = {unit: outcomes[unit] for unit in question.units}
+        result, hosts_out = self._merge(question, outcomes)
+        return Answer(question, outcomes, result, self._errors(question, outcomes, by_hand), hosts_out)
 
     def fallen(self, answer: Answer) -> dict[str, list[str]]:
         """For each host that fell, the units that dropped it."""
-        if answer.question.kind is not UnitKind.FILTER:
-            return {}
-        return fallen_hosts(answer.asked, answer.question.hosts, self._rejects)
+        fallen: dict[str, list[str]] = {}
+        if answer.question.kind is UnitKind.FILTER:
+            hosts = answer.question.hosts
+            for unit, accepted in self._masks(answer.outcomes, len(hosts)):
+                for host in compress(hosts, map(not_, accepted)):
+                    fallen.setdefault(host, []).append(unit)
+        return fallen
 
-    def _prepare(self, question: Question, by_hand: bool) -> tuple[dict[str, Outcome], dict[str, Job]]:
-        """The outcomes of units that need not be asked (missing, cut off), and the jobs for all others."""
-        plugins = self.plugins
-        pools, loaded = plugins.pools, plugins.of_kind(question.kind)
+    def _prepare(
+        self, question: Question, deadline: float, by_hand: bool
+    ) -> tuple[dict[str, Outcome], dict[str, Coroutine[Any, Any, Outcome]]]:
+        """The outcomes of units that need not be asked (missing, cut off), and calls of all others."""
+        plugins = self.plugins()
+        loaded = plugins.of_kind(question.kind)
         body = self._encode(question)
         outcomes: dict[str, Outcome] = {}
-        jobs: dict[str, Job] = {}
+        asked: dict[str, Coroutine[Any, Any, Outcome]] = {}
         for name in question.units:
-            unit = loaded.get(name)
+            unit, key = loaded.get(name), _key(question.kind, name)
             if unit is None:
                 text = f"is no {question.kind.value} that is loaded; see `ovirt-scheduler-proxy check`"
                 outcomes[name] = failed(Cause.MISSING, text)
             elif not question.hosts:
                 outcomes[name] = Outcome(_NO_HOSTS[question.kind])
-            elif not by_hand and not self.breakers.admit(_key(unit), bool(pools[unit.folder].workers)):
+            elif not by_hand and not self.breakers.admit(key, bool(plugins.pools[unit.folder].workers)):
                 text = f"is cut off for up to {OPEN_SECONDS:g} s because it fails again and again"
                 outcomes[name] = failed(Cause.CUT_OFF, text)
             else:
-                jobs[name] = Job(_key(unit), pools[unit.folder], _request(unit, body, by_hand))
-        return outcomes, jobs
+                asked[name] = plugins.pools[unit.folder].ask(key, _request(unit, body, by_hand), deadline)
+        return outcomes, asked
 
-    def _finish(
-        self,
-        question: Question,
-        outcomes: dict[str, Outcome],
-        jobs: dict[str, Job],
-        found: list[Outcome],
-        by_hand: bool,
-    ) -> Answer:
-        for (name, job), outcome in zip(jobs.items(), found, strict=True):
-            whole = checked(outcome, question.hosts, _WIDTHS[question.kind])
-            if not by_hand:
-                self.breakers.record(job.key, whole.failure.cause if whole.failure else None)
-            outcomes[name] = whole
-        asked = [Asked(name, outcomes[name]) for name in question.units]
-        result, hosts_out = self._merge(question, asked)
-        return Answer(question, asked, result, self._errors(question, asked, by_hand), hosts_out)
+    def _masks(self, outcomes: Mapping[str, Outcome], hosts: int) -> Iterator[tuple[str, bytes]]:
+        """By unit, a byte for each host that is not 0 where it accepts it.
 
-    def _merge(self, question: Question, asked: list[Asked]) -> tuple[Any, int]:
+        A unit that failed accepts all of them; none if it refuses the VM, or if `on_failure` says so.
+        """
+        for unit, outcome in outcomes.items():
+            failure = outcome.failure
+            if failure is None:
+                yield unit, outcome.body
+            elif failure.cause is Cause.REFUSED or self._rejects(unit):
+                yield unit, bytes(hosts)
+
+    def _merge(self, question: Question, outcomes: Mapping[str, Outcome]) -> tuple[Any, int]:
+        """What the engine gets, and how many hosts are left; weights stay raw."""
         if question.kind is UnitKind.FILTER:
-            hosts = merge_filters(asked, question.hosts, self._rejects)
+            masks = [accepted for _, accepted in self._masks(outcomes, len(question.hosts))]
+            hosts = list(
+                compress(question.hosts, map(all, zip(*masks, strict=True))) if masks else question.hosts
+            )
             return hosts, len(hosts)
         if question.kind is UnitKind.SCORE:
-            return merge_scores(asked, question.hosts), len(question.hosts)
-        vm, targets = read_balance(asked[0].outcome)
+            found = (
+                writing.weights(question.hosts, array("i", body), unit) for unit, body in _bodies(outcomes)
+            )
+            return writing.array(found), len(question.hosts)
+        vm, targets = next((_decode_balance(body) for _, body in _bodies(outcomes)), ("", []))
         return [vm, targets], len(targets)
 
-    def _errors(self, question: Question, asked: list[Asked], by_hand: bool) -> dict[str, list[str]]:
+    def _errors(
+        self, question: Question, outcomes: Mapping[str, Outcome], by_hand: bool
+    ) -> dict[str, list[str]]:
         """What the administrator reads about each unit that failed, unless it was reported a moment ago."""
         return {
-            item.unit: [self._sentence(item.unit, question.kind, item.outcome.failure)]
-            for item in asked
-            if item.outcome.failure is not None
-            and (by_hand or self._is_news(question, item.unit, item.outcome.failure))
+            unit: [self._sentence(unit, question.kind, outcome.failure)]
+            for unit, outcome in outcomes.items()
+            if outcome.failure is not None and (by_hand or self._is_news(question, unit, outcome.failure))
         }
 
     def _is_news(self, question: Question, unit: str, failure: Failure) -> bool:
@@ -346,12 +305,12 @@ class Scheduler:
         return msgspec.json.encode([question.hosts, question.vm, question.properties])
 
 
-def _key(unit: Unit) -> str:
-    return f"{unit.kind.value} {unit.name}"
+def _key(kind: UnitKind, unit: str) -> str:
+    return f"{kind.value} {unit}"
 
 
-def _request(unit: Unit, body: bytes, by_hand: bool) -> bytes:
-    head = {"module": unit.module, "unit": unit.name, "kind": unit.kind.value}
+def _request(unit: CheckedUnit, body: bytes, by_hand: bool) -> bytes:
+    head = {"module": unit.module, "unit": unit.unit, "kind": unit.kind}
     if by_hand:
         head["asked"] = "by hand"
     return pack(msgspec.json.encode(head), body)

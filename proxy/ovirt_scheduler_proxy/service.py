@@ -8,8 +8,10 @@ import os
 import signal
 import ssl
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
+from itertools import starmap
 from pathlib import Path
 
 from ovirt_scheduler_proxy import logs
@@ -24,13 +26,12 @@ from ovirt_scheduler_proxy.http import (
 )
 from ovirt_scheduler_proxy.logs import DecisionLog, Metrics
 from ovirt_scheduler_proxy.plugins import Reloader, load_all
-from ovirt_scheduler_proxy.processes import Cause, end_children
-from ovirt_scheduler_proxy.scheduler import Answer, Asked, Scheduler
+from ovirt_scheduler_proxy.processes import Cause, Outcome, end_children
+from ovirt_scheduler_proxy.scheduler import Answer, Scheduler
 from ovirt_scheduler_proxy.settings import TROUBLE_SHOOTING, Settings
 from ovirt_scheduler_proxy.xmlrpc import (
     INTERNAL_ERROR,
     Fault,
-    Question,
     check_count,
     read_call,
     read_question,
@@ -61,7 +62,7 @@ class Reporter:
     def __init__(self, scheduler: Scheduler, decisions: DecisionLog | None) -> None:
         self._scheduler = scheduler
         self._decisions = decisions
-        self._metrics = Metrics(scheduler)
+        self.metrics = Metrics(scheduler)
         self._described = Few(_DESCRIBED, _DESCRIBED_SECONDS)
         self._prefix = os.urandom(3).hex()
         self._numbers = itertools.count(1)
@@ -79,28 +80,25 @@ class Reporter:
     def discovered(self, found: dict[str, dict[str, list[str]]], seconds: float, moment: float) -> None:
         """The engine's discovery was answered at this `moment` (Unix time) after these seconds of work."""
         self._page = None
-        self._metrics.discovery.set(moment)
-        self._metrics.calls.labels("discover", "ok").inc()
-        self._metrics.seconds.labels("discover").observe(seconds)
+        self.metrics.discovery.set(moment)
+        self.metrics.calls.labels("discover", "ok").inc()
+        self.metrics.seconds.labels("discover").observe(seconds)
         counts = ", ".join(f"{len(units)} {key}" for key, units in found.items())
         log.info("[%s] discover %.1f ms: %s", self._next_id(), seconds * 1e3, counts)
 
     def faulted(self, fault: Fault, method: str) -> None:
         self._page = None
-        self._metrics.calls.labels("none", "fault").inc()
+        self.metrics.calls.labels("none", "fault").inc()
         request_id = self._next_id()
         if (more := self._more("fault", fault.code)) is not None:
             words = method[:80], fault.sentence, fault.code, more
             log.warning("[%s] %r refused: %s (fault %d)%s", request_id, *words)
 
-    def connection_closed(self) -> None:
-        self._metrics.closed.inc()
-
     def metrics_page(self) -> Response:
         now = time.monotonic()
         if self._page is None or self._notes or now > self._page_expires:
             self._report_all()
-            self._page = Response(self._metrics.page(), CONTENT_TYPE)
+            self._page = Response(self.metrics.page(), CONTENT_TYPE)
             self._page_expires = now + _PAGE_SECONDS
         return self._page
 
@@ -117,7 +115,7 @@ class Reporter:
 
     def _report(self, answer: Answer, seconds: float) -> None:
         request_id = self._next_id()
-        self._metrics.answered(answer, seconds)
+        self.metrics.answered(answer, seconds)
         question = answer.question
         log.info(
             "[%s] %s vm=%s hosts=%d out=%d %.1f ms: %s",
@@ -127,10 +125,10 @@ class Reporter:
             len(question.hosts),
             answer.hosts_out,
             seconds * 1e3,
-            " ".join([_unit_time(asked) for asked in answer.asked]) or "no units",
+            " ".join(starmap(_unit_time, answer.outcomes.items())) or "no units",
         )
-        for asked in answer.asked:
-            self._log_unit(request_id, asked)
+        for unit, outcome in answer.outcomes.items():
+            self._log_unit(request_id, unit, outcome)
         self._report_fallen(request_id, answer, seconds)
 
     def _report_fallen(self, request_id: str, answer: Answer, seconds: float) -> None:
@@ -145,19 +143,19 @@ class Reporter:
         if self._decisions is not None:
             self._decisions.record(request_id, answer, seconds, fallen)
 
-    def _log_unit(self, request_id: str, asked: Asked) -> None:
-        outcome, errors = asked.outcome, asked.outcome.errors
+    def _log_unit(self, request_id: str, unit: str, outcome: Outcome) -> None:
+        errors = outcome.errors
         if (failure := outcome.failure) is not None:
             # Names of units that are missing are what a caller makes up; what refuses a VM is always said.
-            unit = "" if failure.cause is Cause.MISSING else asked.unit
-            more = "" if failure.cause is Cause.REFUSED else self._more(unit, failure.cause)
+            kind = "" if failure.cause is Cause.MISSING else unit
+            more = "" if failure.cause is Cause.REFUSED else self._more(kind, failure.cause)
             if more is None:
                 errors = ""
             else:
-                log.warning("[%s] %s %s%s", request_id, asked.unit, failure.sentence, more)
+                log.warning("[%s] %s %s%s", request_id, unit, failure.sentence, more)
         for text in (outcome.printed, errors):
             for line in text.splitlines():
-                log.info("[%s] %s: %s", request_id, asked.unit, line)
+                log.info("[%s] %s: %s", request_id, unit, line)
 
     def _more(self, *kind: object) -> str | None:
         """What is added to a line that says how many of its kind were left out; None if it is one of them."""
@@ -168,10 +166,9 @@ class Reporter:
         return f"{self._prefix}-{next(self._numbers)}"
 
 
-def _unit_time(asked: Asked) -> str:
-    outcome = asked.outcome
+def _unit_time(unit: str, outcome: Outcome) -> str:
     failed = f" FAILED ({outcome.failure.cause.value})" if outcome.failure else ""
-    return f"{asked.unit}={outcome.seconds * 1e3:.1f}ms{failed}"
+    return f"{unit}={outcome.seconds * 1e3:.1f}ms{failed}"
 
 
 _PATHS = ("/", "/RPC2")
@@ -201,31 +198,32 @@ class Endpoint:
         if head.path not in _PATHS:
             raise HttpError(404, "calls go to /")
         check_content(head)
-        self._answer_call(request.body, TROUBLE_SHOOTING in head.headers, respond)
+        by_hand = TROUBLE_SHOOTING in head.headers
+        task = asyncio.get_running_loop().create_task(self._answer_call(request.body, by_hand, respond))
+        self._asking.add(task)
+        task.add_done_callback(self._asking.discard)
 
-    def _answer_call(self, body: bytes, by_hand: bool, respond: Respond) -> None:
-        arrived = time.monotonic()
-        method = "unread"
+    async def _answer_call(self, body: bytes, by_hand: bool, respond: Respond) -> None:
+        arrived, method = time.monotonic(), "unread"
         try:
-            call = read_call(body, self._settings.server.most_elements)
-            method = call.method
+            method, parameters = read_call(body, self._settings.server.most_elements)
             if method == "discover":
-                check_count(method, call.parameters)
-                self._discover(by_hand, respond)
+                check_count(method, parameters)
+                answer, report = await self._discover(by_hand)
             else:
-                question = read_question(method, call.parameters)
-                task = asyncio.get_running_loop().create_task(
-                    self._answer_question(question, arrived, by_hand, respond)
-                )
-                self._asking.add(task)
-                task.add_done_callback(self._asking.discard)
-        except Fault as fault:
-            self._refuse(fault, method, respond)
-        except Exception:
-            log.exception("a call of %r ended by an error of the proxy's own", method[:80])
-            self._refuse(_OWN_ERROR, method, respond)
+                found = await self._scheduler.answer(read_question(method, parameters), arrived, by_hand)
+                answer = writing.answer(found.result_code, found.result, found.plugin_errors)
+                report = partial(self.reporter.answered, found, time.monotonic() - arrived)
+        except Exception as error:
+            fault = error if isinstance(error, Fault) else _OWN_ERROR
+            if fault is _OWN_ERROR:
+                log.exception("a call of %r ended by an error of the proxy's own", method[:80])
+            answer = writing.fault(fault.code, fault.sentence)
+            report = partial(self.reporter.faulted, fault, method)
+        respond(Response(answer))
+        report()
 
-    def _discover(self, by_hand: bool, respond: Respond) -> None:
+    async def _discover(self, by_hand: bool) -> tuple[bytes, Callable[[], None]]:
         """Answer an administrator at once, and the engine late, with descriptions that it has not stored yet.
 
         The engine disables all external units when it starts, in a transaction that may not be committed yet
@@ -235,44 +233,16 @@ class Endpoint:
         ExternalSchedulerDiscovery.
         """
         if by_hand:
-            respond(Response(writing.response(self._scheduler.discover())))
-        else:
-            loop = asyncio.get_running_loop()
-            loop.call_later(self._settings.calls.discovery_seconds, self._answer_discovery, respond)
-
-    def _answer_discovery(self, respond: Respond) -> None:
+            return writing.response(self._scheduler.discover()), lambda: None
+        await asyncio.sleep(self._settings.calls.discovery_seconds)
         began = time.monotonic()
-        try:
-            self._discovered_ms = max(self._discovered_ms + 1, int(time.time() * 1000))
-            moment = datetime.fromtimestamp(self._discovered_ms / 1000, UTC)
-            found = self._scheduler.discover(
-                f" [discovered {moment:%Y-%m-%d %H:%M:%S}.{self._discovered_ms % 1000:03} UTC]"
-            )
-            body = writing.response(found)
-        except Exception:
-            log.exception("discovery ended by an error of the proxy's own")
-            self._refuse(_OWN_ERROR, "discover", respond)
-            return
-        respond(Response(body))
-        self.reporter.discovered(found, time.monotonic() - began, self._discovered_ms / 1000)
-
-    async def _answer_question(
-        self, question: Question, arrived: float, by_hand: bool, respond: Respond
-    ) -> None:
-        try:
-            answer = await self._scheduler.answer(question, arrived, by_hand)
-            body = writing.answer(answer.result_code, answer.result, answer.plugin_errors)
-        except Exception:
-            log.exception("the answers of the units could not be put together")
-            self._refuse(_OWN_ERROR, "an answer", respond)
-            return
-        seconds = time.monotonic() - arrived
-        respond(Response(body))
-        self.reporter.answered(answer, seconds)
-
-    def _refuse(self, fault: Fault, method: str, respond: Respond) -> None:
-        self.reporter.faulted(fault, method)
-        respond(Response(writing.fault(fault.code, fault.sentence)))
+        self._discovered_ms = max(self._discovered_ms + 1, int(time.time() * 1000))
+        moment = datetime.fromtimestamp(self._discovered_ms / 1000, UTC)
+        found = self._scheduler.discover(
+            f" [discovered {moment:%Y-%m-%d %H:%M:%S}.{self._discovered_ms % 1000:03} UTC]"
+        )
+        answer, seconds = writing.response(found), time.monotonic() - began
+        return answer, partial(self.reporter.discovered, found, seconds, self._discovered_ms / 1000)
 
 
 #: Reports to plugins that the reasons for which they drop hosts are recorded, if their answer has them.
@@ -295,48 +265,38 @@ def run(settings: Settings, record: Path | None) -> None:
 
 
 async def _serve(settings: Settings, context: ssl.SSLContext | None, decisions: DecisionLog | None) -> None:
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
+    """Open the port once the workers are warm, and look after all until it is time to stop."""
+    stopped, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
     loop.add_signal_handler(signal.SIGHUP, lambda: None)  # there is nothing to reload yet
     reloader = Reloader(settings, await load_all(settings))
     scheduler = Scheduler(lambda: reloader.plugins, settings.calls.deadline_seconds, settings.rejects)
     reporter = Reporter(scheduler, decisions)
+    endpoint = Endpoint(scheduler, reporter, settings)
     try:
-        if not stopped.is_set():
-            endpoint = Endpoint(scheduler, reporter, settings)
-            await _attend(settings, context, endpoint, reloader, stopped)
+        if stopped.is_set():
+            return
+        server = settings.server
+        seconds = server.request_seconds
+        limits = Limits(possible_connections(settings), server.idle_seconds, seconds, seconds)
+        gate = Gate(server)
+        admit = partial(gate.admit, endpoint.answer, server.body_mib << 20)
+        listener = Listener(open_socket(server.listen), limits, admit, reporter.metrics.closed.inc)
+        url = listener.start(context)
+        gc.freeze()  # what stands now will stand for long: no collection need look at it
+        loop.add_signal_handler(signal.SIGHUP, reloader.reload_all)
+        notifier = Notifier()
+        tasks = [loop.create_task(reloader.watch()), loop.create_task(notifier.keep_alive())]
+        log.info("listening on %s with %d units", url, len(reloader.plugins.units))
+        print(f"ovirt-scheduler-proxy: listening on {url}", flush=True)
+        notifier.ready()
+        await stopped.wait()
+        notifier.stopping()
+        for task in tasks:
+            task.cancel()
+        await listener.close(settings.calls.deadline_seconds)
+        gate.close()
     finally:
         await reloader.close()
         reporter.close()
-
-
-async def _attend(
-    settings: Settings,
-    context: ssl.SSLContext | None,
-    endpoint: Endpoint,
-    reloader: Reloader,
-    stopped: asyncio.Event,
-) -> None:
-    """Open the port, now that the workers are warm, and look after all until it is time to stop."""
-    server, loop = settings.server, asyncio.get_running_loop()
-    seconds = server.request_seconds
-    limits = Limits(possible_connections(settings), server.idle_seconds, seconds, seconds)
-    gate = Gate(server)
-    admit = partial(gate.admit, endpoint.answer, server.body_mib << 20)
-    listener = Listener(open_socket(server.listen), limits, admit, endpoint.reporter.connection_closed)
-    url = listener.start(context)
-    gc.freeze()  # what stands now will stand for long: no collection need look at it
-    loop.add_signal_handler(signal.SIGHUP, reloader.reload_all)
-    notifier = Notifier()
-    tasks = [loop.create_task(reloader.watch()), loop.create_task(notifier.keep_alive())]
-    log.info("listening on %s with %d units", url, len(reloader.plugins.units))
-    print(f"ovirt-scheduler-proxy: listening on {url}", flush=True)
-    notifier.ready()
-    await stopped.wait()
-    notifier.stopping()
-    for task in tasks:
-        task.cancel()
-    await listener.close(settings.calls.deadline_seconds)
-    gate.close()

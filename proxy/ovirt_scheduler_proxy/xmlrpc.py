@@ -5,7 +5,6 @@ The shapes of answers are few, and joining text is what Python does fastest.
 
 import base64
 import contextlib
-import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
@@ -65,13 +64,8 @@ _parser = etree.XMLParser(
 )
 
 
-class MethodCall(msgspec.Struct, frozen=True):
-    method: str
-    parameters: list[Any]
-
-
-def read_call(body: bytes, most_elements: int) -> MethodCall:
-    """Read a `methodCall`.
+def read_call(body: bytes, most_elements: int) -> tuple[str, list[Any]]:
+    """The method of a `methodCall`, and its parameters.
 
     Raises `Fault` for what is not well-formed, declares a document type, nests too deep, has too many
     elements, or is no method call.
@@ -91,7 +85,7 @@ def read_call(body: bytes, most_elements: int) -> MethodCall:
         raise Fault(INVALID_REQUEST, "the call has no methodName")
     parameters = root.find("params")
     values = [] if parameters is None else [_parameter(parameter) for parameter in parameters]
-    return MethodCall(method.strip(), values)
+    return method.strip(), values
 
 
 def _root(body: bytes) -> etree._Element:
@@ -333,26 +327,21 @@ def _value(value: Any) -> str:
         return value
     if isinstance(value, str):
         return f"<value><string>{_escape(value)}</string></value>"
-    if isinstance(value, bool):
-        return f"<value><boolean>{value:d}</boolean></value>"
     if isinstance(value, int) and -(2**31) <= value < 2**31:
         return f"<value><int>{value}</int></value>"
-    if isinstance(value, float) and math.isfinite(value):
-        return f"<value><double>{value!r}</double></value>"
     if isinstance(value, dict):
-        members = "".join([_member(name, member) for name, member in value.items()])
+        members = "".join(
+            [
+                f"<member>\n<name>{_escape(name)}</name>\n{_value(member)}\n</member>\n"
+                for name, member in value.items()
+            ]
+        )
         return f"<value><struct>\n{members}</struct></value>"
     if isinstance(value, (list, tuple)):
         if set(map(type, value)) == {str}:
             return array([f"<value><string>{text}</string></value>\n" for text in _escape_all(value)])
         return array([f"{_value(one)}\n" for one in value])
     raise TypeError(f"the engine cannot read {value!r}")
-
-
-def _member(name: Any, value: Any) -> str:
-    if not isinstance(name, str):
-        raise TypeError(f"the name of a member must be text, not {name!r}")
-    return f"<member>\n<name>{_escape(name)}</name>\n{_value(value)}\n</member>\n"
 
 
 def _escape_all(texts: Sequence[str]) -> Sequence[str]:

@@ -82,8 +82,7 @@ _XML = (
 def read_a_call(chance: random.Random) -> None:
     """What is refused is refused shortly, and so that a client can read it."""
     try:
-        call = read_call(damaged(_call(chance), _XML, chance), _MOST_ELEMENTS)
-        read_question(call.method, call.parameters)
+        read_question(*read_call(damaged(_call(chance), _XML, chance), _MOST_ELEMENTS))
     except Fault as fault:
         refusal = fault
     else:

@@ -130,7 +130,8 @@ def _describe_unit(name: str, unit: type) -> dict[str, Any]:
             continue
         kinds[kind] = _description(function)
         problems.extend(_method_problems(function, method, arguments))
-    problems.extend(_constructor_problems(unit))
+    if not _takes(unit, 0):
+        problems.append("its constructor needs arguments, but a unit is made without any")
     return {
         "name": name,
         "kinds": kinds,
@@ -160,24 +161,19 @@ def _description(function: Any) -> str:
 def _method_problems(function: Any, method: str, arguments: int) -> list[str]:
     if not callable(function):
         return [f"{method} is no method"]
-    try:
-        inspect.signature(function).bind(*range(arguments + 1))
-    except TypeError:
-        wanted = "(self, hosts, args)" if arguments == 2 else "(self, hosts, vm, args)"
-        return [f"{method} must take {wanted}"]
-    except ValueError:
-        pass  # a method written in C says nothing of its arguments
-    return []
+    wanted = "(self, hosts, args)" if arguments == 2 else "(self, hosts, vm, args)"
+    return [] if _takes(function, arguments + 1) else [f"{method} must take {wanted}"]
 
 
-def _constructor_problems(unit: type) -> list[str]:
+def _takes(function: Any, count: int) -> bool:
+    """Whether it can be called with that many arguments; what is written in C says nothing of its own."""
     try:
-        inspect.signature(unit).bind()
+        inspect.signature(function).bind(*range(count))
     except TypeError:
-        return ["its constructor needs arguments, but a unit is made without any"]
+        return False
     except ValueError:
         pass
-    return []
+    return True
 
 
 def _file_of(unit: type) -> str:

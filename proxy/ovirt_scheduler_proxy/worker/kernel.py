@@ -11,7 +11,6 @@ import io
 import os
 import resource
 import signal
-import socket
 import struct
 import threading
 
@@ -186,16 +185,13 @@ def marked(frame: bytes, mark: int) -> bytes:
     return mark.to_bytes(4, "big") + frame[4:]
 
 
-def receive(connection: socket.socket) -> Frame | None:
+def receive(stream: io.BufferedReader) -> Frame | None:
     """Wait for the next whole frame; None when the other side has closed."""
-    inbox = Inbox()
-    while True:
-        received = connection.recv(inbox.wanted())
-        if not received:
-            return None
-        frame = inbox.feed(received)
-        if frame is not None:
-            return frame
+    prefix = stream.read(PREFIX.size)
+    if len(prefix) < PREFIX.size:
+        return None
+    mark, head, body = PREFIX.unpack(prefix)
+    return mark, stream.read(head), stream.read(body)
 
 
 class Inbox:
@@ -203,13 +199,6 @@ class Inbox:
 
     def __init__(self) -> None:
         self._bytes = bytearray()
-        self._length = 0
-
-    def wanted(self) -> int:
-        """How many bytes are worth asking for next."""
-        if not self._length:
-            return 65536
-        return min(self._length - len(self._bytes), 1 << 20)
 
     def feed(self, received: bytes) -> Frame | None:
         """Add bytes; return the frame once it is whole.
@@ -220,10 +209,10 @@ class Inbox:
         if len(self._bytes) < PREFIX.size:
             return None
         mark, head, body = PREFIX.unpack_from(self._bytes)
-        self._length = PREFIX.size + head + body
-        if self._length > LONGEST or len(self._bytes) > self._length:
+        length = PREFIX.size + head + body
+        if length > LONGEST or len(self._bytes) > length:
             raise BadFrame(f"{len(self._bytes)} bytes that are no frame")
-        if len(self._bytes) < self._length:
+        if len(self._bytes) < length:
             return None
         start = PREFIX.size + head
         return mark, bytes(self._bytes[PREFIX.size : start]), bytes(self._bytes[start:])

@@ -23,12 +23,6 @@ from ovirt_scheduler_proxy.worker.contract import reported, text_of
 #: This many threads may units leave behind in a worker: each takes memory from the other units.
 _MOST_THREADS = 8
 
-_CHECKS = {
-    "filter": contract.filter_answer,
-    "score": contract.score_answer,
-    "balance": contract.balance_answer,
-}
-
 #: Reports to units that a person asks, where it says "by hand": nothing follows from their answer.
 _ASKED = "OVIRT_SCHEDULER_PROXY_ASKED"
 
@@ -88,15 +82,14 @@ class Worker:
     def run(self, eager: bool) -> None:
         """Never returns: a worker ends with its process."""
         self._prepare(eager)
+        stream = self._connection.makefile("rb")
         self._connection.sendall(kernel.pack(b'{"ready": true}'))
-        while True:
-            frame = kernel.receive(self._connection)
-            if frame is None:
-                os._exit(0)
+        while (frame := kernel.receive(stream)) is not None:
             mark, head, body = frame
             reply = self._answer(_decode_call(head), json.loads(body))
             self._connection.sendall(reply.packed(mark))
             self._repair()  # after the answer: the call waits no longer
+        os._exit(0)
 
     def _prepare(self, eager: bool) -> None:
         self._repair()

@@ -14,7 +14,7 @@ from typing import IO
 
 import pytest
 
-from ovirt_scheduler_proxy.http import Peers
+from ovirt_scheduler_proxy.http import ask_kernel, user_of
 
 from ..running import RunningProxy, eventually, running, write_plugins
 from .test_http import BODY, PLUGINS, Wire
@@ -98,16 +98,17 @@ def test_a_thousand_calls_at_once_are_all_answered(proxy: RunningProxy) -> None:
 
 
 def test_the_kernel_reports_whose_a_connection_is() -> None:
-    peers = Peers()
+    kernel = ask_kernel()
+    assert kernel is not None
     for host, family in (("127.0.0.1", socket.AF_INET), ("::1", socket.AF_INET6)):
         with socket.create_server((host, 0), family=family) as server:
             client = socket.create_connection(server.getsockname()[:2])
             accepted, _ = server.accept()
-            assert peers.user(accepted) == os.geteuid()
+            assert user_of(accepted, kernel) == os.geteuid()
             client.close()
-            assert peers.user(accepted) is None, "a socket that nobody holds any more is not root's"
+            assert user_of(accepted, kernel) is None, "a socket that nobody holds any more is not root's"
             accepted.close()
-    peers.close()
+    kernel.close()
 
 
 @contextmanager

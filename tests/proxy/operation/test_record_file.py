@@ -3,7 +3,6 @@
 import json
 import logging
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,21 +11,6 @@ from ovirt_scheduler_proxy import logs
 from ovirt_scheduler_proxy.logs import RecordFile
 
 DAY = 24 * 3600.0
-
-
-_OPEN: list[RecordFile] = []
-
-
-def opened(path: Path, size: int, files: int, days: float) -> RecordFile:
-    _OPEN.append(RecordFile(path, size, files, days))
-    return _OPEN[-1]
-
-
-@pytest.fixture(autouse=True)
-def all_closed() -> Iterator[None]:
-    yield
-    while _OPEN:
-        _OPEN.pop().close()
 
 
 class Clocks:
@@ -73,7 +57,7 @@ def _age(file: Path) -> int:
 
 
 def test_a_full_file_makes_way_and_the_oldest_goes(path: Path, clocks: Clocks) -> None:
-    record = opened(path, size=3 * (len(line(clocks)) + 1) + 1, files=2, days=8)
+    record = RecordFile(path, size=3 * (len(line(clocks)) + 1) + 1, files=2, days=8)
     for number in range(10):
         written(record, path, clocks, number)
     assert numbers(path) == [3, 4, 5, 6, 7, 8, 9]
@@ -86,13 +70,13 @@ def test_a_full_file_makes_way_and_the_oldest_goes(path: Path, clocks: Clocks) -
 
 def test_lines_that_come_at_once_carry_no_file_beyond_its_size(path: Path, clocks: Clocks) -> None:
     size = 3 * (len(line(clocks)) + 1) + 1
-    opened(path, size, files=9, days=8).write("\n".join(line(clocks, number) for number in range(8)))
+    RecordFile(path, size, files=9, days=8).write("\n".join(line(clocks, number) for number in range(8)))
     assert numbers(path) == list(range(8))
     assert all(file.stat().st_size <= size for file in path.parent.iterdir())
 
 
 def test_a_file_of_another_day_makes_way_and_what_is_older_than_kept_goes(path: Path, clocks: Clocks) -> None:
-    record = opened(path, size=1 << 20, files=100, days=3)
+    record = RecordFile(path, size=1 << 20, files=100, days=3)
     for number in range(12):
         written(record, path, clocks, number)
         clocks.goes(DAY / 2)
@@ -106,14 +90,14 @@ def test_another_process_goes_on_where_one_ended_and_knows_how_old_the_file_is(
     for number, seconds in ((1, 0.0), (2, DAY * 0.2), (3, DAY * 0.3)):
         assert not path.with_name("decisions.jsonl.1").exists()
         clocks.goes(seconds)
-        written(opened(path, size=1 << 20, files=5, days=8), path, clocks, number)
+        written(RecordFile(path, size=1 << 20, files=5, days=8), path, clocks, number)
     assert numbers(path) == [1, 2, 3]
     assert path.with_name("decisions.jsonl.1").exists()
 
 
 @pytest.mark.parametrize("jump", [400 * DAY, -400 * DAY])
 def test_a_clock_that_is_set_deletes_nothing(path: Path, clocks: Clocks, jump: float) -> None:
-    record = opened(path, size=1 << 20, files=100, days=3)
+    record = RecordFile(path, size=1 << 20, files=100, days=3)
     for number in range(4):
         written(record, path, clocks, number)
         clocks.goes(DAY / 2)
@@ -131,7 +115,7 @@ def test_a_clock_that_is_set_deletes_nothing(path: Path, clocks: Clocks, jump: f
 def test_half_a_line_of_a_process_that_died_spoils_no_other(path: Path, clocks: Clocks) -> None:
     path.write_text('{"time":1790000000.0,"num')
     os.utime(path, (clocks.wall, clocks.wall))
-    opened(path, size=1 << 20, files=5, days=8).write(line(clocks, 1))
+    RecordFile(path, size=1 << 20, files=5, days=8).write(line(clocks, 1))
     assert path.read_text().splitlines() == ['{"time":1790000000.0,"num', line(clocks, 1)]
 
 
@@ -140,7 +124,7 @@ def test_a_full_disk_is_reported_once_and_so_is_its_end(
 ) -> None:
     caplog.set_level(logging.WARNING)
     path.symlink_to("/dev/full")
-    record = opened(path, size=1 << 20, files=5, days=8)
+    record = RecordFile(path, size=1 << 20, files=5, days=8)
     record.open()
     for number in range(3):
         record.write(line(clocks, number))
@@ -157,7 +141,7 @@ def test_a_folder_that_is_away_is_reported_and_used_once_it_is_there(
     path: Path, clocks: Clocks, caplog: pytest.LogCaptureFixture
 ) -> None:
     away = path.parent / "away" / path.name
-    record = opened(away, size=1 << 20, files=5, days=8)
+    record = RecordFile(away, size=1 << 20, files=5, days=8)
     record.open()
     assert "No such file or directory" in caplog.text
     away.parent.mkdir()
@@ -166,7 +150,7 @@ def test_a_folder_that_is_away_is_reported_and_used_once_it_is_there(
 
 
 def test_a_file_that_was_moved_away_is_made_again(path: Path, clocks: Clocks) -> None:
-    record = opened(path, size=1 << 20, files=5, days=8)
+    record = RecordFile(path, size=1 << 20, files=5, days=8)
     record.write(line(clocks, 1))
     path.rename(path.with_name("elsewhere"))
     record.write(line(clocks, 2))
@@ -175,7 +159,7 @@ def test_a_file_that_was_moved_away_is_made_again(path: Path, clocks: Clocks) ->
 
 def test_another_process_at_the_same_file_goes_on_in_the_new_one(path: Path, clocks: Clocks) -> None:
     size = 3 * (len(line(clocks)) + 1) + 1
-    one, other = (opened(path, size, files=9, days=8) for _ in range(2))
+    one, other = (RecordFile(path, size, files=9, days=8) for _ in range(2))
     for number in range(8):
         (one if number % 3 else other).write(line(clocks, number))
     assert numbers(path) == list(range(8))
@@ -186,7 +170,7 @@ def test_what_is_no_file_of_its_own_is_never_deleted(path: Path, clocks: Clocks)
     packed = path.with_name("decisions.jsonl.1.gz")
     packed.write_text("kept by hand")
     os.utime(packed, (clocks.wall - 30 * DAY,) * 2)
-    record = opened(path, size=1 << 20, files=5, days=3)
+    record = RecordFile(path, size=1 << 20, files=5, days=3)
     for number in range(3):
         written(record, path, clocks, number)
         clocks.goes(DAY)
@@ -197,7 +181,7 @@ def test_what_is_no_file_of_its_own_is_never_deleted(path: Path, clocks: Clocks)
 def test_its_group_may_read_it_and_nobody_else(path: Path, clocks: Clocks, umask: int) -> None:
     before = os.umask(umask)
     try:
-        opened(path, size=1 << 20, files=5, days=8).write(line(clocks))
+        RecordFile(path, size=1 << 20, files=5, days=8).write(line(clocks))
     finally:
         os.umask(before)
     assert path.stat().st_mode & 0o777 == 0o640
