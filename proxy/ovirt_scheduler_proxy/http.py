@@ -161,15 +161,12 @@ class Gate:
         if not client.is_loopback and not any(client in network for network in self._networks):
             log.warning("refused a connection from %s: it is not among allowed_clients", address)
             return None
-        may_call = self.may_call(accepted, address)
-        return Connection(room, may_call, lambda head: self.check(head, may_call), answer, longest_body)
+        may_call = not client.is_loopback or self._may_call(accepted)
+        return Connection(room, may_call, lambda head: self._check(head, may_call), answer, longest_body)
 
-    def may_call(self, connection: socket.socket, address: str) -> bool:
-        """Whether this client may ask the units: any that was admitted from afar, and some of this machine.
-
-        Each call makes the units work, and so could keep the engine waiting.
-        """
-        if not _plain(address).is_loopback or self._kernel is None:
+    def _may_call(self, connection: socket.socket) -> bool:
+        """Whether this user of the machine may ask the units: that could keep the engine waiting."""
+        if self._kernel is None:
             return True
         user = user_of(connection, self._kernel)
         if user in self._users:
@@ -182,7 +179,7 @@ class Gate:
         if self._kernel is not None:
             self._kernel.close()
 
-    def check(self, head: Head, may_call: bool) -> None:
+    def _check(self, head: Head, may_call: bool) -> None:
         """Refuse what a web page in a browser, or a user who may not call, has sent. Raises `HttpError`."""
         if not may_call and not asks_for_metrics(head):
             raise HttpError(403, "this user may not call; [server] allowed_users of the proxy names who may")

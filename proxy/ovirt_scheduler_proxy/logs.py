@@ -19,7 +19,7 @@ from prometheus_client import generate_latest
 from ovirt_scheduler_proxy.processes import Cause
 from ovirt_scheduler_proxy.scheduler import Answer, Scheduler
 from ovirt_scheduler_proxy.settings import Decisions, Log
-from ovirt_scheduler_proxy.worker.contract import escaped
+from ovirt_scheduler_proxy.worker.contract import UnitKind, escaped
 from ovirt_service.log import LineFormatter
 from ovirt_service.metrics import Instruments
 
@@ -228,7 +228,7 @@ class DecisionLog:
                 "fallen": fallen,
                 "reasons": _reasons(answer),
                 "weights": answer.weights(),
-                "balance": answer.balance,
+                "balance": answer.result if question.kind is UnitKind.BALANCE else None,
                 "failures": {unit: failure.cause.value for unit, failure in failures.items()},
                 "failure_sentences": {unit: failure.sentence for unit, failure in failures.items()},
                 "seconds": round(seconds, 6),

@@ -167,8 +167,7 @@ class Plugins:
 
 
 #: The engine's table of policy units holds no longer names.
-LONGEST_NAME = 128
-_NAME_RULE = f"it may have {LONGEST_NAME} characters, all of them printable and not all of them spaces"
+_LONGEST_NAME = 128
 
 
 def combine(pools: Sequence[Pool]) -> Plugins:
@@ -183,10 +182,10 @@ def combine(pools: Sequence[Pool]) -> Plugins:
                 problems.append(ProblemFound(file, "", f"cannot be loaded: {module['error']}"))
             for described in module["units"]:
                 name = described["name"]
-                if len(name) > LONGEST_NAME or not name.isprintable() or not name.strip():
-                    problems.append(
-                        ProblemFound(file, name, f"the engine keeps no unit of this name: {_NAME_RULE}")
-                    )
+                if len(name) > _LONGEST_NAME or not name.isprintable() or not name.strip():
+                    rule = f"{_LONGEST_NAME} characters, all of them printable and not all of them spaces"
+                    text = f"the engine keeps no unit of this name: it may have {rule}"
+                    problems.append(ProblemFound(file, name, text))
                     continue
                 origin, first = taken.setdefault(name, (described["origin"], file))
                 if first == file:
@@ -250,8 +249,6 @@ class Reloader:
         self.plugins = plugins
         self._lock = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
-        #: Pools that were replaced and may still have calls.
-        self._leaving: set[Pool] = set()
         self._loaded = {folder.directory: stamp(folder.directory) for folder in settings.plugins}
 
     async def watch(self) -> None:
@@ -275,9 +272,8 @@ class Reloader:
         """End all pools, the replaced ones too."""
         for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        pools = {*self.plugins.pools.values(), *self._leaving}
-        await asyncio.gather(*(pool.close() for pool in pools))
+        pools = [pool.close() for pool in self.plugins.pools.values()]
+        await asyncio.gather(*self._tasks, *pools, return_exceptions=True)
 
     def _start(self, folder: PluginFolder, now: Stamp) -> None:
         self._loaded[folder.directory] = now
@@ -301,14 +297,13 @@ class Reloader:
                 return
             after = combine([fresh if pool is old else pool for pool in before.pools.values()])
             self.plugins = after
-            self._leaving.add(old)
         log.info("reloaded the plugins of %s", path)
         for sentence in engine_will_miss(before, after):
             log.warning("%s", sentence)
-        # The calls that began before may use the old workers until their deadline.
-        await asyncio.sleep(self._settings.calls.deadline_seconds + _GRACE)
-        self._leaving.discard(old)
-        await old.close()
+        try:  # the calls that began before may use the old workers until their deadline
+            await asyncio.sleep(self._settings.calls.deadline_seconds + _GRACE)
+        finally:
+            await old.close()
 
 
 def _trouble(old: Pool, fresh: Pool) -> str:

@@ -223,7 +223,7 @@ class Pool:
         """Use no worker any more, and wait until all have ended."""
         self._closing.set()
         self._watching.cancel()
-        if self._zygote.open:
+        if self._restarting is None:
             self._loop.remove_reader(self._zygote.control)
         for task in self._starting:
             task.cancel()

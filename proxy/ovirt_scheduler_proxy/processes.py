@@ -250,8 +250,7 @@ class ZygoteProcess:
             ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _LONGEST_MESSAGE)
             theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _LONGEST_MESSAGE)
             try:
-                command = [python, "-c", PROGRAM, str(_HOME), str(theirs.fileno()), str(os.getpid())]
-                self.process = _start(command, theirs.fileno())
+                self.process = _start(python, theirs.fileno())
             except OSError as error:
                 ours.close()
                 raise UserError(
@@ -300,10 +299,7 @@ class ZygoteProcess:
             self.process.kill()
 
     def spawn(self, eager: bool) -> None:
-        """Ask for one more worker; it comes with an event "spawned", or "refused".
-
-        An eager one imports the modules that cannot be shared before it is ready.
-        """
+        """Ask for one more worker, which comes with an event "spawned", or "refused"; see `Zygote`."""
         self._report(b"spawn eager" if eager else b"spawn")
 
     def receive(self) -> dict[str, Any] | None:
@@ -327,10 +323,6 @@ class ZygoteProcess:
             event["worker"] = Worker(event["pid"], pidfd, stderr)
             event["connection"] = socket.socket(fileno=connection)
         return event
-
-    @property
-    def open(self) -> bool:
-        return self.control.fileno() >= 0
 
     def close(self) -> None:
         """End the process with all its workers, and wait until they are gone."""
@@ -371,10 +363,10 @@ def end_children(*, zygotes: bool = False) -> None:
                     os.waitpid(child, 0)
 
 
-def _start(command: list[str], control: int) -> subprocess.Popen[bytes]:
+def _start(python: str, control: int) -> subprocess.Popen[bytes]:
     with _lock:
         process = subprocess.Popen(  # noqa: S603  # the administrator names the interpreter
-            command,
+            [python, "-c", PROGRAM, str(_HOME), str(control), str(os.getpid())],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

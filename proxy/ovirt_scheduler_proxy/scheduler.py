@@ -97,11 +97,6 @@ class Answer(msgspec.Struct, frozen=True):
     #: How many hosts are left, for the log.
     hosts_out: int
 
-    @property
-    def balance(self) -> list[Any] | None:
-        """The VM to move and where to, where that was asked."""
-        return self.result if self.question.kind is UnitKind.BALANCE else None
-
     def weights(self) -> dict[str, list[int]]:
         """The weights of each unit that scored, in the order of the hosts."""
         if self.question.kind is not UnitKind.SCORE:
@@ -148,7 +143,6 @@ def _is_balance(outcome: Outcome, hosts: Sequence[str]) -> bool:
 #: The same is reported again after this many seconds.
 _QUIET_SECONDS = 600.0
 _DIGEST_SIZE = 16
-
 
 #: Bytes for each host in the body of a worker's answer; a balance answer is JSON.
 _WIDTHS = {UnitKind.FILTER: 1, UnitKind.SCORE: 4, UnitKind.BALANCE: None}

@@ -129,19 +129,13 @@ class Reporter:
         )
         for unit, outcome in answer.outcomes.items():
             self._log_unit(request_id, unit, outcome)
-        self._report_fallen(request_id, answer, seconds)
-
-    def _report_fallen(self, request_id: str, answer: Answer, seconds: float) -> None:
-        """Which unit dropped which host: worth its time only where it is logged or recorded."""
-        explaining = log.isEnabledFor(logging.DEBUG)
-        if not explaining and self._decisions is None:
-            return
-        fallen = self._scheduler.fallen(answer)
-        if explaining:
+        # Which unit dropped which host is worth its time only where it is logged or recorded.
+        if log.isEnabledFor(logging.DEBUG) or self._decisions is not None:
+            fallen = self._scheduler.fallen(answer)
             for host, units in fallen.items():
                 log.debug("[%s] host %s: dropped by %s", request_id, host, ", ".join(units))
-        if self._decisions is not None:
-            self._decisions.record(request_id, answer, seconds, fallen)
+            if self._decisions is not None:
+                self._decisions.record(request_id, answer, seconds, fallen)
 
     def _log_unit(self, request_id: str, unit: str, outcome: Outcome) -> None:
         errors = outcome.errors

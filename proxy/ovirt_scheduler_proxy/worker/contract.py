@@ -191,14 +191,11 @@ def _lies_in(module: ModuleType, folder: str) -> bool:
 #: What a module says of its units must fit into one message to the proxy.
 LONGEST_REPORT = 128 << 10
 
-#: What is known of one module: its units, what went wrong, and whether it may be shared through a fork.
-Report = dict[str, Any]
 
-
-def load_and_report(folder: str, name: str) -> tuple[ModuleType | None, Report]:
-    """Import a module and say what it offers; without the module if that fails."""
+def load_and_report(folder: str, name: str) -> tuple[ModuleType | None, dict[str, Any]]:
+    """Import a module and say what it offers, and what went wrong; without the module if that fails."""
     module = None
-    report: Report = {"module": name, "units": [], "error": None}
+    report: dict[str, Any] = {"module": name, "units": [], "error": None}
     try:
         module = load(folder, name)
         report["units"] = describe(module)

@@ -12,7 +12,6 @@ import os
 import resource
 import signal
 import struct
-import threading
 
 #: A weight for each of 50,000 hosts can be printed in this; a flood stops here.
 STDOUT_LIMIT = 4 << 20
@@ -141,7 +140,7 @@ def shares_badly(but: int) -> bool:
 
     `but` is a descriptor that does not count.
     """
-    if threading.active_count() > 1 or threads() > 1 or has_children():
+    if threads() > 1 or has_children():
         return True
     others = {int(number) for number in os.listdir("/proc/self/fd")} - {0, 1, 2, but}
     return any(map(_is_connection, others))

@@ -2,7 +2,6 @@
 
 import contextlib
 import faulthandler
-import functools
 import gc
 import json
 import logging
@@ -86,7 +85,7 @@ class Worker:
         self._connection.sendall(kernel.pack(b'{"ready": true}'))
         while (frame := kernel.receive(stream)) is not None:
             mark, head, body = frame
-            reply = self._answer(_decode_call(head), json.loads(body))
+            reply = self._answer(json.loads(head), json.loads(body))
             self._connection.sendall(reply.packed(mark))
             self._repair()  # after the answer: the call waits no longer
         os._exit(0)
@@ -199,13 +198,6 @@ class Worker:
         reply.retire = reply.retire or self._stderr.full or self._stdout.full
         if self._stdout.full:
             reply.fail("flood", f"printed more than {kernel.STDOUT_LIMIT >> 20} MiB")
-
-
-@functools.cache
-def _decode_call(head: bytes) -> dict[str, str]:
-    """The head of a request: always the same few, which name the units."""
-    call: dict[str, str] = json.loads(head)
-    return call
 
 
 def _says(error: BaseException, attribute: str) -> bool:
