@@ -1,20 +1,25 @@
-"""Maintenance of a cluster: its runs, what a run of the hosts that are ticked would be, and their orders."""
+"""A cluster without some of its hosts: maintenance, with its runs and their orders, and failures."""
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, TypeVar
+from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
 
 from ovirt_enforcer.orders import ORDERS, check_settings, run_meant
 from ovirt_enforcer.orders import begin as begin_run
 from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_placement.answers.configured import Domains, configured_domains
 from ovirt_placement.answers.document import duration_text, find
 from ovirt_placement.answers.orders import PHASES, runs_document
 from ovirt_placement.answers.plans.maintenance import ClusterMaintenance, move_text, rest_text, summary_text
+from ovirt_placement.answers.status.ha_check import CheckedCluster, UnplacedRecord
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.model import Cluster, Host, Snapshot
 from ovirt_placement.model.infrastructure import Return
+from ovirt_placement.model.names import counted
 from ovirt_placement.store.enforcer.maintenance import (
     ACTIVE,
     MaintenanceRequest,
@@ -25,8 +30,9 @@ from ovirt_placement.store.enforcer.maintenance import (
 )
 from ovirt_placement.store.sql.access import opened
 from ovirt_placement_web.bounds import Bound, Bounds, Refusal
+from ovirt_placement_web.log_in import to_log_in
 from ovirt_placement_web.settings import ENGINE_SECONDS
-from ovirt_placement_web.site import page_words
+from ovirt_placement_web.site import check_query, page_words, site_of
 from ovirt_placement_web.views.endpoints import (
     MIGRATE,
     Act,
@@ -217,3 +223,80 @@ def _check_hosts(ids: Sequence[str], cluster: Cluster, snapshot: Snapshot) -> li
     if unknown := [one for one in ids if one not in known]:
         raise Refusal(404, f"Cluster {cluster.name} has no host {unknown[0]}.")
     return [known[one] for one in ids]
+
+
+# -- Failures.
+
+
+async def fail(request: Request) -> Response:
+    """On to the view of the failure of hosts, which the engine's portal knows without their cluster."""
+    check_query(request, ["host"], repeated=["host"])
+    site = site_of(request)
+    if site.session(request) is None:
+        return to_log_in(request, site)
+    known = site.live.view.snapshot.host_by_id
+    names = request.query_params.getlist("host")
+    if unknown := [name for name in names if name not in known]:
+        raise Refusal(404, f"There is no host {unknown[0]}.")
+    clusters = {known[name].cluster for name in names}
+    if len(clusters) != 1:
+        raise Refusal(400, "Name hosts of one cluster, as host=ID.")
+    query = urlencode([("host", name) for name in names])
+    return RedirectResponse(f"{site.root}/ha/{quote(clusters.pop(), safe='')}?{query}", 303)
+
+
+@viewed("host", "domain", repeated=("host", "domain"), kind=lambda bounds, request: bounds.checks)
+def failures(asked: Asked) -> Shown:
+    """What would come of the failure of hosts, or of whole failure domains, together."""
+    one = asked.cluster
+    hosts = asked.snapshot.hosts_of_cluster.get(one.id, ())
+    domains = _domains(asked, one)
+    failing = _failing(asked, one, domains)
+    vms = asked.snapshot.vms_of_host
+    shown: dict[str, Any] = {
+        **cluster_frame(asked, one, "Failures"),
+        "hosts": sorted(hosts, key=lambda host: host.name),
+        "notes": {
+            host.id: counted(len(vms.get(host.id, ())), "VM") if host.up else host.status.replace("_", " ")
+            for host in hosts
+        },
+        "domains": domains,
+        "failing": failing,
+        "checked": asked.questions.ha_check(one).clusters[0] if hosts else None,
+        "outcome": None,
+    }
+    if failing:
+        answer = asked.questions.ha_check(one, [host for host in hosts if host.id in failing])
+        if answer.clusters:
+            shown |= _outcome(asked, answer.clusters[0], failing)
+    return "ha.html", shown
+
+
+def _outcome(asked: Asked, outcome: CheckedCluster, failing: frozenset[str]) -> dict[str, Any]:
+    """Where each VM would start, in the order of the starts, and why some could not."""
+    starts = asked.questions.starts(failing)
+    why: dict[str, UnplacedRecord] = {vm.vm.id: vm for loss in outcome.losses for vm in loss.because}
+    return {"outcome": outcome, "starts": starts.starts, "stopped": starts.stopped, "why": why}
+
+
+def _domains(asked: Asked, cluster: Cluster) -> Domains:
+    """The failure domains that have hosts of this cluster; none where they are set wrongly."""
+    own = {host.id for host in asked.snapshot.hosts_of_cluster.get(cluster.id, ())}
+    try:
+        known = configured_domains(asked.snapshot, asked.config.ha)
+    except UserError:
+        return ()
+    return tuple(one for one in known if one.hosts & own)
+
+
+def _failing(asked: Asked, cluster: Cluster, domains: Domains) -> frozenset[str]:
+    own = {host.id: host for host in asked.snapshot.hosts_of_cluster.get(cluster.id, ())}
+    by_name = {one.name: one.hosts for one in domains}
+    chosen = frozenset(asked.words("host"))
+    if unknown := chosen - own.keys():
+        raise Refusal(404, f"Cluster {cluster.name} has no host {min(unknown)}.")
+    for name in asked.words("domain"):
+        if name not in by_name:
+            raise Refusal(404, f"Cluster {cluster.name} has no failure domain {name}.")
+        chosen |= by_name[name] & own.keys()
+    return chosen

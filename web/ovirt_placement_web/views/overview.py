@@ -1,28 +1,42 @@
-"""The views of a cluster at large: what needs somebody, where VMs run, and what failures would do."""
+"""What there is: clusters, with what needs somebody and where VMs run; lists of VMs, hosts and rules."""
 
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import ceil, sqrt
 from typing import Any
-from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from ovirt_placement.answers.configured import Domains, configured_domains
-from ovirt_placement.answers.conflicts import conflicts
+from ovirt_placement.answers.conflicts import ConflictFound, ContradictionFound, conflicts
 from ovirt_placement.answers.groups import groups_list
-from ovirt_placement.answers.status.ha_check import CheckedCluster, UnplacedRecord
+from ovirt_placement.answers.keys import compiled
+from ovirt_placement.answers.question import AuthoredState
+from ovirt_placement.answers.rules import RuleRecord, rules_list, state_text, strength
+from ovirt_placement.answers.rules import asked as text_of
+from ovirt_placement.answers.status.health import status_lines
 from ovirt_placement.answers.violations import violations
-from ovirt_placement.model import Cluster, Host
+from ovirt_placement.model import AffinityGroup, Cluster, Host, Snapshot, Vm
 from ovirt_placement.model.names import counted
 from ovirt_placement_web.bounds import Refusal
-from ovirt_placement_web.log_in import to_log_in
 from ovirt_placement_web.site import check_query, site_of
-from ovirt_placement_web.state.map import MapDocument, MapHost, MapVm
-from ovirt_placement_web.views.endpoints import Asked, Shown, cluster_frame, condition, paged, viewed
-from ovirt_placement_web.views.needs import ILL, RESTS, repairs, standing_of, what_next
+from ovirt_placement_web.state.map import MapDocument, MapHost, MapVm, misplaced
+from ovirt_placement_web.views.endpoints import (
+    Asked,
+    Shown,
+    cluster_frame,
+    condition,
+    list_frame,
+    paged,
+    viewed,
+)
+from ovirt_placement_web.views.needs import ILL, RESTS, present_plan, repairs, standing_of, what_next
 from ovirt_placement_web.views.needs import needs as needs_of
-from ovirt_service.errors import UserError
+from ovirt_placement_web.views.rules import state_of_group
 
+#: Hits of a search that are shown.
+_MOST_HITS = 50
+_RULE_HEADERS = ("Rule", "Cluster", "Asks", "VMs", "Strength", "State")
 #: Of larger clusters a square is drawn for each host instead of each VM.
 _MOST_CARDS, _MOST_SQUARES = 48, 1200
 
@@ -165,75 +179,213 @@ def table(asked: Asked) -> Shown:
     return "table.html", {**cluster_frame(asked, one, "Map"), "drawn": drawn, "rows": rows, **shown}
 
 
-async def fail(request: Request) -> Response:
-    """On to the view of the failure of hosts, which the engine's portal knows without their cluster."""
-    check_query(request, ["host"], repeated=["host"])
-    site = site_of(request)
-    if site.session(request) is None:
-        return to_log_in(request, site)
-    known = site.live.view.snapshot.host_by_id
-    names = request.query_params.getlist("host")
-    if unknown := [name for name in names if name not in known]:
-        raise Refusal(404, f"There is no host {unknown[0]}.")
-    clusters = {known[name].cluster for name in names}
-    if len(clusters) != 1:
-        raise Refusal(400, "Name hosts of one cluster, as host=ID.")
-    query = urlencode([("host", name) for name in names])
-    return RedirectResponse(f"{site.root}/ha/{quote(clusters.pop(), safe='')}?{query}", 303)
+# -- Lists.
 
 
-@viewed("host", "domain", repeated=("host", "domain"), kind=lambda bounds, request: bounds.checks)
-def failures(asked: Asked) -> Shown:
-    """What would come of the failure of hosts, or of whole failure domains, together."""
-    one = asked.cluster
-    hosts = asked.snapshot.hosts_of_cluster.get(one.id, ())
-    domains = _domains(asked, one)
-    failing = _failing(asked, one, domains)
-    vms = asked.snapshot.vms_of_host
-    shown: dict[str, Any] = {
-        **cluster_frame(asked, one, "Failures"),
-        "hosts": sorted(hosts, key=lambda host: host.name),
-        "notes": {
-            host.id: counted(len(vms.get(host.id, ())), "VM") if host.up else host.status.replace("_", " ")
-            for host in hosts
-        },
-        "domains": domains,
-        "failing": failing,
-        "checked": asked.questions.ha_check(one).clusters[0] if hosts else None,
-        "outcome": None,
+@viewed("q", "show", "page")
+def vms(asked: Asked) -> Shown:
+    wrong, moving = _misplaced(asked), asked.snapshot.pending_hosts
+    narrowed: dict[str, tuple[str, Callable[[Vm], bool]]] = {
+        "": ("All VMs", lambda one: True),
+        "wrong": ("Misplaced", lambda one: one.id in wrong),
+        "down": ("Down", lambda one: one.host is None),
+        "lost": ("Not responding", lambda one: one.status in ILL or one.crashed),
+        "moving": ("Migrating", lambda one: one.status == "migrating" or one.id in moving),
+        "ha": ("Highly available", lambda one: one.ha),
     }
-    if failing:
-        answer = asked.questions.ha_check(one, [host for host in hosts if host.id in failing])
-        if answer.clusters:
-            shown |= _outcome(asked, answer.clusters[0], failing)
-    return "ha.html", shown
+    listed = _listed(asked, asked.snapshot.vms, narrowed, wrong)
+    return "listing.html", {
+        "part": "Virtual machines",
+        "title": "Virtual machines",
+        "kind": "vm",
+        "cluster": None,
+        "place": "/vms",
+        "wrong": wrong,
+        **_list_page(asked, listed, narrowed),
+    }
 
 
-def _outcome(asked: Asked, outcome: CheckedCluster, failing: frozenset[str]) -> dict[str, Any]:
-    """Where each VM would start, in the order of the starts, and why some could not."""
-    starts = asked.questions.starts(failing)
-    why: dict[str, UnplacedRecord] = {vm.vm.id: vm for loss in outcome.losses for vm in loss.because}
-    return {"outcome": outcome, "starts": starts.starts, "stopped": starts.stopped, "why": why}
+@viewed("q", "show", "page")
+def hosts(asked: Asked) -> Shown:
+    """All hosts, or those of a cluster."""
+    frame, known = list_frame(asked, "Hosts"), asked.snapshot.vm_by_id
+    one = frame["cluster"]
+    every = asked.snapshot.hosts if one is None else asked.snapshot.hosts_of_cluster.get(one.id, ())
+    #: By host how hard the rules are that its VMs violate.
+    wrong: dict[str, list[str]] = defaultdict(list)
+    for vm, kind in _misplaced(asked).items():
+        if vm in known and (place := known[vm].host):
+            wrong[place].append(kind)
+    narrowed: dict[str, tuple[str, Callable[[Host], bool]]] = {
+        "": ("All hosts", lambda one: True),
+        "wrong": ("With misplaced VMs", lambda one: one.id in wrong),
+        "down": ("Not up", lambda one: not one.up),
+    }
+    listed = sorted(_listed(asked, every, narrowed, wrong), key=lambda one: one.up)
+    shown = {"title": "Hosts", "kind": "host", "wrong": wrong, **_list_page(asked, listed, narrowed)}
+    return "listing.html", {**frame, **shown}
 
 
-def _domains(asked: Asked, cluster: Cluster) -> Domains:
-    """The failure domains that have hosts of this cluster; none where they are set wrongly."""
-    own = {host.id for host in asked.snapshot.hosts_of_cluster.get(cluster.id, ())}
-    try:
-        known = configured_domains(asked.snapshot, asked.config.ha)
-    except UserError:
-        return ()
-    return tuple(one for one in known if one.hosts & own)
+@viewed("q", "page")
+def rules(asked: Asked) -> Shown:
+    """All rules, or those of a cluster with what its plan repairs."""
+    frame, questions, word = list_frame(asked, "Rules"), asked.questions, _word(asked)
+    cluster: Cluster | None = frame["cluster"]
+    plan = present_plan(asked, cluster, questions.status().enforcer) if cluster else None
+    every = questions.of_clusters(groups_list, cluster).groups
+    groups = [one for one in every if word.casefold() in one.name.casefold()]
+    groups.sort(key=lambda one: (not one.violated, one.name))
+    shown = _list_page(asked, groups)
+    placement = [one.record for one in rules_list(AuthoredState(asked.snapshot, {})).rules]
+    own = [one for one in placement if cluster is None or (one.cluster and one.cluster.id == cluster.id)]
+    return "rules.html", {
+        **frame,
+        "repairs": repairs(plan),
+        "violations": questions.of_clusters(violations, cluster).violations,
+        "conflicts": questions.of_clusters(conflicts, cluster).clusters if cluster else (),
+        "groups": shown.pop("items"),
+        "placement_rules": [(one.cluster, _rule_row(one)) for one in own],
+        "rule_headers": _RULE_HEADERS,
+        **shown,
+    }
 
 
-def _failing(asked: Asked, cluster: Cluster, domains: Domains) -> frozenset[str]:
-    own = {host.id: host for host in asked.snapshot.hosts_of_cluster.get(cluster.id, ())}
-    by_name = {one.name: one.hosts for one in domains}
-    chosen = frozenset(asked.words("host"))
-    if unknown := chosen - own.keys():
-        raise Refusal(404, f"Cluster {cluster.name} has no host {min(unknown)}.")
-    for name in asked.words("domain"):
-        if name not in by_name:
-            raise Refusal(404, f"Cluster {cluster.name} has no failure domain {name}.")
-        chosen |= by_name[name] & own.keys()
-    return chosen
+def _rule_row(one: RuleRecord) -> tuple[object, ...]:
+    cluster = one.cluster.name if one.cluster else one.rule.cluster
+    vms = len(one.vms) + len(one.other_vms) or "all"
+    return one.rule.name, cluster, text_of(one.rule), vms, strength(one.rule), state_text(one).capitalize()
+
+
+@viewed("q")
+def search(asked: Asked) -> Shown:
+    word, snapshot = _word(asked), asked.snapshot
+    lists: list[tuple[str, str, Iterable[Vm | Host | AffinityGroup | Cluster]]] = [
+        ("vm", "Virtual machine", snapshot.vms),
+        ("host", "Host", snapshot.hosts),
+        ("group", "Affinity group", snapshot.affinity_groups),
+        ("cluster", "Cluster", snapshot.clusters),
+    ]
+    hits = [
+        (kind, noun, one, *_where(one, snapshot))
+        for kind, noun, items in lists
+        for one in items
+        if word and (word.casefold() in one.name.casefold() or word == one.id)
+    ]
+    hits.sort(key=lambda hit: (hit[2].name.casefold() != word.casefold(), len(hit[2].name), hit[2].name))
+    return "search.html", {"word": word, "hits": hits[:_MOST_HITS], "count": len(hits)}
+
+
+def _where(one: Any, snapshot: Snapshot) -> tuple[Host | None, str]:
+    """The host of a VM, and the state of what has one."""
+    place = snapshot.host_by_id.get(one.host or "") if isinstance(one, Vm) else None
+    return place, getattr(one, "status", "").replace("_", " ")
+
+
+def _misplaced(asked: Asked) -> dict[str, str]:
+    return misplaced(asked.questions.of_clusters(violations).violations)
+
+
+def _word(asked: Asked) -> str:
+    return asked.word("q", "").strip()
+
+
+def _listed(
+    asked: Asked,
+    every: Iterable[Any],
+    narrowed: Mapping[str, tuple[str, Callable[[Any], bool]]],
+    wrong: Mapping[str, object],
+) -> list[Any]:
+    """Those with the word in their name that a list is narrowed to; what is misplaced comes first."""
+    show = asked.word("show", "")
+    if show not in narrowed:
+        raise Refusal(400, f"show: {', '.join(filter(None, narrowed))}")
+    word, holds = _word(asked).casefold(), narrowed[show][1]
+    found = [one for one in every if word in one.name.casefold() and holds(one)]
+    return sorted(found, key=lambda one: (one.id not in wrong, one.name))
+
+
+def _list_page(
+    asked: Asked,
+    items: Sequence[Any],
+    narrowed: Mapping[str, tuple[str, object]] | None = None,
+) -> dict[str, Any]:
+    """A page of a list, and how to come to the others."""
+    word, show = _word(asked), asked.word("show", "")
+    return {
+        **paged(asked, items),
+        "found": len(items),
+        "word": word,
+        "show": show,
+        "shows": [(name, text) for name, (text, _) in (narrowed or {}).items()],
+        "query": {"q": word, "show": show} if show else {"q": word},
+    }
+
+
+# -- What is not listed.
+
+
+@viewed()
+def group(asked: Asked) -> Shown:
+    """A group with its members, what violates it, and what it clashes with."""
+    one = asked.named("affinity group", asked.snapshot.affinity_groups)
+    listed = asked.questions.of_clusters(groups_list, group=one.id).groups[0]
+    here = asked.snapshot.cluster_by_id[one.cluster]
+    clashes: list[ConflictFound | ContradictionFound] = []
+    for of_cluster in asked.questions.of_clusters(conflicts, here).clusters:
+        clashes += [*of_cluster.conflicts, *of_cluster.contradictions]
+    return "group.html", {
+        "crumbs": (("Rules", "/rules"), (one.name, "")),
+        "group": listed,
+        "was": state_of_group(one),
+        "clashes": [each for each in clashes if any(other.id == one.id for other in each.groups)],
+        "violations": asked.questions.of_clusters(violations, group=one.id).violations,
+        "hosts_of": {at.vm.id: at.host for at in listed.running},
+    }
+
+
+@viewed()
+def host(asked: Asked) -> Shown:
+    one = asked.named("host", asked.snapshot.hosts)
+    keys = asked.questions.about(compiled.keys_of_host, one)
+    violated = asked.questions.of_clusters(violations, host=one.id).violations
+    return "host.html", {
+        "crumbs": (("Hosts", "/hosts"), (one.name, "")),
+        "host": one,
+        "cluster": asked.snapshot.cluster_by_id[one.cluster],
+        "vms": sorted(asked.snapshot.vms_of_host.get(one.id, ()), key=lambda vm: vm.name),
+        "groups": asked.questions.of_clusters(groups_list, host=one.id).groups,
+        "violations": violated,
+        "wrong": misplaced(violated),
+        "keys": compiled.host_table(keys),
+        "ratios": compiled.ratios_text(keys),
+    }
+
+
+@viewed()
+def health(asked: Asked) -> Shown:
+    answer, at = asked.site.memory.examined or (None, 0.0)
+    status = asked.questions.status()
+    shown = {"answer": answer, "examined_at": at, "standing": status, "lines": list(status_lines(status))}
+    return "health.html", {"part": "Health", **shown}
+
+
+async def summary(request: Request) -> Response:
+    """The clusters, as the page of another engine shows them; without a session, where to log in."""
+    check_query(request, [])
+    site = site_of(request)
+    view = site.live.view
+    if not site.knows(request):
+        return site.page(request, "summary.html", view=view, answer=None)
+    asker = site.session(request, use=False)
+
+    def render() -> Response:
+        answer = site.questions(view).status()
+        states = {one.cluster.id: condition(one) for one in answer.clusters}
+        return site.page(request, "summary.html", view=view, answer=answer, states=states)
+
+    return await site.bounds.views.run(asker, render)
+
+
+def start(request: Request) -> Response:
+    """The address without its last slash leads on to the first view."""
+    return RedirectResponse(f"{site_of(request).root}/", 307)

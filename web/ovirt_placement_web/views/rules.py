@@ -1,17 +1,29 @@
-"""The form of a placement rule: it is previewed first, then written into the store, as by the command."""
+"""The forms of rules: affinity groups are changed by the engine, placement rules in the store."""
 
+import logging
 import re
 from collections.abc import Mapping
+from contextlib import closing
 from typing import Any
 
 import msgspec
 
+from ovirt_placement.answers.group_changes import judge
+from ovirt_placement.answers.groups import MEMBERS, differences, find_member, table_of
 from ovirt_placement.answers.rule_changes import objections, read_engine, refuse_mistakes, rule_kinds
-from ovirt_placement.forecast.changes import changed_rules
-from ovirt_placement.model import Cluster, PlacementRule, RuleDomain, Snapshot
+from ovirt_placement.engine.actions import remove_group, save_group
+from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.connection.failures import EngineAway
+from ovirt_placement.engine.connection.log_ins import VARIABLE
+from ovirt_placement.engine.topology import read_groups
+from ovirt_placement.forecast.changes import changed_groups, changed_rules
+from ovirt_placement.model import AffinityGroup, AffinityRule, Cluster, PlacementRule, RuleDomain, Snapshot
 from ovirt_placement.model.names import called
+from ovirt_placement.model.yaml_files import stored_priority, stored_text
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore
 from ovirt_placement.store.sql.access import opened
+from ovirt_placement.store.user_actions import Act as Recorded
+from ovirt_placement.store.user_actions import UserActionKind, UserActionStore
 from ovirt_placement_web.bounds import Refusal, sentence
 from ovirt_placement_web.settings import ENGINE_SECONDS
 from ovirt_placement_web.views.endpoints import (
@@ -27,11 +39,212 @@ from ovirt_placement_web.views.endpoints import (
     viewed,
     words_of,
 )
-from ovirt_service.errors import UserError
+from ovirt_service.errors import OutcomeUnknown, UserError
 from ovirt_service.text import escaped
 
 PERMIT = "manipulate_affinity_groups"
-_CHANGED = "the rule has changed since you looked at it: look at it again"
+#: The member lists with what they are called.
+_MEMBERS = {"vms": "VMs", "vm_labels": "VM labels", "hosts": "Hosts", "host_labels": "Host labels"}
+_POLARITIES = ("vms_rule", "vms_enforcing", "hosts_rule", "hosts_enforcing")
+_GROUP_FIELDS = ("name", "priority", "was", *_POLARITIES, *_MEMBERS)
+_OFF = AffinityRule(enabled=False, positive=False, enforcing=False)
+
+_log = logging.getLogger(__name__)
+
+
+@viewed()
+def edit_form(asked: Asked) -> Shown:
+    """The form of a group that there is."""
+    return _group_form(asked, _named(asked))
+
+
+@viewed()
+def add_form(asked: Asked) -> Shown:
+    """The form of a new group of a cluster."""
+    return _group_form(asked, _empty(asked.cluster))
+
+
+@edited
+def edit(asked: Asked) -> Edit:
+    return _edit(asked, _named(asked))
+
+
+@edited
+def add(asked: Asked) -> Edit:
+    return _edit(asked, _empty(asked.cluster))
+
+
+def _named(asked: Asked) -> AffinityGroup:
+    return asked.named("affinity group", asked.snapshot.affinity_groups)
+
+
+def _edit(asked: Asked, group: AffinityGroup) -> Edit:
+    """The change of a group; one without an id is to be added."""
+    snapshot, gone = asked.snapshot, asked.removes and group.id != ""
+    form = asked.fields(*_GROUP_FIELDS)
+    if gone:
+        form = _filled_group(group, snapshot) | {"was": form["was"]}
+    after = None if gone else _meant_group(form, group, snapshot)
+    kind = UserActionKind.GROUP_EDIT if group.id else UserActionKind.GROUP_ADD
+    kind = UserActionKind.GROUP_REMOVE if gone else kind
+    cluster = snapshot.cluster_by_id[group.cluster]
+    name = group.name or form["name"]
+
+    def foresee() -> Preview:
+        if after is None:
+            groups = changed_groups(snapshot, (group,), (), ())
+            return Preview(asked.site.made.foreseen(snapshot, groups))
+        judged = judge(snapshot, after)
+        foreseen = asked.site.made.foreseen(snapshot, changed_groups(snapshot, (), (after,), judged.all))
+        return Preview(foreseen, (*judged.refusals, *judged.unchecked), judged.warnings)
+
+    def carry_out(who: str) -> None:
+        act = Recorded(
+            kind=kind,
+            login=who,
+            engine_user=who,
+            cluster=cluster.id,
+            cluster_name=cluster.name,
+            subject=name,
+            details=() if after is None else tuple(differences(group, after, snapshot)),
+        )
+        # By the token of the session: the engine decides, and its events name the person.
+        with closing(EngineConnection(asked.config.engine, {VARIABLE: asked.session.token})) as connection:
+            if group.id and form["was"] != _state_now(connection, group.id):
+                raise Stale("somebody has changed this group since you looked at it: look at it again")
+            _save(asked, act, connection, group, after)
+
+    act = Act(
+        kind.value.replace("_", " "),
+        (cluster,),
+        carry_out,
+        f"/cluster/{cluster.id}" if gone or not group.id else f"/group/{group.id}",
+        permits=(PERMIT,),
+        on=f"affinity group {name} of cluster {cluster.name} ({cluster.id})",
+    )
+    return Edit(act, _group_form(asked, group, form, gone=gone), foresee)
+
+
+def _group_form(
+    asked: Asked, group: AffinityGroup, form: Mapping[str, str] | None = None, *, gone: bool = False
+) -> Shown:
+    """The form of a group, with what somebody has written into it, else as the group is."""
+    cluster = asked.snapshot.cluster_by_id[group.cluster]
+    verb, crumbs = "New", [("Rules", "/rules"), ("New affinity group", "")]
+    if group.id:
+        verb = "Remove" if gone else "Edit"
+        crumbs[1:] = [(group.name, f"/group/{group.id}"), (verb, "")]
+    return "group_form.html", {
+        "crumbs": crumbs,
+        "cluster": cluster,
+        "group": group,
+        "form": _filled_group(group, asked.snapshot) if form is None else form,
+        "lists": _MEMBERS,
+        "verb": verb,
+        "action": f"/group/{group.id}/edit" if group.id else f"/cluster/{cluster.id}/new-group",
+        "preview": None,
+    }
+
+
+def _filled_group(group: AffinityGroup, snapshot: Snapshot) -> dict[str, str]:
+    """What stands in the fields of a group as it is; members as a name a line."""
+    form = {"name": group.name, "priority": f"{group.priority:.7f}".rstrip("0").rstrip(".")}
+    for of, rule in (("vms", group.vms_rule), ("hosts", group.hosts_rule)):
+        polarity = "disabled" if not rule.enabled else "positive" if rule.positive else "negative"
+        form |= {f"{of}_rule": polarity, f"{of}_enforcing": "on" if rule.enforcing else ""}
+    for name in _MEMBERS:
+        form[name] = "\n".join(_name(table_of(name, snapshot), member) for member in getattr(group, name))
+    return {**form, "was": state_of_group(group)}
+
+
+def _empty(cluster: Cluster) -> AffinityGroup:
+    """A group that is to be made in a cluster."""
+    fields: dict[str, Any] = {"vms_rule": _OFF, "hosts_rule": _OFF, **dict.fromkeys(_MEMBERS, ())}
+    return AffinityGroup(id="", name="", cluster=cluster.id, priority=1.0, **fields)
+
+
+def _meant_group(form: Mapping[str, str], group: AffinityGroup, snapshot: Snapshot) -> AffinityGroup:
+    """The group as it is to be; raises `Refusal` for what means nothing."""
+    members: dict[str, Any] = {}
+    for name in MEMBERS:
+        try:
+            members[name] = tuple(_member(word, name, group, snapshot) for word in words_of(form[name]))
+        except UserError as error:
+            raise Refusal(400, f"{_MEMBERS[name]}: there is {error}.") from None
+    try:
+        name = stored_text(form["name"])
+    except UserError as error:
+        raise Refusal(400, f"Name: {error}.") from None
+    try:
+        priority = stored_priority(float(form["priority"]))
+    except (ValueError, UserError):
+        raise Refusal(400, "A priority is a number, such as 1 or 2.5.") from None
+    rules = {f"{of}_rule": _affinity(form[f"{of}_rule"], form[f"{of}_enforcing"]) for of in ("vms", "hosts")}
+    return msgspec.structs.replace(group, name=name, priority=priority, **rules, **members)
+
+
+def _member(word: str, name: str, group: AffinityGroup, snapshot: Snapshot) -> str:
+    """Those that are in the group already come before others of the same name."""
+    table = table_of(name, snapshot)
+    own = [one for one in getattr(group, name) if _name(table, one) == word]
+    return str(own[0] if len(own) == 1 else find_member(word, name, group.cluster, snapshot).id)
+
+
+def _name(table: Mapping[str, Any], member: str) -> str:
+    """As a form shows it: with codes for marks that would turn a line round."""
+    return escaped(str(table[member].name)) if member in table else member
+
+
+def _affinity(polarity: str, enforcing: str) -> AffinityRule:
+    if polarity not in ("disabled", "positive", "negative"):
+        raise Refusal(400, "A rule is disabled, positive or negative.")
+    return AffinityRule(
+        enabled=polarity != "disabled", positive=polarity == "positive", enforcing=bool(enforcing)
+    )
+
+
+def state_of_group(group: AffinityGroup) -> str:
+    """Another text once anything of the group has changed."""
+    ordered = {name: tuple(sorted(getattr(group, name))) for name in _MEMBERS}
+    return digest(msgspec.structs.replace(group, **ordered))
+
+
+def _state_now(connection: EngineConnection, group_id: str) -> str:
+    """What the engine has, which may be newer than what the page knows; empty of a group that is gone."""
+    groups, _ = read_groups(connection)
+    return next((state_of_group(one) for one in groups if one.id == group_id), "")
+
+
+def _save(
+    asked: Asked,
+    act: Recorded,
+    connection: EngineConnection,
+    group: AffinityGroup,
+    after: AffinityGroup | None,
+) -> None:
+    """Have the engine do it in the person's name; begun and ended in the store, as commands do."""
+    with opened(UserActionStore, asked.config) as store:
+        number, failure = store.begin(act), None
+        try:
+            if after is None:
+                remove_group(connection, group.cluster, group.id)
+            else:
+                save_group(connection, group if group.id else None, after)
+        except BaseException as error:
+            failure = str(error) or type(error).__name__
+            if isinstance(error, EngineAway) and error.request_sent:
+                raise OutcomeUnknown(str(error)) from None
+            raise
+        finally:
+            try:
+                store.end(number, failure)
+            except UserError as away:  # what the engine has done is done, whether that is recorded or not
+                _log.warning("it is not recorded how the change of an affinity group ended: %s", away)
+
+
+# -- Placement rules.
+
+
 #: Fields of a rule that have several words, a line each in the form, and what they are called.
 _LISTS = {
     "vms": "VMs",
@@ -80,8 +293,8 @@ def change_rule(asked: Asked) -> Edit:
         def decide(rules: tuple[PlacementRule, ...]) -> RuleChange:
             standing = {one.name: one for one in rules}
             rule = standing.get(form["name"])
-            if _state_of(rule) != form["was"]:
-                raise Stale(_CHANGED, back=back)
+            if form["was"] != (digest(rule) if rule else ""):
+                raise Stale("the rule has changed since you looked at it: look at it again", back=back)
             if rule is not None and not _is_about(rule, cluster, engine):
                 # It takes the permit on the cluster of the rule, which is not the one that was asked about.
                 raise Refusal(404, f"Cluster {cluster.name} has no placement rule {rule.name}.")
@@ -92,13 +305,10 @@ def change_rule(asked: Asked) -> Edit:
         with opened(RuleStore, site.config) as store:
             store.change(decide, changed_by=who)
 
-    act = "rule remove" if gone else "rule edit" if form["was"] else "rule add"
+    name = "rule remove" if gone else "rule edit" if form["was"] else "rule add"
     on = f"placement rule {form['name']} of cluster {cluster.name} ({cluster.id})"
-    return Edit(
-        Act(act, (cluster,), carry_out, back, permits=(PERMIT,), on=on),
-        _shown(cluster, form, gone=gone),
-        foresee,
-    )
+    act = Act(name, (cluster,), carry_out, back, permits=(PERMIT,), on=on)
+    return Edit(act, _shown(cluster, form, gone=gone), foresee)
 
 
 def _filled(rule: PlacementRule | None) -> dict[str, str]:
@@ -117,7 +327,7 @@ def _filled(rule: PlacementRule | None) -> dict[str, str]:
         "counted": rule.counted,
         "priority": f"{rule.priority:g}",
         "domains": "\n".join(domains),
-        "was": _state_of(rule),
+        "was": digest(rule),
     }
 
 
@@ -155,11 +365,6 @@ def _domain(line: str) -> RuleDomain:
     if not name.strip() or not words:
         raise Refusal(400, "Write a failure domain as NAME=HOST,HOST.")
     return RuleDomain(name=name.strip(), hosts=words)
-
-
-def _state_of(rule: PlacementRule | None) -> str:
-    """Another text once anything of a rule has changed; empty of none."""
-    return "" if rule is None else digest(rule)
 
 
 def _is_about(rule: PlacementRule, cluster: Cluster, snapshot: Snapshot) -> bool:
