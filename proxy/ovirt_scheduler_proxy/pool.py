@@ -277,19 +277,16 @@ class Pool:
             if event is None:
                 self._replace_zygote()
                 return
-            self._note_event(event)
-
-    def _note_event(self, event: dict[str, Any]) -> None:
-        if event["event"] == "spawned":
-            worker: Worker = event["worker"]
-            self._known[worker.pid] = worker
-            task = self._loop.create_task(self._start(worker, event["connection"]))
-            self._starting.add(task)
-            task.add_done_callback(self._starting.discard)
-        elif event["event"] == "ended":
-            self._ended(event["pid"], event["status"])
-        elif event["event"] == "refused":
-            self._start_failed(event["error"])
+            if event["event"] == "spawned":
+                worker: Worker = event["worker"]
+                self._known[worker.pid] = worker
+                task = self._loop.create_task(self._start(worker, event["connection"]))
+                self._starting.add(task)
+                task.add_done_callback(self._starting.discard)
+            elif event["event"] == "ended":
+                self._ended(event["pid"], event["status"])
+            elif event["event"] == "refused":
+                self._start_failed(event["error"])
 
     async def _start(self, worker: Worker, connection: socket.socket) -> None:
         """Wait until a worker that was asked for is ready, or something keeps it from that."""

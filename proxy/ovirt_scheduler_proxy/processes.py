@@ -20,7 +20,7 @@ from typing import IO, Any, cast
 import msgspec
 
 from ovirt_scheduler_proxy.worker import PROGRAM, kernel
-from ovirt_scheduler_proxy.worker.kernel import BadFrame, Frame, Inbox
+from ovirt_scheduler_proxy.worker.kernel import BadFrame, Frame
 from ovirt_service.errors import UserError
 
 
@@ -92,7 +92,7 @@ class Worker(asyncio.Protocol):
         self._stderr = stderr
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
-        self._inbox = Inbox()
+        self._received = bytearray()
         #: The frame that is awaited, its greeting at first; None where the connection closes instead.
         self._awaited: asyncio.Future[Frame | None] = self._loop.create_future()
         #: Whether it can be asked, as far as is known.
@@ -118,7 +118,8 @@ class Worker(asyncio.Protocol):
             self.kill()
             return
         try:
-            frame = self._inbox.feed(data)
+            self._received += data
+            frame = kernel.unpacked(self._received)
         except BadFrame as error:
             self._awaited.set_exception(error)
             return
@@ -151,7 +152,7 @@ class Worker(asyncio.Protocol):
         """
         mark = random.getrandbits(32)
         if self._transport is not None and self.usable:
-            self._inbox, self._awaited = Inbox(), self._loop.create_future()
+            self._received, self._awaited = bytearray(), self._loop.create_future()
             self._transport.write(kernel.marked(request, mark))
             frame = await self._awaited
             if frame is not None:
@@ -178,12 +179,6 @@ class Worker(asyncio.Protocol):
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
 
-    def lives(self) -> bool:
-        # Not by select, which knows no descriptors from 1024 on: a busy proxy has more.
-        ended = select.poll()
-        ended.register(self._pidfd, select.POLLIN)
-        return not ended.poll(0)
-
     def size(self) -> int:
         """Resident bytes now; 0 when it has ended."""
         try:
@@ -199,7 +194,10 @@ class Worker(asyncio.Protocol):
         """Why it ended, as the fault of the unit it ran; None when something outside has killed it."""
         if self.ended_for is not None:
             return self.ended_for
-        if not self.reported.is_set() and self.lives():
+        # Not by select, which knows no descriptors from 1024 on: a busy proxy has more.
+        ended = select.poll()
+        ended.register(self._pidfd, select.POLLIN)
+        if not self.reported.is_set() and not ended.poll(0):
             return Failure(Cause.CRASHED, "closed its worker's connection to the proxy")
         if self.status is None or self.status == -signal.SIGKILL:
             return None

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from ovirt_scheduler_proxy import xmlrpc as writing
-from ovirt_scheduler_proxy.plugins import CheckedUnit, Plugins
+from ovirt_scheduler_proxy.plugins import Plugins
 from ovirt_scheduler_proxy.processes import Cause, Failure, Outcome, failed
 from ovirt_scheduler_proxy.worker.contract import UnitKind, is_vm_id
 from ovirt_scheduler_proxy.worker.kernel import pack
@@ -219,7 +219,8 @@ class Scheduler:
         """The outcomes of units that need not be asked (missing, cut off), and calls of all others."""
         plugins = self.plugins()
         loaded = plugins.of_kind(question.kind)
-        body = self._encode(question)
+        vm = [] if question.kind is UnitKind.BALANCE else [question.vm]
+        body = msgspec.json.encode([question.hosts, *vm, question.properties])
         outcomes: dict[str, Outcome] = {}
         asked: dict[str, Coroutine[Any, Any, Outcome]] = {}
         for name in question.units:
@@ -233,7 +234,10 @@ class Scheduler:
                 text = f"is cut off for up to {OPEN_SECONDS:g} s because it fails again and again"
                 outcomes[name] = failed(Cause.CUT_OFF, text)
             else:
-                asked[name] = plugins.pools[unit.folder].ask(key, _request(unit, body, by_hand), deadline)
+                head = {"module": unit.module, "unit": unit.unit, "kind": unit.kind}
+                head |= {"asked": "by hand"} if by_hand else {}
+                request = pack(msgspec.json.encode(head), body)
+                asked[name] = plugins.pools[unit.folder].ask(key, request, deadline)
         return outcomes, asked
 
     def _masks(self, outcomes: Mapping[str, Outcome], hosts: int) -> Iterator[tuple[str, bytes]]:
@@ -292,19 +296,6 @@ class Scheduler:
             reported = f"{reported} ({self._deadline:g} s)"
         return f"{reported}; {consequence}"
 
-    @staticmethod
-    def _encode(question: Question) -> bytes:
-        if question.kind is UnitKind.BALANCE:
-            return msgspec.json.encode([question.hosts, question.properties])
-        return msgspec.json.encode([question.hosts, question.vm, question.properties])
-
 
 def _key(kind: UnitKind, unit: str) -> str:
     return f"{kind.value} {unit}"
-
-
-def _request(unit: CheckedUnit, body: bytes, by_hand: bool) -> bytes:
-    head = {"module": unit.module, "unit": unit.unit, "kind": unit.kind}
-    if by_hand:
-        head["asked"] = "by hand"
-    return pack(msgspec.json.encode(head), body)

@@ -185,7 +185,13 @@ def decode(document: dict[str, Any], file: Path) -> Settings:
         settings = msgspec.convert(document, Settings)
     except msgspec.ValidationError as error:
         raise UserError(f"{file}: {complaint(error, Settings)}") from error
-    _check(settings, file)
+    if settings.workers.most < settings.workers.warm:
+        raise UserError(f"{file}: workers.most is less than workers.warm")
+    for client in settings.server.allowed_clients:
+        try:
+            ipaddress.ip_network(client)
+        except ValueError as error:
+            raise UserError(f"{file}: server.allowed_clients: {error}") from error
     return settings
 
 
@@ -207,13 +213,3 @@ def with_plugins(settings: Settings, directories: list[str]) -> Settings:
                 f"plugin folder {folder.directory} does not exist; name the right one with --plugins"
             )
     return msgspec.structs.replace(settings, plugins=folders)
-
-
-def _check(settings: Settings, file: Path) -> None:
-    if settings.workers.most < settings.workers.warm:
-        raise UserError(f"{file}: workers.most is less than workers.warm")
-    for client in settings.server.allowed_clients:
-        try:
-            ipaddress.ip_network(client)
-        except ValueError as error:
-            raise UserError(f"{file}: server.allowed_clients: {error}") from error

@@ -84,8 +84,10 @@ def read_call(body: bytes, most_elements: int) -> tuple[str, list[Any]]:
     if not method or not method.strip():
         raise Fault(INVALID_REQUEST, "the call has no methodName")
     parameters = root.find("params")
-    values = [] if parameters is None else [_parameter(parameter) for parameter in parameters]
-    return method.strip(), values
+    found: list[etree._Element] = [] if parameters is None else list(parameters)
+    if any(one.tag != "param" or len(one) != 1 for one in found):
+        raise Fault(INVALID_REQUEST, "each of the params must be a param with one value")
+    return method.strip(), [_read(one[0], 1) for one in found]
 
 
 def _root(body: bytes) -> etree._Element:
@@ -117,12 +119,6 @@ def _joined(found: re.Match[str]) -> str:
     halves = "".join([chr(number) if number <= _LAST else "\ufffd" for number in numbers])
     whole = halves.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return "".join([f"&#{ord(character)};" for character in _NOT_XML.sub("\ufffd", whole)])
-
-
-def _parameter(parameter: etree._Element) -> Any:
-    if parameter.tag != "param" or len(parameter) != 1:
-        raise Fault(INVALID_REQUEST, "each of the params must be a param with one value")
-    return _read(parameter[0], 1)
 
 
 def _read(element: etree._Element, depth: int) -> Any:

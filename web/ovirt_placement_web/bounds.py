@@ -247,7 +247,9 @@ class Bounds:
         #: What takes seconds of this process's time: which failures are survived.
         self.checks = bound("checks", Limit(2, 40), Limit(1, 4), 2)
         #: What takes a process of its own, or waits for the engine: plans, what would come of changes.
-        self.plans = bound("plans", Limit(_plans_at_once(), 40), Limit(1, 4), 5)
+        #: Two at once, but a processor is left to those who decide for the engine.
+        at_once = max(1, min(2, len(os.sched_getaffinity(0)) - 1))
+        self.plans = bound("plans", Limit(at_once, 40), Limit(1, 4), 5)
         self.acts = bound("acts", Limit(8, 40), Limit(2, 4), 5)
         self.log_ins = bound("log-ins", Limit(8, _STRANGERS), Limit(4, 16), 5)
         #: Tokens that are not known yet: each is asked about once, while all requests with it wait.
@@ -259,11 +261,6 @@ class Bounds:
         self.rights = bound("rights", Limit(4, 10_000), Limit(1, 1), 5)
         #: Event streams take a place each, and no thread.
         self.streams = bound("event streams", Limit(streams, 0), Limit(streams_each, 0), 30)
-
-
-def _plans_at_once() -> int:
-    """Two, but a processor is left to those who decide for the engine."""
-    return max(1, min(2, len(os.sched_getaffinity(0)) - 1))
 
 
 # -- Log-ins that follow failed ones.
@@ -332,7 +329,8 @@ class Throttle:
             if slowed:
                 await self._pause(_SLOW_SECONDS)
             for key in keys:
-                self._add(key)
+                tries = self._tries[key] = self._tries.get(key) or deque(maxlen=_FAILURES)
+                tries.append(self._clock())
             try:
                 yield known
             except Refused:
@@ -371,10 +369,6 @@ class Throttle:
     def _failed(self, key: _Source) -> int:
         since = self._clock() - _FAILURE_SECONDS
         return sum(at > since for at in self._tries.get(key, ()))
-
-    def _add(self, key: _Source) -> None:
-        tries = self._tries[key] = self._tries.get(key) or deque(maxlen=_FAILURES)
-        tries.append(self._clock())
 
     def _take_back(self, keys: dict[_Source, Hashable]) -> None:
         """A try was right, or nobody has answered it."""

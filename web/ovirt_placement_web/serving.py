@@ -162,7 +162,11 @@ class _Server(uvicorn.Server):
         if self.lifespan.should_exit:
             sys.exit(1)
         [listening] = sockets or []
-        listener = Listener(listening, _limits(), self._admit, self._metrics.closed.inc)
+        # As many connections as there may be descriptors for.
+        allowed = raise_limit(_MOST_CONNECTIONS + _OTHER_DESCRIPTORS) - _OTHER_DESCRIPTORS
+        most = min(_MOST_CONNECTIONS, max(_FEWEST_CONNECTIONS, allowed))
+        limits = Limits(most, _IDLE_SECONDS, _REQUEST_SECONDS, _ANSWER_SECONDS)
+        listener = Listener(listening, limits, self._admit, self._metrics.closed.inc)
         listener.start(self.config.ssl)
         self._listener, self.servers, self.started = listener, [], True
         scheme = "https" if self._at.tls else "http"
@@ -183,10 +187,3 @@ class _Server(uvicorn.Server):
             server_state=self.server_state,
             app_state=self.lifespan.state,
         )
-
-
-def _limits() -> Limits:
-    """As many connections as there may be descriptors for."""
-    allowed = raise_limit(_MOST_CONNECTIONS + _OTHER_DESCRIPTORS)
-    most = min(_MOST_CONNECTIONS, max(_FEWEST_CONNECTIONS, allowed - _OTHER_DESCRIPTORS))
-    return Limits(most, _IDLE_SECONDS, _REQUEST_SECONDS, _ANSWER_SECONDS)

@@ -13,6 +13,8 @@ from ovirt_placement.config import Config
 from ovirt_service.errors import UserError
 from ovirt_service.http.addresses import is_loopback, split_address
 
+_ORIGIN = re.compile(r"https?://(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+)(:[0-9]{1,5})?")
+
 Count = Annotated[int, Meta(ge=1)]
 
 #: How long a person waits for the engine, where an act needs its answer.
@@ -71,7 +73,7 @@ def listening(settings: WebSettings, source: str) -> Listening:
 def origins(settings: WebSettings, at: Listening, source: str) -> tuple[str, ...]:
     """As browsers name the page; raises `UserError` for what is no origin."""
     for origin in settings.origins:
-        if not _is_origin(origin):
+        if not _ORIGIN.fullmatch(origin):
             raise UserError(f'{source}: [web] origins: "{origin}": write https://HOST or https://HOST:PORT')
     if settings.origins:
         return tuple(origin.lower() for origin in settings.origins)
@@ -84,10 +86,6 @@ def engine_origin(url: str | None) -> str:
     """The origin of the engine's portal, which may frame the page; 'none' without an engine."""
     parts = urlsplit(url or "")
     return f"{parts.scheme}://{parts.netloc}" if parts.netloc else "'none'"
-
-
-def _is_origin(text: str) -> bool:
-    return re.fullmatch(r"https?://(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+)(:[0-9]{1,5})?", text) is not None
 
 
 # -- Several engines on one page: each below its own path, with log-ins, sessions and rights of its own.

@@ -103,7 +103,8 @@ def load(folder: str, name: str) -> ModuleType:
     if not name.isidentifier():
         raise NameTaken(f"{name}.py cannot be imported: a plugin's file name must be a Python name")
     standing = sys.modules.get(name)
-    if standing is not None and not _lies_in(standing, folder):
+    file = getattr(standing, "__file__", None) or os.sep
+    if standing is not None and not os.path.realpath(file).startswith(os.path.realpath(folder) + os.sep):
         raise NameTaken(f"{name}.py bears the name of a module of Python's own; give the file another name")
     return importlib.import_module(name)
 
@@ -128,7 +129,8 @@ def _describe_unit(name: str, unit: type) -> dict[str, Any]:
         function = getattr(unit, method, None)
         if function is None:
             continue
-        kinds[kind] = _description(function)
+        text = inspect.cleandoc(function.__doc__) if isinstance(function.__doc__, str) else ""
+        kinds[kind] = lines(text[:LONGEST_DESCRIPTION])
         problems.extend(_method_problems(function, method, arguments))
     if not _takes(unit, 0):
         problems.append("its constructor needs arguments, but a unit is made without any")
@@ -151,11 +153,6 @@ def _properties_problem(properties: Any) -> str:
     if properties.count(";") > MOST_PROPERTIES:
         return f"properties_validation names more than {MOST_PROPERTIES} parameters, too many for the engine"
     return ""
-
-
-def _description(function: Any) -> str:
-    text = inspect.cleandoc(function.__doc__) if isinstance(function.__doc__, str) else ""
-    return lines(text[:LONGEST_DESCRIPTION])
 
 
 def _method_problems(function: Any, method: str, arguments: int) -> list[str]:
@@ -181,11 +178,6 @@ def _file_of(unit: type) -> str:
         return os.path.realpath(inspect.getfile(unit))
     except (TypeError, OSError):
         return unit.__module__
-
-
-def _lies_in(module: ModuleType, folder: str) -> bool:
-    file = getattr(module, "__file__", None)
-    return file is not None and os.path.realpath(file).startswith(os.path.realpath(folder) + os.sep)
 
 
 #: What a module says of its units must fit into one message to the proxy.

@@ -193,25 +193,17 @@ def receive(stream: io.BufferedReader) -> Frame | None:
     return mark, stream.read(head), stream.read(body)
 
 
-class Inbox:
-    """Collects the bytes of one frame as they come."""
+def unpacked(received: bytearray) -> Frame | None:
+    """The frame, once all of it was received.
 
-    def __init__(self) -> None:
-        self._bytes = bytearray()
-
-    def feed(self, received: bytes) -> Frame | None:
-        """Add bytes; return the frame once it is whole.
-
-        A side sends its next frame only after the other has answered, so nothing follows a frame.
-        """
-        self._bytes += received
-        if len(self._bytes) < PREFIX.size:
-            return None
-        mark, head, body = PREFIX.unpack_from(self._bytes)
-        length = PREFIX.size + head + body
-        if length > LONGEST or len(self._bytes) > length:
-            raise BadFrame(f"{len(self._bytes)} bytes that are no frame")
-        if len(self._bytes) < length:
-            return None
-        start = PREFIX.size + head
-        return mark, bytes(self._bytes[PREFIX.size : start]), bytes(self._bytes[start:])
+    A side sends its next frame only after the other has answered, so nothing follows a frame.
+    """
+    if len(received) < PREFIX.size:
+        return None
+    mark, head, body = PREFIX.unpack_from(received)
+    start = PREFIX.size + head
+    if start + body > LONGEST or len(received) > start + body:
+        raise BadFrame(f"{len(received)} bytes that are no frame")
+    if len(received) < start + body:
+        return None
+    return mark, bytes(received[PREFIX.size : start]), bytes(received[start:])

@@ -253,7 +253,9 @@ class Zygote:
 
     def serve(self) -> None:
         """Fork workers and report their ends until the proxy closes the control socket."""
-        deaths = _pipe_of_signal(signal.SIGCHLD)
+        deaths, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
         while True:
             ready, _, _ = select.select([self._control.fileno(), deaths], [], [])
             if deaths in ready:
@@ -342,14 +344,6 @@ class Zygote:
 
     def _report(self, event: dict[str, Any]) -> None:
         self._control.send(json.dumps(event).encode())
-
-
-def _pipe_of_signal(number: int) -> int:
-    """A descriptor that becomes readable whenever the signal comes."""
-    reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-    signal.signal(number, lambda *_: None)
-    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    return reader
 
 
 def _held(stack: contextlib.ExitStack, descriptor: int) -> int:

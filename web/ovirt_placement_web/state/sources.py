@@ -84,7 +84,9 @@ class LiveState:
         self._shown: object = _NOTHING
         self._complaint = Complaint(_log, "the state is of old", "the state is of now again")
         parts = nothing_known(config, "nothing has been read yet")
-        self.view = View(_first_number(), parts, time.monotonic(), "starting")
+        # Newer than all of a service that ran before: browsers and programs keep the numbers that they saw.
+        number = time.time_ns() // 1_000_000
+        self.view = View(number, parts, time.monotonic(), "starting")
 
     def start(self) -> None:
         self._thread.start()
@@ -147,19 +149,10 @@ class LiveState:
         new, self._shown = shown != self._shown, shown
         self.view = View(self.view.number + new, parts, true_at, error)
         self._complaint.say(error or "")
-        if new:
-            self._wake()
-
-    def _wake(self) -> None:
         with self._lock:
-            wakers = tuple(self._wakers)
+            wakers = tuple(self._wakers) if new else ()
         for wake in wakers:
             wake()
-
-
-def _first_number() -> int:
-    """Newer than all of a service that ran before: browsers and programs keep the numbers that they saw."""
-    return time.time_ns() // 1_000_000
 
 
 # -- What the store knows of plans: those that wait, those of lately, and what people have decided on them.

@@ -143,6 +143,11 @@ def planned(bounds: Bounds, request: Request) -> Bound:
     return bounds.plans
 
 
+def planned_if(key: str) -> Callable[[Bounds, Request], Bound]:
+    """That of what waits for a plan, or for the engine, where the query has this key."""
+    return lambda bounds, request: bounds.plans if key in request.query_params else bounds.views
+
+
 def paged(asked: Asked, items: Sequence[Any]) -> dict[str, Any]:
     """Those of a page of a long list, the number of the page, and that of the last."""
     last = max(1, -(-len(items) // _PAGE_ROWS))

@@ -15,7 +15,6 @@ from ovirt_placement.answers.configured import Domains, configured_domains
 from ovirt_placement.answers.document import duration_text, find
 from ovirt_placement.answers.orders import PHASES, runs_document
 from ovirt_placement.answers.plans.maintenance import ClusterMaintenance, move_text, rest_text, summary_text
-from ovirt_placement.answers.status.ha_check import CheckedCluster, UnplacedRecord
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.model import Cluster, Host, Snapshot
 from ovirt_placement.model.infrastructure import Return
@@ -29,7 +28,7 @@ from ovirt_placement.store.enforcer.maintenance import (
     Work,
 )
 from ovirt_placement.store.sql.access import opened
-from ovirt_placement_web.bounds import Bound, Bounds, Refusal
+from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.log_in import to_log_in
 from ovirt_placement_web.settings import ENGINE_SECONDS
 from ovirt_placement_web.site import check_query, page_words, site_of
@@ -41,6 +40,7 @@ from ovirt_placement_web.views.endpoints import (
     Stale,
     acted,
     cluster_frame,
+    planned_if,
     viewed,
     words_of,
 )
@@ -56,17 +56,12 @@ _MOST_ENDED = 5
 _ACTS = {RunState.RUNNING: ("pause", "stop"), RunState.PAUSED: ("resume", "stop"), RunState.STOPPING: ()}
 
 
-def _kind(bounds: Bounds, request: Request) -> Bound:
-    """Who ticks hosts waits for a plan; all others look at what is under way."""
-    return bounds.plans if "host" in request.query_params else bounds.views
-
-
-@viewed("host", "stop", "return", repeated=("host",), kind=_kind)
+@viewed("host", "stop", "return", repeated=("host",), kind=planned_if("host"))
 def maintenance(asked: Asked) -> Shown:
     """How far runs are, and of hosts that are ticked in which rounds they could be taken out."""
     one = asked.cluster
     hosts = sorted(asked.snapshot.hosts_of_cluster.get(one.id, ()), key=lambda host: host.name)
-    chosen = tuple(dict.fromkeys(asked.words("host")))
+    chosen = tuple(asked.words("host"))
     _check_hosts(chosen, one, asked.snapshot)
     words = asked.word("stop", "").replace("\r\n", "\n")
     back = _choice(Return, "return", asked.word("return", Return.NONE.value))
@@ -268,15 +263,10 @@ def failures(asked: Asked) -> Shown:
     if failing:
         answer = asked.questions.ha_check(one, [host for host in hosts if host.id in failing])
         if answer.clusters:
-            shown |= _outcome(asked, answer.clusters[0], failing)
+            outcome, starts = answer.clusters[0], asked.questions.starts(failing)
+            shown |= {"outcome": outcome, "starts": starts.starts, "stopped": starts.stopped}
+            shown["why"] = {vm.vm.id: vm for loss in outcome.losses for vm in loss.because}
     return "ha.html", shown
-
-
-def _outcome(asked: Asked, outcome: CheckedCluster, failing: frozenset[str]) -> dict[str, Any]:
-    """Where each VM would start, in the order of the starts, and why some could not."""
-    starts = asked.questions.starts(failing)
-    why: dict[str, UnplacedRecord] = {vm.vm.id: vm for loss in outcome.losses for vm in loss.because}
-    return {"outcome": outcome, "starts": starts.starts, "stopped": starts.stopped, "why": why}
 
 
 def _domains(asked: Asked, cluster: Cluster) -> Domains:
@@ -292,9 +282,7 @@ def _domains(asked: Asked, cluster: Cluster) -> Domains:
 def _failing(asked: Asked, cluster: Cluster, domains: Domains) -> frozenset[str]:
     own = {host.id: host for host in asked.snapshot.hosts_of_cluster.get(cluster.id, ())}
     by_name = {one.name: one.hosts for one in domains}
-    chosen = frozenset(asked.words("host"))
-    if unknown := chosen - own.keys():
-        raise Refusal(404, f"Cluster {cluster.name} has no host {min(unknown)}.")
+    chosen = frozenset(host.id for host in _check_hosts(asked.words("host"), cluster, asked.snapshot))
     for name in asked.words("domain"):
         if name not in by_name:
             raise Refusal(404, f"Cluster {cluster.name} has no failure domain {name}.")

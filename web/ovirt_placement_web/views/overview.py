@@ -266,7 +266,7 @@ def search(asked: Asked) -> Shown:
         ("cluster", "Cluster", snapshot.clusters),
     ]
     hits = [
-        (kind, noun, one, *_where(one, snapshot))
+        (kind, noun, one, _host_of(one, snapshot), getattr(one, "status", "").replace("_", " "))
         for kind, noun, items in lists
         for one in items
         if word and (word.casefold() in one.name.casefold() or word == one.id)
@@ -275,10 +275,8 @@ def search(asked: Asked) -> Shown:
     return "search.html", {"word": word, "hits": hits[:_MOST_HITS], "count": len(hits)}
 
 
-def _where(one: Any, snapshot: Snapshot) -> tuple[Host | None, str]:
-    """The host of a VM, and the state of what has one."""
-    place = snapshot.host_by_id.get(one.host or "") if isinstance(one, Vm) else None
-    return place, getattr(one, "status", "").replace("_", " ")
+def _host_of(one: object, snapshot: Snapshot) -> Host | None:
+    return snapshot.host_by_id.get(one.host or "") if isinstance(one, Vm) else None
 
 
 def _misplaced(asked: Asked) -> dict[str, str]:

@@ -110,7 +110,9 @@ def _edit(asked: Asked, group: AffinityGroup) -> Edit:
         )
         # By the token of the session: the engine decides, and its events name the person.
         with closing(EngineConnection(asked.config.engine, {VARIABLE: asked.session.token})) as connection:
-            if group.id and form["was"] != _state_now(connection, group.id):
+            # What the engine has may be newer than what the page knows.
+            now = {one.id: one for one in read_groups(connection)[0]} if group.id else {}
+            if group.id and (group.id not in now or form["was"] != state_of_group(now[group.id])):
                 raise Stale("somebody has changed this group since you looked at it: look at it again")
             _save(asked, act, connection, group, after)
 
@@ -207,12 +209,6 @@ def state_of_group(group: AffinityGroup) -> str:
     """Another text once anything of the group has changed."""
     ordered = {name: tuple(sorted(getattr(group, name))) for name in _MEMBERS}
     return digest(msgspec.structs.replace(group, **ordered))
-
-
-def _state_now(connection: EngineConnection, group_id: str) -> str:
-    """What the engine has, which may be newer than what the page knows; empty of a group that is gone."""
-    groups, _ = read_groups(connection)
-    return next((state_of_group(one) for one in groups if one.id == group_id), "")
 
 
 def _save(

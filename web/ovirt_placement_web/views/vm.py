@@ -33,7 +33,7 @@ from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.site import number
 from ovirt_placement_web.state.plans import life
 from ovirt_placement_web.state.sources import DAY
-from ovirt_placement_web.views.endpoints import MOST_ROWS, Asked, Shown, list_frame, viewed
+from ovirt_placement_web.views.endpoints import MOST_ROWS, Asked, Shown, list_frame, planned_if, viewed
 from ovirt_placement_web.views.needs import ILL, refusals, refuser, status_text
 from ovirt_service.errors import UserError
 
@@ -272,7 +272,7 @@ def _why_unknown(error: UserError) -> str:
     return NOT_RECORDED if isinstance(error, NoRecord) else str(error)
 
 
-@viewed("at", kind=lambda bounds, request: bounds.plans if "at" in request.query_params else bounds.views)
+@viewed("at", kind=planned_if("at"))
 def then(asked: Asked) -> Shown:
     """The decisions about a VM next to a moment; without one, the form that asks for it."""
     one = asked.named("VM", asked.snapshot.vms)
