@@ -28,7 +28,7 @@ from ovirt_service.screen import answering
 from ovirt_service.text import table
 
 if TYPE_CHECKING:
-    from ovirt_scheduler_proxy.plugins import CheckedUnit, Plugins, ProxyCheck
+    from ovirt_scheduler_proxy.plugins import Plugins, ProxyCheck
 
 COMMAND = "ovirt-scheduler-proxy"
 
@@ -181,18 +181,15 @@ def _examined(chosen: settings.Settings) -> ProxyCheck:
 
 def _units_as_text(found: ProxyCheck, *, whole: bool) -> str:
     headers = ("unit", "kind", "description", *(("file", "parameters") if whole else ()))
-    rows = [_row(unit, whole=whole) for unit in found.units]
+    rows = []
+    for unit in found.units:
+        more = (unit.file, unit.parameters.replace(";", "\n")) if whole else ()
+        rows.append((unit.unit, unit.kind, "\n".join(textwrap.wrap(unit.description, _WIDTH)), *more))
     parts = [table(rows, headers) if rows else "There is no unit."]
     for title, problems in (("Problems", found.problems), ("Not checked", found.unchecked)):
         if problems:
             parts.append(lines("\n".join([f"{title}:", *[f"  {problem}" for problem in problems]])))
     return "\n\n".join(parts)
-
-
-def _row(unit: CheckedUnit, *, whole: bool) -> tuple[str, ...]:
-    description = "\n".join(textwrap.wrap(unit.description, _WIDTH))
-    more = (unit.file, unit.parameters.replace(";", "\n")) if whole else ()
-    return unit.unit, unit.kind, description, *more
 
 
 def _call(options: argparse.Namespace) -> int:

@@ -10,11 +10,11 @@ import ssl
 import struct
 from collections.abc import Iterable
 
-from ovirt_scheduler_proxy.settings import Server, Settings
+from ovirt_scheduler_proxy.settings import Server
 from ovirt_service.errors import UserError
 from ovirt_service.http.addresses import is_loopback, listening_socket, send_at_once, split_address
 from ovirt_service.http.connection import Answer, Connection, Head, HttpError
-from ovirt_service.http.listener import BACKLOG, Room, raise_limit
+from ovirt_service.http.listener import BACKLOG, Room
 from ovirt_service.repetition import Said
 
 #: Where systemd puts the first socket that it hands over: see sd_listen_fds(3).
@@ -227,28 +227,3 @@ def _without_port(host: str) -> str:
     if host.startswith("["):
         return host[: host.find("]") + 1]
     return host.split(":")[0]
-
-
-#: Logs, plugins' interpreters, what a reload opens in addition.
-_OTHER_DESCRIPTORS = 32
-#: A connection, a handle and its standard error.
-_FOR_A_WORKER = 3
-#: Fewer connections than this are of no use.
-_LEAST_CONNECTIONS = 8
-
-
-def possible_connections(settings: Settings) -> int:
-    """How many connections may stand, once as many descriptors as are wanted, or allowed, are there."""
-    wanted = settings.server.most_connections
-    workers = _FOR_A_WORKER * settings.workers.most * len(settings.plugins)
-    limit = raise_limit(_OTHER_DESCRIPTORS + workers + wanted)
-    possible = min(wanted, max(_LEAST_CONNECTIONS, limit - _OTHER_DESCRIPTORS - workers))
-    if possible < wanted:
-        log.warning(
-            "only %d file descriptors are allowed (LimitNOFILE, ulimit -n): %d connections at a time in place"
-            " of %d",
-            limit,
-            possible,
-            wanted,
-        )
-    return possible

@@ -79,22 +79,20 @@ class BatchedHandler(logging.Handler):
         super().close()
 
     def _run(self) -> None:
-        while not self._closing.wait(_INTERVAL):
-            self._write_batch()
-        self._write_batch()
-
-    def _write_batch(self) -> None:
-        # No lock is taken: the closer of the handler may hold it while waiting for this thread.
-        lines = [self._lines.popleft() for _ in range(len(self._lines))]
-        lost, self._lost = self._lost, 0
-        size = sum(map(len, lines))
-        if lost:
-            warning = {"levelno": logging.WARNING, "levelname": "WARNING"}
-            reported = f"{lost} messages were lost here: they come faster than the log takes them"
-            lines.append(self.format(logging.makeLogRecord({"msg": reported, **warning})))
-        if lines:
-            self._write("\n".join(lines))
-            self._waiting -= size
+        """Write batches; no lock is taken, as the closer may hold it while waiting for this thread."""
+        closing = False
+        while not closing:
+            closing = self._closing.wait(_INTERVAL)
+            lines = [self._lines.popleft() for _ in range(len(self._lines))]
+            lost, self._lost = self._lost, 0
+            size = sum(map(len, lines))
+            if lost:
+                warning = {"levelno": logging.WARNING, "levelname": "WARNING"}
+                reported = f"{lost} messages were lost here: they come faster than the log takes them"
+                lines.append(self.format(logging.makeLogRecord({"msg": reported, **warning})))
+            if lines:
+                self._write("\n".join(lines))
+                self._waiting -= size
 
 
 def set_up(settings: Log) -> BatchedHandler:
@@ -143,10 +141,7 @@ class RecordFile:
         self._path, self._size, self._files, self._seconds = path, size, files, days * _DAY
         self._lost = 0
         self._failed = False
-
-    def open(self) -> None:
-        """Open it now, so that it is reported at once if that cannot be done."""
-        self._append(b"")
+        self._append(b"")  # so that it is reported at once if that cannot be done
 
     def write(self, text: str) -> None:
         """Append lines."""
@@ -204,13 +199,11 @@ def _opened(path: str, flags: int) -> int:
     return os.open(path, flags & ~os.O_WRONLY | os.O_RDWR, _MODE)
 
 
-class DecisionLog:
+class DecisionLog(BatchedHandler):
     """A rotated JSON-lines file; one that cannot be written costs no decision."""
 
     def __init__(self, file: Path, settings: Decisions) -> None:
-        record = RecordFile(file, settings.file_mib << 20, settings.files, settings.days)
-        record.open()
-        self._handler = BatchedHandler(record.write)
+        super().__init__(RecordFile(file, settings.file_mib << 20, settings.files, settings.days).write)
 
     def record(self, request_id: str, answer: Answer, seconds: float, fallen: dict[str, list[str]]) -> None:
         question = answer.question
@@ -236,10 +229,7 @@ class DecisionLog:
                 "state_age_seconds": {unit: round(age, 3) for unit, age in ages.items() if age is not None},
             }
         )
-        self._handler.add(line.decode())
-
-    def close(self) -> None:
-        self._handler.close()
+        self.add(line.decode())
 
 
 def _reasons(answer: Answer) -> dict[str, Any]:

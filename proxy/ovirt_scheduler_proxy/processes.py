@@ -282,19 +282,16 @@ class ZygoteProcess:
                     self.modules.append(event)
                 self.control.settimeout(seconds if loading else None)
         except TimeoutError:
-            self._end_early()
+            # What it has started goes with it, unless it is not to be spoken to.
+            self.process.send_signal(kernel.PROXY_ENDED)
+            try:
+                self.process.wait(_LAST_SECONDS)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
             cause = f"its import took longer than {seconds:g} s"
         if loading is not None:
             self.modules.append({"module": loading, "units": [], "error": cause, "shareable": False})
         return False
-
-    def _end_early(self) -> None:
-        """End it while it imports: what it has started goes with it, unless it is not to be spoken to."""
-        self.process.send_signal(kernel.PROXY_ENDED)
-        try:
-            self.process.wait(_LAST_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
 
     def spawn(self, eager: bool) -> None:
         """Ask for one more worker, which comes with an event "spawned", or "refused"; see `Zygote`."""

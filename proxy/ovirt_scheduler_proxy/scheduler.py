@@ -42,13 +42,6 @@ class _Breaker:
         self.opened_at: float | None = None
         self.trying = False
 
-    def fail(self, times: deque[float], now: float) -> None:
-        times.append(now)
-        often = len(times) == times.maxlen and now - times[0] <= WINDOW_SECONDS
-        if often or self.trying:
-            self.opened_at = now
-        self.trying = False
-
 
 class Breakers:
     """The breakers of all units, distinguished by a key."""
@@ -73,8 +66,13 @@ class Breakers:
     def record(self, key: str, cause: Cause | None) -> None:
         """Note how a call that was admitted ended: with a failure, or well (None)."""
         if cause in _OVERRUNS or cause in _CRASHES:
-            breaker = self._breakers.setdefault(key, _Breaker())
-            breaker.fail(breaker.overruns if cause in _OVERRUNS else breaker.crashes, self._clock())
+            breaker, now = self._breakers.setdefault(key, _Breaker()), self._clock()
+            times = breaker.overruns if cause in _OVERRUNS else breaker.crashes
+            times.append(now)
+            often = len(times) == times.maxlen and now - times[0] <= WINDOW_SECONDS
+            if often or breaker.trying:
+                breaker.opened_at = now
+            breaker.trying = False
         elif key in self._breakers and self._breakers[key].trying:
             if cause is Cause.NO_WORKER:
                 self._breakers[key].trying = False  # it was never asked: nothing is known

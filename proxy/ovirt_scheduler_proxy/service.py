@@ -21,7 +21,6 @@ from ovirt_scheduler_proxy.http import (
     asks_for_metrics,
     check_content,
     open_socket,
-    possible_connections,
     tls_context,
 )
 from ovirt_scheduler_proxy.logs import DecisionLog, Metrics
@@ -38,7 +37,7 @@ from ovirt_scheduler_proxy.xmlrpc import (
 )
 from ovirt_service.daemon import Notifier
 from ovirt_service.http.connection import HttpError, HttpRequest, Respond, Response
-from ovirt_service.http.listener import Limits, Listener
+from ovirt_service.http.listener import Limits, Listener, possible_connections
 from ovirt_service.repetition import Few
 
 log = logging.getLogger(__name__)
@@ -239,6 +238,10 @@ class Endpoint:
         return answer, partial(self.reporter.discovered, found, seconds, self._discovered_ms / 1000)
 
 
+#: Logs, plugins' interpreters, what a reload opens in addition; of a worker its connection, a handle and its
+#: standard error.
+_OTHER_DESCRIPTORS, _FOR_A_WORKER = 32, 3
+
 #: Reports to plugins that the reasons for which they drop hosts are recorded, if their answer has them.
 REASONS_ARE_RECORDED = {"OVIRT_SCHEDULER_PROXY_RECORDS": "reasons"}
 
@@ -273,7 +276,9 @@ async def _serve(settings: Settings, context: ssl.SSLContext | None, decisions: 
             return
         server = settings.server
         seconds = server.request_seconds
-        limits = Limits(possible_connections(settings), server.idle_seconds, seconds, seconds)
+        others = _OTHER_DESCRIPTORS + _FOR_A_WORKER * settings.workers.most * len(settings.plugins)
+        most = possible_connections(server.most_connections, others)
+        limits = Limits(most, server.idle_seconds, seconds, seconds)
         gate = Gate(server)
         admit = partial(gate.admit, endpoint.answer, server.body_mib << 20)
         listener = Listener(open_socket(server.listen), limits, admit, reporter.metrics.closed.inc)

@@ -329,8 +329,7 @@ class Throttle:
             if slowed:
                 await self._pause(_SLOW_SECONDS)
             for key in keys:
-                tries = self._tries[key] = self._tries.get(key) or deque(maxlen=_FAILURES)
-                tries.append(self._clock())
+                self._add(key)
             try:
                 yield known
             except Refused:
@@ -369,6 +368,10 @@ class Throttle:
     def _failed(self, key: _Source) -> int:
         since = self._clock() - _FAILURE_SECONDS
         return sum(at > since for at in self._tries.get(key, ()))
+
+    def _add(self, key: _Source) -> None:
+        tries = self._tries[key] = self._tries.get(key) or deque(maxlen=_FAILURES)
+        tries.append(self._clock())
 
     def _take_back(self, keys: dict[_Source, Hashable]) -> None:
         """A try was right, or nobody has answered it."""

@@ -14,11 +14,8 @@ from ovirt_service.log import log_to_stderr
 
 COMMAND = "ovirt-placement-web"
 
-DESCRIPTION = """\
-Serve the page with what the inventory publishes, until SIGTERM. See docs/web.md.
-"""
-
-EXAMPLES = """\
+_EXAMPLES = """\
+examples:
   ovirt-placement-web run
   ovirt-placement-web run --config /etc/ovirt-placement/east.toml
 """
@@ -56,8 +53,8 @@ def _parser() -> argparse.ArgumentParser:
     running = commands.add_parser(
         "run",
         help="serve the page, until SIGTERM",
-        description=DESCRIPTION,
-        epilog=f"examples:\n{EXAMPLES}",
+        description="Serve the page with what the inventory publishes, until SIGTERM. See docs/web.md.\n",
+        epilog=_EXAMPLES,
     )
     running.add_argument(
         "--config",

@@ -19,14 +19,13 @@ from ovirt_placement_web.settings import Listening, WebSettings, listening
 from ovirt_service.daemon import Notifier
 from ovirt_service.errors import UserError
 from ovirt_service.http.addresses import listening_socket
-from ovirt_service.http.listener import BACKLOG, Limits, Listener, Room, raise_limit
+from ovirt_service.http.listener import BACKLOG, Limits, Listener, Room, possible_connections
 from ovirt_service.metrics import serve
 
 #: Open event streams would keep it from stopping.
 _STOP_SECONDS = 2
 #: Requests have bounds of their own, so that connections need only fit into memory.
 _MOST_CONNECTIONS = 4096
-_FEWEST_CONNECTIONS = 16
 #: Descriptors for all else: the engine, the store, what the inventory publishes, plans.
 _OTHER_DESCRIPTORS = 200
 #: Between two requests; for a request to come; and for an answer to be read.
@@ -162,9 +161,7 @@ class _Server(uvicorn.Server):
         if self.lifespan.should_exit:
             sys.exit(1)
         [listening] = sockets or []
-        # As many connections as there may be descriptors for.
-        allowed = raise_limit(_MOST_CONNECTIONS + _OTHER_DESCRIPTORS) - _OTHER_DESCRIPTORS
-        most = min(_MOST_CONNECTIONS, max(_FEWEST_CONNECTIONS, allowed))
+        most = possible_connections(_MOST_CONNECTIONS, _OTHER_DESCRIPTORS)
         limits = Limits(most, _IDLE_SECONDS, _REQUEST_SECONDS, _ANSWER_SECONDS)
         listener = Listener(listening, limits, self._admit, self._metrics.closed.inc)
         listener.start(self.config.ssl)

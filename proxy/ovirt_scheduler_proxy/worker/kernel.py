@@ -132,7 +132,9 @@ def threads() -> int:
 
 def limit_memory(extra: int) -> None:
     """Let the calling process take at most `extra` bytes of private memory beyond what it has now."""
-    resource.setrlimit(resource.RLIMIT_DATA, (_private_memory() + extra,) * 2)
+    with open("/proc/self/status", encoding="ascii", errors="replace") as status:
+        now = next((int(line.split()[1]) << 10 for line in status if line.startswith("VmData:")), 0)
+    resource.setrlimit(resource.RLIMIT_DATA, (now + extra,) * 2)
 
 
 def shares_badly(but: int) -> bool:
@@ -152,14 +154,6 @@ def _is_connection(number: int) -> bool:
     except OSError:
         return False
     return target.startswith(("socket:", "anon_inode:"))
-
-
-def _private_memory() -> int:
-    with open("/proc/self/status", encoding="ascii", errors="replace") as status:
-        for line in status:
-            if line.startswith("VmData:"):
-                return int(line.split()[1]) << 10
-    return 0
 
 
 PREFIX = struct.Struct(">III")

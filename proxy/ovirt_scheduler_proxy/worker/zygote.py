@@ -281,21 +281,24 @@ class Zygote:
         with contextlib.ExitStack() as held:
             try:
                 ours, theirs = map(held.enter_context, socket.socketpair())
-                stdout = _held(held, kernel.create_memory("stdout", kernel.STDOUT_LIMIT))
-                stderr = _held(held, kernel.create_memory("stderr", kernel.STDERR_LIMIT))
+                stdout = kernel.create_memory("stdout", kernel.STDOUT_LIMIT)
+                held.callback(os.close, stdout)
+                stderr = kernel.create_memory("stderr", kernel.STDERR_LIMIT)
+                held.callback(os.close, stderr)
                 child = os.fork()
                 if child == 0:
                     ours.close()
                     self._become_worker(theirs, stdout, stderr, eager)
                 self._workers.add(child)
-                handles = [ours.fileno(), _held(held, os.pidfd_open(child)), stderr]
+                handle = os.pidfd_open(child)
+                held.callback(os.close, handle)
             except OSError as error:
                 if child is not None:
                     _kill(child)
                 self._report({"event": "refused", "error": str(error)})
                 return
             message = json.dumps({"event": "spawned", "pid": child}).encode()
-            socket.send_fds(self._control, [message], handles)
+            socket.send_fds(self._control, [message], [ours.fileno(), handle, stderr])
 
     def end_with(self, parent: int) -> None:
         """End with the proxy at once, whatever is being loaded; nothing may then swallow an exception."""
@@ -344,12 +347,6 @@ class Zygote:
 
     def _report(self, event: dict[str, Any]) -> None:
         self._control.send(json.dumps(event).encode())
-
-
-def _held(stack: contextlib.ExitStack, descriptor: int) -> int:
-    """The descriptor, to be closed with the stack."""
-    stack.callback(os.close, descriptor)
-    return descriptor
 
 
 def _kill(process: int) -> None:

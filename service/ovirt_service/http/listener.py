@@ -122,6 +122,8 @@ def _rests(connection: Guest) -> bool:
 #: The kernel completes connections for us while the event loop is busy; this many may wait.
 BACKLOG = 1024
 
+_LEAST_CONNECTIONS = 8
+
 #: Seconds between looks for slow clients.
 _SWEEP_INTERVAL = 0.5
 
@@ -309,7 +311,25 @@ class Listener:
         self._closed()
 
 
-def raise_limit(wanted: int) -> int:
+def possible_connections(wanted: int, others: int) -> int:
+    """How many connections may stand, once as many descriptors as are wanted, or allowed, are there.
+
+    `others` are for other things, which leave a few for connections in any case.
+    """
+    limit = _raise_limit(others + wanted)
+    possible = min(wanted, max(_LEAST_CONNECTIONS, limit - others))
+    if possible < wanted:
+        log.warning(
+            "only %d file descriptors are allowed (LimitNOFILE, ulimit -n): %d connections at a time in place"
+            " of %d",
+            limit,
+            possible,
+            wanted,
+        )
+    return possible
+
+
+def _raise_limit(wanted: int) -> int:
     """Allow us this many file descriptors, within what the machine allows; returns how many it is now."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= wanted:

@@ -125,7 +125,6 @@ def test_a_full_disk_is_reported_once_and_so_is_its_end(
     caplog.set_level(logging.WARNING)
     path.symlink_to("/dev/full")
     record = RecordFile(path, size=1 << 20, files=5, days=8)
-    record.open()
     for number in range(3):
         record.write(line(clocks, number))
     path.unlink()
@@ -142,7 +141,6 @@ def test_a_folder_that_is_away_is_reported_and_used_once_it_is_there(
 ) -> None:
     away = path.parent / "away" / path.name
     record = RecordFile(away, size=1 << 20, files=5, days=8)
-    record.open()
     assert "No such file or directory" in caplog.text
     away.parent.mkdir()
     record.write(line(clocks, 1))

@@ -20,14 +20,11 @@ CHARACTERS = st.characters(
 )
 TEXTS = st.text(CHARACTERS, max_size=20)
 INTEGERS = st.integers(-(2**31), 2**31 - 1)
-SCALARS = TEXTS | INTEGERS | st.booleans() | st.floats(allow_nan=False, allow_infinity=False)
-
-
-def lists_and_structs(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    return st.lists(inner, max_size=9) | st.dictionaries(TEXTS, inner, max_size=4)
-
-
-VALUES = st.recursive(SCALARS, lists_and_structs, max_leaves=20)
+VALUES = st.recursive(
+    TEXTS | INTEGERS,
+    lambda inner: st.lists(inner, max_size=9) | st.dictionaries(TEXTS, inner, max_size=4),
+    max_leaves=20,
+)
 EXTENSIONS = 'xmlns:ex="http://ws.apache.org/xmlrpc/namespaces/extensions"'
 
 
@@ -48,7 +45,7 @@ def test_reading_agrees_with_the_standard_library(parameters: list[Any]) -> None
     assert found == (method, list(expected))
 
 
-@given(st.recursive(TEXTS | INTEGERS, lists_and_structs, max_leaves=20))
+@given(VALUES)
 def test_writing_agrees_with_the_standard_library(value: Any) -> None:
     (found,), _ = xmlrpc.client.loads(own.response(value))
     assert found == value
@@ -110,9 +107,6 @@ def test_what_the_engines_and_pythons_clients_send_is_read(spelling: str, count:
         ("<value><ex:nil/></value>", None),
         ("<value><ex:i8>-7</ex:i8></value>", -7),
         ("<value><ex:i2>7</ex:i2></value>", 7),
-        ("<value><ex:float>1.5</ex:float></value>", 1.5),
-        ("<value><boolean>1</boolean></value>", True),
-        ("<value><base64>aGk=</base64></value>", b"hi"),
         ("<value>a<!-- -->b</value>", "ab"),
         ("<value><![CDATA[<&>]]></value>", "<&>"),
         ("<value>&lt;&#228;</value>", "<ä"),
@@ -150,14 +144,14 @@ def test_what_apaches_client_writes_and_xml_cannot_hold_is_read(written: str, ex
         b"<other/>",
         call("<value><int>1.5</int></value>"),
         call("<value><int>1_0</int></value>"),
-        call("<value><boolean>yes</boolean></value>"),
+        call("<value><boolean>1</boolean></value>"),
         call("<value><what>1</what></value>"),
         call("<value><int>1</int><int>2</int></value>"),
         call("<array/>"),
         call("<value><array><data/><data/></array></value>"),
         call("<value><struct><member><name>a</name></member></struct></value>"),
-        call("<value><dateTime.iso8601>tomorrow</dateTime.iso8601></value>"),
-        call("<value><base64>!</base64></value>"),
+        call("<value><dateTime.iso8601>20260101T00:00:00</dateTime.iso8601></value>"),
+        call("<value><double>1.5</double></value>"),
         call("<value>a</value>", "<!DOCTYPE methodCall>"),
         call("<value>&x;</value>", "<!DOCTYPE methodCall [<!ENTITY x 'y'>]>"),
         call("<value>&x;</value>", "<!DOCTYPE methodCall [<!ENTITY x SYSTEM 'file:///etc/passwd'>]>"),

@@ -1,12 +1,12 @@
 """The answers that views show, each computed once for all who ask the same of the same state."""
 
 import math
-import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 from typing import Annotated, Any, TypeVar, cast
 
 import msgspec
@@ -72,7 +72,7 @@ class Remembered:
     """Answers of one state; of the same question one thread computes, and the others wait for it."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._number = -1
         self._answers: dict[Hashable, _Entry] = {}
 
@@ -91,12 +91,12 @@ class Remembered:
             return answer
 
 
+@dataclass
 class _Entry:
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.made = False
-        self.at = 0.0
-        self.answer: Any = None
+    lock: Lock = field(default_factory=Lock)
+    made: bool = False
+    at: float = 0.0
+    answer: Any = None
 
 
 class Memory:
@@ -107,16 +107,15 @@ class Memory:
         self.maps = LatestMaps()
         #: The last examination, and when it was made, in seconds since the epoch.
         self.examined: tuple[DoctorDocument, float] | None = None
-        self._examining = threading.Lock()
+        self._examining = Lock()
 
     def examine(self, config: Config) -> None:
         """Examine all again, once for all who ask meanwhile."""
-        if not self._examining.acquire(blocking=False):
-            return
-        try:
-            self.examined = doctor(reread(config)), time.time()
-        finally:
-            self._examining.release()
+        if self._examining.acquire(blocking=False):
+            try:
+                self.examined = doctor(reread(config)), time.time()
+            finally:
+                self._examining.release()
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.answers.configured import Domains, configured_domains
 from ovirt_placement.answers.document import duration_text, find
 from ovirt_placement.answers.orders import PHASES, runs_document
-from ovirt_placement.answers.plans.maintenance import ClusterMaintenance, move_text, rest_text, summary_text
+from ovirt_placement.answers.plans.maintenance import move_text, rest_text, summary_text
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.model import Cluster, Host, Snapshot
 from ovirt_placement.model.infrastructure import Return
@@ -84,22 +84,17 @@ def maintenance(asked: Asked) -> Shown:
         stopped = frozenset(_stop_vms(words, asked.snapshot))
         question = "maintenance", chosen, stopped, back
         plan = asked.questions.once(question, lambda: asked.site.made.maintenance(chosen, stopped, back))
-        shown |= _planned(plan)
+        shown |= {
+            "plan": plan,
+            "summary": page_words(summary_text(plan)),
+            "rounds": [
+                (one, list(map(move_text, one.moves)), duration_text(one.migrating_seconds))
+                for one in plan.rounds
+            ],
+            "rest": list(map(page_words, rest_text(plan))),
+            "order": [host.id for one in plan.rounds for host in one.hosts],
+        }
     return "maintenance.html", shown
-
-
-def _planned(plan: ClusterMaintenance) -> dict[str, Any]:
-    """The rounds with their moves in words; hosts in the order in which they are taken."""
-    return {
-        "plan": plan,
-        "summary": page_words(summary_text(plan)),
-        "rounds": [
-            (one, list(map(move_text, one.moves)), duration_text(one.migrating_seconds))
-            for one in plan.rounds
-        ],
-        "rest": list(map(page_words, rest_text(plan))),
-        "order": [host.id for one in plan.rounds for host in one.hosts],
-    }
 
 
 def _runs(asked: Asked, cluster: Cluster) -> dict[str, Any]:
