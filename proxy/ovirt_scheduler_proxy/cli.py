@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 
 COMMAND = "ovirt-scheduler-proxy"
 
-#: Descriptions are wrapped at this many characters.
-_WIDTH = 60
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
@@ -184,7 +181,7 @@ def _units_as_text(found: ProxyCheck, *, whole: bool) -> str:
     rows = []
     for unit in found.units:
         more = (unit.file, unit.parameters.replace(";", "\n")) if whole else ()
-        rows.append((unit.unit, unit.kind, "\n".join(textwrap.wrap(unit.description, _WIDTH)), *more))
+        rows.append((unit.unit, unit.kind, "\n".join(textwrap.wrap(unit.description, width=60)), *more))
     parts = [table(rows, headers) if rows else "There is no unit."]
     for title, problems in (("Problems", found.problems), ("Not checked", found.unchecked)):
         if problems:

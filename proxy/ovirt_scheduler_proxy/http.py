@@ -111,9 +111,6 @@ def _request(connection: socket.socket) -> bytes:
     return _HEADER.pack(_HEADER.size + len(question), _BY_FAMILY, _REQUEST, 0, 0) + question
 
 
-_LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
-
-
 def tls_context(server: Server) -> ssl.SSLContext | None:
     """The TLS side of the listener. Raises `UserError` for an open address without TLS and clients."""
     host, _ = split_address(server.listen)
@@ -134,9 +131,6 @@ def tls_context(server: Server) -> ssl.SSLContext | None:
     return context
 
 
-#: Who may read them need not be who may call.
-METRICS = "/metrics"
-
 #: The same user's refusal is logged again after this many seconds.
 _QUIET_SECONDS = 600.0
 
@@ -151,7 +145,9 @@ class Gate:
         self._networks = [ipaddress.ip_network(client) for client in server.allowed_clients]
         host, _ = split_address(server.listen)
         own = f"[{host}]" if ":" in host else host
-        self._names = frozenset(map(str.lower, (*_LOCAL_NAMES, own, *server.allowed_hosts)))
+        self._names = frozenset(
+            map(str.lower, ("localhost", "127.0.0.1", "[::1]", own, *server.allowed_hosts))
+        )
 
     def admit(
         self, answer: Answer, longest_body: int, accepted: socket.socket, address: str, room: Room
@@ -211,8 +207,8 @@ def _uids(names: Iterable[str]) -> Iterable[int]:
 
 
 def asks_for_metrics(head: Head) -> bool:
-    """Whether a request is no call, but wants to know how the proxy does."""
-    return head.method in {"GET", "HEAD"} and head.path == METRICS
+    """Whether a request is no call, but wants to know how the proxy does: all may, also who may not call."""
+    return head.method in {"GET", "HEAD"} and head.path == "/metrics"
 
 
 def check_content(head: Head) -> None:

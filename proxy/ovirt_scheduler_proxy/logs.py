@@ -243,7 +243,6 @@ def _reasons(answer: Answer) -> dict[str, Any]:
     return found
 
 
-_PREFIX = "ovirt_scheduler_proxy"
 _BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 #: Stands for all units that are not loaded, whose names a caller may choose at will.
@@ -254,7 +253,7 @@ class Metrics(Instruments):
     """Counts and times."""
 
     def __init__(self, scheduler: Scheduler) -> None:
-        super().__init__(_PREFIX)
+        super().__init__("ovirt_scheduler_proxy")
         self._scheduler = scheduler
         self.calls = self.counter("calls", "Calls by method and result", "method", "result")
         self.seconds = self.histogram(

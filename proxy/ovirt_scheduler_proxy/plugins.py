@@ -5,6 +5,7 @@ import logging
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -326,13 +327,9 @@ def stamp(directory: str) -> Stamp:
     found = set()
     for place, folders, files in os.walk(directory):
         folders[:] = [folder for folder in folders if folder != "__pycache__" and not folder.startswith(".")]
-        for file in files:
-            if file.endswith(".py"):
-                path = os.path.join(place, file)
-                try:
-                    status = os.stat(path)
-                except OSError:
-                    continue  # it was removed in this moment; the next look will agree
+        for path in (os.path.join(place, file) for file in files if file.endswith(".py")):
+            with suppress(OSError):  # it was removed in this moment; the next look will agree
+                status = os.stat(path)
                 found.add((path, status.st_mtime_ns, status.st_size))
     return frozenset(found)
 

@@ -8,7 +8,6 @@ import socket
 import sys
 import time
 from collections import defaultdict
-from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -32,7 +31,6 @@ log = logging.getLogger(__name__)
 
 #: A unit holds its first worker and at most one more, so that a hanging unit leaves the others theirs.
 WORKERS_PER_UNIT = 2
-
 
 #: The pauses after starts that failed.
 BACK_OFF = BackOff(0.1, 10.0)
@@ -64,7 +62,7 @@ def start_zygote(folder: PluginFolder, workers: Workers) -> ZygoteProcess:
             },
         )
         if zygote.wait_until_loaded(workers.load_seconds):
-            zygote.modules = sorted([*zygote.modules, *known.values()], key=itemgetter("module"))
+            zygote.modules = sorted([*zygote.modules, *known.values()], key=lambda each: str(each["module"]))
             return zygote
         zygote.close()
         end_children()  # what its imports had started, where it could not end that itself

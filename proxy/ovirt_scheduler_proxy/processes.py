@@ -13,14 +13,12 @@ import subprocess
 import threading
 import weakref
 from enum import Enum
-from functools import partial
 from pathlib import Path
 from typing import IO, Any, cast
 
 import msgspec
 
-from ovirt_scheduler_proxy.worker import PROGRAM, kernel
-from ovirt_scheduler_proxy.worker.kernel import BadFrame, Frame
+from ovirt_scheduler_proxy.worker import kernel
 from ovirt_service.errors import UserError
 
 
@@ -94,7 +92,7 @@ class Worker(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._received = bytearray()
         #: The frame that is awaited, its greeting at first; None where the connection closes instead.
-        self._awaited: asyncio.Future[Frame | None] = self._loop.create_future()
+        self._awaited: asyncio.Future[kernel.Frame | None] = self._loop.create_future()
         #: Whether it can be asked, as far as is known.
         self.usable = True
         self.calls = 0
@@ -120,7 +118,7 @@ class Worker(asyncio.Protocol):
         try:
             self._received += data
             frame = kernel.unpacked(self._received)
-        except BadFrame as error:
+        except kernel.BadFrame as error:
             self._awaited.set_exception(error)
             return
         if frame is not None:
@@ -142,10 +140,10 @@ class Worker(asyncio.Protocol):
         """Wait until it says that it is ready; whether it does before it ends, or something else is said."""
         try:
             return await self._awaited is not None and not self.reported.is_set()
-        except BadFrame:
+        except kernel.BadFrame:
             return False
 
-    async def ask(self, request: bytes) -> Frame | None:
+    async def ask(self, request: bytes) -> kernel.Frame | None:
         """Send a packed question and wait for its answer; None where it has ended, and how is known by then.
 
         Raises `BadFrame` for what cannot be the answer: a unit wrote it.
@@ -157,7 +155,7 @@ class Worker(asyncio.Protocol):
             frame = await self._awaited
             if frame is not None:
                 if frame[0] != mark:  # the answer is still to come
-                    raise BadFrame("another question's answer")
+                    raise kernel.BadFrame("another question's answer")
                 return frame
         # It has ended, and how is about to be reported; or a unit has closed what is not its own.
         with contextlib.suppress(TimeoutError):
@@ -220,7 +218,17 @@ _LONGEST = 4096
 #: Seconds that the last lines may take once the process has ended.
 _LAST_SECONDS = 1.0
 
-
+#: What a plugin folder's interpreter is started with. Of the folder that our package is in it takes our own
+#: code alone, as what else lies next to that may belong to another Python. Arguments: this folder, the
+#: control socket's descriptor, and the process id of the proxy.
+_PROGRAM = """
+import sys
+home, control, proxy = sys.argv[1:]
+sys.path[0] = home
+from ovirt_scheduler_proxy.worker import zygote
+sys.path.remove(home)
+zygote.main(int(control), int(proxy))
+"""
 #: The folder that our package is in.
 _HOME = Path(__file__).parent.parent
 _LONGEST_MESSAGE = 1 << 20
@@ -334,7 +342,7 @@ class ZygoteProcess:
     def _log(self, stream: IO[bytes], folder: str) -> None:
         """Read in a thread of its own, for as long as a process has the other end open."""
         with stream:
-            for line in iter(partial(stream.readline, _LONGEST), b""):
+            for line in iter(lambda: stream.readline(_LONGEST), b""):
                 if text := line.decode(errors="replace").rstrip():
                     self.complaint = text
                     log.warning("%s: %s", folder, text)
@@ -361,7 +369,7 @@ def end_children(*, zygotes: bool = False) -> None:
 def _start(python: str, control: int) -> subprocess.Popen[bytes]:
     with _lock:
         process = subprocess.Popen(  # noqa: S603  # the administrator names the interpreter
-            [python, "-c", PROGRAM, str(_HOME), str(control), str(os.getpid())],
+            [python, "-c", _PROGRAM, str(_HOME), str(control), str(os.getpid())],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

@@ -11,12 +11,12 @@ from typing import Any
 
 import msgspec
 
-from ovirt_scheduler_proxy import xmlrpc as writing
+from ovirt_scheduler_proxy import xmlrpc
 from ovirt_scheduler_proxy.plugins import Plugins
 from ovirt_scheduler_proxy.processes import Cause, Failure, Outcome, failed
+from ovirt_scheduler_proxy.settings import Settings
 from ovirt_scheduler_proxy.worker.contract import UnitKind, is_vm_id
 from ovirt_scheduler_proxy.worker.kernel import pack
-from ovirt_scheduler_proxy.xmlrpc import Question
 from ovirt_service.files import digest
 from ovirt_service.repetition import Said
 
@@ -87,7 +87,7 @@ class Breakers:
 class Answer(msgspec.Struct, frozen=True):
     """An answer with its story: `result` is for the engine, `plugin_errors` for the administrator."""
 
-    question: Question
+    question: xmlrpc.Question
     #: What came of each unit, in the order in which the call names them.
     outcomes: dict[str, Outcome]
     result: Any
@@ -114,9 +114,6 @@ def _bodies(outcomes: Mapping[str, Outcome]) -> Iterator[tuple[str, bytes]]:
 
 _decode_balance = msgspec.json.Decoder(tuple[str, list[str]]).decode
 
-#: Whether the failure of the unit of this name rejects every host.
-Rejects = Callable[[str], bool]
-
 
 def checked(outcome: Outcome, hosts: Sequence[str], width: int | None) -> Outcome:
     """The outcome if its body has `width` bytes for each host (None: is a balance answer), else a failure.
@@ -140,7 +137,6 @@ def _is_balance(outcome: Outcome, hosts: Sequence[str]) -> bool:
 
 #: The same is reported again after this many seconds.
 _QUIET_SECONDS = 600.0
-_DIGEST_SIZE = 16
 
 #: Bytes for each host in the body of a worker's answer; a balance answer is JSON.
 _WIDTHS = {UnitKind.FILTER: 1, UnitKind.SCORE: 4, UnitKind.BALANCE: None}
@@ -158,12 +154,12 @@ _CONSEQUENCES = {
 class Scheduler:
     """Answers the engine's calls, on an event loop."""
 
-    def __init__(self, plugins: Callable[[], Plugins], deadline: float, rejects: Rejects) -> None:
+    def __init__(self, plugins: Callable[[], Plugins], settings: Settings) -> None:
         #: What can be asked now.
         self.plugins = plugins
         self.breakers = Breakers()
-        self._deadline = deadline
-        self._rejects = rejects
+        self._deadline = settings.calls.deadline_seconds
+        self._rejects = settings.rejects
         self._failures = Said(_QUIET_SECONDS)
         # Apart: however many VMs are refused, no failure is reported again for it.
         self._refusals = Said(_QUIET_SECONDS)
@@ -182,7 +178,7 @@ class Scheduler:
             for key, kind in keys.items()
         }
 
-    async def answer(self, question: Question, arrived: float, by_hand: bool = False) -> Answer:
+    async def answer(self, question: xmlrpc.Question, arrived: float, by_hand: bool = False) -> Answer:
         """Ask the units side by side and put their answers together.
 
         The deadline counts from `arrived` (the loop's time). A call `by_hand` is an administrator's, who
@@ -212,7 +208,7 @@ class Scheduler:
         return fallen
 
     def _prepare(
-        self, question: Question, deadline: float, by_hand: bool
+        self, question: xmlrpc.Question, deadline: float, by_hand: bool
     ) -> tuple[dict[str, Outcome], dict[str, Coroutine[Any, Any, Outcome]]]:
         """The outcomes of units that need not be asked (missing, cut off), and calls of all others."""
         plugins = self.plugins()
@@ -250,7 +246,7 @@ class Scheduler:
             elif failure.cause is Cause.REFUSED or self._rejects(unit):
                 yield unit, bytes(hosts)
 
-    def _merge(self, question: Question, outcomes: Mapping[str, Outcome]) -> tuple[Any, int]:
+    def _merge(self, question: xmlrpc.Question, outcomes: Mapping[str, Outcome]) -> tuple[Any, int]:
         """What the engine gets, and how many hosts are left; weights stay raw."""
         if question.kind is UnitKind.FILTER:
             masks = [accepted for _, accepted in self._masks(outcomes, len(question.hosts))]
@@ -260,14 +256,14 @@ class Scheduler:
             return hosts, len(hosts)
         if question.kind is UnitKind.SCORE:
             found = (
-                writing.weights(question.hosts, array("i", body), unit) for unit, body in _bodies(outcomes)
+                xmlrpc.weights(question.hosts, array("i", body), unit) for unit, body in _bodies(outcomes)
             )
-            return writing.array(found), len(question.hosts)
+            return xmlrpc.array(found), len(question.hosts)
         vm, targets = next((_decode_balance(body) for _, body in _bodies(outcomes)), ("", []))
         return [vm, targets], len(targets)
 
     def _errors(
-        self, question: Question, outcomes: Mapping[str, Outcome], by_hand: bool
+        self, question: xmlrpc.Question, outcomes: Mapping[str, Outcome], by_hand: bool
     ) -> dict[str, list[str]]:
         """What the administrator reads about each unit that failed, unless it was reported a moment ago."""
         return {
@@ -276,10 +272,10 @@ class Scheduler:
             if outcome.failure is not None and (by_hand or self._is_news(question, unit, outcome.failure))
         }
 
-    def _is_news(self, question: Question, unit: str, failure: Failure) -> bool:
+    def _is_news(self, question: xmlrpc.Question, unit: str, failure: Failure) -> bool:
         """Whether this is to be reported now; if so, it counts as reported."""
         if failure.cause is Cause.REFUSED:
-            words = (digest(text, _DIGEST_SIZE) for text in (question.vm, failure.sentence))
+            words = (digest(text, size=16) for text in (question.vm, failure.sentence))
             return self._refusals.is_news((unit, *words))
         return self._failures.is_news((unit, question.kind, failure.cause))
 

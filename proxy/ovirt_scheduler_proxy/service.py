@@ -14,8 +14,7 @@ from functools import partial
 from itertools import starmap
 from pathlib import Path
 
-from ovirt_scheduler_proxy import logs
-from ovirt_scheduler_proxy import xmlrpc as writing
+from ovirt_scheduler_proxy import logs, xmlrpc
 from ovirt_scheduler_proxy.http import (
     Gate,
     asks_for_metrics,
@@ -23,18 +22,11 @@ from ovirt_scheduler_proxy.http import (
     open_socket,
     tls_context,
 )
-from ovirt_scheduler_proxy.logs import DecisionLog, Metrics
 from ovirt_scheduler_proxy.plugins import Reloader, load_all
 from ovirt_scheduler_proxy.processes import Cause, Outcome, end_children
 from ovirt_scheduler_proxy.scheduler import Answer, Scheduler
 from ovirt_scheduler_proxy.settings import TROUBLE_SHOOTING, Settings
-from ovirt_scheduler_proxy.xmlrpc import (
-    INTERNAL_ERROR,
-    Fault,
-    check_count,
-    read_call,
-    read_question,
-)
+from ovirt_scheduler_proxy.xmlrpc import Fault
 from ovirt_service.daemon import Notifier
 from ovirt_service.http.connection import HttpError, HttpRequest, Respond, Response
 from ovirt_service.http.listener import Limits, Listener, possible_connections
@@ -58,10 +50,10 @@ _DESCRIBED, _DESCRIBED_SECONDS = 10, 60.0
 class Reporter:
     """Each call gets an id of its own, by which its lines in the log belong together."""
 
-    def __init__(self, scheduler: Scheduler, decisions: DecisionLog | None) -> None:
+    def __init__(self, scheduler: Scheduler, decisions: logs.DecisionLog | None) -> None:
         self._scheduler = scheduler
         self._decisions = decisions
-        self.metrics = Metrics(scheduler)
+        self.metrics = logs.Metrics(scheduler)
         self._described = Few(_DESCRIBED, _DESCRIBED_SECONDS)
         self._prefix = os.urandom(3).hex()
         self._numbers = itertools.count(1)
@@ -164,9 +156,7 @@ def _unit_time(unit: str, outcome: Outcome) -> str:
     return f"{unit}={outcome.seconds * 1e3:.1f}ms{failed}"
 
 
-_PATHS = ("/", "/RPC2")
-
-_OWN_ERROR = Fault(INTERNAL_ERROR, "the proxy erred; its log says more")
+_OWN_ERROR = Fault(xmlrpc.INTERNAL_ERROR, "the proxy erred; its log says more")
 
 
 class Endpoint:
@@ -188,7 +178,7 @@ class Endpoint:
             return
         if head.method != "POST":
             raise HttpError(405, "calls come by POST")
-        if head.path not in _PATHS:
+        if head.path not in {"/", "/RPC2"}:
             raise HttpError(404, "calls go to /")
         check_content(head)
         by_hand = TROUBLE_SHOOTING in head.headers
@@ -199,19 +189,20 @@ class Endpoint:
     async def _answer_call(self, body: bytes, by_hand: bool, respond: Respond) -> None:
         arrived, method = time.monotonic(), "unread"
         try:
-            method, parameters = read_call(body, self._settings.server.most_elements)
+            method, parameters = xmlrpc.read_call(body, self._settings.server.most_elements)
             if method == "discover":
-                check_count(method, parameters)
+                xmlrpc.check_count(method, parameters)
                 answer, report = await self._discover(by_hand)
             else:
-                found = await self._scheduler.answer(read_question(method, parameters), arrived, by_hand)
-                answer = writing.answer(found.result_code, found.result, found.plugin_errors)
+                question = xmlrpc.read_question(method, parameters)
+                found = await self._scheduler.answer(question, arrived, by_hand)
+                answer = xmlrpc.answer(found.result_code, found.result, found.plugin_errors)
                 report = partial(self.reporter.answered, found, time.monotonic() - arrived)
         except Exception as error:
             fault = error if isinstance(error, Fault) else _OWN_ERROR
             if fault is _OWN_ERROR:
                 log.exception("a call of %r ended by an error of the proxy's own", method[:80])
-            answer = writing.fault(fault.code, fault.sentence)
+            answer = xmlrpc.fault(fault.code, fault.sentence)
             report = partial(self.reporter.faulted, fault, method)
         respond(Response(answer))
         report()
@@ -226,7 +217,7 @@ class Endpoint:
         ExternalSchedulerDiscovery.
         """
         if by_hand:
-            return writing.response(self._scheduler.discover()), lambda: None
+            return xmlrpc.response(self._scheduler.discover()), lambda: None
         await asyncio.sleep(self._settings.calls.discovery_seconds)
         began = time.monotonic()
         self._discovered_ms = max(self._discovered_ms + 1, int(time.time() * 1000))
@@ -234,7 +225,7 @@ class Endpoint:
         found = self._scheduler.discover(
             f" [discovered {moment:%Y-%m-%d %H:%M:%S}.{self._discovered_ms % 1000:03} UTC]"
         )
-        answer, seconds = writing.response(found), time.monotonic() - began
+        answer, seconds = xmlrpc.response(found), time.monotonic() - began
         return answer, partial(self.reporter.discovered, found, seconds, self._discovered_ms / 1000)
 
 
@@ -250,7 +241,7 @@ def run(settings: Settings, record: Path | None) -> None:
     """Serve until SIGTERM or SIGINT; decisions go into `record`. Raises `UserError` if that cannot begin."""
     log_handler = logs.set_up(settings.log)
     context = tls_context(settings.server)
-    decisions = None if record is None else DecisionLog(record, settings.decisions)
+    decisions = None if record is None else logs.DecisionLog(record, settings.decisions)
     if decisions is not None:
         os.environ.update(REASONS_ARE_RECORDED)
     try:
@@ -261,14 +252,16 @@ def run(settings: Settings, record: Path | None) -> None:
         log_handler.close()
 
 
-async def _serve(settings: Settings, context: ssl.SSLContext | None, decisions: DecisionLog | None) -> None:
+async def _serve(
+    settings: Settings, context: ssl.SSLContext | None, decisions: logs.DecisionLog | None
+) -> None:
     """Open the port once the workers are warm, and look after all until it is time to stop."""
     stopped, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
     loop.add_signal_handler(signal.SIGHUP, lambda: None)  # there is nothing to reload yet
     reloader = Reloader(settings, await load_all(settings))
-    scheduler = Scheduler(lambda: reloader.plugins, settings.calls.deadline_seconds, settings.rejects)
+    scheduler = Scheduler(lambda: reloader.plugins, settings)
     reporter = Reporter(scheduler, decisions)
     endpoint = Endpoint(scheduler, reporter, settings)
     try:

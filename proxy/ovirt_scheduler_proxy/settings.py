@@ -139,10 +139,9 @@ def load(path: Path | None) -> Settings:
 
     Raises `UserError` for a file that cannot be read or says what it may not.
     """
-    named = _named(path)
-    if named is None and not DEFAULT_FILE.exists():
+    file = _named(path)
+    if file is DEFAULT_FILE and not file.exists():
         return Settings()
-    file = named or DEFAULT_FILE
     return decode(files.read_toml(file), file)
 
 
@@ -158,15 +157,15 @@ def record_file(settings: Decisions, path: Path | None) -> Path | None:
     if settings.file:
         return Path(settings.file)
     directory = os.environ.get("LOGS_DIRECTORY", "").partition(":")[0]
-    name = (_named(path) or DEFAULT_FILE).stem
+    name = _named(path).stem
     own = "" if name == DEFAULT_FILE.stem else f"-{name}"
     return Path(directory) / f"decisions{own}.jsonl" if directory else None
 
 
-def _named(path: Path | None) -> Path | None:
-    """The file of the command line, or else of the environment."""
+def _named(path: Path | None) -> Path:
+    """The file of the command line, or else of the environment, or else the default one."""
     named = os.environ.get(FILE_VARIABLE)
-    return path or (Path(named) if named else None)
+    return path or (Path(named) if named else DEFAULT_FILE)
 
 
 def folders(settings: Settings, record: Path | None) -> Iterator[Path]:

@@ -33,7 +33,6 @@ class Fault(Exception):
 #: What XML 1.0 cannot hold, not even escaped.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _REFERENCES = re.compile(r"(?:&#[0-9]{1,7};)+")
-_LAST = 0x10FFFF
 _CONTROLS = bytes({*range(32)} - {*b"\t\n\r"})
 #: What U+FFFE and U+FFFF begin with in UTF-8.
 _LAST_OF_PLANE = b"\xef\xbf"
@@ -116,7 +115,7 @@ def _repaired(body: bytes) -> bytes:
 
 def _joined(found: re.Match[str]) -> str:
     numbers = map(int, found[0][2:-1].split(";&#"))
-    halves = "".join([chr(number) if number <= _LAST else "\ufffd" for number in numbers])
+    halves = "".join([chr(number) if number <= 0x10FFFF else "\ufffd" for number in numbers])
     whole = halves.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return "".join([f"&#{ord(character)};" for character in _NOT_XML.sub("\ufffd", whole)])
 
