@@ -107,9 +107,9 @@ def test_many_hosts(proxy: RunningProxy) -> None:
         ),
         ("runCostFunctions", [["A"], ["h"], "vm", {}], "cost_functions.0.: expected a list, not text"),
         ("runCostFunctions", [[["A", "1"]], ["h"], "vm", {}], "cost_functions.*: expected a whole number"),
-        ("runCostFunctions", [[["A", True]], ["h"], "vm", {}], "cost_functions.*: expected a whole number"),
+        ("runCostFunctions", [[["A", True]], ["h"], "vm", {}], "values of type boolean are not known"),
         ("runFilters", [["A"], ["h"], "vm", []], "properties: expected an object, not a list"),
-        ("runFilters", [["A"], ["h"], "vm", False], "properties: expected an object, not "),
+        ("runFilters", [["A"], ["h"], "vm", 5], "properties: expected an object, not a whole number"),
         ("runLoadBalancing", [["A"], ["h"], {}], "balance: expected text, not a list"),
     ],
 )
