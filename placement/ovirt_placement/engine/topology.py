@@ -132,26 +132,22 @@ def read_groups(connection: EngineConnection) -> tuple[tuple[AffinityGroup, ...]
 def read_hosts(
     connection: EngineConnection, *, statistics: bool = False, devices: bool = False
 ) -> tuple[Host, ...]:
-    """Read all hosts."""
+    """Read all hosts, perhaps with their statistics, and tags; raises what `EngineConnection.get` raises."""
     follow = (_STATISTICS if statistics else ()) + (_HOST_DEVICES if devices else ())
-    return clusters.parse_hosts(get_collection(connection, "/hosts", *follow))
+    with whole_answers(connection):
+        return clusters.parse_hosts(get_collection(connection, "/hosts", *follow))
 
 
 def read_labels(connection: EngineConnection) -> tuple[AffinityLabel, ...]:
-    """Read all affinity labels with their members."""
-    return clusters.labels(get_collection(connection, "/affinitylabels", "vms", "hosts"))
+    """Read all affinity labels with their members; raises what `EngineConnection.get` raises."""
+    with whole_answers(connection):
+        return clusters.labels(get_collection(connection, "/affinitylabels", "vms", "hosts"))
 
 
 def read_vms(connection: EngineConnection, *, statistics: bool = False) -> tuple[Vm, ...]:
     """Read all VMs."""
     content = get_collection(connection, "/vms", *(_STATISTICS if statistics else ()))
     return tuple(found.vm for found in parse_vms(content))
-
-
-def measured_hosts(connection: EngineConnection, *, tags: bool = False) -> tuple[Host, ...]:
-    """Read all hosts with their statistics, and perhaps tags; raises what `EngineConnection.get` raises."""
-    with whole_answers(connection):
-        return read_hosts(connection, statistics=True, devices=tags)
 
 
 def measured_vms(connection: EngineConnection) -> Iterator[Vm]:

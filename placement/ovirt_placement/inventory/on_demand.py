@@ -320,9 +320,9 @@ def _is_known_in(rule: Rule, cluster: Cluster) -> bool:
 def read_statistics(connection: EngineConnection, wanted: Needed) -> Statistics:
     """Measure what is wanted; raises what `EngineConnection.get` raises."""
     # The SDK takes long to load and is not needed where somebody publishes.
-    from ovirt_placement.engine.topology import measured_hosts, measured_vms
+    from ovirt_placement.engine.topology import measured_vms, read_hosts
 
-    hosts = measured_hosts(connection, tags=wanted.tags) if wanted.hosts else ()
+    hosts = read_hosts(connection, statistics=True, devices=wanted.tags) if wanted.hosts else ()
     vms = measured_vms(connection) if wanted.vms else ()
     return Statistics(
         {host.id: HostStatistics.of_host(host) for host in hosts},

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.topology import measured_hosts, measured_vms, read_snapshot
+from ovirt_placement.engine.topology import measured_vms, read_hosts, read_snapshot
 from ovirt_placement.model import (
     AffinityRule,
     Disk,
@@ -147,4 +147,4 @@ def connection(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 def test_all_are_measured_whatever_their_number(connection: EngineConnection) -> None:
     at_once = read_snapshot(connection, statistics=True)
     assert tuple(measured_vms(connection)) == at_once.vms
-    assert tuple(measured_hosts(connection)) == at_once.hosts
+    assert read_hosts(connection, statistics=True) == at_once.hosts

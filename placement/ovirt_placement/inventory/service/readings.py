@@ -16,7 +16,7 @@ from ovirt_placement.engine.connection.client import EngineConnection, at_most
 from ovirt_placement.engine.connection.dialogues import Dialogue, Dialogues
 from ovirt_placement.engine.connection.failures import EngineFault
 from ovirt_placement.engine.policies import PolicyReader
-from ovirt_placement.engine.requests import RULES, Doubts, Kinds, kinds_of, whole_answers
+from ovirt_placement.engine.requests import RULES, Doubts, Kinds, kinds_of
 from ovirt_placement.engine.topology import (
     LONGEST_SEARCH,
     find_vms,
@@ -270,7 +270,7 @@ class Rereading:
         )
 
     def _labels(self, _: list[str]) -> Dialogue[None]:
-        ask = partial(_asked, whole_answers(self._connection), partial(read_labels, self._connection))
+        ask = partial(read_labels, self._connection)
         return self._alike(Subject(SubjectKind.LABELS), ask, self._view.put_labels)
 
     def _networks(self, _: list[str]) -> Dialogue[None]:
@@ -326,8 +326,7 @@ def read(connection: EngineConnection, scope: ReconciliationScope, needs: Demand
         # Policies that were remembered would undo what the follower has read since.
         return Reading(began, whole=read_as_reported(connection, policies=PolicyReader()))
     if scope is ReconciliationScope.HOSTS:
-        with whole_answers(connection):
-            return Reading(began, hosts=read_hosts(connection))
+        return Reading(began, hosts=read_hosts(connection))
     if scope is ReconciliationScope.DETAILS:
         return Reading(began, details=read_details(connection, needs.details))
     if scope is ReconciliationScope.SEARCHES:
