@@ -191,10 +191,6 @@ def _scope(snapshot: Snapshot, cluster: str) -> Scope:
     return Scope.HOST if any_exclusive(snapshot, cluster) else Scope.HOST_AT_ONCE
 
 
-def _none_exclusive(snapshot: Snapshot, cluster: str) -> bool:
-    return not any_exclusive(snapshot, cluster)
-
-
 def _none_too_large(snapshot: Snapshot, cluster: str) -> bool:
     """Whether all VMs of a cluster are on hosts that they fit on: no other VM will come to one then.
 
@@ -228,7 +224,10 @@ CPU_PINNING_FILTER = Rule(
     ours=False,
     filter=filter_by_pinning,
     depends_on=Dependence(
-        fixed=_none_exclusive, alike=_alike, scope=_scope, only_narrows=lambda snapshot, vm, others: True
+        fixed=lambda snapshot, cluster: not any_exclusive(snapshot, cluster),
+        alike=_alike,
+        scope=_scope,
+        only_narrows=lambda snapshot, vm, others: True,
     ),
 )
 

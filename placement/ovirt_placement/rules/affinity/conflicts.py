@@ -174,9 +174,7 @@ def _hosts_against_apart(snapshot: Snapshot, cluster_id: str, flat: Sequence[_Fl
     """VMs to keep apart that are wanted on too few hosts to differ."""
     everywhere = frozenset(host.id for host in snapshot.hosts_of_cluster.get(cluster_id, ()))
     wanting = _wanting(one for one in flat if one.has_hosts)
-    for apart in flat:
-        if not apart.group.vms_rule.enabled or apart.group.vms_rule.positive:
-            continue
+    for apart in _negative(flat):
         alike = _alike(apart.vms, wanting)
         common = {groups: _common_hosts(wanting[vms[0]]) for groups, vms in alike.items()}
         allowed = {vm: common[groups] for groups, vms in alike.items() for vm in vms}
@@ -221,9 +219,7 @@ def _together_against_apart(
     one that holds together are hard (C1).
     """
     unified_of = numbers_by_vm(one.vms for one in unified)
-    for apart in flat:
-        if not apart.group.vms_rule.enabled or apart.group.vms_rule.positive:
-            continue
+    for apart in _negative(flat):
         for together in (unified[at] for at in sorted(_near(apart.vms, unified_of))):
             both = apart.vms.intersection(together.vms)
             if len(both) > 1:
@@ -242,6 +238,11 @@ def _by_polarity(on_hosts: Sequence[_Flat]) -> tuple[list[_Flat], list[_Flat]]:
     """The positive host groups, and the negative ones."""
     positives = [one for one in on_hosts if one.group.hosts_rule.positive]
     return positives, [one for one in on_hosts if not one.group.hosts_rule.positive]
+
+
+def _negative(flat: Iterable[_Flat]) -> list[_Flat]:
+    """The negative VM groups."""
+    return [one for one in flat if one.group.vms_rule.enabled and not one.group.vms_rule.positive]
 
 
 def _near(vms: Iterable[str], numbers: Mapping[str, Sequence[int]]) -> set[int]:

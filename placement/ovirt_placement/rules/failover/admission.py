@@ -300,7 +300,10 @@ def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     The engine is answered about starts alone; who plans is answered about migrations, too. What is not known
     within the steps that a question may take is accepted, with a note.
     """
-    found = {} if _restores(snapshot, request) else dict(_judged(snapshot, request))
+    starting = [vm for vm in request.known_vms(snapshot) if vm.host is None]
+    # All that starts was counted before it crashed.
+    restores = bool(starting) and all(vm.ha and vm.crashed for vm in starting)
+    found = {} if restores else dict(_judged(snapshot, request))
     return tuple(
         Verdict.of_reasons(host, (found[host],) if host in found else ()) for host in request.candidate_hosts
     )
@@ -344,12 +347,6 @@ def _judged(snapshot: Snapshot, request: Request) -> Iterator[tuple[str, Reason]
         if lost is not None:
             failing = lost.domains or [now.host_by_id[one].name for one in lost.hosts]
             yield host, Reason(RESERVE_NEEDED, vm=min(lost.unplaced), status=" and ".join(failing))
-
-
-def _restores(snapshot: Snapshot, request: Request) -> bool:
-    """Whether all that starts was counted before it crashed."""
-    starting = [vm for vm in request.known_vms(snapshot) if vm.host is None]
-    return bool(starting) and all(vm.ha and vm.crashed for vm in starting)
 
 
 def _asked_about(snapshot: Snapshot, request: Request) -> Cluster | None:

@@ -10,6 +10,7 @@ starts that all filters let through, and "lost" is proven.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from types import MappingProxyType
 
 from msgspec.structs import asdict, replace
@@ -170,20 +171,13 @@ class Starts(Measure):
             return Unknown(failed)
         if not unplaced:
             return Survival(failed, homes)
-        otherwise = self._in_another_order(failed, hosts, budget)
+        otherwise: dict[str, str] = {}
+        if not self._order.free(self.vms_on(failed)):
+            # In an order that is not to be.
+            with suppress(BudgetSpentError):
+                found, left = self._tried(failed, hosts, budget, tuple)
+                otherwise = {} if left else found
         return Loss(failed, unplaced, homes=homes, otherwise=otherwise)
-
-    def _in_another_order(
-        self, failed: tuple[str, ...], hosts: Sequence[str], budget: Budget
-    ) -> dict[str, str]:
-        """Homes for all in an order that is not to be; empty if there is none, or none was found."""
-        if self._order.free(self.vms_on(failed)):
-            return {}
-        try:
-            homes, unplaced = self._tried(failed, hosts, budget, tuple)
-        except BudgetSpentError:
-            return {}
-        return {} if unplaced else homes
 
     def _tried(self, failed: tuple[str, ...], hosts: Sequence[str], budget: Budget, ready: Ready) -> Tried:
         vms, asked = self.vms_on(failed), self.restart_check

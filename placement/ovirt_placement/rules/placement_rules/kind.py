@@ -179,7 +179,8 @@ class _Names:
     def domains(self, rule: PlacementRule, cluster: str, faults: _Faults) -> Mapping[str, str]:
         """The domain of each host of the cluster: those that are listed, then those that tags name."""
         listed = [(one.name, self.meant(self.hosts, one.hosts, cluster, faults)) for one in rule.domains]
-        tagged = self._hosts_by_tag(cluster)
+        members = self.snapshot.hosts_of_cluster.get(cluster, ())
+        tagged = dict(sorted(grouped((tag, host.id) for host in members for tag in host.tags).items()))
         found: dict[str, str] = {}
         for prefix in rule.domain_tags:
             if HOST_TAGS not in self.snapshot.unread and not any(begins(prefix, tag) for tag in tagged):
@@ -206,10 +207,6 @@ class _Names:
             lacking.append("a search has not been answered yet")
         return lacking
 
-    def _hosts_by_tag(self, cluster: str) -> Mapping[str, Sequence[str]]:
-        hosts = self.snapshot.hosts_of_cluster.get(cluster, ())
-        return dict(sorted(grouped((tag, host.id) for host in hosts for tag in host.tags).items()))
-
     def _several(self, kind: _Kind, word: str, cluster: str, faults: _Faults) -> Sequence[str]:
         prefix, _, name = word.partition(":")
         prefix = f"{prefix}:"
@@ -224,15 +221,11 @@ class _Names:
             labels = called(name, self.snapshot.affinity_labels)
             found += [one for label in labels for one in (label.vms if kind is self.vms else label.hosts)]
         found = [one for one in dict.fromkeys(found) if one in kind.known]
-        if not found and not self._is_late(kind, prefix, name):
+        late = prefix == TAG and kind.tags in self.snapshot.unread
+        unanswered = prefix == SEARCH and self.found_by(kind.of, name) is None
+        if not found and not late and not unanswered:
             faults.miss(kind.noun, word)
         return found
-
-    def _is_late(self, kind: _Kind, prefix: str, name: str) -> bool:
-        """Whether what a word finds is not known yet."""
-        if prefix == SEARCH:
-            return self.found_by(kind.of, name) is None
-        return prefix == TAG and kind.tags in self.snapshot.unread
 
     def _groups(self, name: str, cluster: str) -> list[str]:
         """The one affinity group of this id or name, that of the cluster first; of a pattern, all."""
