@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from ovirt_placement.model import PlacementKey, Snapshot
-from ovirt_placement.model.placement_keys import NODE, STICKY
+from ovirt_placement.model.record import NODE, STICKY
 from ovirt_placement.rules.placement_keys.hierarchy import CompiledKey, compile_keys, keys_by_resource
 from ovirt_placement.rules.placement_keys.host_table import copies_after_start, sticky_keys
 from ovirt_placement.rules.placement_keys.judgement import KeyDecision, KeyFailure, Score, thresholds

@@ -16,7 +16,7 @@ from ovirt_placement.answers.status.clusters import judge as judge_health
 from ovirt_placement.answers.violations import violations
 from ovirt_placement.config import HaSettings
 from ovirt_placement.model import Host, PlacementKey, PlacementRule, SchedulingPolicy, Snapshot, Vm
-from ovirt_placement.model.placement_rules import MemberSearch
+from ovirt_placement.model.record import MemberSearch
 from ovirt_placement.model.snapshot import Part
 from ovirt_placement.planning.maintenance.planner import plan_maintenance
 from ovirt_placement.planning.planner import make_plan

@@ -16,7 +16,7 @@ from ovirt_placement.answers.configured import ConfiguredName, names_of, unmatch
 from ovirt_placement.config import DomainSettings, HaSettings
 from ovirt_placement.model import PlacementKey, PlacementRule, Snapshot, state_file
 from ovirt_placement.model.names import value_of
-from ovirt_placement.model.placement_rules import RuleDomain
+from ovirt_placement.model.record import RuleDomain
 from ovirt_placement.rules.placement_rules.kind import resolved_rules
 from tests.builders import APART, CLUSTER, cluster, group, host, snapshot, vm
 from tests.cases.conftest import STATES

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from ovirt_placement import config
 from ovirt_placement.config import InventorySettings
 from ovirt_placement.model import PlacementKey, Snapshot, Vm
-from ovirt_placement.model.placement_keys import CLUSTER, NODE, SYSTEM
+from ovirt_placement.model.record import CLUSTER, NODE, SYSTEM
 from ovirt_placement.store.enforcer.intents import Store
 from ovirt_placement.store.keys import KeyChange, KeyStore
 from ovirt_simulator.core.backend import USUAL, MigrationFault, Settings

@@ -16,7 +16,7 @@ from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.connection import NoAnswer, NoService
 from ovirt_placement.inventory.publication import ask_moments
 from ovirt_placement.model import PlacementKey
-from ovirt_placement.model.placement_keys import CLUSTER, NODE, SERVER, SYSTEM
+from ovirt_placement.model.record import CLUSTER, NODE, SERVER, SYSTEM
 from ovirt_placement.store.keys import KeyStore, Run
 from tests.builders import CLUSTER as THE_CLUSTER
 from tests.builders import host, snapshot, vm

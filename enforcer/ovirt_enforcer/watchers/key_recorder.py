@@ -12,7 +12,7 @@ from ovirt_placement.inventory.stored import with_keys
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.infrastructure import RESTING_STATUSES, RUNNING_STATUSES
 from ovirt_placement.model.names import vm_name
-from ovirt_placement.model.placement_keys import NODE
+from ovirt_placement.model.record import NODE
 from ovirt_placement.rules.placement_keys.capacity import present_set
 from ovirt_placement.rules.placement_keys.hierarchy import (
     NAME,

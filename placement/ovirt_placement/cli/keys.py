@@ -42,7 +42,7 @@ from ovirt_placement.engine.vms import ALL_DETAILS
 from ovirt_placement.inventory.stored import with_keys
 from ovirt_placement.model import PlacementKey, Snapshot, yaml_files
 from ovirt_placement.model.names import LISTED_WITH_DEVICES, find_place, gone_keys
-from ovirt_placement.model.placement_keys import NODE, SETTABLE, SYSTEM
+from ovirt_placement.model.record import NODE, SETTABLE, SYSTEM
 from ovirt_placement.store.keys import KeyChange, KeyPlace, KeyStore, SetKey
 from ovirt_service.errors import UserError
 

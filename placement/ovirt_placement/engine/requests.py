@@ -19,7 +19,7 @@ from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import EngineAway, EngineFault, EngineSetupError
 from ovirt_placement.engine.vms import FoundVm, parse_vms
 from ovirt_placement.model import Snapshot
-from ovirt_placement.model.placement_rules import MemberSearch, SearchOf
+from ovirt_placement.model.record import MemberSearch, SearchOf
 
 NOTHING = f"<{xml.EMPTY}/>".encode()
 #: Collections that can be searched for an id; of others all is read.

@@ -13,7 +13,7 @@ from ovirt_placement.engine.vms import NO_DETAILS, Detail
 from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import Cluster, Disk, Host, Network, Nic, PlacementRule, Snapshot, Vm, VnicProfile
 from ovirt_placement.model.infrastructure import HostStatistics, VmStatistics
-from ovirt_placement.model.placement_rules import MemberSearch, SearchOf
+from ovirt_placement.model.record import MemberSearch, SearchOf
 from ovirt_placement.model.snapshot import HOST_STATISTICS, VM_STATISTICS
 from ovirt_placement.rules.catalogue import RULES
 from ovirt_placement.rules.elements.rule import Rule

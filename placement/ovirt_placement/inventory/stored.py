@@ -18,7 +18,7 @@ from ovirt_placement.config import StoreSettings
 from ovirt_placement.inventory.on_demand import NO_DEMANDS, VM_TAGS, Demands, referred, searches_of
 from ovirt_placement.lookups import with_more_pending
 from ovirt_placement.model import Pending, Snapshot, Vm
-from ovirt_placement.model.placement_keys import CLUSTER, NODE, SERVER
+from ovirt_placement.model.record import CLUSTER, NODE, SERVER
 from ovirt_placement.model.snapshot import STORED
 from ovirt_service.errors import UserError
 from ovirt_service.log import Complaint

@@ -17,9 +17,15 @@ from ovirt_placement.model.infrastructure import (
     Vm,
     VnicProfile,
 )
-from ovirt_placement.model.placement_keys import FrozenKeys, PlacementKey, StickyCopy
-from ovirt_placement.model.placement_rules import MemberSearch, PlacementRule, RuleDomain
-from ovirt_placement.model.record import Struct
+from ovirt_placement.model.record import (
+    FrozenKeys,
+    MemberSearch,
+    PlacementKey,
+    PlacementRule,
+    RuleDomain,
+    StickyCopy,
+    Struct,
+)
 from ovirt_placement.model.snapshot import NO_STATE, Pending, Snapshot
 
 __all__ = [

@@ -7,8 +7,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, NamedTuple, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ovirt_placement.model import Cluster, Host, PlacementKey, Snapshot, Vm
-from ovirt_placement.model.placement_keys import CLUSTER, NODE, SERVER, STICKY, check_level, level_of
-from ovirt_placement.model.record import Record
+from ovirt_placement.model.record import CLUSTER, NODE, SERVER, STICKY, Record, check_level, level_of
 from ovirt_service.decoding import alike, did_you_mean, nearest
 from ovirt_service.errors import UserError
 

@@ -1,6 +1,13 @@
-"""What all records are made of: immutable, typed, and written as JSON without what has its default value."""
+"""What all records are made of; and those of what people ask of placements: placement keys and rules."""
+
+import unicodedata
+from collections.abc import Iterable, Iterator
+from typing import Final, Literal
 
 import msgspec
+
+from ovirt_service.decoding import nearest
+from ovirt_service.errors import UserError
 
 
 class Record(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -13,3 +20,205 @@ class Struct(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
     Such records form no cycles; with tens of thousands of them, the garbage collector's looking for some
     would be what an answer to the engine takes longest for.
     """
+
+
+# -- Placement keys: those that people set, those that VMs are remembered by, their levels and their words.
+#: Keys of a host: they describe it and have no part in the hierarchy of a VM.
+NODE = "node"
+
+CLUSTER = "cluster"
+SERVER = "server"
+
+#: Copies of sticky node keys stand here: weaker than an explicit key of the server, stronger than its offer.
+STICKY = "server_sticky"
+
+#: What a VM's keys are compiled from; a later level wins. An offer is what its resource was made from.
+LEVELS = (
+    CLUSTER,
+    "billing_entity",
+    "customer_offer",
+    "customer",
+    "image_offer",
+    "image",
+    "vdc_offer",
+    "vdc",
+    "server_offer",
+    STICKY,
+    SERVER,
+    "disk_offer",
+    "disk",
+    "network_offer",
+    "network",
+    "nic_offer",
+    "nic",
+)
+
+#: Where users may set a key; sticky copies are made by starts alone.
+SETTABLE = (*(level for level in LEVELS if level != STICKY), NODE)
+
+SYSTEM = "system"
+BILLING_ENTITY = "be"
+CUSTOMER = "customer"
+#: Who sets keys: the operator, a billing entity, the customer.
+CLASSES = (SYSTEM, BILLING_ENTITY, CUSTOMER)
+
+#: Customers key only what belongs to them; operators (system) and billing entities (be) key every level.
+CUSTOMER_LEVELS = frozenset({"image", SERVER, "disk", "network", "nic"})
+
+#: What administrators call what stands on a level.
+_CALLED = {"vm": SERVER, "host": NODE}
+
+_STRENGTH = {level: strength for strength, level in enumerate(LEVELS)}
+MOST_CHARACTERS: Final = 255
+#: Control and format characters, halves of characters, ends of lines.
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+
+
+def level_of(word: str) -> str:
+    """The level that a word on the command line means: one that is a level, or `vm`, or `host`."""
+    return _CALLED.get(word, word)
+
+
+def check_level(level: str, path: str = "") -> None:
+    """Raise `UserError`, with the nearest level or all of them, if keys cannot be set on it."""
+    if level not in SETTABLE:
+        hint = nearest(level_of(level), SETTABLE) or f"; levels: {', '.join(SETTABLE)}"
+        raise UserError(f'{path}unknown level "{level}"{hint}')
+
+
+def strength(level: str) -> int | None:
+    """How strong a level is in the hierarchy of a VM, from 0 on; None if it has no part in it."""
+    return _STRENGTH.get(level)
+
+
+def may_set(key_class: str, level: str) -> bool:
+    """Whether keys of this class may stand on this level; only the operator keys hosts."""
+    if level == NODE:
+        return key_class == SYSTEM
+    return key_class != CUSTOMER or level in CUSTOMER_LEVELS
+
+
+class PlacementKey(Struct, frozen=True):
+    level: str
+    resource: str
+    #: The class of key: system, be or customer.
+    key_class: str = msgspec.field(name="class")
+    name: str
+    #: A number, or whatever its author wrote in place of one.
+    value: float | str
+    weight: float | None = None
+    sticky: bool = False
+
+
+class FrozenKeys(Struct, frozen=True):
+    vm: str
+    keys: tuple[tuple[str, float], ...]
+
+
+class StickyCopy(Struct, frozen=True):
+    vm: str
+    name: str
+    value: float
+    weight: float
+
+
+def check_text(key: PlacementKey) -> None:
+    """Raise `UserError` if the key's name is not legible, or its value is endless."""
+    for kind, text in (("name", key.name), ("value", key.value)):
+        if isinstance(text, str) and len(text) > MOST_CHARACTERS:
+            raise UserError(f"{kind}: {len(text):,} characters are too many: at most {MOST_CHARACTERS}")
+    if any(unicodedata.category(one) in _UNSEEN for one in key.name):
+        raise UserError(f"name: {key.name!a} holds characters that cannot be seen")
+
+
+# -- Placement rules: what is asked of where VMs run that no affinity group of the engine can ask.
+#: What the id of every placement rule begins with: no id of the engine does.
+ID_PREFIX = "rule:"
+#: What a word begins with that names several VMs or hosts at once.
+TAG, GROUP, LABEL, SEARCH = "tag:", "group:", "label:", "search:"
+
+#: What a search looks for.
+SearchOf = Literal["vms", "hosts"]
+
+
+class MemberSearch(Struct, frozen=True):
+    """A search of the engine that a rule names, and who it finds."""
+
+    of: SearchOf
+    text: str
+    #: Ids; null as long as the engine has not answered it.
+    found: tuple[str, ...] | None = None
+    #: Why it has no answer, or none that is new; empty if it has.
+    problem: str = ""
+
+
+class RuleDomain(Struct, frozen=True):
+    """Hosts that fail together, as a rule lists them."""
+
+    name: str
+    #: Hosts, by name or id.
+    hosts: tuple[str, ...]
+
+
+class PlacementRule(Struct, frozen=True):
+    """One rule; its kind says which of the fields count, and what they mean (docs/placement-rules.md).
+
+    VMs and hosts stand as they were named: by name or id, `tag:`, `group:` (an affinity group), `label:` (an
+    affinity label) or `search:` (of the engine). Who these are is looked up in each state.
+    """
+
+    #: Its name; an engine has one rule of each name.
+    name: str
+    kind: str
+    #: The cluster whose VMs it is about, by name or id.
+    cluster: str
+    vms: tuple[str, ...] = ()
+    #: The second set of a rule between two; of a restart order, those that restart first.
+    other_vms: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    #: A host tag that begins with one of these is the name of a failure domain of all hosts that have it.
+    domain_tags: tuple[str, ...] = ()
+    domains: tuple[RuleDomain, ...] = ()
+    #: The most VMs, vCPUs or MiB.
+    most: int | None = None
+    #: The fewest failure domains.
+    least: int | None = None
+    #: By how many VMs two failure domains may differ.
+    max_skew: int | None = None
+    #: With fewer failure domains than these, some count as empty.
+    min_domains: int | None = None
+    #: What is counted of VMs: `vms`, `vcpus` or `memory_mb`.
+    counted: str = "vms"
+    #: Hard; otherwise it is preferred, the more so the higher its priority.
+    enforcing: bool = True
+    priority: float = 1.0
+    #: Whether it must be satisfied in every state on the way; otherwise in the end.
+    continuous: bool = True
+    enabled: bool = True
+
+    @property
+    def id(self) -> str:
+        """What answers name it by, among affinity groups."""
+        return f"{ID_PREFIX}{self.name}"
+
+    @property
+    def names_vm_tags(self) -> bool:
+        """Whether the tags of VMs say who its members are."""
+        return any(word.startswith(TAG) for word in (*self.vms, *self.other_vms))
+
+    @property
+    def names_host_tags(self) -> bool:
+        """Whether the tags of hosts say what its hosts or domains are."""
+        listed = (host for domain in self.domains for host in domain.hosts)
+        return bool(self.domain_tags) or any(word.startswith(TAG) for word in (*self.hosts, *listed))
+
+    @property
+    def searches(self) -> Iterator[tuple[SearchOf, str]]:
+        """What of the engine it has searched, and by which text."""
+        domains = (host for domain in self.domains for host in domain.hosts)
+        yield from (("vms", text) for text in _searched((*self.vms, *self.other_vms)))
+        yield from (("hosts", text) for text in _searched((*self.hosts, *domains)))
+
+
+def _searched(words: Iterable[str]) -> Iterator[str]:
+    return (word.removeprefix(SEARCH) for word in words if word.startswith(SEARCH))

@@ -19,9 +19,14 @@ from ovirt_placement.model.infrastructure import (
     Vm,
     VnicProfile,
 )
-from ovirt_placement.model.placement_keys import FrozenKeys, PlacementKey, StickyCopy
-from ovirt_placement.model.placement_rules import MemberSearch, PlacementRule
-from ovirt_placement.model.record import Struct
+from ovirt_placement.model.record import (
+    FrozenKeys,
+    MemberSearch,
+    PlacementKey,
+    PlacementRule,
+    StickyCopy,
+    Struct,
+)
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")

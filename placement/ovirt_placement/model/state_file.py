@@ -14,7 +14,7 @@ from ovirt_placement.model.infrastructure import (
     RUNNING_STATUSES,
     VM_STATUSES,
 )
-from ovirt_placement.model.placement_keys import CLASSES, CLUSTER, NODE, SERVER, check_level
+from ovirt_placement.model.record import CLASSES, CLUSTER, NODE, SERVER, check_level
 from ovirt_service import files
 from ovirt_service.decoding import check_unique, complaint, nearest
 from ovirt_service.errors import UserError, placed

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ovirt_placement.model import PlacementKey, PlacementRule, Snapshot, Struct
 from ovirt_placement.model.infrastructure import STEPS_PER_UNIT, fixed_point
 from ovirt_placement.model.names import find_resource, resource_word
-from ovirt_placement.model.placement_keys import CLASSES, CLUSTER, NODE, SYSTEM, check_level, check_text
+from ovirt_placement.model.record import CLASSES, CLUSTER, NODE, SYSTEM, check_level, check_text
 from ovirt_service import files
 from ovirt_service.decoding import check_unique, complaint, nearest
 from ovirt_service.errors import UserError, placed

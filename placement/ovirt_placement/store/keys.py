@@ -18,7 +18,7 @@ import msgspec
 from sqlalchemy import Row, Text, cast, union
 
 from ovirt_placement.model import FrozenKeys, PlacementKey, PlacementRule, StickyCopy
-from ovirt_placement.model.placement_keys import CLUSTER, SYSTEM, check_text
+from ovirt_placement.model.record import CLUSTER, SYSTEM, check_text
 from ovirt_placement.store.enforcer.maintenance import draining_hosts
 from ovirt_placement.store.placement_rules import read_revision, revise, set_rules
 from ovirt_placement.store.sql.access import EngineRows, StoreAccess, now

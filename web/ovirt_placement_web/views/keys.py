@@ -33,7 +33,7 @@ from ovirt_placement.answers.question import Table
 from ovirt_placement.inventory.stored import with_keys
 from ovirt_placement.model import Cluster, PlacementKey, Snapshot
 from ovirt_placement.model.names import clusters_of, find_place, find_resource, resource_word
-from ovirt_placement.model.placement_keys import NODE, SERVER, SETTABLE, check_text
+from ovirt_placement.model.record import NODE, SERVER, SETTABLE, check_text
 from ovirt_placement.store.keys import KeyChange, KeyPlace, KeyStore, SetKey
 from ovirt_placement.store.sql.access import opened
 from ovirt_placement_web.bounds import Refusal, sentence

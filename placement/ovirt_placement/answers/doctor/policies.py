@@ -25,7 +25,7 @@ from ovirt_placement.engine.topology import read_snapshot
 from ovirt_placement.inventory.on_demand import read_searches, searches_of
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.names import counted
-from ovirt_placement.model.placement_keys import CLUSTER, NODE, SERVER
+from ovirt_placement.model.record import CLUSTER, NODE, SERVER
 from ovirt_placement.rules.catalogue import UNITS
 from ovirt_placement.rules.elements.rule import Rule, UnitKind
 from ovirt_placement.rules.placement_keys.hierarchy import NAME, PATTERN, find_mistakes

@@ -37,7 +37,7 @@ from ovirt_placement.inventory.on_demand import referred
 from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import Cluster, Host, PlacementKey, Snapshot
 from ovirt_placement.model.names import Place, clusters_of, find_place, find_resource, with_names
-from ovirt_placement.model.placement_keys import (
+from ovirt_placement.model.record import (
     BILLING_ENTITY,
     CLUSTER,
     CUSTOMER,

@@ -44,8 +44,7 @@ from ovirt_placement.model.names import (
     unmatched,
     with_names,
 )
-from ovirt_placement.model.placement_keys import CLUSTER, NODE, SERVER, SYSTEM, strength
-from ovirt_placement.model.record import Record
+from ovirt_placement.model.record import CLUSTER, NODE, SERVER, SYSTEM, Record, strength
 from ovirt_placement.rules.placement_keys.capacity import Source, contention_of_host
 from ovirt_placement.rules.placement_keys.hierarchy import (
     MissingNodeKeys,

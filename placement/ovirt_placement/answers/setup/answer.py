@@ -14,8 +14,7 @@ from ovirt_placement.answers.setup.previous import Overview
 from ovirt_placement.engine.clusters import PolicyUser
 from ovirt_placement.engine.policies import PolicyContent
 from ovirt_placement.model.names import Named, counted
-from ovirt_placement.model.placement_keys import CLUSTER
-from ovirt_placement.model.record import Record
+from ovirt_placement.model.record import CLUSTER, Record
 from ovirt_placement.rules.placement_keys.keys import CPU, LOAD, RAM, SPECIAL_NAMES
 from ovirt_placement.store.keys import DefaultKey, DefaultKeyChange, DefaultKeys, KeyPlace
 

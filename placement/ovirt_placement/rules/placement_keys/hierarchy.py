@@ -8,8 +8,7 @@ from typing import ClassVar
 
 from ovirt_placement.lookups import once_per_part
 from ovirt_placement.model import Cluster, PlacementKey, Snapshot, StickyCopy, Vm, VnicProfile
-from ovirt_placement.model.placement_keys import CLUSTER, CUSTOMER, NODE, SERVER, STICKY, SYSTEM, strength
-from ovirt_placement.model.record import Record
+from ovirt_placement.model.record import CLUSTER, CUSTOMER, NODE, SERVER, STICKY, SYSTEM, Record, strength
 from ovirt_placement.model.snapshot import grouped
 from ovirt_placement.rules.placement_keys.keys import (
     ZERO,

@@ -11,8 +11,7 @@ from typing import TypeAlias
 
 from ovirt_placement.lookups import Earlier, continued, exchanged_ids, once_per_part
 from ovirt_placement.model import Host, PlacementKey, Snapshot, StickyCopy, Vm
-from ovirt_placement.model.placement_keys import NODE
-from ovirt_placement.model.record import Record
+from ovirt_placement.model.record import NODE, Record
 from ovirt_placement.rules.placement_keys.capacity import (
     Capacity,
     Presence,

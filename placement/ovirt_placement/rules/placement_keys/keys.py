@@ -8,8 +8,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from ovirt_placement.model import PlacementKey
-from ovirt_placement.model.placement_keys import CLUSTER, NODE, SYSTEM, may_set
-from ovirt_placement.model.record import Record
+from ovirt_placement.model.record import CLUSTER, NODE, SYSTEM, Record, may_set
 
 #: A number as somebody wrote it, or as it was computed.
 Written: TypeAlias = float | str | Fraction

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from ovirt_placement.lookups import Earlier, continued, once_per_snapshot
 from ovirt_placement.model import PlacementRule, Snapshot
-from ovirt_placement.model.placement_rules import SEARCH
-from ovirt_placement.model.record import Record
+from ovirt_placement.model.record import SEARCH, Record
 from ovirt_placement.rules.placement_rules.domains import MINIMUM_DOMAINS, SAME_DOMAIN, SPREAD
 from ovirt_placement.rules.placement_rules.kind import (
     RESTART_AFTER,

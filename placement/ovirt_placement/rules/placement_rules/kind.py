@@ -14,8 +14,7 @@ from typing import Any, ClassVar
 from ovirt_placement.lookups import Earlier, continued
 from ovirt_placement.model import Host, PlacementRule, Snapshot, Vm
 from ovirt_placement.model.names import WILDCARD, UnmatchedName, begins, called, fits, unmatched
-from ovirt_placement.model.placement_rules import GROUP, LABEL, SEARCH, TAG, MemberSearch, SearchOf
-from ovirt_placement.model.record import Record
+from ovirt_placement.model.record import GROUP, LABEL, SEARCH, TAG, MemberSearch, Record, SearchOf
 from ovirt_placement.model.snapshot import HOST_TAGS, VM_DETAILS, Part, grouped
 from ovirt_placement.rules.elements.placement import Arriving, Placement
 from ovirt_placement.rules.elements.rule import Constraint

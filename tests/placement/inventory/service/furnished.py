@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.inventory.on_demand import Demands, referred
 from ovirt_placement.model import Disk, Network, Nic, Snapshot, Vm, VnicProfile
-from ovirt_placement.model.placement_keys import LEVELS, STICKY
+from ovirt_placement.model.record import LEVELS, STICKY
 from ovirt_simulator.generate import Sizes, generate
 from ovirt_simulator.http.control import Disturbance
 from tests.placement.inventory.stage import Stage

@@ -22,7 +22,7 @@ from ovirt_placement.model import (
     Vm,
     VnicProfile,
 )
-from ovirt_placement.model.placement_keys import STICKY
+from ovirt_placement.model.record import STICKY
 from ovirt_placement.rules.elements.verdict import Request
 from ovirt_placement.rules.placement_keys.host_table import NodeKeys, keys_of_host
 from ovirt_placement.rules.placement_keys.judgement import KeyDecision

@@ -17,7 +17,7 @@ from ovirt_placement.model import (
     StickyCopy,
     VnicProfile,
 )
-from ovirt_placement.model.placement_keys import SETTABLE
+from ovirt_placement.model.record import SETTABLE
 from ovirt_placement.rules.elements.verdict import Request
 from ovirt_placement.rules.placement_keys.hierarchy import (
     MissingNodeKeys,
