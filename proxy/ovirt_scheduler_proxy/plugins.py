@@ -283,22 +283,25 @@ class Reloader:
         task.add_done_callback(self._tasks.discard)
 
     async def _reload(self, folder: PluginFolder) -> None:
-        path = os.path.realpath(folder.directory)
         async with self._lock:
             before = self.plugins
+            # By its place: a link may lead elsewhere by now.
+            old = [*before.pools.values()][self._settings.plugins.index(folder)]
             try:
                 fresh = await start_pool(self._settings, folder)
             except UserError as error:
                 log.error("%s; its plugins stay as they were", error)
                 return
-            old = before.pools[path]
-            if trouble := _trouble(old, fresh):
-                log.error("the plugins of %s stay as they were, for %s", path, trouble)
+            trouble = _trouble(old, fresh)
+            if fresh.folder in before.pools.keys() - {old.folder}:
+                trouble = f"{folder.directory} leads to {fresh.folder}, which is another folder of plugins"
+            if trouble:
+                log.error("the plugins of %s stay as they were, for %s", old.folder, trouble)
                 await fresh.close()
                 return
             after = combine([fresh if pool is old else pool for pool in before.pools.values()])
             self.plugins = after
-        log.info("reloaded the plugins of %s", path)
+        log.info("reloaded the plugins of %s", fresh.folder)
         for sentence in engine_will_miss(before, after):
             log.warning("%s", sentence)
         try:  # the calls that began before may use the old workers until their deadline

@@ -197,7 +197,8 @@ def decode(document: dict[str, Any], file: Path) -> Settings:
 def with_plugins(settings: Settings, directories: list[str]) -> Settings:
     """The settings with the folders of the command line, or of the environment, in place of the file's.
 
-    What the file says of a folder that is named there holds on.
+    What the file says of a folder that is named there holds on. One that is named twice, also by a link to
+    it, counts once.
     """
     named = directories or [os.environ[PLUGINS_VARIABLE]] if os.environ.get(PLUGINS_VARIABLE) else directories
     if named:
@@ -206,9 +207,11 @@ def with_plugins(settings: Settings, directories: list[str]) -> Settings:
     else:
         usual = FORMER_PLUGINS if os.path.isdir(FORMER_PLUGINS) else DEFAULT_PLUGINS
         folders = settings.plugins or (PluginFolder(usual),)
+    once: dict[str, PluginFolder] = {}
     for folder in folders:
+        once.setdefault(os.path.realpath(folder.directory), folder)
         if not os.path.isdir(folder.directory):
             raise UserError(
                 f"plugin folder {folder.directory} does not exist; name the right one with --plugins"
             )
-    return msgspec.structs.replace(settings, plugins=folders)
+    return msgspec.structs.replace(settings, plugins=tuple(once.values()))

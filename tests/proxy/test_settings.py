@@ -70,6 +70,14 @@ def test_folders_of_the_command_line_keep_what_the_file_says_of_them(tmp_path: P
     assert [folder.python for folder in chosen.plugins] == ["py"]
 
 
+def test_a_folder_that_is_named_twice_counts_once(tmp_path: Path) -> None:
+    folder, link = tmp_path / "plugins", tmp_path / "link"
+    folder.mkdir()
+    link.symlink_to(folder)
+    chosen = settings.with_plugins(settings.Settings(), [str(link), str(folder), str(tmp_path)])
+    assert [one.directory for one in chosen.plugins] == [str(link), str(tmp_path)]
+
+
 def test_the_sample_names_every_key_with_its_default(tmp_path: Path) -> None:
     text = SAMPLE.read_text("utf-8")
     uncommented = re.sub(r"(?m)^#(?=[\[a-z])", "", text)

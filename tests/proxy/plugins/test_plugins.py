@@ -155,6 +155,33 @@ def test_a_folder_that_is_renamed_costs_no_unit(tmp_path: Path) -> None:
         eventually(lambda: proxy.filters(["Healthy"], HOSTS)["result"] == HOSTS[:1])
 
 
+def test_a_link_that_leads_elsewhere_by_now_is_followed(tmp_path: Path) -> None:
+    """As releases are deployed: each in a folder of its own, and a link to the one in use."""
+    first = write_plugins(tmp_path / "first", healthy=HEALTHY)
+    second = write_plugins(tmp_path / "second", healthy=HEALTHY.replace("hosts[1:]", "hosts[:1]"))
+    (tmp_path / "current").symlink_to(first)
+    with running(tmp_path / "current", config=RELOADING) as proxy:
+        for target, kept in ((second, HOSTS[:1]), (first, HOSTS[1:])):
+            (tmp_path / "new").symlink_to(target)
+            (tmp_path / "new").rename(tmp_path / "current")
+            eventually(lambda kept=kept: proxy.filters(["Healthy"], HOSTS)["result"] == kept)
+
+
+def test_two_folders_that_a_link_makes_one_stay_as_they_were(tmp_path: Path) -> None:
+    folder = write_plugins(tmp_path / "first", healthy=HEALTHY)
+    other = write_plugins(tmp_path / "second", good=GOOD)
+    (tmp_path / "current").symlink_to(folder)
+    config = RELOADING + "".join(
+        f'[[plugins]]\ndirectory = "{one}"\n' for one in (tmp_path / "current", other)
+    )
+    with running(config=config) as proxy:
+        (tmp_path / "new").symlink_to(other)
+        (tmp_path / "new").rename(tmp_path / "current")
+        eventually(lambda: "stay as they were" in proxy.log)
+        assert proxy.filters(["Healthy"], HOSTS)["result"] == HOSTS[1:]
+        assert proxy.filters(["Good"], HOSTS) == well(HOSTS)
+
+
 def test_a_folder_that_is_emptied_keeps_its_units(tmp_path: Path) -> None:
     folder = write_plugins(tmp_path / "plugins", healthy=HEALTHY)
     with running(folder, config=RELOADING) as proxy:
