@@ -19,11 +19,11 @@ from ovirt_placement.planning.plan import (
     Step,
     StepPurpose,
 )
-from ovirt_placement.planning.planner import End, remains
 from ovirt_placement.planning.problem.bound import BestFirst, Places, closures, places_after, put_at
 from ovirt_placement.planning.problem.build_problem import PlanOptions, filters_of, pose, request_for, vetoes
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move, Problem
+from ovirt_placement.planning.remaining import End, remains
 from ovirt_placement.planning.reservation import harm
 from ovirt_placement.planning.sequence import sequence
 from ovirt_placement.planning.steps import apply, certify, plan_seconds, refusal, why_staying

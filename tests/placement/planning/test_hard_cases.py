@@ -9,8 +9,9 @@ from ovirt_placement.answers.plans import obstacle_text
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning import strategies
 from ovirt_placement.planning.plan import NEVER, Deadline, Obstacle, ObstacleKind, Plan
-from ovirt_placement.planning.planner import End, make_plan, remains
+from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, legal, pose
+from ovirt_placement.planning.remaining import End, remains
 from ovirt_placement.planning.steps import apply
 from ovirt_placement.planning.strategies import StrategyName
 from tests.builders import (

@@ -259,7 +259,7 @@ _CHECKSUM_SIZE = 4
 
 
 #: What is saved holds records of the model: another shape of these is another release.
-STATE_RELEASE = "3"
+STATE_RELEASE = "1"
 
 
 def save_state(directory: Path, publication: Publication) -> None:

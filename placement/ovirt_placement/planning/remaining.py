@@ -1,0 +1,226 @@
+"""Which rules a plan leaves violated, of every family, and what stands in the way of their repair."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ovirt_placement.model import Host, Snapshot
+from ovirt_placement.planning.plan import Deadline, Obstacle, ObstacleKind, Remaining
+from ovirt_placement.planning.problem.build_problem import vetoes
+from ovirt_placement.planning.problem.problem import Goal, Problem
+from ovirt_placement.planning.reservation import Harm
+from ovirt_placement.planning.steps import Frozen, why_staying
+from ovirt_placement.planning.strategies import OPTIMAL_IS_THERE
+from ovirt_placement.rules.elements.placement import SnapshotPlacement
+from ovirt_placement.rules.elements.resources import required_mb
+from ovirt_placement.rules.elements.verdict import Reason, ReasonKind
+from ovirt_placement.rules.rule_list import ENGINES_OWN
+
+if TYPE_CHECKING:
+    from ovirt_placement.planning.solver.core import Element
+
+_NOT_UP = ReasonKind("host_not_up", "the host is {status}", veto=True)
+
+#: VMs and hosts that are asked about.
+_MOST_VMS = 8
+_MOST_HOSTS = 12
+
+
+def _refusals(snapshot: Snapshot, problem: Problem, goal: Goal, free: Collection[str]) -> Iterator[Obstacle]:
+    """Why hosts refuse those VMs that may move.
+
+    Of a positive group: the hosts of its peers, and other hosts all together; else any host each VM.
+    """
+    offenders = goal.constraint.offenders(SnapshotPlacement(snapshot))
+    vms = [vm for vm in sorted(offenders) if vm in free][:_MOST_VMS]
+    gathers = goal.gathers
+    there = {problem.where[vm] for vm in goal.vms}
+    asked = sorted(snapshot.hosts_of_cluster.get(problem.cluster, ()), key=lambda one: (-one.free_mb, one.id))
+    fitting = [host for host in asked if goal.right(host.id) and (not gathers or host.id in there)]
+    for vm in vms:
+        for host in fitting[:_MOST_HOSTS]:
+            if host.id != problem.where[vm]:
+                yield from _why_not(snapshot, (vm,), host)
+    if gathers and goal.hard and vms:
+        for host in [host for host in asked if host.id not in there][:_MOST_HOSTS]:
+            yield from _why_not(snapshot, goal.vms, host, together=True)
+
+
+def _why_not(
+    snapshot: Snapshot, vms: tuple[str, ...], host: Host, *, together: bool = False
+) -> Iterator[Obstacle]:
+    refused = ObstacleKind.REFUSED_TOGETHER if together else ObstacleKind.REFUSED
+    if not host.up:
+        yield Obstacle(refused, vms, (host.id,), reasons=(Reason(_NOT_UP, status=host.status),))
+        return
+    found = list(vetoes(snapshot, host.cluster, vms, host.id))
+    ours = [reason for rule, reason in found if rule not in ENGINES_OWN]
+    for reason in ours or [reason for _, reason in found]:
+        if not reason.kind.memory:
+            yield Obstacle(refused, vms, (host.id,), reasons=(reason,))
+    if any(reason.kind.memory for _, reason in found):
+        needed = sum(required_mb(snapshot.vm_by_id[vm]) for vm in vms)
+        lacking = ObstacleKind.NO_MEMORY_TOGETHER if together else ObstacleKind.NO_MEMORY
+        yield Obstacle(lacking, vms, (host.id,), needed=needed, available=host.free_mb)
+
+
+#: Rules that are explained by what blocks them; of more, only what refuses their VMs is reported.
+_MOST_EXPLAINED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """What a plan leads to, posed as a problem again, and whether all other plans were ruled out."""
+
+    snapshot: Snapshot
+    problem: Problem
+    frozen: Frozen
+    proven: bool
+    #: What moves that were left out would have made worse when hosts fail, and the VMs of these moves.
+    harm: Harm | None = None
+    left_out: frozenset[str] = frozenset()
+    #: What the plan began with; None where it is the same.
+    start: Problem | None = None
+
+    def stays(self, vm: str) -> Obstacle | None:
+        """Why a VM is not moved, wherever to; None if it may be."""
+        return why_staying(self.snapshot, self.snapshot.vm_by_id[vm], self.frozen)
+
+
+def remains(end: End, deadline: Deadline, *, explained: bool = True) -> tuple[Remaining, ...]:
+    """Every violation; what was not to be repaired is not explained, nor anything if not `explained`."""
+    violated = [goal for goal in end.problem.goals if not goal.satisfied]
+    reported = [goal for goal in violated if goal.wanted][:_MOST_EXPLAINED] if explained else []
+    return tuple(_remaining(end, goal, deadline, explained=goal in reported) for goal in violated)
+
+
+def _remaining(end: End, goal: Goal, deadline: Deadline, *, explained: bool) -> Remaining:
+    constraint = goal.constraint
+    return Remaining(
+        groups=constraint.groups,
+        family=constraint.family,
+        asks=constraint.asks,
+        hard=goal.hard,
+        vms=goal.vms,
+        obstacles=tuple(dict.fromkeys(_obstacles(end, goal, deadline))) if explained else (),
+    )
+
+
+def _obstacles(end: End, goal: Goal, deadline: Deadline) -> Iterator[Obstacle]:
+    yield from _partly_repaired(end, goal)
+    blocking: tuple[Element, ...] | None = None
+    if _needs(goal) > _places(end.problem, goal):
+        blocking = ()
+    elif OPTIMAL_IS_THERE and not deadline.over:
+        # Only here, so that all else works without OR-Tools.
+        from ovirt_placement.planning.solver.core import core
+
+        blocking = core(end.problem, goal, deadline)
+    if blocking is not None:
+        yield from (_obstacle(end, goal, element) for element in blocking)
+        if not blocking:
+            yield _by_itself(end.problem, goal)
+    elif end.harm is not None and (vms := tuple(vm for vm in goal.vms if vm in end.left_out)):
+        lost = end.harm
+        yield Obstacle(
+            ObstacleKind.RESERVATION, vms, lost.hosts, unplaced=lost.vms, needed=lost.then, available=lost.now
+        )
+    elif end.proven:
+        yield Obstacle(ObstacleKind.NO_SEQUENCE)
+    else:
+        yield Obstacle(ObstacleKind.NOT_FOUND)
+    staying = {vm: why for vm in goal.vms if (why := end.stays(vm)) is not None}
+    yield from staying.values()
+    free = () if deadline.over else [vm for vm in goal.vms if vm not in staying]
+    for refused in _refusals(end.snapshot, end.problem, goal, free):
+        yield refused
+        if deadline.over:
+            break
+
+
+def _partly_repaired(end: End, goal: Goal) -> Iterator[Obstacle]:
+    """By how much a rule remains violated, and was before; and how much of what was above limits is not now.
+
+    Of what is limited in sum in any case; of other rules where the plan has brought them nearer.
+    """
+    problems = (end.start or end.problem, end.problem)
+    before, now = (_excess(problem, goal) for problem in problems)
+    if goal.sum is not None:
+        exceeded, left = (
+            sum(one.sum is not None and one.wanted and not one.satisfied for one in problem.goals)
+            for problem in problems
+        )
+        yield Obstacle(
+            ObstacleKind.ABOVE,
+            needed=now,
+            available=goal.sum.most,
+            count=exceeded,
+            repaired=exceeded - left,
+            before=before,
+        )
+    elif goal.partly and now < before:
+        full, left = (_places_above(problem, goal) for problem in problems)
+        yield Obstacle(ObstacleKind.NEARER, needed=now, before=before, count=full, repaired=full - left)
+
+
+def _excess(problem: Problem, goal: Goal) -> int:
+    count = problem.start_count(_alike(problem, goal))
+    return 0 if count is None else count.faults
+
+
+def _alike(problem: Problem, goal: Goal) -> Goal:
+    """The same rule in another problem of the cluster."""
+    rule = (goal.constraint.family, goal.constraint.groups, goal.vms)
+    alike = (one for one in problem.goals if (one.constraint.family, one.constraint.groups, one.vms) == rule)
+    return next(alike, goal)
+
+
+def _places_above(problem: Problem, goal: Goal) -> int:
+    """How many hosts, or failure domains, have more than a limit."""
+    limit = goal.limit
+    if limit is None:
+        return 0
+    sets: defaultdict[str, set[str]] = defaultdict(set)
+    for vm in goal.vms:
+        sets[limit.place(problem.where[vm])].add(limit.own_set(vm))
+    return sum(len(there) > limit.most for there in sets.values())
+
+
+def _places(problem: Problem, goal: Goal) -> int:
+    """How many places its VMs can be on: hosts that are up, and those that they are on, or their domains."""
+    hosts = {*problem.hosts, *(problem.where[vm] for vm in goal.vms)}
+    return len(hosts) if goal.limit is None else len({*map(goal.limit.place, hosts)})
+
+
+def _needs(goal: Goal) -> int:
+    """How many places a rule needs that limits its VMs; else none."""
+    return -(-len(goal.limit.sets(goal.vms)) // goal.limit.most) if goal.limit is not None else 0
+
+
+def _by_itself(problem: Problem, goal: Goal) -> Obstacle:
+    """Why a rule cannot be satisfied, though nothing stands against it but the hosts that there are."""
+    if goal.limit is None:
+        return Obstacle(ObstacleKind.NO_HOST if problem.hosts else ObstacleKind.NO_HOST_UP)
+    each = goal.limit.most == 1 and not goal.limit.set_of
+    return Obstacle(
+        ObstacleKind.HOST_EACH if each else ObstacleKind.PLACES,
+        needed=_needs(goal),
+        available=_places(problem, goal),
+        count=len(goal.vms),
+    )
+
+
+def _obstacle(end: End, goal: Goal, element: Element) -> Obstacle:
+    if element.goal is not None:
+        shared = tuple(vm for vm in element.goal.vms if vm in goal.vms) or element.goal.vms
+        asks = element.goal.constraint.asks
+        return Obstacle(ObstacleKind.RULE, shared, groups=element.ids, asks=asks)
+    first = element.ids[0]
+    if element.kind is ObstacleKind.STAYS:
+        return end.stays(first) or Obstacle(ObstacleKind.STAYS, (first,))
+    if element.kind is ObstacleKind.TARGETS:
+        return Obstacle(ObstacleKind.TARGETS, (first,), tuple(sorted(end.problem.targets[first])))
+    return Obstacle(ObstacleKind.MEMORY, hosts=(first,), available=end.problem.free_mb[first])
