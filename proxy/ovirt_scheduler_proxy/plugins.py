@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -292,10 +292,7 @@ class Reloader:
             except UserError as error:
                 log.error("%s; its plugins stay as they were", error)
                 return
-            trouble = _trouble(old, fresh)
-            if fresh.folder in before.pools.keys() - {old.folder}:
-                trouble = f"{folder.directory} leads to {fresh.folder}, which is another folder of plugins"
-            if trouble:
+            if trouble := _trouble(old, fresh, before.pools):
                 log.error("the plugins of %s stay as they were, for %s", old.folder, trouble)
                 await fresh.close()
                 return
@@ -310,8 +307,10 @@ class Reloader:
             await old.close()
 
 
-def _trouble(old: Pool, fresh: Pool) -> str:
-    """Why the fresh pool cannot take the old one's place; empty when it can."""
+def _trouble(old: Pool, fresh: Pool, folders: Collection[str]) -> str:
+    """Why the fresh pool cannot take the old one's place in these folders; empty when it can."""
+    if fresh.folder != old.folder and fresh.folder in folders:
+        return f"a link leads to {fresh.folder} by now, which is another folder of plugins"
     worked = {module["module"] for module in old.modules if module["error"] is None}
     failed = [
         f"{module['module']}.py cannot be loaded: {module['error']}"

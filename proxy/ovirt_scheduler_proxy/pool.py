@@ -91,7 +91,6 @@ _LENT = failed(Cause.NO_WORKER, "got no worker in time: earlier calls still hold
 _NOT_STARTED = failed(Cause.NOT_STARTED, "got no worker in time: none can be started")
 _KILLED = Failure(Cause.CRASHED, "lost its worker process several times: it was killed")
 
-
 _decode_head = msgspec.json.Decoder(Outcome).decode
 
 

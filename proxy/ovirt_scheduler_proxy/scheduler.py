@@ -248,17 +248,15 @@ class Scheduler:
 
     def _merge(self, question: xmlrpc.Question, outcomes: Mapping[str, Outcome]) -> tuple[Any, int]:
         """What the engine gets, and how many hosts are left; weights stay raw."""
+        hosts = question.hosts
         if question.kind is UnitKind.FILTER:
-            masks = [accepted for _, accepted in self._masks(outcomes, len(question.hosts))]
-            hosts = list(
-                compress(question.hosts, map(all, zip(*masks, strict=True))) if masks else question.hosts
-            )
-            return hosts, len(hosts)
+            masks = [accepted for _, accepted in self._masks(outcomes, len(hosts))]
+            votes = masks[0] if len(masks) == 1 else map(all, zip(*masks, strict=True))
+            kept = list(compress(hosts, votes)) if masks else hosts
+            return kept, len(kept)
         if question.kind is UnitKind.SCORE:
-            found = (
-                xmlrpc.weights(question.hosts, array("i", body), unit) for unit, body in _bodies(outcomes)
-            )
-            return xmlrpc.array(found), len(question.hosts)
+            found = (xmlrpc.weights(hosts, array("i", body), unit) for unit, body in _bodies(outcomes))
+            return xmlrpc.array(found), len(hosts)
         vm, targets = next((_decode_balance(body) for _, body in _bodies(outcomes)), ("", []))
         return [vm, targets], len(targets)
 
@@ -285,10 +283,8 @@ class Scheduler:
             consequence = "no host is accepted"
         elif kind is UnitKind.FILTER and self._rejects(unit):
             consequence = "no host is accepted, as its on_failure asks"
-        reported = failure.sentence
-        if failure.cause is Cause.OVERRAN:
-            reported = f"{reported} ({self._deadline:g} s)"
-        return f"{reported}; {consequence}"
+        spent = f" ({self._deadline:g} s)" if failure.cause is Cause.OVERRAN else ""
+        return f"{failure.sentence}{spent}; {consequence}"
 
 
 def _key(kind: UnitKind, unit: str) -> str:
