@@ -237,7 +237,8 @@ def in_background(work: Callable[[], _Result], name: str | None = None) -> Futur
     future: Future[_Result] = Future()
 
     def run() -> None:
-        future.set_running_or_notify_cancel()
+        if not future.set_running_or_notify_cancel():
+            return
         try:
             result = end_if_exhausted(work)
         except Exception as error:
