@@ -197,6 +197,24 @@ def test_what_meets_on_a_host_makes_others_leave_it(monkeypatch: pytest.MonkeyPa
     assert (bound(problem)[-1], built.bound[-1]) == (1, 2)
 
 
+#: Where a is to meet b there is room once a VM leaves that no rule is about.
+OUTSIDER = snapshot(
+    host("h1", cores=32), host("h2", cores=32, free_mb=0), host("h3", cores=32),
+    vm("a", "h1", vcpus=4), vm("b", "h2", vcpus=4), vm("c", "h1", vcpus=4), vm("outsider", "h2"),
+    rule("on-h1", "capacity", vms="a b c", hosts="h1", most=4, counted="vcpus"),
+    group("meeting", TOGETHER, "a b"),
+)  # fmt: skip
+
+
+def test_room_that_others_may_leave_is_no_part_of_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert make_plan(OUTSIDER, CLUSTER, deadline=NEVER).migrations == 2
+    monkeypatch.setattr(construction, "_MOST_PLACES", 0)
+    problem = pose(OUTSIDER, CLUSTER)
+    built = Construction(problem, CandidateHosts(problem))
+    built.run(NEVER)
+    assert built.bound <= (0, 0, 0, 2)
+
+
 def test_who_finds_no_host_is_not_among_those_that_may_leave(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rivals that stay have all other hosts of a."""
     monkeypatch.setattr(construction, "_MOST_PLACES", 0)

@@ -318,6 +318,7 @@ class Construction:
             self.candidates,
             scope,
             deadline,
+            room=False,
             least=least,
             evenly=False,
             workers=2,
