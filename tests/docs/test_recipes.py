@@ -266,11 +266,11 @@ KEY = PlacementKey(level="cluster", resource="c1", key_class="be", name="A", val
 #: A release that comes after this one: its store has one version more.
 NEXT = """
 import sys
-from ovirt_placement.store.sql import database, versions
-versions.MIGRATIONS += (lambda connection: None,)
-versions.VERSION = database.VERSION = 1 + len(versions.MIGRATIONS)
+from ovirt_placement.store.sql import database, schema
+schema.MIGRATIONS += (lambda connection: None,)
+schema.VERSION = database.VERSION = 1 + len(schema.MIGRATIONS)
 from ovirt_placement.store import backup
-backup.VERSION = versions.VERSION
+backup.VERSION = schema.VERSION
 from ovirt_placement.cli.main import main
 sys.exit(main(sys.argv[1:]))
 """
