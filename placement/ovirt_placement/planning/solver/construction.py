@@ -254,10 +254,12 @@ class Construction:
         hopeful = [goal for goal in part.violated if not fixed(self.problem, goal)]
         counts = leavers(self.problem, hopeful)
         exactly = {vm for vms, _ in counts for vm in vms}
-        left_over = self._leaving(part, least, deadline.within(_LEAVING_SHARE))
-        if left_over is not None and left_over.bound > least:
-            counts, least = [], left_over.bound
-            exactly = {vm for vm, host in left_over.where.items() if host != home[vm]}
+        loose = self._leaving(part, least, deadline.within(_LEAVING_SHARE), room=False)
+        if loose is not None and loose.bound > least:
+            counts, least = [], loose.bound
+            # Those that find room as it is now are likelier to find a place.
+            likely = self._leaving(part, least, deadline.within(_LEAVING_SHARE), room=True) or loose
+            exactly = {vm for vm, host in likely.where.items() if host != home[vm]}
         few = reduced(
             self.placement, self.candidates, exactly.intersection(part.vms), roomiest(self.placement)
         )
@@ -299,11 +301,12 @@ class Construction:
         ends = (one for one in (best, solved) if one is not None)
         return min(ends, key=lambda one: one.value, default=None), least
 
-    def _leaving(self, part: Part, least: Value, deadline: Deadline) -> Solved | None:
+    def _leaving(self, part: Part, least: Value, deadline: Deadline, *, room: bool) -> Solved | None:
         """The best end of a part, were there a place elsewhere for each VM that nothing draws to a host.
 
-        No end of the part is better; the VMs that move in it are likely to be those of the best. The place of
-        each is its own, so that none is in the way of another there.
+        The VMs that move in it are likely to be those of the best end. The place of each is its own, so that
+        none is in the way of another there. Without regard to `room`, which others may leave, no end of the
+        part is better.
         """
         crowding = {goal for goal in part.goals if goal.sum is not None or goal.limit is not None}
         drawn = {vm for goal in part.violated if goal not in crowding for vm in goal.vms}
@@ -318,7 +321,7 @@ class Construction:
             self.candidates,
             scope,
             deadline,
-            room=False,
+            room=room,
             least=least,
             evenly=False,
             workers=2,
