@@ -29,8 +29,10 @@ _MOST_VMS = 8
 _MOST_HOSTS = 12
 
 
-def _refusals(snapshot: Snapshot, problem: Problem, goal: Goal, free: Collection[str]) -> Iterator[Obstacle]:
-    """Why hosts refuse those VMs that may move.
+def _refusals(
+    snapshot: Snapshot, problem: Problem, goal: Goal, free: Collection[str], deadline: Deadline
+) -> Iterator[Obstacle]:
+    """Why hosts refuse those VMs that may move, as far as there is time to ask them.
 
     Of a positive group: the hosts of its peers, and other hosts all together; else any host each VM.
     """
@@ -40,18 +42,20 @@ def _refusals(snapshot: Snapshot, problem: Problem, goal: Goal, free: Collection
     there = {problem.where[vm] for vm in goal.vms}
     asked = sorted(snapshot.hosts_of_cluster.get(problem.cluster, ()), key=lambda one: (-one.free_mb, one.id))
     fitting = [host for host in asked if goal.right(host.id) and (not gathers or host.id in there)]
-    for vm in vms:
-        for host in fitting[:_MOST_HOSTS]:
-            if host.id != problem.where[vm]:
-                yield from _why_not(snapshot, (vm,), host)
+    questions: list[tuple[tuple[str, ...], Host]] = [
+        ((vm,), host) for vm in vms for host in fitting[:_MOST_HOSTS] if host.id != problem.where[vm]
+    ]
     if gathers and goal.hard and vms:
-        for host in [host for host in asked if host.id not in there][:_MOST_HOSTS]:
-            yield from _why_not(snapshot, goal.vms, host, together=True)
+        others = [host for host in asked if host.id not in there]
+        questions += [(goal.vms, host) for host in others[:_MOST_HOSTS]]
+    for asking, host in questions:
+        if deadline.over:
+            return
+        yield from _why_not(snapshot, asking, host)
 
 
-def _why_not(
-    snapshot: Snapshot, vms: tuple[str, ...], host: Host, *, together: bool = False
-) -> Iterator[Obstacle]:
+def _why_not(snapshot: Snapshot, vms: tuple[str, ...], host: Host) -> Iterator[Obstacle]:
+    together = len(vms) > 1
     refused = ObstacleKind.REFUSED_TOGETHER if together else ObstacleKind.REFUSED
     if not host.up:
         yield Obstacle(refused, vms, (host.id,), reasons=(Reason(_NOT_UP, status=host.status),))
@@ -134,11 +138,9 @@ def _obstacles(end: End, goal: Goal, deadline: Deadline) -> Iterator[Obstacle]:
         yield Obstacle(ObstacleKind.NOT_FOUND)
     staying = {vm: why for vm in goal.vms if (why := end.stays(vm)) is not None}
     yield from staying.values()
-    free = () if deadline.over else [vm for vm in goal.vms if vm not in staying]
-    for refused in _refusals(end.snapshot, end.problem, goal, free):
-        yield refused
-        if deadline.over:
-            break
+    if not deadline.over:
+        free = [vm for vm in goal.vms if vm not in staying]
+        yield from _refusals(end.snapshot, end.problem, goal, free, deadline)
 
 
 def _partly_repaired(end: End, goal: Goal) -> Iterator[Obstacle]:

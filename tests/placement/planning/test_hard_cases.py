@@ -7,7 +7,7 @@ import pytest
 
 from ovirt_placement.answers.plans import obstacle_text
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning import strategies
+from ovirt_placement.planning import remaining, strategies
 from ovirt_placement.planning.plan import NEVER, Deadline, Obstacle, ObstacleKind, Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, legal, pose
@@ -192,3 +192,17 @@ def test_a_negative_group_with_more_vms_than_hosts_says_so_however_large_it_is()
     )
     (left,) = remains(End(state, pose(state, CLUSTER), (), proven=False), NEVER)
     assert left.obstacles[0] == Obstacle(ObstacleKind.HOST_EACH, needed=300, available=200, count=300)
+
+
+def test_hosts_are_asked_only_while_there_is_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of a large cluster each question takes long, and one that is accepted reports nothing."""
+    state = snapshot(
+        *(host(f"h{number}") for number in range(6)), vm("a", "h0"), vm("b", "h0"), group("g", APART, "a b")
+    )
+    asked: list[object] = []
+    monkeypatch.setattr(remaining, "_why_not", lambda *question: iter(asked.append(question) or ()))
+    deadline = Deadline(lambda: 1.0 if len(asked) < 2 else 0.0)
+    (left,) = remains(End(state, pose(state, CLUSTER), (), proven=False), deadline)
+    assert (len(asked), left.obstacles) == (2, (Obstacle(ObstacleKind.NOT_FOUND),))

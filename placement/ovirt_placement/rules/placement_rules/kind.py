@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, ClassVar
 
 from ovirt_placement.lookups import Earlier, continued
@@ -316,15 +316,19 @@ class PlacementConstraint(Constraint, frozen=True, kw_only=True):
         Where it is not known for certain where members are, or some are on their way, all counts.
         """
         judge = self.judge(vm, placement, unconfirmed)
-        if placement.runs_on(vm) is None or not unconfirmed.isdisjoint(self.vms) or self.keeps(placement):
+        if placement.runs_on(vm) is None or not unconfirmed.isdisjoint(self.vms):
             return judge
-        if placement.any_between_hosts(self.vms):
-            return judge
-        more = self.more_excess(vm, placement)
+
+        @cache
+        def more_excess() -> Callable[[str], int] | None:
+            """None where all counts; it takes a look at all members, and most hosts are not refused."""
+            counts = self.keeps(placement) or placement.any_between_hosts(self.vms)
+            return None if counts else self.more_excess(vm, placement)
 
         def against(host: str) -> Against | None:
             found = judge(host)
-            return None if found is None or more(host) <= 0 else found
+            more = None if found is None else more_excess()
+            return found if more is None or more(host) > 0 else None
 
         return against
 
