@@ -35,13 +35,10 @@ class LogText(Enum):
     STEP_BEGINS = _INFO, "{cluster}: {step}"
     STEP_WAITS = _INFO, "{cluster}: not now: {step}: {why}"
     MOVED_BY_OTHERS = _WARNING, "{cluster}: {vm}: {reason}: {who}"
-    RESTLESS = (
-        _WARNING,
-        (
-            "{cluster}: {vm}: {reason}, {often} within {seconds:.0f} s;"
-            " its soft rules are not repaired meanwhile: {who}"
-        ),
-    )
+    RESTLESS = _WARNING, (
+        "{cluster}: {vm}: {reason}, {often} within {seconds:.0f} s;"
+        " its soft rules are not repaired meanwhile: {who}"
+    )  # fmt: skip
     # Requests and migrations.
     UNANSWERED = _WARNING, "a request about one migration was not answered: {error}"
     TRANSITION = _INFO, "{intent}: {state}"
@@ -62,9 +59,8 @@ class LogText(Enum):
     LEADS_NO_MORE = _WARNING, "no longer the leader: epoch {epoch} is over"
     LEASE_LEFT = _WARNING, "the lease is left to expire: {error}"
     CLOCK_SET_BACK = (
-        _WARNING,
-        ("the database's clock was set back: what is dated in the future counts as of now"),
-    )
+        _WARNING, "the database's clock was set back: what is dated in the future counts as of now"
+    )  # fmt: skip
     ENDED_AT_WORK = _INFO, "ended in the middle of its work, without the answer of engine or store"
     # What watchers see.
     DRAIN_BLOCKED = _WARNING, "host {host} does not arrive in maintenance: {reason}"
@@ -76,9 +72,8 @@ class LogText(Enum):
     BAD_PROPERTY = _WARNING, "VM {vm}: custom property {name}{complaint}"
     HA_CHECK_FAILED = _WARNING, "HA watch: {error}"
     KEYS_LACK = (
-        _INFO,
-        ("placement keys: disks, NICs or owners are still unknown: keys on them are not recorded"),
-    )
+        _INFO, "placement keys: disks, NICs or owners are still unknown: keys on them are not recorded"
+    )  # fmt: skip
 
     def __init__(self, level: int, words: str) -> None:
         self.level = level
@@ -124,8 +119,9 @@ class RetryState:
 
     def say(self, text: LogText, **facts: object) -> None:
         """Log something, unless it was the last thing said."""
-        if self._said.is_news("state", text.words.format(**facts)):
-            report(text, **facts)
+        words = text.words.format(**facts)
+        if self._said.is_news("state", words):
+            _log.log(text.level, "%s", words)
 
     def warn_once(self, text: str) -> None:
         """Log what should not be; the same never again."""

@@ -281,7 +281,7 @@ class MigrationTargets:
             self._migrating.discard(vm.id)
 
     def target_host(self, vm_id: str) -> str | None:
-        """Return the host that the VM is on its way to; None if it is not, or nobody knows."""
+        """Return the host that the VM is on its way to; None if it is not, or that is not known."""
         known = self._known.get(vm_id)
         return None if known is None else known.host
 

@@ -75,7 +75,7 @@ def _lock(directory: Path) -> int:
 
 #: How often the store is looked at for placement keys, besides when somebody waits for that.
 _LOOK_SECONDS = 0.25
-#: So often at most is the engine asked for VMs that readers ask for and nobody knows.
+#: So often at most is the engine asked for VMs that readers ask for and that are not known.
 _SEEK_SECONDS = 0.25
 #: Searches are answered at most so often, however much happens.
 _SEARCH_PAUSE_SECONDS = 1.0
@@ -276,7 +276,7 @@ class _Service:
             await self._looking.pause(began + _LOOK_SECONDS - now())
 
     async def _keep_seeking(self) -> None:
-        """Have VMs looked for that nobody knows, but seldom: the others do not wait for them."""
+        """Have VMs looked for that are not known, but seldom: the others do not wait for them."""
         while True:
             await self._sought.wait()
             self._sought.clear()

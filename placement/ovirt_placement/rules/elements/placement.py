@@ -33,7 +33,7 @@ def occupied(snapshot: Snapshot, vm: str) -> tuple[str, ...]:
 
 
 def target_unknown(snapshot: Snapshot, vm: str) -> bool:
-    """Whether a VM migrates to a host that nobody knows: the REST API does not show it."""
+    """Whether a VM migrates to a host that is not known: the REST API does not show it."""
     return vm not in snapshot.pending_hosts and snapshot.vm_by_id[vm].status == "migrating"
 
 
@@ -172,7 +172,7 @@ def why_immovable(snapshot: Snapshot, vm: Vm) -> Reason | None:
 class Load:
     """How busy hosts are once VMs have moved: what was measured, with what they bear more since."""
 
-    #: Percent of all CPUs, by host; None where nobody knows.
+    #: Percent of all CPUs, by host; None where it is not known.
     measured: Mapping[str, float | None]
     #: Percent of one CPU, by host; exact, so that it comes back to 0.
     more: Mapping[str, Fraction]

@@ -44,7 +44,7 @@ _SHOWN_PARTS = 100
 
 
 def used_mb(vm: Vm) -> int:
-    """What of its memory a VM really uses, in MiB: all of it where nobody knows."""
+    """What of its memory a VM really uses, in MiB: all of it where that is not known."""
     return round(vm.memory_mb * (100.0 if vm.usage_mem_percent is None else vm.usage_mem_percent) / 100)
 
 
@@ -66,7 +66,7 @@ def with_arrived(host: Host, *vms: Vm) -> Host:
 
 
 def with_left(host: Host, *vms: Vm) -> Host:
-    """The host once VMs have left it; whether the huge pages that they had are kept ready nobody knows."""
+    """The host once VMs have left it; that the huge pages that they had are kept ready is not known."""
     free = host.memory_free_mb
     return replace(
         host,

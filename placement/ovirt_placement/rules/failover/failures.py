@@ -179,7 +179,7 @@ class _Sweep:
         self._survivals: dict[Chosen, Survival] = {}
         self._losses: dict[Chosen, Loss] = {}
         self._unknown: dict[Chosen, Unknown] = {}
-        #: The sets that were left unjudged, by size; None where nobody knows which of them need be judged.
+        #: The sets that were left unjudged, by size; None where it is not known which of them need be judged.
         self._open: dict[int, tuple[Chosen, ...] | None] = {}
 
     @property

@@ -310,7 +310,7 @@ def rank_by_chains(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
     """Rank first the host with most VMs that must run with this one, be it through others.
 
     It speaks only for a VM whose unified group goes beyond its own groups; for all others hosts tie. Where
-    nobody of the group is anywhere yet, the host with most free memory comes first: so the next VM knows.
+    no member is anywhere yet, the host with most free memory comes first: so the next VM knows.
     """
     (vm, *_) = request.vms
     peers = chained_peers(snapshot, vm)
