@@ -98,7 +98,7 @@ class Limit(NamedTuple):
     waiting: int
 
 
-@dataclass
+@dataclass(eq=False)
 class _Asker:
     running: int = 0
     #: The turns of those that wait, the longest first.
@@ -131,6 +131,7 @@ class Bound:
         self._refused = metrics.refused
         self._said = Said(_QUIET_SECONDS)
         self._free = most.running
+        #: Who has had no turn for longest comes first.
         self._askers: dict[Hashable, _Asker] = {}
         self._threads = CapacityLimiter(most.running)
 
@@ -143,38 +144,36 @@ class Bound:
     async def place(self, asker: Hashable) -> AsyncIterator[None]:
         """Hold a place; raises `Refusal` with 429 for one who asks too much, with 503 if all do."""
         own = self._askers.setdefault(asker, _Asker())
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         try:
-            await self._enter(own)
-            try:
-                yield
-            finally:
-                self._free_place(own)
+            if own.running + len(own.waiting) >= sum(self._each):
+                raise self._refusal(429, "too many of your requests are under way")
+            waits = not self._free or own.running >= self._each.running
+            if waits and self.waiting >= self._most.waiting:
+                self.make_room(len(own.waiting) + 1)
+            own.waiting.append(turn)
+            self._give_places()
+            if not turn.done():
+                await self._wait(turn)
+            yield
         finally:
+            if turn in own.waiting:
+                own.waiting.remove(turn)
+            elif turn.done() and not turn.cancelled() and turn.exception() is None:
+                self._free += 1
+                own.running -= 1
+                self._running.dec()
+                self._give_places()
             if not own.running and not own.waiting and self._askers.get(asker) is own:
                 del self._askers[asker]
 
-    async def _enter(self, own: _Asker) -> None:
-        if self._free and own.running < self._each.running:
-            self._give_place(own)
-            return
-        if own.running + len(own.waiting) >= sum(self._each):
-            raise self._refusal(429, "too many of your requests are under way")
-        if self.waiting >= self._most.waiting:
-            self.make_room(len(own.waiting) + 1)
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        own.waiting.append(turn)
+    async def _wait(self, turn: asyncio.Future[None]) -> None:
         try:
             with self._waiting.track_inprogress():
                 async with asyncio.timeout(self._patience_seconds):
                     await turn
-        except BaseException as error:
-            if turn in own.waiting:
-                own.waiting.remove(turn)
-            elif not turn.cancelled() and turn.exception() is None:
-                self._free_place(own)  # its turn came as it gave up
-            if isinstance(error, TimeoutError):
-                raise self._refusal(503, "too many requests are under way") from None
-            raise
+        except TimeoutError:
+            raise self._refusal(503, "too many requests are under way") from None
 
     @property
     def waiting(self) -> int:
@@ -198,32 +197,19 @@ class Bound:
         if not (turn := most.pop()).done():
             turn.set_exception(refusal)
 
-    def _give_place(self, own: _Asker) -> None:
-        self._free -= 1
-        own.running += 1
-        self._running.inc()
-
-    def _free_place(self, own: _Asker) -> None:
-        self._free += 1
-        own.running -= 1
-        self._running.dec()
-        while self._free and (asker := self._next()) is not None:
-            waiting = self._askers[asker] = self._askers.pop(asker)  # behind all others
-            turn = waiting.waiting.popleft()
-            if not turn.done():
-                self._give_place(waiting)
+    def _give_places(self) -> None:
+        """In turns, to askers that wait and may have one more."""
+        askers, each = self._askers, self._each.running
+        while self._free:
+            of = next((one for one, own in askers.items() if own.waiting and own.running < each), None)
+            if of is None:
+                return
+            own = askers[of] = askers.pop(of)  # behind all others
+            if not (turn := own.waiting.popleft()).done():
+                self._free -= 1
+                own.running += 1
+                self._running.inc()
                 turn.set_result(None)
-
-    def _next(self) -> Hashable | None:
-        """The asker who has had no turn for longest, of those that wait and may have one more."""
-        return next(
-            (
-                asker
-                for asker, one in self._askers.items()
-                if one.waiting and one.running < self._each.running
-            ),
-            None,
-        )
 
     def _refusal(self, status: int, why: str) -> Refusal:
         self._refused.labels(self._kind, str(status)).inc()
@@ -322,40 +308,41 @@ class Throttle:
         # Whom no address distinguishes from others is one by itself.
         keys: dict[_Source, Hashable] = {("address", address): name} if address else {}
         keys["name", name] = address or object()
-        slowed = [] if known else [key for key in keys if self._failed(key) >= _FAILURES]
+        since = self._clock() - _FAILURE_SECONDS
+        failures = {key: sum(at > since for at in self._tries.get(key, ())) for key in keys}
+        slowed = [key for key in keys if failures[key] >= _FAILURES and not known]
         async with AsyncExitStack() as turns:
             for key in slowed:
                 await turns.enter_async_context(self._hold_turn(key, keys[key]))
             if slowed:
                 await self._pause(_SLOW_SECONDS)
             for key in keys:
-                self._add(key)
+                self._tries[key] = deque([*self._tries.get(key, ()), self._clock()], _FAILURES)
+            wrong = False
             try:
                 yield known
+                self._accepted[name] = digest
             except Refused:
+                wrong = True
                 if known:
                     self._accepted.pop(name, None)  # it was changed
                 raise
-            except BaseException:
-                self._take_back(keys)
-                raise
-            else:
-                self._take_back(keys)
-                self._accepted[name] = digest
+            finally:
+                for key in () if wrong else keys:  # it was right, or nobody has answered it
+                    if self._tries.get(key):
+                        self._tries[key].pop()
 
     @asynccontextmanager
     async def _hold_turn(self, key: _Source, asker: Hashable) -> AsyncIterator[None]:
         """Wait for the turn of a name, or of an address, and hold it."""
-        bound = self._slowed.get(key)
-        if bound is None:
-            bound = self._slowed[key] = Bound(
-                "slowed log-ins",
-                self._metrics,
-                most=_MOST_SLOWED,
-                each=_MOST_OF_ONE,
-                retry_seconds=5,
-                patience_seconds=_PATIENCE_SECONDS,
-            )
+        bound = self._slowed[key] = self._slowed.get(key) or Bound(
+            "slowed log-ins",
+            self._metrics,
+            most=_MOST_SLOWED,
+            each=_MOST_OF_ONE,
+            retry_seconds=5,
+            patience_seconds=_PATIENCE_SECONDS,
+        )
         try:
             if sum(one.running + one.waiting for one in self._slowed.values()) >= _MOST_SLOWED_IN_ALL:
                 max(self._slowed.values(), key=lambda one: one.waiting).make_room()
@@ -364,17 +351,3 @@ class Throttle:
         finally:
             if not bound.running + bound.waiting and self._slowed.get(key) is bound:
                 del self._slowed[key]
-
-    def _failed(self, key: _Source) -> int:
-        since = self._clock() - _FAILURE_SECONDS
-        return sum(at > since for at in self._tries.get(key, ()))
-
-    def _add(self, key: _Source) -> None:
-        tries = self._tries[key] = self._tries.get(key) or deque(maxlen=_FAILURES)
-        tries.append(self._clock())
-
-    def _take_back(self, keys: dict[_Source, Hashable]) -> None:
-        """A try was right, or nobody has answered it."""
-        for key in keys:
-            if self._tries.get(key):
-                self._tries[key].pop()
