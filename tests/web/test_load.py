@@ -97,7 +97,7 @@ def test_a_stream_that_nobody_reads_is_given_up(monkeypatch: pytest.MonkeyPatch)
     }
 
     async def stream() -> None:
-        await api.EventStream(Request(scope))(scope, receive, send)
+        await (await api.events(Request(scope)))(scope, receive, send)
 
     asyncio.run(stream())
     assert sent == ["http.response.start", "http.response.body"]

@@ -19,12 +19,13 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute
 from starlette.routing import Route as Served
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ovirt_placement.answers.question import Parameter, Question, Reads, Route, questions
 from ovirt_placement_web import state
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.log_in import counted_address, refused_by_engine
+from ovirt_placement_web.sessions import Session
 from ovirt_placement_web.site import NO_ADMIN, Site, check_query, error_text, site_of
 from ovirt_placement_web.state.sources import View
 from ovirt_service.errors import UserError
@@ -36,7 +37,6 @@ _MOST_DIGITS = 16
 _NUMBER = {"type": "integer", "minimum": 0, "maximum": 10**_MOST_DIGITS - 1}
 #: Answers from this many bytes on are compressed: a map of 10,000 VMs has a MiB.
 _LARGE = 100_000
-_ASK_FOR_TOKEN = {"WWW-Authenticate": "Bearer"}
 _REFUSALS = {
     "400": "a parameter is wrong",
     "401": "log in, or send a token of the engine",
@@ -72,17 +72,18 @@ class Address(NamedTuple):
     def ask(self, site: Site, request: Request, view: View) -> msgspec.Struct:
         """What the question answers to this request; raises `Refusal` for what names nothing."""
         asked, route = self.asked, self.route
-        words: dict[str, Any] = {}
+        subject = next((name for name, (one, _, _) in asked.parameters.items() if one.positional), "")
+        words: dict[str, Any] = {subject: request.path_params.get("name"), **route.fixed}
         for key, (name, parameter, hint) in self.keys.items():
             word = request.query_params.get(key)
-            words[name] = _number(key, parameter, word) if hint is int else word
+            if hint is int and not re.fullmatch(rf"[0-9]{{1,{_MOST_DIGITS}}}", word or ""):
+                raise Refusal(400, f"give {parameter.help}: ?{key}=NUMBER")
             if word is None and key in route.required:
                 raise Refusal(400, f"name a {key}: ?{key}=NAME")
-        subject = next((name for name, (one, _, _) in asked.parameters.items() if one.positional), "")
+            words[name] = int(word or "") if hint is int else word
         try:
             if route.names is not None:
                 route.names.find(request.path_params["name"], view.snapshot, {})
-            words |= {subject: request.path_params.get("name"), **route.fixed}
             arguments = asked.arguments(words, view.snapshot)
         except UserError as error:
             raise Refusal(404, str(error)) from None
@@ -96,23 +97,20 @@ class Address(NamedTuple):
 
 def addresses() -> tuple[Address, ...]:
     """All that questions of the library and of the page declare."""
-    declared = ((one, route) for one in questions(state) for route in one.routes)
-    return tuple(Address(one, route, _keys(one, route)) for one, route in declared)
-
-
-def _keys(asked: Question, route: Route) -> dict[str, tuple[str, Parameter, Any]]:
-    return {
-        (parameter.option or f"--{name}")[2:]: (name, parameter, hint)
-        for name, (parameter, hint, _) in asked.parameters.items()
-        if not parameter.positional
-        and (parameter.names is not None if route.keys is None else name in route.keys)
-    }
-
-
-def _number(key: str, parameter: Parameter, word: str | None) -> int:
-    if not re.fullmatch(rf"[0-9]{{1,{_MOST_DIGITS}}}", word or ""):
-        raise Refusal(400, f"give {parameter.help}: ?{key}=NUMBER")
-    return int(word or "")
+    return tuple(
+        Address(
+            one,
+            route,
+            {
+                (parameter.option or f"--{name}")[2:]: (name, parameter, hint)
+                for name, (parameter, hint, _) in one.parameters.items()
+                if not parameter.positional
+                and (parameter.names is not None if route.keys is None else name in route.keys)
+            },
+        )
+        for one in questions(state)
+        for route in one.routes
+    )
 
 
 def routes() -> list[BaseRoute]:
@@ -149,15 +147,10 @@ async def _authenticated(site: Site, request: Request) -> Hashable:
     kind, _, token = request.headers.get("authorization", "").partition(" ")
     token = token.strip()
     if kind.lower() != "bearer" or not token:
-        raise Refusal(401, "log in, or send a token of the engine", _ASK_FOR_TOKEN)
+        raise Refusal(401, _REFUSALS["401"])
     away = "the engine does not answer, so the token cannot be checked"
-    try:
-        with refused_by_engine(away, "the engine does not take this token"):
-            rights = await site.bearers.rights(token, counted_address(request))
-    except Refusal as refusal:
-        if refusal.status == 401:
-            refusal.headers |= _ASK_FOR_TOKEN
-        raise
+    with refused_by_engine(away, "the engine does not take this token"):
+        rights = await site.bearers.rights(token, counted_address(request))
     if not rights.administrator:
         raise Refusal(403, NO_ADMIN)
     return token
@@ -165,7 +158,8 @@ async def _authenticated(site: Site, request: Request) -> Hashable:
 
 def problem(refusal: Refusal) -> Response:
     """Why there is no answer, for a program."""
-    return _json(Problem(refusal.text), refusal.status, refusal.headers)
+    ask_for_token = {"WWW-Authenticate": "Bearer"} if refusal.status == 401 else {}
+    return _json(Problem(refusal.text), refusal.status, refusal.headers | ask_for_token)
 
 
 def _sent(request: Request, answer: msgspec.Struct) -> Response:
@@ -251,54 +245,50 @@ _PATIENCE_SECONDS = 20.0
 _LEAST_SECONDS = 0.1
 
 
-async def events(request: Request) -> Response:
-    return EventStream(request)
+async def events(request: Request) -> ASGIApp:
+    """Sent in one of the places that streams have, until its reader goes or takes nothing in."""
+    check_query(request, [])
+    if request.method != "GET":
+        raise Refusal(400, "This address takes a GET.")
+    site = site_of(request)
+    session = site.session(request, use=False)
+    if session is None:
+        raise Refusal(401, "Log in first.")
+    stream = StreamingResponse(
+        _events(site, session, site.cookie_of(request)),
+        headers={"X-Accel-Buffering": "no"},
+        media_type="text/event-stream",
+    )
 
-
-class EventStream(StreamingResponse):
-    """The answer to a request for it; raises `Refusal` for who may not read."""
-
-    def __init__(self, request: Request) -> None:
-        check_query(request, [])
-        if request.method != "GET":
-            raise Refusal(400, "This address takes a GET.")
-        self._request = request
-        self._site = site_of(request)
-        session = self._site.session(request, use=False)
-        if session is None:
-            raise Refusal(401, "Log in first.")
-        self._session = session
-        super().__init__(self._events(), headers={"X-Accel-Buffering": "no"}, media_type="text/event-stream")
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it in one of the places that streams have, until its reader goes or takes nothing in."""
-
+    async def placed(scope: Scope, receive: Receive, send: Send) -> None:
         async def patiently(message: Message) -> None:
             async with asyncio.timeout(_PATIENCE_SECONDS):
                 await send(message)
 
-        async with self._site.bounds.streams.place(self._session):
+        async with site.bounds.streams.place(session):
             with suppress(TimeoutError):
-                await super().__call__(scope, receive, patiently)
+                await stream(scope, receive, patiently)
 
-    async def _events(self) -> AsyncIterator[bytes]:
-        site, session = self._site, self._session
-        with site.live.subscribed() as changed, session.wakes(changed):
-            while True:
-                changed.clear()
-                lasts = site.sessions.find(site.cookie_of(self._request), use=False) is session
-                if not lasts or not session.rights.administrator:
-                    yield _event("end", {"why": NO_ADMIN} if lasts else {})
-                    return
-                sent_at = time.monotonic()
-                view, error = site.live.view, site.live.view.error
-                error = error and error_text(error)
-                age = round(view.age_seconds, 1)
-                yield _event("state", {"number": view.number, "age_seconds": age, "error": error})
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(BEAT_SECONDS):
-                        await changed.wait()
-                await asyncio.sleep(sent_at + _LEAST_SECONDS - time.monotonic())
+    return placed
+
+
+async def _events(site: Site, session: Session, cookie: str | None) -> AsyncIterator[bytes]:
+    with site.live.subscribed() as changed, session.wakes(changed):
+        while True:
+            changed.clear()
+            lasts = site.sessions.find(cookie, use=False) is session
+            if not lasts or not session.rights.administrator:
+                yield _event("end", {"why": NO_ADMIN} if lasts else {})
+                return
+            sent_at = time.monotonic()
+            view = site.live.view
+            error = view.error and error_text(view.error)
+            age = round(view.age_seconds, 1)
+            yield _event("state", {"number": view.number, "age_seconds": age, "error": error})
+            with suppress(TimeoutError):
+                async with asyncio.timeout(BEAT_SECONDS):
+                    await changed.wait()
+            await asyncio.sleep(sent_at + _LEAST_SECONDS - time.monotonic())
 
 
 def _event(name: str, said: dict[str, object]) -> bytes:
