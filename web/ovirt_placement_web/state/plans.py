@@ -2,7 +2,9 @@
 
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import msgspec
@@ -21,7 +23,7 @@ from ovirt_enforcer.plans import (
     room_for,
 )
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_placement.answers.document import duration_text, fewest_text
+from ovirt_placement.answers.document import duration_text
 from ovirt_placement.answers.plans import plan_record
 from ovirt_placement.answers.plans.maintenance import ClusterMaintenance
 from ovirt_placement.answers.plans.text import Document
@@ -44,34 +46,6 @@ from ovirt_placement_web.state.sources import is_open, runs
 _AGREED = (UserActionKind.APPROVE, UserActionKind.APPLY, UserActionKind.UNDO)
 #: These gates hold the plan as a whole, not a step of it.
 _OF_PLAN = ("approval", "mode", "pause", "breaker")
-_NOT_CARRIED_OUT = ("Superseded", "Proposed")
-_SOON = "It opens by itself as soon as migrations under way have ended."
-_LATER = "It opens by itself after a while."
-#: What opens a gate, in a sentence.
-_OPENS = {
-    "vm_limit": "It opens by itself once the last hour has fewer migrations of the VM.",
-    "cooldown": _LATER,
-    "just_moved": _LATER,
-    "exclusion": "It opens once the VM, host or group is excluded no more, by configuration or tag.",
-    "hold": "It opens once the violation has lasted long enough.",
-    "windows": "It opens with the next time window of the configuration.",
-    "cluster_upgrade": "It opens once the upgrade of the cluster has ended.",
-    "host_maintenance": "It opens once the host is back from maintenance.",
-    "host_empty": "It opens once no VM is left on the host.",
-    "movement": "It opens once what else moves the VM, its host or its group has ended.",
-    "backup": "It opens once the backup of the VM has ended.",
-    "legality": "It opens once the step violates no rule: the enforcer plans again after each change.",
-    "engine_at_once": _SOON,
-    "cluster_at_once": _SOON,
-    "host_at_once": _SOON,
-    "cluster_cycle_limit": "It opens with the next look at the cluster.",
-    "approval": "It opens when a person with the permit migrate_vm approves the plan.",
-    "leader": "It opens once ovirt-enforcer is started.",
-    "mode": "It opens once the enforcer is configured to approve or enforce.",
-    "breaker": "It opens by itself after a while; then one migration is tried.",
-    "pause": "It opens once migrations are resumed, on the overview.",
-    "cluster_limit": "It opens by itself once the last hour has fewer migrations in the cluster.",
-}
 
 
 class CameOf(NamedTuple):
@@ -85,37 +59,37 @@ class CameOf(NamedTuple):
     begun: bool
 
 
-class Stage(NamedTuple):
-    """One of the four steps of a plan's life; its state is done, now, waits, failed or later."""
-
-    name: str
-    state: str
-    text: str
-    at: float | None = None
-
-
-class GateState(NamedTuple):
-    """Whether a gate is open: good, bad or wait; and what would open it."""
-
-    tone: str
-    text: str
-    opens: str = ""
-
-
-class Life(NamedTuple):
-    """How far a plan is."""
+@dataclass(frozen=True)
+class Life:
+    """How far a plan is; `templates/plan_life.html` says it."""
 
     record: PlanRecord
-    #: Its state in a word or two, and how it is coloured.
-    text: str
-    tone: str
-    waits: bool
-    #: Whether a migration of it runs.
-    runs: bool
-    steps: tuple[tuple[int, Any, CameOf], ...]
+    #: The plan that waits in its cluster.
+    waiting: WaitingPlan | None = None
+    #: What people said to it, the oldest first.
     words: Sequence[UserAction] = ()
-    stages: tuple[Stage, ...] = ()
-    gates: tuple[GateState, ...] = ()
+    enforcer: EnforcementRecord | None = None
+    #: Who has paused migrations in its cluster.
+    paused: str = ""
+    #: Whether it is the last one that was made there.
+    latest: bool = False
+    #: Of many steps, those that concern this are shown.
+    wanted: Wanted = Wanted()  # noqa: RUF009 - a tuple
+
+    @property
+    def since(self) -> float | None:
+        """Since when it waits for a person's word, if it does."""
+        one = self.waiting
+        return one.since if one is not None and one.plan == self.record.id else None
+
+    @property
+    def waits(self) -> bool:
+        return self.since is not None
+
+    @property
+    def runs(self) -> bool:
+        """Whether a migration of it runs."""
+        return runs(self.record)
 
     @property
     def done(self) -> bool:
@@ -127,53 +101,89 @@ class Life(NamedTuple):
         """What it does not repair."""
         return remaining(self.record)
 
+    @property
+    def agreed(self) -> UserAction | None:
+        return next((one for one in reversed(self.words) if one.kind in _AGREED), None)
 
-def life(
-    record: PlanRecord,
-    waiting: WaitingPlan | None = None,
-    words: Sequence[UserAction] = (),
-    enforcer: EnforcementRecord | None = None,
-    *,
-    paused: str = "",
-    latest: bool = False,
-    wanted: Wanted | None = None,
-) -> Life:
-    """What is known of a plan.
+    @property
+    def refused(self) -> UserAction | None:
+        return next((one for one in reversed(self.words) if one.kind is UserActionKind.REFUSE), None)
 
-    `waiting` is the one that waits in its cluster, `latest` says whether this is the last one that was made,
-    `paused` who has paused migrations there, and of many steps those that concern what is `wanted` are shown.
-    """
-    said = {one.kind: one for one in words}
-    agreed = next((one for one in reversed(words) if one.kind in _AGREED), None)
-    refused = said.get(UserActionKind.REFUSE)
-    since = waiting.since if waiting is not None and waiting.plan == record.id else None
-    came = {number: _came(record, number, step) for number, step in enumerate(steps(record), 1)}
-    text, tone = _state(record, came.values(), waits=since is not None)
-    if text == "Planned":
-        text, tone = _unbegun(agreed, refused, enforcer, latest=latest)
-    if text in _NOT_CARRIED_OUT or text.startswith("Refused"):
-        came = {number: one._replace(text="Not carried out") for number, one in came.items()}
-    shown = came if wanted is None else steps_about(record, wanted)
-    found = Life(
-        record,
-        text,
-        tone,
-        waits=since is not None,
-        runs=runs(record),
-        steps=tuple((number, steps(record)[number - 1], came[number]) for number in shown),
-        words=words,
-    )
-    if not came:
-        return found
-    planned = f"proven {fewest_text(True)}" if record.document.get("proven") else ""
-    return found._replace(
-        stages=(
-            Stage("Planned", "done", planned, record.created),
-            _approval(found, since, agreed, refused, enforcer),
-            *_carrying_out(found, list(came.values())),
-        ),
-        gates=tuple(_gates(found, enforcer, agreed, paused)),
-    )
+    @cached_property
+    def came(self) -> tuple[CameOf, ...]:
+        """Of all steps."""
+        return tuple(_came(self.record, number, step) for number, step in enumerate(steps(self.record), 1))
+
+    @property
+    def ended(self) -> int:
+        return sum(one.tone == "success" for one in self.came)
+
+    @property
+    def failed(self) -> int:
+        return sum(one.tone == "danger" for one in self.came)
+
+    @cached_property
+    def state(self) -> tuple[str, str]:
+        """In a word or two, and how it is coloured."""
+        count, ended, agreed, refused = len(self.came), self.ended, self.agreed, self.refused
+        if not count:
+            return ("Nothing to migrate", "quiet")
+        if self.runs:
+            return (f"Migrating: {ended} of {count} done", "info")
+        if self.waits:
+            return ("Waiting for approval", "warning")
+        if self.failed:
+            return (f"Failed at {counted(self.failed, 'step')}", "danger")
+        if ended == count:
+            begun = min(one.created for one in self.record.migrations)
+            took = max(one.updated for one in self.record.migrations) - begun
+            return (f"Done in {duration_text(took)}", "success")
+        if ended:
+            return (f"Stopped after {ended} of {count}", "quiet")
+        if refused is not None and (agreed is None or refused.created > agreed.created):
+            return (f"Refused by {refused.login}", "danger")
+        if agreed is not None:
+            return (f"Approved by {agreed.login}", "info")
+        if not self.latest:
+            return ("Superseded", "quiet")
+        acts = self.enforcer is not None and self.enforcer.acts
+        return ("About to begin" if acts else "Proposed", "info")
+
+    @property
+    def text(self) -> str:
+        return self.state[0]
+
+    @property
+    def tone(self) -> str:
+        return self.state[1]
+
+    @property
+    def steps(self) -> tuple[tuple[int, Any, CameOf], ...]:
+        """Those that are shown, with their numbers and what came of them."""
+        came = self.came
+        if self.text.startswith(("Superseded", "Proposed", "Refused")):
+            came = tuple(one._replace(text="Not carried out") for one in came)
+        every, numbers = steps(self.record), steps_about(self.record, self.wanted)
+        return tuple((number, every[number - 1], came[number - 1]) for number in numbers)
+
+    @property
+    def repaired(self) -> tuple[bool, int, Sequence[str]]:
+        """Whether that is known, of how many rules, and which are violated still."""
+        outcomes = {one.step: one.outcome for one in self.record.migrations if one.outcome is not None}
+        violated = sorted({rule.name for one in outcomes.values() for rule in one.rules if not rule.holds})
+        return bool(outcomes), sum(one.gain for one in outcomes.values()), violated
+
+    @property
+    def holding(self) -> Mapping[str, str]:
+        """The gates that lately held back steps of it, with their reasons."""
+        held, since = self.record.held, self.record.updated - 60
+        return {one.gate: one.reason for one in held if one.updated >= since and one.gate not in _OF_PLAN}
+
+    @property
+    def failures(self) -> Sequence[str]:
+        """Why the breaker of its cluster is open."""
+        breakers = self.enforcer.breakers if self.enforcer is not None else ()
+        return [one.reason for one in breakers if one.cluster.id == self.record.cluster]
 
 
 def _came(record: PlanRecord, number: int, step: Any) -> CameOf:
@@ -196,116 +206,6 @@ def _came(record: PlanRecord, number: int, step: Any) -> CameOf:
         return CameOf("Failed", "danger", why or "", at, begun=True)
     took = max(one.updated for one in own) - own[0].created
     return CameOf(f"Done in {duration_text(took)}", "success", "", at, begun=True)
-
-
-def _ended(came: Iterable[CameOf]) -> int:
-    return sum(one.tone == "success" for one in came)
-
-
-def _failed(came: Iterable[CameOf]) -> int:
-    return sum(one.tone == "danger" for one in came)
-
-
-def _state(record: PlanRecord, came: Collection[CameOf], *, waits: bool) -> tuple[str, str]:
-    count, ended = len(came), _ended(came)
-    if not count:
-        return ("Nothing to migrate", "quiet")
-    if runs(record):
-        return (f"Migrating: {ended} of {count} done", "info")
-    if waits:
-        return ("Waiting for approval", "warning")
-    if failed := _failed(came):
-        return (f"Failed at {counted(failed, 'step')}", "danger")
-    if ended == count:
-        begun = min(one.created for one in record.migrations)
-        took = max(one.updated for one in record.migrations) - begun
-        return (f"Done in {duration_text(took)}", "success")
-    return (f"Stopped after {ended} of {count}", "quiet") if ended else ("Planned", "quiet")
-
-
-def _unbegun(
-    agreed: UserAction | None, refused: UserAction | None, enforcer: EnforcementRecord | None, *, latest: bool
-) -> tuple[str, str]:
-    if refused is not None and (agreed is None or refused.created > agreed.created):
-        return (f"Refused by {refused.login}", "danger")
-    if agreed is not None:
-        return (f"Approved by {agreed.login}", "info")
-    if not latest:
-        return ("Superseded", "quiet")
-    return ("Proposed", "info") if enforcer is None or not enforcer.acts else ("About to begin", "info")
-
-
-def _approval(
-    found: Life,
-    since: float | None,
-    agreed: UserAction | None,
-    refused: UserAction | None,
-    enforcer: EnforcementRecord | None,
-) -> Stage:
-    if since is not None:
-        return Stage("Approval", "waits", "waiting since then", since)
-    if found.text.startswith("Refused") and refused is not None:
-        return Stage("Approval", "failed", f"refused by {refused.login}", refused.created)
-    if agreed is not None:
-        return Stage("Approval", "done", f"by {agreed.login}", agreed.created)
-    if found.record.migrations or (enforcer is not None and enforcer.mode == "enforce"):
-        return Stage("Approval", "done", "not asked for")
-    return Stage("Approval", "later", "superseded" if found.text == "Superseded" else "")
-
-
-def _carrying_out(found: Life, came: Sequence[CameOf]) -> Iterator[Stage]:
-    """Whether it migrates, and whether what it was to repair is repaired."""
-    record, count, ended, failed = found.record, len(came), _ended(came), _failed(came)
-    if found.runs:
-        yield Stage("Migrate", "now", f"{ended} of {count} done")
-    elif failed:
-        yield Stage("Migrate", "failed", f"{counted(failed, 'step')} failed")
-    elif ended:
-        yield Stage("Migrate", "done" if ended == count else "now", f"{ended} of {count} done")
-    else:
-        seconds = duration_text(float(record.document.get("seconds", 0)))
-        yield Stage("Migrate", "later", f"{counted(count, 'step')}, about {seconds}")
-    outcomes = {one.step: one.outcome for one in record.migrations if one.outcome is not None}
-    violated = sorted({rule.name for one in outcomes.values() for rule in one.rules if not rule.holds})
-    if ended < count or found.runs:
-        yield Stage("Verify", "later", "rules are checked again")
-    elif violated:
-        yield Stage("Verify", "failed", f"still violated: {', '.join(violated[:3])}")
-    else:
-        gain = sum(one.gain for one in outcomes.values())
-        yield Stage("Verify", "done" if outcomes else "now", f"{counted(gain, 'rule')} repaired")
-
-
-def _gates(
-    found: Life, enforcer: EnforcementRecord | None, agreed: UserAction | None, paused: str
-) -> Iterator[GateState]:
-    """Of a plan that is still to be carried out, what stands in its way, and what does not."""
-    over = found.text == "Superseded" or found.text.startswith(("Refused", "Stopped"))
-    if over or all(one.begun for _, _, one in found.steps):
-        return
-    if found.waits:
-        yield GateState("wait", "Approval: waiting", _OPENS["approval"])
-    elif agreed is not None:
-        yield GateState("good", f"Approved by {agreed.login}")
-    if enforcer is not None:
-        if not enforcer.acts:
-            yield GateState("bad", "Mode observe: nothing is migrated", _OPENS["mode"])
-        elif not enforcer.leader:
-            yield GateState("bad", "No enforcer runs", _OPENS["leader"])
-        else:
-            yield GateState("good", f"The enforcer runs in mode {enforcer.mode}")
-        failures = [one.reason for one in enforcer.breakers if one.cluster.id == found.record.cluster]
-        why = f"Too many failures: {failures[0]}" if failures else ""
-        yield _gate("breaker", why, "Migrations did not fail lately")
-        yield _gate("pause", paused, "Not paused")
-    lately = [one for one in found.record.held if one.updated >= found.record.updated - 60]
-    for name, reason in {one.gate: one.reason for one in lately if one.gate not in _OF_PLAN}.items():
-        text = f"{name.replace('_', ' ').capitalize()}: {reason}"
-        yield GateState("wait", text, _OPENS.get(name, _LATER))
-
-
-def _gate(name: str, why_closed: str, fine: str) -> GateState:
-    return GateState("bad", why_closed, _OPENS[name]) if why_closed else GateState("good", fine)
 
 
 #: This many are kept, the latest.

@@ -18,7 +18,7 @@ from ovirt_placement.store.orders import Pause
 from ovirt_placement.store.user_actions import UserAction
 from ovirt_placement_web.bounds import sentence
 from ovirt_placement_web.site import when
-from ovirt_placement_web.state.plans import Life, life
+from ovirt_placement_web.state.plans import Life
 from ovirt_placement_web.state.sources import View
 from ovirt_placement_web.views.endpoints import Asked
 from ovirt_service.errors import UserError
@@ -90,7 +90,7 @@ def present_plan(asked: Asked, cluster: Cluster, enforcer: EnforcementRecord | N
         words = asked.site.past.words_on(record.id) if record else ()
     except UserError:
         return None
-    return None if record is None else life(record, waiting, words, enforcer, latest=True)
+    return None if record is None else Life(record, waiting, words, enforcer, latest=True)
 
 
 def repairs(plan: Life | None) -> dict[str, Move]:

@@ -18,7 +18,7 @@ from ovirt_placement.store.orders import ALL_CLUSTERS, ApprovalStore, PauseStore
 from ovirt_placement.store.sql.access import opened
 from ovirt_placement_web.bounds import Refusal, sentence
 from ovirt_placement_web.state.map import MapDocument, MapHost, MapVm
-from ovirt_placement_web.state.plans import life
+from ovirt_placement_web.state.plans import Life
 from ovirt_placement_web.state.sources import MONTH, runs
 from ovirt_placement_web.views.endpoints import (
     Act,
@@ -73,13 +73,13 @@ def plan(asked: Asked) -> Shown:
         return "plan.html", {**shown, "waiting": waiting}
     pause = asked.site.past.pause(one)
     latest = not steps or steps[0].id == record.id
-    known = life(record, waiting, words, enforcer, paused=pause.sentence if pause else "", latest=latest)
+    known = Life(record, waiting, words, enforcer, paused=pause.sentence if pause else "", latest=latest)
     return "plan.html", {
         **shown,
         "waiting": waiting,
         "life": known,
         "newer": bool(name) and not latest and not known.waits and not known.runs,
-        "earlier": [life(each, waiting) for each in steps if each.id != record.id][:_MOST_EARLIER],
+        "earlier": [Life(each, waiting) for each in steps if each.id != record.id][:_MOST_EARLIER],
         **_course(asked, one, record.document, record),
     }
 

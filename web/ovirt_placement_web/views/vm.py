@@ -31,7 +31,7 @@ from ovirt_placement.model import Cluster, Host, Vm
 from ovirt_placement.model.names import NamedGroup, counted
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.site import number
-from ovirt_placement_web.state.plans import life
+from ovirt_placement_web.state.plans import Life
 from ovirt_placement_web.state.sources import DAY
 from ovirt_placement_web.views.endpoints import MOST_ROWS, Asked, Shown, list_frame, planned_if, viewed
 from ovirt_placement_web.views.needs import ILL, refusals, refuser, status_text
@@ -253,7 +253,7 @@ def past_plans(
         return {"plans": (), "past_error": str(error)}
     latest = {one.cluster: one.id for one in reversed(recorded)}
     plans = [
-        life(one, waiting.get(one.cluster), latest=latest[one.cluster] == one.id, wanted=wanted)
+        Life(one, waiting.get(one.cluster), latest=latest[one.cluster] == one.id, wanted=wanted)
         for one in recorded
         if (cluster is None or one.cluster == cluster.id) and (not wanted.name or about(one, wanted))
     ]
@@ -332,5 +332,5 @@ def _planned(asked: Asked, one: Vm, moment: float) -> dict[str, Any]:
     later = [plan for plan in concerned if 0 < plan.created - moment <= DAY][:1]
     titled = [("The last plan until then", plan) for plan in until]
     titled += [("The next plan", plan) for plan in later]
-    plans = [(title, life(plan, wanted=wanted)) for title, plan in titled]
+    plans = [(title, Life(plan, wanted=wanted)) for title, plan in titled]
     return {"plans_then": plans, "past_error": ""}
