@@ -26,6 +26,13 @@ LENGTH = struct.Struct(">I")
 HEARD = LENGTH.pack(0)
 _LONGEST_ANSWER = 1 << 30
 
+#: A service that hangs is asked again after this time.
+_HANGING_SECONDS = 5.0
+#: One that has not heard a short question, waited for less than that, for so long hangs.
+_UNHEARD_SECONDS, _SHORT_SECONDS = 1.0, 5.0
+
+_said = Said()
+
 
 class NoService(Exception):
     """Nobody answers here; a socket that nobody answers was left by a process that died."""
@@ -58,65 +65,6 @@ def address(directory: Path) -> Iterator[str]:
         os.close(descriptor)
 
 
-def _put_again(connection: socket.socket, question: bytes, until: float) -> int | None:
-    """Put another question; None where the service has closed the connection."""
-    try:
-        return _put_question(connection, question, until)
-    except (OSError, NoService) as error:
-        connection.close()
-        if isinstance(error, Hangs):
-            raise
-        return None
-
-
-def _put_first(connection: socket.socket, directory: Path, question: bytes, until: float) -> int:
-    """Connect, and put a question. Raises `Hangs` if it is not heard."""
-    try:
-        connection.settimeout(max(until - time.monotonic(), 0.001))
-        with address(directory) as path:
-            connection.connect(path)
-    except (TimeoutError, BlockingIOError):  # the latter where the queue of connections is full
-        raise Hangs from None
-    return _put_question(connection, question, until)
-
-
-def _put_question(connection: socket.socket, question: bytes, until: float) -> int:
-    """Put a question: the length of its answer, or 0 when it is heard. Raises `Hangs` if it is not."""
-    try:
-        connection.settimeout(max(until - time.monotonic(), 0.001))
-        connection.sendall(framed(question))
-        return _length(connection, until)
-    except (TimeoutError, BlockingIOError):
-        raise Hangs from None
-
-
-def _length(connection: socket.socket, until: float) -> int:
-    return int(LENGTH.unpack(_received(connection, LENGTH.size, until))[0])
-
-
-def _received(connection: socket.socket, length: int, until: float) -> bytearray:
-    """An answer so long. Raises `NoService` if the service ends, `TimeoutError` if it comes too late."""
-    found = bytearray(length)
-    view, at = memoryview(found), 0
-    while at < length:
-        connection.settimeout(max(until - time.monotonic(), 0.001))
-        got = connection.recv_into(view[at:])
-        if not got:
-            raise NoService
-        at += got
-    return found
-
-
-#: A service that hangs is asked again after this time.
-_HANGING_SECONDS = 5.0
-#: One that has not heard a short question for so long hangs.
-_UNHEARD_SECONDS = 1.0
-#: A question is short whose answer is waited for less than this.
-_SHORT_SECONDS = 5.0
-
-_said = Said()
-
-
 class Services:
     """What a process knows of the services that it has asked, by their directories, and its ways to them."""
 
@@ -125,22 +73,21 @@ class Services:
         self._clock = clock
         #: Connections that are kept for the next question, each with the process that has opened it.
         self._kept: dict[Path, tuple[int, socket.socket]] = {}
-        #: Services that hang, and until when they are not asked.
-        self._hanging: dict[Path, float] = {}
-        #: Services that have heard no question, and since when.
-        self._unheard: dict[Path, float] = {}
+        #: Services that have heard no question: since when, and until when they are not asked.
+        self._unheard: dict[Path, tuple[float, float]] = {}
 
     def ask(self, directory: Path, question: bytes, timeout: float) -> bytearray:
         """As `put`; one that has not heard lately is not asked again so soon."""
-        if self._hanging.get(directory, -math.inf) > self._clock():
+        if directory in self._unheard and self._unheard[directory][1] > self._clock():
             raise Hangs
         try:
             reply = self.put(directory, question, timeout)
         except Hangs:
-            first = self._unheard.setdefault(directory, self._clock())
-            if self._clock() - first < _UNHEARD_SECONDS and timeout < _SHORT_SECONDS:
+            now = self._clock()
+            first, _ = self._unheard.setdefault(directory, (now, -math.inf))
+            if now - first < _UNHEARD_SECONDS and timeout < _SHORT_SECONDS:
                 raise NoAnswer from None  # after a short wait it looks like a busy machine
-            self._hanging[directory] = self._clock() + _HANGING_SECONDS
+            self._unheard[directory] = first, now + _HANGING_SECONDS
             if _said.is_news(directory):
                 _warn("the inventory at %s hangs", directory)
             raise
@@ -160,18 +107,18 @@ class Services:
         heard = time.monotonic() + max(min(_HEARD_SECONDS, timeout * _HEARD_SHARE), 0.001)
         connection = self._take_connection(directory)
         try:
-            length = 0 if connection is None else _put_again(connection, question, heard)
+            length = None if connection is None else _put_again(connection, question, heard)
             if connection is None or length is None:
                 connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-                length = _put_first(connection, directory, question, heard)
-            if not length:  # it has heard
-                length = _length(connection, until)
+                length = _put_question(connection, question, heard, directory)
+            length = length or _received_length(connection, until)
             if length > _LONGEST_ANSWER:
                 raise NoService
             answer = _received(connection, length, until)
             # Another thread may have kept its own meanwhile.
             if self._kept.setdefault(directory, (os.getpid(), connection))[1] is connection:
                 connection = None
+            return answer
         except TimeoutError:
             raise NoAnswer from None
         except PermissionError:
@@ -181,7 +128,6 @@ class Services:
         finally:
             if connection is not None:
                 connection.close()
-        return answer
 
     def close(self) -> None:
         """Close what is open; who asks again opens it again."""
@@ -200,6 +146,53 @@ class Services:
         self._unheard.pop(directory, None)
         if _said.is_over(directory):
             _warn("the inventory at %s answers again", directory)
+
+
+def _put_again(connection: socket.socket, question: bytes, until: float) -> int | None:
+    """Put another question; None where the service has closed the connection."""
+    try:
+        return _put_question(connection, question, until)
+    except Hangs:
+        raise
+    except (OSError, NoService):
+        connection.close()
+        return None
+
+
+def _put_question(
+    connection: socket.socket, question: bytes, until: float, directory: Path | None = None
+) -> int:
+    """Put a question, connecting to a service before if one is given. Raises `Hangs` if it is not heard.
+
+    Returns the length of its answer, or 0 when it is heard.
+    """
+    try:
+        if directory is not None:
+            connection.settimeout(max(until - time.monotonic(), 0.001))
+            with address(directory) as path:
+                connection.connect(path)
+        connection.settimeout(max(until - time.monotonic(), 0.001))
+        connection.sendall(framed(question))
+        return _received_length(connection, until)
+    except (TimeoutError, BlockingIOError):  # the latter where the queue of connections is full
+        raise Hangs from None
+
+
+def _received_length(connection: socket.socket, until: float) -> int:
+    return int(LENGTH.unpack(_received(connection, LENGTH.size, until))[0])
+
+
+def _received(connection: socket.socket, length: int, until: float) -> bytearray:
+    """An answer so long. Raises `NoService` if the service ends, `TimeoutError` if it comes too late."""
+    found = bytearray(length)
+    view, at = memoryview(found), 0
+    while at < length:
+        connection.settimeout(max(until - time.monotonic(), 0.001))
+        got = connection.recv_into(view[at:])
+        if not got:
+            raise NoService
+        at += got
+    return found
 
 
 def _warn(text: str, directory: Path) -> None:

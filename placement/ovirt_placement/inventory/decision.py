@@ -3,10 +3,10 @@
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from heapq import nlargest, nsmallest
+from heapq import nlargest
 from operator import add
 from typing import NamedTuple, Protocol
 
@@ -33,21 +33,36 @@ _MANY_HOSTS = 64
 _EVEN_MEMORY = "even_memory_weight"
 
 
+class _Ranked(NamedTuple):
+    """What a weight has said of hosts, or with factor 0 a filter, which prefers none of those it leaves."""
+
+    hosts: tuple[str, ...]
+    ranks: Sequence[int]
+    factor: int
+
+    def by_host(self) -> dict[str, int]:
+        return dict(zip(self.hosts, self.ranks, strict=True))
+
+
 @dataclass
 class _Start:
     """One decision about a VM: where it was, and what our units have found since."""
 
     present: str | None
     at: float
-    #: The hosts that filters left, by unit, where these are few.
-    left: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    #: By unit, the hosts that a weight was asked about, their ranks, and its factor.
-    ranks: dict[str, tuple[tuple[str, ...], Sequence[int], int]] = field(default_factory=dict)
+    #: By unit; of filters those that left few hosts.
+    found: dict[str, _Ranked] = field(default_factory=dict)
     #: Evidence, where there is some.
     known: str | None = None
     guess: str | None = None
     #: Whether there is something that the guess does not count with.
     open: bool = True
+
+    def is_settled(self, vm: Vm, as_of: float) -> bool:
+        """Whether the engine shows where the VM is by now, or that nothing came of the decision."""
+        if vm.migrating_to is not None or (vm.host is not None and vm.host != self.present):
+            return True
+        return (vm.status in RESTING_STATUSES or vm.status == "up") and as_of > self.at + _SHOWN_AFTER_SECONDS
 
 
 class Accepted:
@@ -60,21 +75,24 @@ class Accepted:
         #: By VM, the earliest decision first: each knew of the ones before.
         self._starts: dict[str, _Start] = {}
         #: A base with what is expected; the same object comes again, so that what it has indexed is kept.
-        self._base: Snapshot | None = None
-        self._laid: Snapshot | None = None
+        self._laid: tuple[Snapshot, Snapshot] | None = None
 
     def leave_ranks(
         self, unit: str, vm: Vm, hosts: tuple[str, ...], ranks: Sequence[int], factor: int, now: float
     ) -> None:
         """Take note of the ranks that a weight has given to hosts for a VM: one of them will be chosen."""
         with self._lock:
-            self._start(vm, unit, now).ranks[unit] = (hosts, ranks, factor)
+            start = self._starts.pop(vm.id, None)
+            if start is None or now - start.at > _ONE_CALL_SECONDS or unit in start.found:
+                start = _Start(vm.host, now)
+            self._starts[vm.id] = start
+            start.found[unit] = _Ranked(hosts, ranks, factor)
+            start.at, start.open = now, True
 
     def leave_accepted(self, unit: str, vm: Vm, hosts: Sequence[str], now: float) -> None:
         """Take note of the hosts that a filter has left to a VM, if these are few."""
         if len(hosts) <= _FEW_HOSTS:
-            with self._lock:
-                self._start(vm, unit, now).left[unit] = tuple(hosts)
+            self.leave_ranks(unit, vm, tuple(hosts), [0] * len(hosts), 0, now)
 
     @property
     def has_news(self) -> bool:
@@ -90,7 +108,7 @@ class Accepted:
         with self._lock:
             for name, start in tuple(self._starts.items()):
                 vm = base.vm_by_id.get(name)
-                is_settled = vm is not None and _is_settled(vm, start, as_of)
+                is_settled = vm is not None and start.is_settled(vm, as_of)
                 if is_settled or now - start.at > self._longest_seconds:
                     del self._starts[name]
                 elif start.open and vm is not None and name != asked:
@@ -108,124 +126,86 @@ class Accepted:
             if host is not None:
                 self._starts[vm] = _Start(start.present, now, known=host)
 
-    def _start(self, vm: Vm, unit: str, now: float) -> _Start:
-        """The decision about a VM that is under way."""
-        start = self._starts.pop(vm.id, None)
-        if start is None or now - start.at > _ONE_CALL_SECONDS or unit in start.ranks or unit in start.left:
-            start = _Start(vm.host, now)
-        self._starts[vm.id] = start
-        start.at, start.open = now, True
-        return start
-
     def _guess(self, base: Snapshot, vm: Vm, start: _Start) -> str | None:
         """The one host that is left, else the best by our weights and the engine's."""
         if start.known is not None:
             return start.known
-        offered = [set(hosts) for hosts, _, _ in start.ranks.values()] + [*map(set, start.left.values())]
-        both = set.intersection(*offered) if offered else set()
-        first = next((hosts for hosts, _, _ in start.ranks.values()), tuple(sorted(both)))
-        hosts = [host for host in first if host in both and host in base.host_by_id]
-        if len(hosts) == 1:
-            return hosts[0]
-        if not hosts or not start.ranks:
-            return None
-        ours = [0] * len(hosts)
-        for asked, ranks, factor in start.ranks.values():
-            rank = dict(zip(asked, ranks, strict=True))
-            ours = list(map(add, ours, points_of([rank[host] for host in hosts], factor)))
-        best, *others = nlargest(2, ours)
-        policy = base.cluster_by_id[vm.cluster].policy
-        if best - others[0] > sum(policy.values()) * (len(hosts) - 1):
-            return hosts[ours.index(best)]
-        return self._as_the_engine_chooses(base, vm, start, self._few(base, hosts, ours))
-
-    def _few(self, base: Snapshot, hosts: Sequence[str], ours: Sequence[int]) -> Sequence[str]:
-        """Of many hosts those among which the engine is likely to choose: all would take too long."""
-        if len(hosts) <= _MANY_HOSTS:
-            return hosts
-        best, promised = max(ours), self._promised(base)
-        tied = [base.host_by_id[host] for host, points in zip(hosts, ours, strict=True) if points == best]
-        by_memory = nlargest(_MANY_HOSTS // 2, tied, lambda host: host.free_mb - promised[host.id])
-        by_cpu = nsmallest(_MANY_HOSTS // 2, tied, lambda host: host.cpu_percent or 0)
-        few = {host.id for host in (*by_memory, *by_cpu)}
-        return [host for host in hosts if host in few]
-
-    def _as_the_engine_chooses(self, base: Snapshot, vm: Vm, start: _Start, hosts: Sequence[str]) -> str:
+        offers = sorted(start.found.values(), key=lambda said: said.factor, reverse=True)
+        left = set.intersection(*(set(said.hosts) for said in offers)) if offers else set()
+        hosts = [host for host in offers[0].hosts if host in left & base.host_by_id.keys()] if offers else []
+        if len(hosts) < 2 or not offers[0].factor:  # filters alone do not say which of several
+            return hosts[0] if len(hosts) == 1 else None
+        if len(hosts) > _MANY_HOSTS:
+            hosts = self._likely(base, hosts, offers)
         cluster, laid = base.cluster_by_id[vm.cluster], self._current(base)
         ids = {} if cluster.scheduling_policy is None else cluster.scheduling_policy.unit_ids
-        weights: dict[str | None, Mapping[str, int]] = {}
-        factors: dict[str, int] = {}
-        for unit, (asked, ranks, factor) in start.ranks.items():
-            name = ids.get(unit) or unit
-            weights[name], factors[name] = dict(zip(asked, ranks, strict=True)), factor
+        ours = {unit: said for unit, said in start.found.items() if said.factor}
+        weights: dict[str | None, Mapping[str, int]] = {
+            ids.get(unit) or unit: said.by_host() for unit, said in ours.items()
+        }
+        factors = {ids.get(unit) or unit: said.factor for unit, said in ours.items()}
         request = Request((vm.id,), tuple(hosts), parameters=cluster.scheduling_properties)
         for weight in ENGINES_WEIGHTS:
             if factor := cluster.policy.get(weight.name, 0):
                 name = ids.get(weight.name) or weight.unit
-                of_memory = weight.name == _EVEN_MEMORY
                 factors[name] = factor
+                is_of_memory = weight.name == _EVEN_MEMORY
                 weights[name] = (
-                    self._by_memory(base, vm, hosts) if of_memory else weight.scores(laid, request)
+                    self._by_memory(base, vm, hosts) if is_of_memory else weight.scores(laid, request)
                 )
         return order_hosts(hosts, weights, factors)[0].host
 
+    def _likely(self, base: Snapshot, hosts: Sequence[str], offers: Sequence[_Ranked]) -> list[str]:
+        """Of many hosts those among which the engine is likely to choose: all would take too long."""
+        points = [0] * len(hosts)
+        for said in offers:
+            rank = said.by_host()
+            points = list(map(add, points, points_of([rank[host] for host in hosts], said.factor)))
+        free = self._free_mb(base, hosts)
+        few = nlargest(_MANY_HOSTS, zip(points, free.values(), hosts, strict=True))
+        likely = {host for _, _, host in few}
+        return [host for host in hosts if host in likely]
+
     def _by_memory(self, base: Snapshot, vm: Vm, hosts: Sequence[str]) -> dict[str, int]:
         """What the engine's even distribution of memory says, which deducts what is expected on hosts."""
-        promised = self._promised(base)
-        free = {host: base.host_by_id[host].free_mb - promised[host] for host in hosts}
+        free = self._free_mb(base, hosts)
         most, needed = max(free.values()), required_mb(vm)
         return {host: memory_score(mb, most, 0 if host == vm.host else needed) for host, mb in free.items()}
 
-    def _promised(self, base: Snapshot) -> Counter[str]:
-        """Memory that VMs take which are expected on a host, in MiB."""
+    def _free_mb(self, base: Snapshot, hosts: Sequence[str]) -> dict[str, int]:
         promised: Counter[str] = Counter()
-        for vm, host in self._expected(base):
-            promised[host] += required_mb(vm)
-        return promised
+        for one in self._expected(base):
+            promised[one.host] += required_mb(base.vm_by_id[one.vm])
+        return {host: base.host_by_id[host].free_mb - promised[host] for host in hosts}
 
-    def _expected(self, base: Snapshot) -> Iterator[tuple[Vm, str]]:
+    def _expected(self, base: Snapshot) -> tuple[Pending, ...]:
         """The VMs that are expected on a host; of those that the enforcer moves more is known."""
         meant = {entry.vm for entry in base.pending}
-        for name, start in self._starts.items():
-            vm = base.vm_by_id.get(name)
-            if vm is None or name in meant:
-                continue
-            if start.guess is None or start.guess == vm.host:
-                continue
-            yield vm, start.guess
+        return tuple(
+            Pending(name, start.guess, vm.memory_mb, expected=True)
+            for name, start in self._starts.items()
+            if (vm := base.vm_by_id.get(name)) is not None
+            and name not in meant
+            and start.guess is not None
+            and start.guess != vm.host
+        )
 
     def _current(self, base: Snapshot) -> Snapshot:
         """The base with what is expected by now."""
-        pending = tuple(
-            Pending(vm.id, host, vm.memory_mb, expected=True) for vm, host in self._expected(base)
-        )
+        before, self._laid = self._laid, None
+        pending = self._expected(base)
         if not pending:
-            self._base, self._laid = base, None
             return base
-        before, same_base = self._laid, self._base is base
-        whole = base.pending + pending
-        if before is not None and same_base and before.pending == whole:
-            return before
-        if before is not None and same_base:
-            differing = {entry.vm for entry in {*before.pending} ^ {*whole}}
-            laid = with_more_pending(base, pending, like=before, differing=differing)
-        else:
-            laid = with_more_pending(base, pending, like=base, differing={entry.vm for entry in pending})
-            if before is not None:
-                share(laid, like=before)
-        self._base, self._laid = base, laid
+        is_same, whole = before is not None and before[0] is base, base.pending + pending
+        like = before[1] if before is not None and is_same else base
+        laid = like
+        if like.pending != whole:
+            differing = {entry.vm for entry in {*like.pending} ^ {*whole}}
+            laid = with_more_pending(base, pending, like=like, differing=differing)
+            if before is not None and not is_same:
+                share(laid, like=before[1])
+        self._laid = base, laid
         return laid
-
-
-def _is_settled(vm: Vm, start: _Start, as_of: float) -> bool:
-    """Whether the engine shows where the VM is by now, or that nothing came of the decision."""
-    if vm.migrating_to is not None or (vm.host is not None and vm.host != start.present):
-        return True
-    return _rests(vm) and as_of > start.at + _SHOWN_AFTER_SECONDS
-
-
-def _rests(vm: Vm) -> bool:
-    return vm.status in RESTING_STATUSES or vm.status == "up"
 
 
 #: After an answer that did not come in time, the engine is not waited for again so soon.
@@ -314,33 +294,28 @@ class Decisions:
 
         Raises `NoSnapshot` if nothing that is known is young enough.
         """
-        found = self._about(asked, None, patient, first_seconds)
-        if asked is None or asked in found.confirmed.vm_by_id:
-            return found
-        return self._about(asked, asked, patient, first_seconds)
+        base, awaited = self._base(None, patient, first_seconds)
+        if asked is not None and asked not in base.snapshot.vm_by_id:
+            base, awaited = self._base(asked, patient, first_seconds)
+        return Decision(base, self.accepted, asked, awaited)
 
-    def _about(self, asked: str | None, unknown: str | None, patient: bool, first_seconds: float) -> Decision:
+    def _base(self, unknown: str | None, patient: bool, first_seconds: float) -> tuple[Base, bool]:
+        """What is known, and whether the engine is being asked for the VM that is not."""
         began, as_of = time.monotonic(), self._source.as_of()
-        usual = self._settings.engine_wait_ms / _MS
-        patience = max(usual, first_seconds) if as_of is None else usual
         late_of, until, why = self._late
-        if late_of == as_of and began < until:
-            last = self._source.last()
-            if last is None or unknown is None or unknown in last.snapshot.vm_by_id:
-                return Decision(self._checked(last, NoSnapshot(why)), self.accepted, asked)
-        try:
-            base = self._source.base(
-                self._settings.max_age_seconds, began + patience, unknown, patient=patient
-            )
-        except Awaited as error:
-            return Decision(self._checked(self._source.last(), error), self.accepted, asked, awaited=True)
-        except NoSnapshot as error:
-            self._late = as_of, time.monotonic() + _LATE_SECONDS, str(error)
-            base = self._checked(self._source.last(), error)
-        return Decision(base, self.accepted, asked)
-
-    def _checked(self, last: Base | None, error: NoSnapshot) -> Base:
-        """Raises the error if there is no last state, or if that is too old."""
+        error = NoSnapshot(why)
+        if unknown is not None or late_of != as_of or began >= until:
+            usual = self._settings.engine_wait_ms / _MS
+            ends = began + (max(usual, first_seconds) if as_of is None else usual)
+            try:
+                found = self._source.base(self._settings.max_age_seconds, ends, unknown, patient=patient)
+            except NoSnapshot as raised:
+                error = raised
+                if not isinstance(raised, Awaited):
+                    self._late = as_of, time.monotonic() + _LATE_SECONDS, str(raised)
+            else:
+                return found, False
+        last = self._source.last()
         if last is None or now() - last.as_of > self._settings.longest_age_seconds:
             raise error
-        return last
+        return last, isinstance(error, Awaited)
