@@ -120,12 +120,14 @@ def unmatched_names(
 
     `tagged` are the ids that bear a tag of the configuration, where the engine was asked for them.
     """
+    configured = [one for one in configured if one.word not in {WILDCARD, ""}]
+    gone = gone_keys(snapshot.placement_keys, snapshot, LISTED)
     return (
-        *_of_settings(snapshot, configured, tagged),
+        *_without_match(snapshot, configured, tagged),
         *(one for found in resolved_rules(snapshot) for one in found.unmatched),
-        *_gone(snapshot),
+        *(UnmatchedName(f"placement key {key.name}", key.level, key.resource) for key in gone),
         *unmatched_keys(snapshot),
-        *_of_policies(snapshot),
+        *_without_match(snapshot, _names_of_policies(snapshot)),
     )
 
 
@@ -146,8 +148,8 @@ def summary(names: Sequence[UnmatchedName]) -> str:
     return "; ".join(said)
 
 
-def _of_settings(
-    snapshot: Snapshot, configured: Iterable[ConfiguredName], tagged: frozenset[str] | None
+def _without_match(
+    snapshot: Snapshot, names: Iterable[ConfiguredName], tagged: frozenset[str] | None = None
 ) -> Iterator[UnmatchedName]:
     groups = [named_group(one, snapshot) for one in group_ids(snapshot)]
     things: dict[str, Sequence[Identified]] = {
@@ -157,9 +159,7 @@ def _of_settings(
         "affinity group or placement rule": groups,
     }
     tags = {tag for host in snapshot.hosts for tag in host.tags}
-    for one in configured:
-        if one.word in {WILDCARD, ""}:
-            continue
+    for one in names:
         if one.kind == "tag":
             if tagged is not None and not tagged:
                 vm_tags = (tag for vm in snapshot.vms for tag in vm.tags)
@@ -171,23 +171,12 @@ def _of_settings(
             yield unmatched(one.where, one.kind, one.word, [thing.name for thing in things[one.kind]])
 
 
-def _gone(snapshot: Snapshot) -> Iterator[UnmatchedName]:
-    """Keys of objects that are gone."""
-    for key in gone_keys(snapshot.placement_keys, snapshot, LISTED):
-        yield UnmatchedName(f"placement key {key.name}", key.level, key.resource)
-
-
-def _of_policies(snapshot: Snapshot) -> Iterator[UnmatchedName]:
+def _names_of_policies(snapshot: Snapshot) -> Iterator[ConfiguredName]:
     """Hosts and tags that the properties of a cluster's policy name as failure domains."""
-    tags = {tag for host in snapshot.hosts for tag in host.tags}
     for cluster in snapshot.clusters:
-        where = f"cluster {cluster.name}, scheduling property"
-        for word in listed_hosts(cluster.scheduling_properties):
-            if not called(word, snapshot.hosts):
-                yield unmatched(f"{where} {LISTS}", "host", word, [host.name for host in snapshot.hosts])
-        for word in listed_tags(cluster.scheduling_properties):
-            if HOST_TAGS not in snapshot.unread and not any(begins(word, tag) for tag in tags):
-                yield unmatched(f"{where} {TAGS}", "tag of a host", word, tags)
+        where, properties = f"cluster {cluster.name}, scheduling property", cluster.scheduling_properties
+        yield from (ConfiguredName(f"{where} {LISTS}", "host", word) for word in listed_hosts(properties))
+        yield from (ConfiguredName(f"{where} {TAGS}", "host tag", word) for word in listed_tags(properties))
 
 
 # -- The failure domains that the configuration names, by a list of hosts or by their tags.

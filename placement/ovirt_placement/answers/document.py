@@ -4,13 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import (
-    Final,
-    Literal,
-    NamedTuple,
-    Protocol,
-    TypeVar,
-)
+from typing import Final, Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -20,13 +14,7 @@ from ovirt_placement.inventory.connection import SOCKET_NAME
 from ovirt_placement.inventory.decision import NoSnapshot
 from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import Cluster, Snapshot
-from ovirt_placement.model.names import (
-    GroupOrRule,
-    NamedHost,
-    NamedVm,
-    choices,
-    with_names,
-)
+from ovirt_placement.model.names import GroupOrRule, NamedHost, NamedVm, Thing, choices, with_names
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.elements.rule import Rule
 from ovirt_placement.rules.elements.verdict import Reason, sentence
@@ -190,17 +178,9 @@ def upgrade_text(cluster: Cluster) -> str:
 
 
 # -- Finds what a word means: a VM, host, cluster or group by its id or name.
-class _Named(Protocol):
-    @property
-    def id(self) -> str: ...
-    @property
-    def name(self) -> str: ...
 
 
-Item = TypeVar("Item", bound=_Named)
-
-
-def find(word: str, wanted: str, items: Iterable[Item], snapshot: Snapshot | None = None) -> Item:
+def find(word: str, wanted: str, items: Iterable[Thing], snapshot: Snapshot | None = None) -> Thing:
     """The VM, host, cluster or group that a word means: its id, or its name if no other has it too.
 
     Raises `UserError` with the nearest right name, or with the ids to choose from; the snapshot says where
@@ -256,13 +236,19 @@ def known_state(
             inventory.known(config=config, max_age=max_age, deadline=seconds, measured=measured)
         )
 
-    if not stale or not _is_served(config):
+    served = False
+    if stale:
+        with suppress(OSError):  # whether an inventory service has been here; not that it answers
+            served = (config.inventory.directory / SOCKET_NAME).exists()
+    if not served:
         return read(deadline)
     try:
         return read(min(deadline, _FRESH_SECONDS))
     except NoSnapshot as error:
-        if (last := _last_known(config, str(error))) is not None:
-            return last
+        with suppress(NoSnapshot):
+            last = inventory.known(config=config, max_age=math.inf, deadline=_A_MOMENT)
+            age = None if last.publication is None else last.publication.age_seconds
+            return KnownState(last, age, str(error))
         if deadline <= _FRESH_SECONDS:
             raise
     return read(deadline - _FRESH_SECONDS)
@@ -276,20 +262,3 @@ def dated(answer: _Answer, age_seconds: float | None) -> _Answer:
     return msgspec.structs.replace(
         answer, as_of=as_of.isoformat(timespec="seconds"), age_seconds=round(age_seconds, 1)
     )
-
-
-def _is_served(config: Config) -> bool:
-    """Whether an inventory service has been here; not that it answers."""
-    with suppress(OSError):
-        return (config.inventory.directory / SOCKET_NAME).exists()
-    return False
-
-
-def _last_known(config: Config, error: str) -> KnownState | None:
-    """What the inventory published last, and why there is nothing newer; None if there is nothing."""
-    try:
-        found = inventory.known(config=config, max_age=math.inf, deadline=_A_MOMENT)
-    except NoSnapshot:
-        return None
-    age = None if found.publication is None else found.publication.age_seconds
-    return KnownState(found, age, error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import pwd
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -14,6 +14,7 @@ from ovirt_placement import config
 from ovirt_placement.answers.document import ChangeDocument
 from ovirt_placement.answers.question import REPAIR, conditions_parameter
 from ovirt_placement.cli.questions import (
+    PATIENCE_SECONDS,
     add_change,
     add_config,
     add_parameter,
@@ -21,6 +22,7 @@ from ovirt_placement.cli.questions import (
     show_json,
     show_text,
 )
+from ovirt_placement.inventory import client as inventory
 from ovirt_placement.store.sql import access
 from ovirt_placement.store.sql.access import StoreAccess
 from ovirt_placement.store.user_actions import Act, UserActionKind, UserActionStore
@@ -59,6 +61,7 @@ def login_name() -> str:
 _Part = TypeVar("_Part", bound=StoreAccess)
 _Answer = TypeVar("_Answer")
 _Nothing = TypeVar("_Nothing")
+_Item = TypeVar("_Item")
 
 
 def opened(
@@ -80,6 +83,11 @@ def connected(args: argparse.Namespace) -> EngineConnection:
     from ovirt_placement.engine.connection.client import connect  # the SDK takes long to load
 
     return connect(config.load(args.config).engine)
+
+
+def fresh_state(args: argparse.Namespace) -> Snapshot:
+    """The state that a change is judged by: read now, with all that rules need."""
+    return inventory.snapshot(config=config.load(args.config), max_age=0.0, deadline=PATIENCE_SECONDS)
 
 
 # -- Records who asks the engine for a change, before it is asked and once it has answered.
@@ -131,6 +139,20 @@ def _kept(args: argparse.Namespace, what: str, keep: Callable[[UserActionStore],
     except UserError as error:
         say(f"warning: it is not recorded {what}: {error}")
     return None
+
+
+def one_by_one(
+    items: Sequence[_Item], do: Callable[[_Item], None], failed: Callable[[_Item], str], again: str
+) -> None:
+    """Ask for one after another. Raises `UserError`: how many are done, which failed, and what to do."""
+    for done, one in enumerate(items):
+        try:
+            do(one)
+        except UserError as error:
+            raise UserError(
+                f"{done} of {len(items)} {failed(one)}: {error}."
+                f" Repair that and {again}: it goes on where it stopped"
+            ) from None
 
 
 def show_change(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -18,7 +18,6 @@ from ovirt_placement.answers.orders import (
 from ovirt_placement.answers.question import table
 from ovirt_placement.cli import group_changes as change
 from ovirt_placement.cli.changes import add_writing, connected, opened, stored
-from ovirt_placement.cli.group_changes import with_groups_of_now
 from ovirt_placement.cli.questions import (
     Reading,
     add_change,
@@ -33,7 +32,7 @@ from ovirt_placement.cli.questions import (
 )
 from ovirt_placement.engine.topology import read_descriptions, read_snapshot
 from ovirt_placement.inventory.publication import Measured
-from ovirt_placement.model import AffinityGroup, Snapshot, yaml_files
+from ovirt_placement.model import Snapshot, yaml_files
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.yaml_files import GroupEntry
 from ovirt_placement.store.enforcer.observations import MembershipStore
@@ -64,35 +63,39 @@ def run_lost(args: argparse.Namespace) -> int:
     return 0
 
 
-# -- `ovirt-placement groups export`: all affinity groups as YAML, as `import` and `apply` read them.
+# -- `ovirt-placement groups list` and `export`.
+def _read(args: argparse.Namespace, measured: Measured) -> Snapshot:
+    """A live state with the groups of this moment, unless old ones will do."""
+    known = read_state(args, measured=measured)
+    if args.state is not None or args.stale:
+        return known
+    with connected(args) as connection:
+        found = change.with_groups_of_now(known, connection)
+    return read_state(args, max_age=0.0, measured=measured) if found is None else found
+
+
 def _export(args: argparse.Namespace) -> int:
     with connected(args) as connection:
-        snapshot = read_snapshot(connection)
-        entries = []
-        one = args.cluster
+        snapshot, one = read_snapshot(connection), args.cluster
         chosen = snapshot.clusters if one is None else (find(one, "cluster", snapshot.clusters),)
-        for cluster in chosen:
-            descriptions = read_descriptions(connection, cluster.id)
-            entries += [
-                _entry(group, snapshot, descriptions)
-                for group in snapshot.affinity_groups
-                if group.cluster == cluster.id
-            ]
+        descriptions = {cluster.id: read_descriptions(connection, cluster.id) for cluster in chosen}
+    entries = [
+        GroupEntry(
+            name=group.name,
+            cluster=cluster.name,
+            description=descriptions[cluster.id].get(group.id) or None,
+            priority=group.priority,
+            vms_rule=polarity_of(group.vms_rule),
+            vms_enforcing=group.vms_rule.enforcing,
+            hosts_rule=polarity_of(group.hosts_rule),
+            hosts_enforcing=group.hosts_rule.enforcing,
+            **{name: tuple(_member_words(getattr(group, name), name, snapshot)) for name in MEMBERS},
+        )
+        for cluster in chosen
+        for group in snapshot.affinity_groups
+        if group.cluster == cluster.id
+    ]
     return show_file(args, yaml_files.described("groups", entries))
-
-
-def _entry(group: AffinityGroup, snapshot: Snapshot, descriptions: Mapping[str, str]) -> GroupEntry:
-    return GroupEntry(
-        name=group.name,
-        cluster=snapshot.cluster_by_id[group.cluster].name,
-        description=descriptions.get(group.id) or None,
-        priority=group.priority,
-        vms_rule=polarity_of(group.vms_rule),
-        vms_enforcing=group.vms_rule.enforcing,
-        hosts_rule=polarity_of(group.hosts_rule),
-        hosts_enforcing=group.hosts_rule.enforcing,
-        **{name: tuple(_member_words(getattr(group, name), name, snapshot)) for name in MEMBERS},
-    )
 
 
 def _member_words(ids: tuple[str, ...], name: str, snapshot: Snapshot) -> Iterator[str]:
@@ -136,102 +139,70 @@ APPLY_EXAMPLES = "  ovirt-placement groups apply groups.yaml --fail-if 'violated
 EXPORT_EXAMPLES = "  ovirt-placement groups export --cluster blue > groups.yaml\n"
 LOST_EXAMPLES = "  ovirt-placement groups lost --forget web1\n"
 
-_MEMBERS = (
-    ("vm", "VM", "a VM"),
-    ("host", "HOST", "a host"),
-    ("vm-label", "LABEL", "a label of VMs"),
-    ("host-label", "LABEL", "a label of hosts"),
-)
-
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
-    parser = subparsers.add_parser(
-        "groups",
-        help=summary,
-        description=DESCRIPTION,
-    )
+    parser = subparsers.add_parser("groups", help=summary, description=DESCRIPTION)
     actions = parser.add_subparsers(metavar="ACTION", required=True)
     add_questions(actions, Reading(_read), "groups list")
-    _add_adding(add_command(actions, "add", "add an affinity group", ADD, change.add, ADD_EXAMPLES))
-    _add_editing(add_command(actions, "edit", "change an affinity group", EDIT, change.edit, EDIT_EXAMPLES))
-    removing = add_command(
-        actions, "remove", "remove an affinity group", REMOVE, change.remove, REMOVE_EXAMPLES
-    )
+    add = partial(add_command, actions)
+
+    adding = add("add", "add an affinity group", ADD, change.add, ADD_EXAMPLES)
+    adding.add_argument("name", metavar="NAME", help="unique over all clusters")
+    adding.add_argument("--cluster", metavar="CLUSTER", required=True, help="by name or id")
+    _add_rules(adding)
+    _add_members(adding, "")
+    add_writing(adding)
+
+    editing = add("edit", "change an affinity group", EDIT, change.edit, EDIT_EXAMPLES)
+    editing.add_argument("group", metavar="GROUP", help="by name or id")
+    editing.add_argument("--name", metavar="NAME", help="a new name")
+    _add_rules(editing)
+    _add_members(editing, "add")
+    _add_members(editing, "remove")
+    unchecked = "change members one by one, which the engine does not check"
+    editing.add_argument("--unchecked", action="store_true", help=unchecked)
+    add_writing(editing)
+
+    removing = add("remove", "remove an affinity group", REMOVE, change.remove, REMOVE_EXAMPLES)
     removing.add_argument("group", metavar="GROUP", help="by name or id")
     add_writing(removing)
-    _add_files(actions)
-    losing = add_command(
-        actions, "lost", "what VMs lost when they changed their cluster", LOST, run_lost, LOST_EXAMPLES
-    )
+
+    loading = partial(change.load, removing=False), partial(change.load, removing=True)
+    importing = add("import", "make groups what a file says", IMPORT, loading[0], IMPORT_EXAMPLES)
+    applying = add("apply", "have the groups of a file, and no others", APPLY, loading[1], APPLY_EXAMPLES)
+    for one in (importing, applying):
+        one.add_argument("file", metavar="FILE", type=Path)
+        add_writing(one)
+    exporting = add("export", "print all groups as YAML", EXPORT, _export, EXPORT_EXAMPLES)
+    exporting.add_argument("--cluster", metavar="CLUSTER", help="only this cluster, by name or id; else all")
+    add_config(exporting)
+    add_json(exporting)
+
+    losing = add("lost", "what VMs lost when they changed their cluster", LOST, run_lost, LOST_EXAMPLES)
     losing.add_argument("--forget", metavar="VM", help="forget what this VM lost")
     add_config(losing)
     add_change(losing)
 
 
-def _add_files(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    for name, summary, description, examples in (
-        ("import", "make groups what a file says", IMPORT, IMPORT_EXAMPLES),
-        ("apply", "have the groups of a file, and no others", APPLY, APPLY_EXAMPLES),
-    ):
-        run = partial(change.load, removing=name == "apply")
-        parser = add_command(actions, name, summary, description, run, examples)
-        parser.add_argument("file", metavar="FILE", type=Path)
-        add_writing(parser)
-    exporting = add_command(actions, "export", "print all groups as YAML", EXPORT, _export, EXPORT_EXAMPLES)
-    exporting.add_argument("--cluster", metavar="CLUSTER", help="only this cluster, by name or id; else all")
-    add_config(exporting)
-    add_json(exporting)
-
-
-def _add_adding(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="unique over all clusters")
-    parser.add_argument("--cluster", metavar="CLUSTER", required=True, help="by name or id")
-    _add_rules(parser)
-    for option, metavar, meaning in _MEMBERS:
-        parser.add_argument(f"--{option}", metavar=metavar, action="append", default=[], help=meaning)
-    add_writing(parser)
-
-
-def _add_editing(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("group", metavar="GROUP", help="by name or id")
-    parser.add_argument("--name", metavar="NAME", help="a new name")
-    _add_rules(parser)
-    for verb in ("add", "remove"):
-        for option, metavar, meaning in _MEMBERS:
-            parser.add_argument(
-                f"--{verb}-{option}", metavar=metavar, action="append", default=[], help=f"{verb} {meaning}"
-            )
-    parser.add_argument(
-        "--unchecked",
-        action="store_true",
-        help="change members one by one, which the engine does not check",
-    )
-    add_writing(parser)
-
-
 def _add_rules(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--description", metavar="TEXT")
-    parser.add_argument(
-        "--priority", type=float, metavar="NUMBER", help="of a soft rule; larger matters more"
-    )
+    add = parser.add_argument
+    add("--description", metavar="TEXT")
+    add("--priority", type=float, metavar="NUMBER", help="of a soft rule; larger matters more")
+    either = partial(add, action=argparse.BooleanOptionalAction, default=None, help="hard, or soft")
     for what, meanings in (
         ("vms", "positive: its VMs run together; negative: apart"),
         ("hosts", "positive: its VMs run on its hosts; negative: off them"),
     ):
-        parser.add_argument(f"--{what}-rule", choices=("positive", "negative", "disabled"), help=meanings)
-        parser.add_argument(
-            f"--{what}-enforcing",
-            action=argparse.BooleanOptionalAction,
-            default=None,
-            help="hard, or soft",
-        )
+        add(f"--{what}-rule", choices=("positive", "negative", "disabled"), help=meanings)
+        either(f"--{what}-enforcing")
 
 
-def _read(args: argparse.Namespace, measured: Measured) -> Snapshot:
-    """A live state with the groups of this moment, unless old ones will do."""
-    known = read_state(args, measured=measured)
-    if args.state is not None or args.stale:
-        return known
-    with connected(args) as connection:
-        found = with_groups_of_now(known, connection)
-    return read_state(args, max_age=0.0, measured=measured) if found is None else found
+def _add_members(parser: argparse.ArgumentParser, verb: str) -> None:
+    for option, metavar, meaning in (
+        ("vm", "VM", "a VM"),
+        ("host", "HOST", "a host"),
+        ("vm-label", "LABEL", "a label of VMs"),
+        ("host-label", "LABEL", "a label of hosts"),
+    ):
+        words, name = f"{verb} {meaning}".strip(), f"--{verb}-{option}" if verb else f"--{option}"
+        parser.add_argument(name, metavar=metavar, action="append", default=[], help=words)

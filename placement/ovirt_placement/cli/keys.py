@@ -15,14 +15,10 @@ from ovirt_placement.answers.keys import change, key_title
 from ovirt_placement.answers.keys.change import (
     SETTERS,
     KeysChangeDocument,
-    hosts_of,
     key_change_lines,
     keys_change,
     objections,
     read_records,
-    to_define,
-    to_set,
-    to_unset,
     with_details,
 )
 from ovirt_placement.answers.question import AuthoredState
@@ -68,61 +64,42 @@ def read_keys(args: argparse.Namespace) -> AuthoredState:
     return AuthoredState(snapshot, {KeyPlace.of_key(one.key): one for one in authors})
 
 
-def read_named(args: argparse.Namespace, level: str, *words: str) -> Snapshot:
-    return change.read_named(config.load(args.config), PATIENCE_SECONDS, level, *words)
-
-
 def read_engine(args: argparse.Namespace, levels: Iterable[str] = SETTABLE) -> Snapshot:
     return change.read_engine(config.load(args.config), levels)
 
 
-# -- Prints what was changed of placement keys, for people and for programs.
-#: How much of a change is printed for a person.
-_MOST_LINES = 20
-
-
-def report(args: argparse.Namespace, answer: KeysChangeDocument) -> None:
-    shown = list(key_change_lines(answer))
-    if len(shown) > _MOST_LINES:
-        more = f"... and {len(shown) - _MOST_LINES} more: ovirt-placement keys list --all shows all keys"
-        shown = [*shown[:_MOST_LINES], more]
-    shown += () if shown else ("Nothing to change.",)
-    show_change(args, answer, (*shown, *(f"note: {note}" for note in answer.notes)))
-
-
-# -- `ovirt-placement keys define`, `set`, `unset` and `import`: change placement keys, all or none.
+# -- `ovirt-placement keys define`, `set`, `unset`, `import` and `prune`: change placement keys, all or none.
 def define(args: argparse.Namespace) -> int:
-    """Run `keys define`."""
     given = {"default": args.default, "sticky": args.sticky}
     return _change(
         args,
         read_engine(args, (NODE,)),
-        lambda snapshot: to_define(snapshot, args.name, args.cluster, args.values, **given),
+        lambda snapshot: change.to_define(snapshot, args.name, args.cluster, args.values, **given),
     )
 
 
 def set_key(args: argparse.Namespace) -> int:
-    """Run `keys set`."""
     words = args.name, args.value, args.weight, args.on, args.setter
-    return _change(args, read_named(args, *args.on), lambda snapshot: to_set(snapshot, *words))
+    return _change(args, _read_named(args, *args.on), lambda snapshot: change.to_set(snapshot, *words))
 
 
 def unset(args: argparse.Namespace) -> int:
-    """Run `keys unset`."""
-
     def decide(snapshot: Snapshot) -> KeyChange:
         if args.cluster is not None:
-            places = hosts_of(snapshot, args.cluster)
+            places = change.hosts_of(snapshot, args.cluster)
         else:
             places = frozenset({find_place(args.on, snapshot.placement_keys, snapshot)})
-        return to_unset(snapshot, args.name, places, args.setter)
+        return change.to_unset(snapshot, args.name, places, args.setter)
 
     where = args.on if args.cluster is None else (NODE,)
-    return _change(args, read_named(args, *where), decide)
+    return _change(args, _read_named(args, *where), decide)
+
+
+def _read_named(args: argparse.Namespace, level: str, *words: str) -> Snapshot:
+    return change.read_named(config.load(args.config), PATIENCE_SECONDS, level, *words)
 
 
 def import_keys(args: argparse.Namespace) -> int:
-    """Run `keys import`."""
     own = SETTERS.get(args.setter)
     engine = read_engine(args)
     put = yaml_files.load_keys(args.file, engine, own or SYSTEM)
@@ -135,11 +112,9 @@ def import_keys(args: argparse.Namespace) -> int:
     places = {KeyPlace.of_key(key) for key in put}
 
     def decide(snapshot: Snapshot) -> KeyChange:
-        placement = snapshot.placement_keys if args.replace else ()
-        gone = (
-            key for key in placement if KeyPlace.of_key(key) not in places and own in (None, key.key_class)
-        )
-        return KeyChange(put=put, remove=tuple(gone))
+        others = (key for key in snapshot.placement_keys if KeyPlace.of_key(key) not in places)
+        gone = tuple(key for key in others if args.replace and own in (None, key.key_class))
+        return KeyChange(put=put, remove=gone)
 
     return _change(args, engine, decide)
 
@@ -174,18 +149,16 @@ def _change(args: argparse.Namespace, engine: Snapshot, decide: Callable[[Snapsh
 
     if (status := stops(args, intended)) is not None:
         return status
-    if args.dry_run:
-        with opened(KeyStore, args, create=False) as store:
+    with opened(KeyStore, args, create=not args.dry_run) as store:
+        if args.dry_run:
             change = judged(read_records(store)[0].keys)
-    else:
-        with opened(KeyStore, args) as store:
+        else:
             change = store.change(judged, set_by=login_name(), title=partial(key_title, snapshot=engine))
-    report(args, keys_change(engine, standing, change, dry_run=args.dry_run))
-    return 0
+    return _report(args, keys_change(engine, standing, change, dry_run=args.dry_run))
 
 
-# -- `ovirt-placement keys prune`: removes what the store holds of objects that the engine has no more.
-def run(args: argparse.Namespace) -> int:
+def prune(args: argparse.Namespace) -> int:
+    """Remove what the store holds of objects that the engine has no more."""
     with opened(KeyStore, args) as store:
         # The store before the engine: what is set or recorded from now on is of objects that may be new.
         known = {KeyPlace.of_key(one.key) for one in store.all_keys()}
@@ -206,11 +179,28 @@ def run(args: argparse.Namespace) -> int:
         else:
             change = store.change(decide, set_by=login_name(), title=partial(key_title, snapshot=engine))
             store.forget_vms(missing)
-    report(args, keys_change(engine, standing, change, missing, dry_run=args.dry_run))
+    return _report(args, keys_change(engine, standing, change, missing, dry_run=args.dry_run))
+
+
+#: How much of a change is printed for a person.
+_MOST_LINES = 20
+
+
+def _report(args: argparse.Namespace, answer: KeysChangeDocument) -> int:
+    shown = list(key_change_lines(answer)) or ["Nothing to change."]
+    if len(shown) > _MOST_LINES:
+        more = f"... and {len(shown) - _MOST_LINES} more: ovirt-placement keys list --all shows all keys"
+        shown = [*shown[:_MOST_LINES], more]
+    show_change(args, answer, (*shown, *(f"note: {note}" for note in answer.notes)))
     return 0
 
 
-# -- `ovirt-placement keys`: sets placement keys, and shows what is wrong with them and how they place a VM.
+def _export(args: argparse.Namespace) -> int:
+    snapshot = read_keys(args).snapshot
+    return show_file(args, yaml_files.described_keys(snapshot.placement_keys, snapshot))
+
+
+# -- The commands.
 DESCRIPTION = """\
 Set placement keys, which draw VMs to some hosts and keep them off others, and look at what they do. See
 docs/placement-keys.md.
@@ -246,76 +236,48 @@ PRUNE_EXAMPLES = "  ovirt-placement keys prune --dry-run\n"
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
     parser = subparsers.add_parser("keys", help=summary, description=DESCRIPTION)
     actions = parser.add_subparsers(metavar="ACTION", required=True)
-    add_questions(
-        actions,
-        Reading(lambda args, _: read_keys(args), add_keyed_question),
-        "keys list",
-        "keys check",
-        "keys show",
-        "keys explain",
-    )
-    exporting = add_command(actions, "export", "print all keys as YAML", EXPORT, _export, EXPORT_EXAMPLES)
-    add_keyed_question(exporting)
-    _add_define(
-        add_command(actions, "define", "give every host of a cluster a key", DEFINE, define, DEFINE_EXAMPLES)
-    )
-    _add_set(add_command(actions, "set", "set a key", SET, set_key, SET_EXAMPLES))
-    _add_unset(add_command(actions, "unset", "remove a key", UNSET, unset, UNSET_EXAMPLES))
-    _add_import(
-        add_command(actions, "import", "set the keys of a YAML file", IMPORT, import_keys, IMPORT_EXAMPLES)
-    )
-    pruning = add_command(
-        actions,
-        "prune",
-        "remove keys of objects that are gone from the engine",
-        PRUNE,
-        run,
-        PRUNE_EXAMPLES,
+    reading = Reading(lambda args, _: read_keys(args), add_keyed_question)
+    add_questions(actions, reading, "keys list", "keys check", "keys show", "keys explain")
+    add = partial(add_command, actions)
+    add_keyed_question(add("export", "print all keys as YAML", EXPORT, _export, EXPORT_EXAMPLES))
+
+    defining = add("define", "give every host of a cluster a key", DEFINE, define, DEFINE_EXAMPLES)
+    _add_name(defining)
+    defining.add_argument("--cluster", metavar="CLUSTER", required=True, help="by name or id")
+    defining.add_argument("--values", metavar="HOST=VALUE", nargs="+", default=[], help="the values of hosts")
+    defining.add_argument("--default", metavar="VALUE", help="the value of all other hosts")
+    sticky = "VMs that start on a host copy its value, with this weight"
+    defining.add_argument("--sticky", metavar="WEIGHT", help=sticky)
+    add_writing(defining)
+
+    setting = add("set", "set a key", SET, set_key, SET_EXAMPLES)
+    _add_name(setting)
+    setting.add_argument("value", metavar="VALUE", help="a number")
+    setting.add_argument("weight", metavar="WEIGHT", nargs="?", help="a number; not for host keys")
+    _add_on(setting, required=True)
+    _add_setter(setting, default="operator")
+    add_writing(setting)
+
+    unsetting = add("unset", "remove a key", UNSET, unset, UNSET_EXAMPLES)
+    _add_name(unsetting)
+    where = unsetting.add_mutually_exclusive_group(required=True)
+    _add_on(where)
+    where.add_argument("--cluster", metavar="CLUSTER", help="from all hosts of this cluster")
+    _add_setter(unsetting, default="operator")
+    add_writing(unsetting)
+
+    importing = add("import", "set the keys of a YAML file", IMPORT, import_keys, IMPORT_EXAMPLES)
+    importing.add_argument("file", metavar="FILE", type=Path)
+    replacing = "remove all keys that the file lacks (with --as, only of that class)"
+    importing.add_argument("--replace", action="store_true", help=replacing)
+    _add_setter(importing, default=None)
+    add_writing(importing)
+
+    pruning = add(
+        "prune", "remove keys of objects that are gone from the engine", PRUNE, prune, PRUNE_EXAMPLES
     )
     add_config(pruning)
     add_change(pruning)
-
-
-def _add_define(parser: argparse.ArgumentParser) -> None:
-    _add_name(parser)
-    parser.add_argument("--cluster", metavar="CLUSTER", required=True, help="by name or id")
-    parser.add_argument("--values", metavar="HOST=VALUE", nargs="+", default=[], help="the values of hosts")
-    parser.add_argument("--default", metavar="VALUE", help="the value of all other hosts")
-    parser.add_argument(
-        "--sticky",
-        metavar="WEIGHT",
-        help="VMs that start on a host copy its value, with this weight",
-    )
-    add_writing(parser)
-
-
-def _add_set(parser: argparse.ArgumentParser) -> None:
-    _add_name(parser)
-    parser.add_argument("value", metavar="VALUE", help="a number")
-    parser.add_argument("weight", metavar="WEIGHT", nargs="?", help="a number; not for host keys")
-    _add_on(parser, required=True)
-    _add_setter(parser, default="operator")
-    add_writing(parser)
-
-
-def _add_unset(parser: argparse.ArgumentParser) -> None:
-    _add_name(parser)
-    where = parser.add_mutually_exclusive_group(required=True)
-    _add_on(where)
-    where.add_argument("--cluster", metavar="CLUSTER", help="from all hosts of this cluster")
-    _add_setter(parser, default="operator")
-    add_writing(parser)
-
-
-def _add_import(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", type=Path)
-    parser.add_argument(
-        "--replace",
-        action="store_true",
-        help="remove all keys that the file lacks (with --as, only of that class)",
-    )
-    _add_setter(parser, default=None)
-    add_writing(parser)
 
 
 def _add_name(parser: argparse.ArgumentParser) -> None:
@@ -323,25 +285,10 @@ def _add_name(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_on(parser: argparse._ActionsContainer, *, required: bool = False) -> None:
-    parser.add_argument(
-        "--on",
-        nargs=2,
-        metavar=("LEVEL", "RESOURCE"),
-        required=required,
-        help=f"a level ({', '.join(SETTABLE)}) and the name or id of an object",
-    )
+    what = f"a level ({', '.join(SETTABLE)}) and the name or id of an object"
+    parser.add_argument("--on", nargs=2, metavar=("LEVEL", "RESOURCE"), required=required, help=what)
 
 
 def _add_setter(parser: argparse.ArgumentParser, *, default: str | None) -> None:
-    parser.add_argument(
-        "--as",
-        dest="setter",
-        choices=SETTERS,
-        default=default,
-        help=f"whose key it is; else {default or 'the classes in the file say'}",
-    )
-
-
-def _export(args: argparse.Namespace) -> int:
-    snapshot = read_keys(args).snapshot
-    return show_file(args, yaml_files.described_keys(snapshot.placement_keys, snapshot))
+    whose = f"whose key it is; else {default or 'the classes in the file say'}"
+    parser.add_argument("--as", dest="setter", choices=SETTERS, default=default, help=whose)

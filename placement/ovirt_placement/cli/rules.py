@@ -61,42 +61,29 @@ _EITHER = {
 }
 
 
-def add_fields(parser: argparse.ArgumentParser, *, required: bool) -> None:
-    """Add what a rule is made of, but for its name and kind."""
-    parser.add_argument("--cluster", metavar="CLUSTER", required=required, help="by name or id")
-    parser.add_argument("--vms", metavar="VM", nargs="+", help=f"the VMs: {_WORDS}")
-    parser.add_argument(
-        "--other-vms",
-        metavar="VM",
-        nargs="+",
-        help="the second set of a rule between two; of restart_after, those that restart first",
-    )
-    parser.add_argument("--hosts", metavar="HOST", nargs="+", help="hosts, named in the same ways")
-    parser.add_argument(
-        "--domain-tags",
-        metavar="PREFIX",
-        nargs="+",
-        help="failure domains: host tags with these prefixes; else those of the configuration",
-    )
-    parser.add_argument(
-        "--domain",
-        metavar="NAME=HOST,HOST",
-        dest="domains",
-        nargs="+",
-        help="failure domains by their hosts",
-    )
+def _add_fields(parser: argparse.ArgumentParser, *, required: bool) -> None:
+    add = parser.add_argument
+    add("--cluster", metavar="CLUSTER", required=required, help="by name or id")
+    add("--vms", metavar="VM", nargs="+", help=f"the VMs: {_WORDS}")
+    others = "the second set of a rule between two; of restart_after, those that restart first"
+    add("--other-vms", metavar="VM", nargs="+", help=others)
+    add("--hosts", metavar="HOST", nargs="+", help="hosts, named in the same ways")
+    tags = "failure domains: host tags with these prefixes; else those of the configuration"
+    add("--domain-tags", metavar="PREFIX", nargs="+", help=tags)
+    hosts = "failure domains by their hosts"
+    add("--domain", metavar="NAME=HOST,HOST", dest="domains", nargs="+", help=hosts)
     for field, text in _NUMBERS.items():
-        parser.add_argument(f"--{field.replace('_', '-')}", metavar="N", type=_number, help=text)
-    parser.add_argument("--counted", choices=COUNTED, help="what is counted of VMs; else vms")
-    parser.add_argument("--priority", metavar="NUMBER", type=float, help="of a soft rule; else 1")
+        add(f"--{field.replace('_', '-')}", metavar="N", type=_number, help=text)
+    add("--counted", choices=COUNTED, help="what is counted of VMs; else vms")
+    add("--priority", metavar="NUMBER", type=float, help="of a soft rule; else 1")
     for field, (usual, other, text) in _EITHER.items():
         either = parser.add_mutually_exclusive_group()
         either.add_argument(usual, dest=field, action="store_true", default=None, help="the default")
         either.add_argument(other, dest=field, action="store_false", help=text)
 
 
-def fields_of(args: argparse.Namespace) -> dict[str, Any]:
-    """The fields of a rule that were given. Raises `UserError` for domains that are none."""
+def _fields_of(args: argparse.Namespace) -> dict[str, Any]:
+    """Those that were given. Raises `UserError` for domains that are none."""
     names = {*PlacementRule.__struct_fields__} - {"name", "kind", "domains"}
     given = {field: value for field in names if (value := getattr(args, field)) is not None}
     fields = {field: tuple(value) if isinstance(value, list) else value for field, value in given.items()}
@@ -106,9 +93,9 @@ def fields_of(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _domain(text: str) -> RuleDomain:
-    name, equals, hosts = text.partition("=")
+    name, _, hosts = text.partition("=")
     words = tuple(word.strip() for word in hosts.split(",") if word.strip())
-    if not name or not equals or not words:
+    if not name or not words:
         raise UserError(f'"{text}": write a failure domain as NAME=HOST,HOST')
     return RuleDomain(name=name, hosts=words)
 
@@ -136,14 +123,13 @@ def read_rules(args: argparse.Namespace) -> AuthoredState:
     snapshot = read_state(args, measured=Measured.NOTHING)
     if args.state is not None:
         return AuthoredState(snapshot, {})
-    authors = {one.rule.name: one for one in stored_rules(args)}
+    authors = {one.rule.name: one for one in _stored_rules(args)}
     return AuthoredState(
         replace(snapshot, placement_rules=tuple(one.rule for one in authors.values())), authors
     )
 
 
-def stored_rules(args: argparse.Namespace) -> tuple[SetRule, ...]:
-    """What a store knows; an empty one holds nothing."""
+def _stored_rules(args: argparse.Namespace) -> tuple[SetRule, ...]:
     return stored(RuleStore, args, RuleStore.all_rules, ())
 
 
@@ -152,12 +138,10 @@ _Standing = Mapping[str, PlacementRule]
 
 
 def add(args: argparse.Namespace) -> int:
-    """Run `rules add`."""
-
     def decide(standing: _Standing) -> RuleChange:
         if args.name in standing:
             raise UserError(f'there is a placement rule "{args.name}" already: rules edit changes it')
-        rule = PlacementRule(**{"name": args.name, "kind": args.kind, **fields_of(args)})
+        rule = PlacementRule(**{"name": args.name, "kind": args.kind, **_fields_of(args)})
         return RuleChange(put=(_with_domains(args, rule),))
 
     return _change(args, decide)
@@ -167,14 +151,12 @@ def edit(args: argparse.Namespace) -> int:
     """Run `rules edit`: what is not given stays."""
 
     def decide(standing: _Standing) -> RuleChange:
-        return RuleChange(put=(replace(_known(args.name, standing), **fields_of(args)),))
+        return RuleChange(put=(replace(_known(args.name, standing), **_fields_of(args)),))
 
     return _change(args, decide)
 
 
 def remove(args: argparse.Namespace) -> int:
-    """Run `rules remove`."""
-
     def decide(standing: _Standing) -> RuleChange:
         return RuleChange(remove=tuple(_known(name, standing).name for name in args.names))
 
@@ -198,7 +180,7 @@ def _change(args: argparse.Namespace, decide: Callable[[_Standing], RuleChange])
     Raises `UserError` for a rule that could not be in force, and, without `--force`, for one that names what
     is not there or that cannot be satisfied; then nothing is changed.
     """
-    standing = {one.rule.name: one.rule for one in stored_rules(args)}
+    standing = {one.rule.name: one.rule for one in _stored_rules(args)}
     intended = decide(standing)
     refuse_mistakes(intended.put)
     rules = (*standing.values(), *intended.put)
@@ -268,32 +250,27 @@ APPLY = "As import, but also remove the rules that the file lacks.\n"
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
     parser = subparsers.add_parser("rules", help=summary, description=DESCRIPTION)
     actions = parser.add_subparsers(metavar="ACTION", required=True)
-    add_questions(
-        actions, Reading(lambda args, _: read_rules(args)), "rules list", "rules show", "rules check"
-    )
-    exporting = add_command(actions, "export", "print all rules as YAML", EXPORT, _export, EXPORT_EXAMPLES)
-    add_question(exporting)
-    adding = add_command(actions, "add", "add a rule", ADD, add, ADD_EXAMPLES)
+    reading = Reading(lambda args, _: read_rules(args))
+    add_questions(actions, reading, "rules list", "rules show", "rules check")
+    command = partial(add_command, actions)
+    add_question(command("export", "print all rules as YAML", EXPORT, _export, EXPORT_EXAMPLES))
+    adding = command("add", "add a rule", ADD, add, ADD_EXAMPLES)
     adding.add_argument("name", metavar="NAME")
     kinds = "; ".join(f"{kind.name}: {kind.summary}" for kind in EVERY_KIND.values())
     adding.add_argument("--kind", choices=tuple(EVERY_KIND), metavar="KIND", required=True, help=kinds)
-    add_fields(adding, required=True)
-    editing = add_command(actions, "edit", "change a rule", EDIT, edit, EDIT_EXAMPLES)
+    _add_fields(adding, required=True)
+    editing = command("edit", "change a rule", EDIT, edit, EDIT_EXAMPLES)
     editing.add_argument("name", metavar="NAME")
-    add_fields(editing, required=False)
-    removing = add_command(actions, "remove", "remove rules", REMOVE, remove, REMOVE_EXAMPLES)
+    _add_fields(editing, required=False)
+    removing = command("remove", "remove rules", REMOVE, remove, REMOVE_EXAMPLES)
     removing.add_argument("names", metavar="NAME", nargs="+")
-    changing = [adding, editing, removing]
-    for name, text, description, examples in (
-        ("import", "write the rules of a file", IMPORT, IMPORT_EXAMPLES),
-        ("apply", "have the rules of a file, and no others", APPLY, APPLY_EXAMPLES),
-    ):
-        run = partial(load, removing=name == "apply")
-        loading = add_command(actions, name, text, description, run, examples)
-        loading.add_argument("file", metavar="FILE", type=Path)
-        changing.append(loading)
-    for one in changing:
-        forced = "also write rules with mistakes, or that cannot be satisfied"
+    loading = partial(load, removing=False), partial(load, removing=True)
+    importing = command("import", "write the rules of a file", IMPORT, loading[0], IMPORT_EXAMPLES)
+    applying = command("apply", "have the rules of a file, and no others", APPLY, loading[1], APPLY_EXAMPLES)
+    for one in (importing, applying):
+        one.add_argument("file", metavar="FILE", type=Path)
+    forced = "also write rules with mistakes, or that cannot be satisfied"
+    for one in (adding, editing, removing, importing, applying):
         one.add_argument("--force", action="store_true", help=forced)
         add_writing(one)
 

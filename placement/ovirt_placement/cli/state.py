@@ -6,6 +6,7 @@ import argparse
 import logging
 import sys
 from contextlib import AbstractContextManager, closing
+from functools import partial
 from pathlib import Path
 
 from ovirt_placement import config
@@ -14,7 +15,7 @@ from ovirt_placement.answers.orders import StoreChangeDocument, StoreContent
 from ovirt_placement.cli.changes import connected, login_name, opened, show_change
 from ovirt_placement.cli.questions import add_change, add_command, add_config
 from ovirt_placement.inventory.stored import with_keys
-from ovirt_placement.model import Snapshot, state_file
+from ovirt_placement.model import state_file
 from ovirt_placement.model.names import counted
 from ovirt_placement.store import backup
 from ovirt_placement.store.keys import KeyStore
@@ -39,49 +40,31 @@ _SNAPSHOT_EXAMPLES = "  ovirt-placement snapshot --statistics --devices > cluste
 def add_snapshot(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
     parser = add_command(subparsers, "snapshot", summary, _SNAPSHOT, _print_snapshot, _SNAPSHOT_EXAMPLES)
     add_config(parser)
-    parser.add_argument(
-        "--state",
-        type=Path,
-        metavar="FILE",
-        help="check this state file and print it again",
-    )
-    parser.add_argument(
-        "--statistics",
-        action="store_true",
-        help="also the load of hosts and VMs: one request for each",
-    )
-    parser.add_argument(
-        "--devices",
-        action="store_true",
-        help="also tags, disks, network interfaces and owners: several requests for each VM",
-    )
+    add = parser.add_argument
+    add("--state", type=Path, metavar="FILE", help="check this state file and print it again")
+    loads = "also the load of hosts and VMs: one request for each"
+    add("--statistics", action="store_true", help=loads)
+    devices = "also tags, disks, network interfaces and owners: several requests for each VM"
+    add("--devices", action="store_true", help=devices)
 
 
 def _print_snapshot(args: argparse.Namespace) -> int:
-    snapshot = state_file.load(args.state) if args.state else _from_engine(args)
+    if args.state:
+        snapshot = state_file.load(args.state)
+    else:
+        # The SDK takes long to load: not for `--help`.
+        from ovirt_placement.engine.topology import read_snapshot
+
+        with connected(args) as connection:
+            snapshot = read_snapshot(connection, statistics=args.statistics, devices=args.devices)
+        try:
+            with opened(KeyStore, args, create=False) as store:
+                snapshot = with_keys(snapshot, read_records(store)[0])
+        except UserError as error:  # without the keys the state may still be of use
+            _log.warning("placement keys are left out: %s", error)
     sys.stdout.buffer.write(escaped(state_file.dumps(snapshot).decode()).encode())
     sys.stdout.buffer.flush()
     return 0
-
-
-def _from_engine(args: argparse.Namespace) -> Snapshot:
-    # The SDK takes long to load: not for `--help`.
-    from ovirt_placement.engine.topology import read_snapshot
-
-    with connected(args) as connection:
-        snapshot = read_snapshot(connection, statistics=args.statistics, devices=args.devices)
-    return _with_stored_keys(snapshot, args)
-
-
-def _with_stored_keys(snapshot: Snapshot, args: argparse.Namespace) -> Snapshot:
-    """Add the keys; without them the state may still be of use."""
-    try:
-        with opened(KeyStore, args, create=False) as store:
-            records, _ = read_records(store)
-    except UserError as error:
-        _log.warning("placement keys are left out: %s", error)
-        return snapshot
-    return with_keys(snapshot, records)
 
 
 # -- `ovirt-placement inventory run`: the service that reads the engine for all of this machine.
@@ -96,10 +79,8 @@ _INVENTORY_EXAMPLES = "  ovirt-placement inventory run --config /etc/ovirt-place
 def add_inventory(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
     parser = subparsers.add_parser("inventory", help=summary)
     actions = parser.add_subparsers(metavar="ACTION", required=True)
-    running = add_command(
-        actions, "run", "run the service in the foreground", _INVENTORY, _run_inventory, _INVENTORY_EXAMPLES
-    )
-    add_config(running)
+    text = "run the service in the foreground"
+    add_config(add_command(actions, "run", text, _INVENTORY, _run_inventory, _INVENTORY_EXAMPLES))
 
 
 def _run_inventory(args: argparse.Namespace) -> int:
@@ -142,25 +123,17 @@ RESTORE_EXAMPLES = "  ovirt-placement store restore store-2026-01-31.backup\n"
 
 
 def add_store(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
-    parser = subparsers.add_parser(
-        "store",
-        help=summary,
-        description=_STORE,
-    )
-    actions = parser.add_subparsers(metavar="ACTION", required=True)
-    making = add_command(actions, "init", "make a lost store again, empty", INIT, _init, INIT_EXAMPLES)
-    add_config(making)
-    add_change(making)
-    writing = add_command(
-        actions, "backup", "write all that the store holds into a file", BACKUP, _backup, BACKUP_EXAMPLES
-    )
-    reading = add_command(
-        actions, "restore", "bring back what a backup holds", RESTORE, _restore, RESTORE_EXAMPLES
-    )
+    parser = subparsers.add_parser("store", help=summary, description=_STORE)
+    add = partial(add_command, parser.add_subparsers(metavar="ACTION", required=True))
+    making = add("init", "make a lost store again, empty", INIT, _init, INIT_EXAMPLES)
+    writing = add("backup", "write all that the store holds into a file", BACKUP, _backup, BACKUP_EXAMPLES)
+    reading = add("restore", "bring back what a backup holds", RESTORE, _restore, RESTORE_EXAMPLES)
     reading.add_argument("--replace", action="store_true", help="replace what the store holds now")
     for action in (writing, reading):
         action.add_argument("file", type=Path, metavar="FILE", help="the backup")
+    for action in (making, writing, reading):
         add_config(action)
+    add_change(making)
     add_change(reading)
     writing.set_defaults(remains_root=True)  # the backup is written where its caller may write
 

@@ -45,34 +45,27 @@ class PastReason(Record, frozen=True, omit_defaults=False):
 
 
 def reasons_of(decision: LoggedDecision, snapshot: Snapshot) -> Mapping[str, tuple[PastReason, ...]]:
-    """By host, why it was dropped; `snapshot` has the names that the record lacks.
-
-    A unit that recorded no reason is named alone.
-    """
+    """By host, why it was dropped; `snapshot` has the names that the record lacks."""
     known = {unit: _read(said) for unit, said in decision.reasons.items()}
+
+    def of_unit(unit: str, host: str) -> Iterator[PastReason]:
+        """A unit that recorded no reason is named alone."""
+        said = known.get(unit, {})
+        if not isinstance(said, Mapping):
+            if reasons := said.hosts.get(host):
+                yield from (_reason(unit, said, one, snapshot) for one in reasons)
+                return
+            said = {}
+        text = decision.failure_sentences.get(unit)
+        if text is None:
+            others = said.get(host) or "no reason is recorded"
+            text = "; ".join(map(str, others)) if isinstance(others, list) else str(others)
+        yield PastReason(unit, "", None, None, text)
+
     return {
-        host: tuple(
-            reason for unit in units for reason in _of_unit(unit, host, known.get(unit), decision, snapshot)
-        )
+        host: tuple(reason for unit in units for reason in of_unit(unit, host))
         for host, units in decision.fallen.items()
     }
-
-
-def _of_unit(
-    unit: str,
-    host: str,
-    said: RecordedReasons | Mapping[str, Any] | None,
-    decision: LoggedDecision,
-    snapshot: Snapshot,
-) -> Iterator[PastReason]:
-    if said is not None and not isinstance(said, Mapping) and said.hosts.get(host):
-        yield from (_reason(unit, said, one, snapshot) for one in said.hosts[host])
-        return
-    text = decision.failure_sentences.get(unit, "no reason is recorded")
-    if unit not in decision.failure_sentences and isinstance(said, dict) and said.get(host):
-        reasons = said[host]
-        text = "; ".join(map(str, reasons)) if isinstance(reasons, list) else str(reasons)
-    yield PastReason(unit, "", None, None, text)
 
 
 def _read(said: Any) -> RecordedReasons | Mapping[str, Any]:
@@ -184,12 +177,9 @@ def decision_lines(found: PastDecision) -> Iterator[str]:
     """When it was answered, how long that took, what it came to, and what units had to say."""
     oldest = max(found.state_age_seconds.values(), default=None)
     age = "" if oldest is None else f", on a state {oldest:.1f} s old"
-    yield (
-        f"{found.time} {found.method} ({found.seconds * 1e3:.1f} ms{age}, request {found.request}):"
-        f" {found.sentence}"
-    )
-    for unit, sentence in found.failures.items():
-        yield f"{unit} {sentence}"
+    took = f"({found.seconds * 1e3:.1f} ms{age}, request {found.request})"
+    yield f"{found.time} {found.method} {took}: {found.sentence}"
+    yield from (f"{unit} {sentence}" for unit, sentence in found.failures.items())
 
 
 def decision_text(found: PastDecision) -> Iterator[str | Table]:
@@ -245,12 +235,18 @@ def remedies(hosts: tuple[HostInDecision, ...]) -> tuple[Way, ...]:
     """
     if any(not one.dropped_by for one in hosts):
         return ()
-    found = (*_remedies_by(hosts, "move", _moves), *_remedies_by(hosts, "relax", _rules))
+    found = (
+        *_ways(hosts, "move", "with {} on another host", _moves),
+        *_ways(hosts, "relax", "without {}", _rules),
+    )
     return tuple(sorted(found, key=lambda way: (len(way.what), -len(way.hosts)))[:_MOST_REMEDIES])
 
 
-def _remedies_by(
-    hosts: Iterable[HostInDecision], kind: str, obstacles: Callable[[HostInDecision], Mapping[str, str]]
+def _ways(
+    hosts: Iterable[HostInDecision],
+    kind: str,
+    how: str,
+    obstacles: Callable[[HostInDecision], Mapping[str, str]],
 ) -> Iterator[Way]:
     """Hosts with the same obstacles together; these by id with their names."""
     alike: dict[tuple[str, ...], list[Named]] = {}
@@ -260,21 +256,19 @@ def _remedies_by(
             names |= its
             alike.setdefault(tuple(sorted(its)), []).append(one.host)
     for what, freed in alike.items():
-        these = listed([names[one] for one in what], " and ")
-        how = f"with {these} on another host" if kind == "move" else f"without {these}"
+        these = how.format(listed([names[one] for one in what], " and "))
         where = f"host{'s' * (len(freed) > 1)} {listed([host.name for host in freed])}"
-        yield Way(kind, what, tuple(freed), f"{how}: {where}")
+        yield Way(kind, what, tuple(freed), f"{these}: {where}")
 
 
 def _moves(one: HostInDecision) -> Mapping[str, str]:
     """The VMs whose presence alone refuses the host; none if anything else does."""
-    if all(reason.kind == NEGATIVE_PEER_HERE.name and reason.vm for reason in one.reasons):
-        return {reason.vm.id: f"VM {reason.vm.name}" for reason in one.reasons if reason.vm}
-    return {}
+    found = {reason.vm.id: f"VM {reason.vm.name}" for reason in one.reasons if reason.vm}
+    alone = all(reason.kind == NEGATIVE_PEER_HERE.name and reason.vm for reason in one.reasons)
+    return found if alone else {}
 
 
 def _rules(one: HostInDecision) -> Mapping[str, str]:
-    """The rules that refuse the host."""
     groups = {reason.group.id: reason.group.name for reason in one.reasons if reason.group}
     return groups | {one.unit: f"the rule of {one.unit}" for one in one.reasons if not one.group}
 
@@ -296,26 +290,20 @@ def last_decisions(
     Raises `NoRecord` if the record cannot be read.
     """
     found = list(about(vm.id, record))
-    chosen = _last(found) if number == 1 else _lately(found, number)
+    if number == 1:
+        last: dict[str, LoggedDecision] = {}
+        for decision in found:
+            last.pop(decision.method, None)
+            if decision.method == FILTERS:  # weights that are older are of another decision
+                last.pop(WEIGHTS, None)
+            last[decision.method] = decision
+        found = list(last.values())
+    else:
+        begins = [at for at, one in enumerate(found) if one.method in (FILTERS, BALANCE)]
+        found = found[begins[-number] :] if len(begins) >= number else found
     return LastDecisionsDocument(
-        vm=Named(vm.id, vm.name), decisions=tuple(past_decision(one, snapshot, only) for one in chosen)
+        vm=Named(vm.id, vm.name), decisions=tuple(past_decision(one, snapshot, only) for one in found)
     )
-
-
-def _last(found: Iterable[LoggedDecision]) -> list[LoggedDecision]:
-    """Weights that are older than the last filters are of another decision, and left out."""
-    last: dict[str, LoggedDecision] = {}
-    for decision in found:
-        last.pop(decision.method, None)
-        if decision.method == FILTERS:
-            last.pop(WEIGHTS, None)
-        last[decision.method] = decision
-    return list(last.values())
-
-
-def _lately(found: list[LoggedDecision], number: int) -> list[LoggedDecision]:
-    begins = [at for at, one in enumerate(found) if one.method in (FILTERS, BALANCE)]
-    return found[begins[-number] :] if len(begins) >= number else found
 
 
 # -- What the engine's own events say of VMs that did not start, and of hosts that its own filters refused.
@@ -343,11 +331,8 @@ def engine_said(event: EngineEvent) -> EngineSaid:
 
 def near(events: Iterable[EngineEvent], vm: str, begin: float, end: float) -> Iterator[EngineEvent]:
     """The events about a VM from a little before `begin` until a little after `end`."""
-    return (
-        event
-        for event in events
-        if event.vm == vm and begin - NEAR_SECONDS <= event.time <= end + NEAR_SECONDS
-    )
+    begin, end = begin - NEAR_SECONDS, end + NEAR_SECONDS
+    return (event for event in events if event.vm == vm and begin <= event.time <= end)
 
 
 def cut_at(events: LatestEvents, since: float) -> str | None:

@@ -168,10 +168,11 @@ def decisions_at(
 ) -> DecisionsAtDocument:
     """The decisions next to a moment, about one host or all. Raises `NoRecord` if there is no record."""
     attempts = _attempts(about(vm.id, record))
+    attempts = _attempts(about(vm.id, record))
     # By their times, not their order: the clock may have been set.
     before = max((one for one in attempts if one.time <= moment), key=lambda one: one.time, default=None)
     after = min((one for one in attempts if one.time > moment), key=lambda one: one.time, default=None)
-    said = [*_events(events.events, vm, moment, before, after)]
+    said = _events(events.events, vm, moment, before, after)
     asked_from = min(one.time for one in (before, after) if one) if attempts else moment
     began = begins(record)
     return DecisionsAtDocument(
@@ -198,28 +199,23 @@ class _Found:
     def time(self) -> float:
         return self.filters.time
 
-    def takes(self, weights: LoggedDecision) -> bool:
-        """Whether these are its weights."""
-        return self.weights is None and abs(weights.time - self.time) < _ONE_DECISION_SECONDS
-
 
 def _attempts(found: Iterable[LoggedDecision]) -> list[_Found]:
     attempts: list[_Found] = []
     for one in found:
         if one.method == FILTERS:
             attempts.append(_Found(one))
-        elif one.method == WEIGHTS and attempts and attempts[-1].takes(one):
-            attempts[-1].weights = one
+        elif one.method == WEIGHTS and attempts and attempts[-1].weights is None:
+            soon = abs(one.time - attempts[-1].time) < _ONE_DECISION_SECONDS
+            attempts[-1].weights = one if soon else None
     return attempts
 
 
-def _events(
-    events: Sequence[EngineEvent], vm: Vm, moment: float, *found: _Found | None
-) -> Iterator[EngineEvent]:
+def _events(events: Sequence[EngineEvent], vm: Vm, moment: float, *found: _Found | None) -> list[EngineEvent]:
     spans = [(moment, moment + _MINUTE_SECONDS)]
     spans += [(one.time, one.time) for one in found if one is not None]
     wanted = {event.id: event for begin, end in spans for event in near(events, vm.id, begin, end)}
-    yield from (wanted[number] for number in sorted(wanted))
+    return [wanted[number] for number in sorted(wanted)]
 
 
 def _earlier(events: Iterable[EngineEvent], vm: Vm, moment: float) -> Earlier | None:

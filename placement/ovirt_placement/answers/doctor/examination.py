@@ -1,7 +1,7 @@
 """Examines engine, proxy, policies and machine one after another, and reports what is not right."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Annotated, TypeVar
@@ -12,7 +12,7 @@ from ovirt_placement.answers.doctor.policies import InUse
 from ovirt_placement.answers.document import Document
 from ovirt_placement.answers.proxy import configuration_of, discovery_answered_at, url_of
 from ovirt_placement.answers.question import Parameter, Reads, Route, question
-from ovirt_placement.answers.setup import KEY_WEIGHT
+from ovirt_placement.answers.setup import KEY_WEIGHT, Units
 from ovirt_placement.answers.status import EnforcementRecord, enforcement
 from ovirt_placement.config import Config
 from ovirt_placement.engine import events as engine_events
@@ -20,7 +20,6 @@ from ovirt_placement.engine import policies as engine_policies
 from ovirt_placement.engine import topology
 from ovirt_placement.engine.connection.client import EngineConnection, connect
 from ovirt_placement.engine.events import EngineEvent, add_event, custom_id
-from ovirt_placement.engine.policies import PolicyUnit
 from ovirt_placement.engine.users import Root
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_service import identity
@@ -51,7 +50,7 @@ class Seen:
     #: By how many seconds the engine's clock is ahead of ours.
     ahead: float
     snapshot: Snapshot
-    units: Mapping[str, PolicyUnit]
+    units: Units
     events: Sequence[EngineEvent]
     enforcer: EnforcementRecord
     #: Where the proxy is, whether that was said on the command line, and why it is not known where it is.
@@ -178,7 +177,7 @@ def _examine_engine(
         root=root,
         ahead=ahead,
         snapshot=snapshot,
-        units=engine_policies.read_units(connection),
+        units=Units(engine_policies.read_units(connection)),
         events=engine_events.read_events(connection, at_most=_NEWEST_EVENTS),
         enforcer=enforcement(configuration, snapshot),
         proxy=proxy,

@@ -12,15 +12,14 @@ from ovirt_placement.answers.setup import (
     ADMISSION_UNITS,
     KEY_FILTER,
     KEY_WEIGHT,
-    known_properties,
+    Units,
     twins,
-    unit_name,
 )
 from ovirt_placement.answers.status import EnforcementRecord
 from ovirt_placement.engine.clusters import PolicyUser, option_values
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import EngineFault
-from ovirt_placement.engine.policies import Entries, PolicyContent, PolicyUnit
+from ovirt_placement.engine.policies import Entries, PolicyContent
 from ovirt_placement.engine.topology import read_snapshot
 from ovirt_placement.inventory.on_demand import read_searches, searches_of
 from ovirt_placement.model import Cluster, Snapshot
@@ -53,7 +52,7 @@ class InUse:
     repeated: tuple[str, ...]
 
 
-def in_use(content: PolicyContent, units: Mapping[str, PolicyUnit]) -> InUse:
+def in_use(content: PolicyContent, units: Units) -> InUse:
     """Name the units of a policy."""
 
     def named(entries: Entries, internal: bool) -> dict[str, int]:
@@ -70,12 +69,10 @@ def in_use(content: PolicyContent, units: Mapping[str, PolicyUnit]) -> InUse:
         our_filters=frozenset(named(content.filters, False)),
         internal_weights=named(content.weights, True),
         our_weights=named(content.weights, False),
-        balances=tuple(unit_name(units, unit) for unit in content.balances),
-        attached=frozenset(
-            unit_name(units, u) for u in content.units if u in units and not units[u].internal
-        ),
-        properties=frozenset(known_properties(units, content.units)),
-        repeated=tuple(unit_name(units, unit) for unit in content.repeated),
+        balances=tuple(units.name_of(unit) for unit in content.balances),
+        attached=frozenset(units.name_of(u) for u in content.units if u in units and not units[u].internal),
+        properties=frozenset(units.properties(content.units)),
+        repeated=tuple(units.name_of(unit) for unit in content.repeated),
     )
 
 

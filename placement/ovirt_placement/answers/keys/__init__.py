@@ -1,6 +1,6 @@
 """Placement keys with names, in sentences and as data; what they say of a host, and how they place a VM."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Annotated, Any
 
@@ -212,13 +212,10 @@ def _score(score: Score | None) -> KeyScore | None:
 # -- in words
 def score_cells(one: HostKeys) -> tuple[str, ...]:
     """What stands below `HEADERS`; all empty for a host without room."""
-    return (
-        _sum(one.system) if one.system else "",
-        figure(one.system.total) if one.system else "",
-        str(one.round or ""),
-        _sum(one.customer) if one.customer else "",
-        figure(one.customer.total) if one.customer else "",
+    system, customer = (
+        (_sum(score), figure(score.total)) if score else ("", "") for score in (one.system, one.customer)
     )
+    return (*system, str(one.round or ""), *customer)
 
 
 def _sum(score: KeyScore) -> str:
@@ -233,8 +230,8 @@ def _sum(score: KeyScore) -> str:
 # -- One placement by keys, step by step and host by host.
 _SHORTAGES = {
     Shortage.NOT_UP: "is not up",
-    Shortage.UNCONTENDED: "{there} MiB not handed out, {need} must fit with some to spare",
-    Shortage.CONTENDED: "{there} MiB physically free, {need} must fit with some to spare",
+    Shortage.UNCONTENDED: "{0} MiB not handed out, {1} must fit with some to spare",
+    Shortage.CONTENDED: "{0} MiB physically free, {1} must fit with some to spare",
 }
 _OTHERS = "Other filters refuse every host: keys have nothing to choose from."
 _FAILURES = {
@@ -314,7 +311,14 @@ def keys_explain(
         local_storage=decision.local_storage,
         sentence=_OTHERS if others else _outcome(decision, snapshot, whole=whole),
         notes=tuple(without_effect([snapshot.cluster_by_id[vm.cluster]])),
-        hosts=tuple(_places(every, refused, snapshot)),
+        hosts=tuple(
+            HostPlace(
+                **asdict(host_keys(one)),
+                host=named_host(one.host, snapshot),
+                refused_by=refused.get(one.host, ()),
+            )
+            for one in every.hosts
+        ),
     )
 
 
@@ -326,17 +330,6 @@ def _refused(snapshot: Snapshot, vm: Vm) -> dict[str, tuple[Unit, ...]]:
         if others := dict.fromkeys(rule for rule in vetoes if not rule.ours or rule.name != KEY_FILTER.name):
             found[host.host] = tuple(Unit(rule.name, not rule.ours) for rule in others)
     return found
-
-
-def _places(
-    every: KeyDecision, refused: Mapping[str, tuple[Unit, ...]], snapshot: Snapshot
-) -> Iterator[HostPlace]:
-    for one in every.hosts:
-        yield HostPlace(
-            **asdict(host_keys(one)),
-            host=named_host(one.host, snapshot),
-            refused_by=refused.get(one.host, ()),
-        )
 
 
 def _outcome(decision: KeyDecision, snapshot: Snapshot, *, whole: bool) -> str:
@@ -355,7 +348,6 @@ def _outcome(decision: KeyDecision, snapshot: Snapshot, *, whole: bool) -> str:
 
 # -- in words
 def _explain_text(answer: KeysExplainDocument) -> Iterator[str | Table]:
-    """How far each host comes, and whether it is chosen."""
     choice = {host.id for host in answer.choice}
     if rows := [_explain_row(one, chosen=one.host.id in choice) for one in answer.hosts]:
         yield Table(rows, ("host", *SCORE_HEADERS, ""))
@@ -365,18 +357,13 @@ def _explain_text(answer: KeysExplainDocument) -> Iterator[str | Table]:
 
 def _explain_row(one: HostPlace, *, chosen: bool) -> tuple[str, ...]:
     if one.system is None:
-        return one.host.name, "\n".join(_lacking(one)), "", "", "", "", "no room"
+        figures = {
+            Shortage.NOT_UP: ("", 0),
+            Shortage.UNCONTENDED: (figure(one.uncontended_mb), one.uncontended_need_mb),
+            Shortage.CONTENDED: (str(one.contended_mb), one.contended_need_mb),
+        }
+        lacking = (_SHORTAGES[which].format(*figures[which]) for which in one.shortages)
+        return one.host.name, "\n".join(lacking), "", "", "", "", "no room"
     if one.refused_by:
         return one.host.name, *score_cells(one), f"refused by {unit_names(one.refused_by)}"
     return one.host.name, *score_cells(one), "chosen" if chosen else "" if one.round else "refused"
-
-
-def _lacking(one: HostPlace) -> Iterator[str]:
-    figures = {
-        Shortage.NOT_UP: ("", 0),
-        Shortage.UNCONTENDED: (figure(one.uncontended_mb), one.uncontended_need_mb),
-        Shortage.CONTENDED: (str(one.contended_mb), one.contended_need_mb),
-    }
-    for shortage in one.shortages:
-        there, need = figures[shortage]
-        yield _SHORTAGES[shortage].format(there=there, need=need)

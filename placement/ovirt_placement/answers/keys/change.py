@@ -306,16 +306,14 @@ def _values(
 
 def _as_on_other_hosts(key: PlacementKey, snapshot: Snapshot) -> PlacementKey:
     """With the weight and the sticky flag that it has there, or else on another host of the cluster."""
-    cluster = snapshot.host_by_id[key.resource].cluster
-    hosts = {host.id for host in snapshot.hosts_of_cluster[cluster]}
+    hosts = {host.id for host in snapshot.hosts_of_cluster[snapshot.host_by_id[key.resource].cluster]}
     of_name = (one for one in snapshot.placement_keys if (one.level, one.name) == (NODE, key.name))
-    alike = sorted(
-        (one for one in of_name if one.resource in hosts), key=lambda one: one.resource != key.resource
-    )
-    sticky = bool(alike) and alike[0].sticky
+    alike = {one.resource: one for one in of_name if one.resource in hosts}
+    known = alike.get(key.resource) or next(iter(alike.values()), None)
+    sticky = known is not None and known.sticky
     if key.weight is not None and not sticky:
         raise UserError(f"{key_title(key, snapshot)}: keys of hosts have no weight, unless they are sticky")
-    weight = alike[0].weight if sticky and key.weight is None else key.weight
+    weight = known.weight if known is not None and sticky and key.weight is None else key.weight
     return replace(key, weight=weight, sticky=sticky)
 
 

@@ -1,4 +1,4 @@
-"""Our policy units by the engine's types, and single requests that change a policy or what a cluster uses."""
+"""Our policy units by the engine's types, and the requests that lead a policy to what it is to hold."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -13,10 +13,6 @@ from ovirt_placement.rules.elements.rule import Rule, UnitKind
 from ovirt_placement.rules.failover import admission
 from ovirt_placement.rules.placement_keys import units as placement_keys
 from ovirt_service.errors import UserError
-
-# -- Our policy units by the engine's types, and the engine's own that they stand next to.
-#: The engine's policy units by id.
-Units = Mapping[str, PolicyUnit]
 
 #: Our balance; a policy has only one. It also does for the engine's that are its twins.
 (BALANCE,) = (rule for rule in UNITS.values() if rule.kind is UnitKind.BALANCE)
@@ -50,42 +46,72 @@ def twins(kind: UnitKind) -> dict[str, str]:
     return {rule.name: rule.twins[0] for rule in UNITS.values() if rule.kind is kind and rule.twins}
 
 
-def weight_twins(units: Units) -> dict[str, str]:
-    """The same of weights by id, as far as the engine knows both."""
-    found = {
-        unit_id(units, UnitKind.WEIGHT, own): unit_id(units, UnitKind.WEIGHT, twin, internal=True)
-        for own, twin in twins(UnitKind.WEIGHT).items()
-    }
-    return {own: twin for own, twin in found.items() if own is not None and twin is not None}
+class Units(dict[str, PolicyUnit]):
+    """The engine's policy units by id."""
+
+    def id_of(self, kind: UnitKind, name: str, *, internal: bool = False) -> str | None:
+        """By type and name: an external one has another id in each engine."""
+        wanted = (kind, name, internal)
+        return next((i for i, unit in self.items() if (unit.type, unit.name, unit.internal) == wanted), None)
+
+    def name_of(self, unit: str) -> str:
+        """One that the engine does not list has its id for a name."""
+        return self[unit].name if unit in self else unit
+
+    def ours(self, among: Iterable[str]) -> set[str]:
+        """Those of these ids that are units of ours."""
+        return {i for i in among if i in self and not self[i].internal and self[i].name in UNITS}
+
+    def properties(self, held: Collection[str]) -> dict[str, str]:
+        """The properties that a policy with these units knows, each with its regular expression."""
+        return {
+            name: regex
+            for i, unit in self.items()
+            if i in held or unit.name in MANDATORY
+            for name, regex in unit.properties.items()
+        }
+
+    def weight_twins(self) -> dict[str, str]:
+        """Ids of our weights with those of the engine's next to them, as far as the engine knows both."""
+        found = {
+            self.id_of(UnitKind.WEIGHT, own): self.id_of(UnitKind.WEIGHT, twin, internal=True)
+            for own, twin in twins(UnitKind.WEIGHT).items()
+        }
+        return {own: twin for own, twin in found.items() if own is not None and twin is not None}
 
 
-def attached(units: Units, among: Iterable[str]) -> set[str]:
-    """Those of these ids that are units of ours."""
-    return {i for i in among if i in units and not units[i].internal and units[i].name in UNITS}
+@dataclass(frozen=True)
+class SetupPlan:
+    requests: tuple[PolicyRequest, ...] = ()
+    #: What the administrator should know besides them.
+    notes: tuple[str, ...] = ()
+    #: The policy as they leave it; None if there is none then.
+    after: PolicyContent | None = None
+    #: Clusters as they leave them, of those that have the policy before or afterwards and that they change.
+    users: tuple[PolicyUser, ...] = ()
+    #: What the clusters have in force that use it, and the ids of these; None where units only go.
+    policy: Policy | None = None
+    clusters: tuple[str, ...] = ()
 
 
-def unit_id(units: Units, kind: UnitKind, name: str, *, internal: bool = False) -> str | None:
-    """Find a unit's id by type and name: an external one has another id in each engine."""
-    wanted = (kind, name, internal)
-    return next((i for i, unit in units.items() if (unit.type, unit.name, unit.internal) == wanted), None)
+def check_unspoilt(units: Units, policy: PolicyContent) -> None:
+    for unit in policy.repeated:
+        raise UserError(
+            f"the engine has {units.name_of(unit)} twice in the policy {policy.head.name}"
+            " and refuses every change of it: restart ovirt-engine, which forgets the second"
+        )
 
 
-def unit_name(units: Units, unit: str) -> str:
-    """One that the engine does not list has its id for a name."""
-    return units[unit].name if unit in units else unit
+def with_properties(policy: PolicyContent, properties: Mapping[str, str]) -> PolicyContent:
+    return replace(policy, head=replace(policy.head, properties=dict(properties)))
 
 
-def known_properties(units: Units, held: Collection[str]) -> dict[str, str]:
-    """The properties that a policy with these units knows, each with its regular expression."""
-    return {
-        name: regex
-        for i, unit in units.items()
-        if i in held or unit.name in MANDATORY
-        for name, regex in unit.properties.items()
-    }
+def left_of(entries: Entries, gone: Collection[str]) -> Entries:
+    """Without those that are gone."""
+    return {unit: number for unit, number in entries.items() if unit not in gone}
 
 
-# -- Single requests that change a policy or what a cluster uses, and those that lead to what it is to hold.
+# -- Single requests that change a policy or what a cluster uses.
 def create(name: str, description: str) -> PolicyRequest:
     body = E.scheduling_policy(E.name(name), E.description(description))
     return PolicyRequest(f"make the policy {name}", "POST", "/schedulingpolicies", tostring(body))
@@ -110,15 +136,6 @@ def assign(cluster: PolicyUser, policy_id: str, properties: Mapping[str, str], w
     if properties:
         body.append(E.custom_scheduling_policy_properties(*_listed(properties)))
     return PolicyRequest(what, "PUT", f"/clusters/{cluster.id}", tostring(body))
-
-
-def with_properties(policy: PolicyContent, properties: Mapping[str, str]) -> PolicyContent:
-    return replace(policy, head=replace(policy.head, properties=dict(properties)))
-
-
-def left_of(entries: Entries, gone: Collection[str]) -> Entries:
-    """Without those that are gone."""
-    return {unit: number for unit, number in entries.items() if unit not in gone}
 
 
 def _attach(policy: PolicyContent, collection: str, unit: str, what: str, **number: int) -> PolicyRequest:
@@ -146,28 +163,6 @@ def _path(policy: PolicyContent) -> str:
     return f"/schedulingpolicies/{policy.head.id}"
 
 
-@dataclass(frozen=True)
-class SetupPlan:
-    requests: tuple[PolicyRequest, ...]
-    #: What the administrator should know besides them.
-    notes: tuple[str, ...]
-    #: The policy as they leave it; None if there is none then.
-    after: PolicyContent | None = None
-    #: Clusters as they leave them, of those that have the policy before or afterwards and that they change.
-    users: tuple[PolicyUser, ...] = ()
-    #: What the clusters have in force that use it, and the ids of these; None where units only go.
-    policy: Policy | None = None
-    clusters: tuple[str, ...] = ()
-
-
-def check_unspoilt(units: Units, policy: PolicyContent) -> None:
-    for unit in policy.repeated:
-        raise UserError(
-            f"the engine has {unit_name(units, unit)} twice in the policy {policy.head.name}"
-            " and refuses every change of it: restart ovirt-engine, which forgets the second"
-        )
-
-
 # -- From what a policy holds to what it is to hold, whether units of ours come or go.
 def lead_to(units: Units, policy: PolicyContent, after: PolicyContent) -> Iterator[PolicyRequest]:
     """The requests in an order that the engine accepts.
@@ -186,7 +181,7 @@ def lead_to(units: Units, policy: PolicyContent, after: PolicyContent) -> Iterat
     properties = {name: value for name, value in policy.head.properties.items() if name not in away}
     if away:
         yield _set_properties(policy, properties)
-    yield from _set_factors(units, policy, after.weights)
+    yield from _set_factors(units, policy, after)
     for unit in after.balances.keys() - policy.balances.keys():
         # The engine refuses a balance while a property is set that only the former one knows.
         lasting = {name: value for name, value in properties.items() if name in after.head.properties}
@@ -196,31 +191,32 @@ def lead_to(units: Units, policy: PolicyContent, after: PolicyContent) -> Iterat
         properties = lasting
     if properties != after.head.properties:
         yield _set_properties(policy, after.head.properties)
-    for collection, held, left in (
-        ("filters", policy.filters, after.filters),
-        ("weights", policy.weights, after.weights),
-    ):
-        for unit in held:
-            if unit not in left:
-                what = f"take out the {ENTRIES[collection]} {unit_name(units, unit)}"
-                yield _detach(policy, collection, unit, what)
+    for collection in ("filters", "weights"):
+        for unit in left_of(getattr(policy, collection), getattr(after, collection)):
+            what = f"take out the {ENTRIES[collection]} {units.name_of(unit)}"
+            yield _detach(policy, collection, unit, what)
+
+
+def _set_factors(units: Units, policy: PolicyContent, after: PolicyContent) -> Iterator[PolicyRequest]:
+    for unit, factor in after.weights.items():
+        name, present = units.name_of(unit), policy.weights.get(unit)
+        if present is None:
+            yield _attach(policy, "weights", unit, f"add the weight {name} x {factor}", factor=factor)
+        elif present != factor:
+            what = f"change the factor of {name} from {present} to {factor}"
+            yield _detach(policy, "weights", unit, f"{what}: take it out")
+            yield _attach(policy, "weights", unit, f"{what}: put it back", factor=factor)
 
 
 def parameters_away(units: Units, policy: PolicyContent, after: PolicyContent) -> dict[str, str]:
     """Parameters that only weights know whose factors change: the engine refuses those meanwhile."""
-    factors = after.weights
-    changing = {unit for unit, factor in policy.weights.items() if factors.get(unit, factor) != factor}
-    known = known_properties(units, {*policy.units} - changing)
+    changing = changing_factors(policy, after)
+    known = units.properties({*policy.units} - changing.keys())
     return {n: value for n, value in policy.head.properties.items() if changing and n not in known}
 
 
-def _set_factors(units: Units, policy: PolicyContent, factors: Mapping[str, int]) -> Iterator[PolicyRequest]:
-    present = policy.weights
-    for unit, factor in factors.items():
-        name = unit_name(units, unit)
-        if unit not in present:
-            yield _attach(policy, "weights", unit, f"add the weight {name} x {factor}", factor=factor)
-        elif present[unit] != factor:
-            what = f"change the factor of {name} from {present[unit]} to {factor}"
-            yield _detach(policy, "weights", unit, f"{what}: take it out")
-            yield _attach(policy, "weights", unit, f"{what}: put it back", factor=factor)
+def changing_factors(policy: PolicyContent, after: PolicyContent) -> dict[str, int]:
+    """The factors, by unit, of weights that have others afterwards."""
+    return {
+        unit: factor for unit, factor in policy.weights.items() if after.weights.get(unit, factor) != factor
+    }

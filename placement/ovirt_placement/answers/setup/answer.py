@@ -9,7 +9,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ovirt_placement.answers.document import ChangeDocument
-from ovirt_placement.answers.setup import MANDATORY, SetupPlan, unit_name
+from ovirt_placement.answers.setup import MANDATORY, SetupPlan
 from ovirt_placement.answers.setup.previous import Overview
 from ovirt_placement.engine.clusters import PolicyUser
 from ovirt_placement.engine.policies import PolicyContent
@@ -71,11 +71,9 @@ def changes(change: DefaultKeyChange, clusters: Iterable[PolicyUser]) -> Iterato
             weights = {one.name: one.weight for one in some}
             name = names.get(cluster, cluster)
             words = ", ".join(f"{key} ({weight:g})" for key, weight in weights.items())
-            sentence = (
-                f"take the placement keys {words} from the cluster {name}"
-                if removed
-                else f"give the cluster {name} the placement keys {words}"
-            )
+            sentence = f"give the cluster {name} the placement keys {words}"
+            if removed:
+                sentence = f"take the placement keys {words} from the cluster {name}"
             yield ClusterKeys(sentence, Named(cluster, name), removed, weights)
 
 
@@ -123,9 +121,9 @@ def policy_state(
     return PolicyState(
         policy=head.name,
         description=head.description,
-        filters=tuple(sorted({unit_name(units, one) for one in content.filters} - MANDATORY)),
-        weights=dict(sorted((unit_name(units, one), factor) for one, factor in content.weights.items())),
-        balance=next((unit_name(units, one) for one in content.balances), None),
+        filters=tuple(sorted({*map(units.name_of, content.filters)} - MANDATORY)),
+        weights=dict(sorted((units.name_of(one), factor) for one, factor in content.weights.items())),
+        balance=next(map(units.name_of, content.balances), None),
         properties=head.properties,
         clusters=tuple(PolicyCluster(one.name, one.properties) for one in clusters if one.policy == head.id),
     )
@@ -198,46 +196,45 @@ def setup(outcomes: Sequence[SetupOutcome], notes: Iterable[str], *, dry_run: bo
 # -- in words
 def setup_lines(answer: SetupDocument, *, undo: bool, named: bool) -> Iterator[str]:
     """What was done, in lines; `named` policies stand above their requests, one that fails is left out."""
-    if answer.dry_run and answer.changed:
-        yield _summary(answer)
+    tried = answer.dry_run and answer.changed
+    if tried:
+        requests = sum(len(one.requests) for one in answer.policies)
+        before = {one.policy for one in answer.before}
+        counts = [  # with the units and clusters that they have afterwards
+            f"policy {one.policy}{'' if one.policy in before else ' (new)'} with"
+            f" {counted(len(one.filters), 'filter')}, {counted(len(one.weights), 'weight')}"
+            f" and {counted(len(one.clusters), 'cluster')}"
+            for one in answer.after
+        ]
+        gone = before - {one.policy for one in answer.after}
+        counts += (f"policy {name} removed" for name in sorted(gone))
+        yield f"{counted(requests, 'request')} would be sent: {'; '.join(counts)}"
     for one in answer.policies:
-        if one.error is None:
-            yield from _lines(one, sent=not answer.dry_run, undo=undo, named=named)
+        yield from _policy_lines(one, sent=not answer.dry_run, undo=undo, named=named)
     yield from (f"note: {note}" for note in answer.notes)
     if not answer.policies:
         yield "No policy has anything of setup." if undo else "No cluster uses a policy."
-    elif answer.dry_run and answer.changed:
+    elif tried:
         yield "Nothing was sent (--dry-run)."
 
 
-def _summary(answer: SetupDocument) -> str:
-    """How much would be changed: policies, with the units and clusters that they have afterwards."""
-    requests = sum(len(one.requests) for one in answer.policies)
-    before = {one.policy for one in answer.before}
-    counts = [
-        f"policy {one.policy}{'' if one.policy in before else ' (new)'} with"
-        f" {counted(len(one.filters), 'filter')}, {counted(len(one.weights), 'weight')}"
-        f" and {counted(len(one.clusters), 'cluster')}"
-        for one in answer.after
+def _policy_lines(one: PolicyChange, *, sent: bool, undo: bool, named: bool) -> Iterator[str]:
+    keys = [each.sentence for each in one.placement_keys]
+    requests = [
+        line
+        for request in one.requests
+        for line in (
+            request.sentence,
+            *(() if sent else (f"    {request.method} {request.path}",)),
+            *((f"    {request.body}",) if request.body and not sent else ()),
+        )
     ]
-    gone = [f"policy {name} removed" for name in sorted(before - {one.policy for one in answer.after})]
-    return f"{counted(requests, 'request')} would be sent: {'; '.join((*counts, *gone))}"
-
-
-def _lines(one: PolicyChange, *, sent: bool, undo: bool, named: bool) -> Iterator[str]:
-    keys = tuple(each.sentence for each in one.placement_keys)
-    if named and (one.requests or keys):
+    if one.error is not None:
+        return
+    if named and (requests or keys):
         yield f"policy {one.policy}:"
-    if undo:
-        yield from keys
-    for request in one.requests:
-        yield request.sentence
-        if not sent:
-            yield f"    {request.method} {request.path}"
-            if request.body:
-                yield f"    {request.body}"
-    if not undo:
-        yield from keys
+    yield from (*keys, *requests) if undo else (*requests, *keys)
     yield from (f"note: {note}" for note in one.notes)
-    if not one.requests and not keys:
-        yield f"The policy {one.policy} {'has nothing of setup' if undo else 'is set up'}; nothing to change."
+    if not requests and not keys:
+        state = "has nothing of setup" if undo else "is set up"
+        yield f"The policy {one.policy} {state}; nothing to change."

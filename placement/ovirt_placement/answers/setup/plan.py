@@ -1,10 +1,9 @@
 """What a policy is to hold, what the engine would refuse of it, and the requests that lead there."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import msgspec
 
@@ -15,20 +14,15 @@ from ovirt_placement.answers.setup import (
     KEY_WEIGHT,
     MANDATORY,
     SetupPlan,
-    Units,
     assign,
-    attached,
+    changing_factors,
     check_unspoilt,
     create,
     describe,
-    known_properties,
     lead_to,
     left_of,
     parameters_away,
     twins,
-    unit_id,
-    unit_name,
-    weight_twins,
     with_properties,
 )
 from ovirt_placement.answers.setup.previous import (
@@ -42,7 +36,6 @@ from ovirt_placement.answers.setup.previous import (
     origin_of,
     read_policy,
     remembered,
-    with_all_back,
     with_former,
     with_returned,
 )
@@ -54,6 +47,9 @@ from ovirt_placement.rules.catalogue import UNITS
 from ovirt_placement.rules.elements.rule import Rule, UnitKind
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
+
+_REMEMBERING = "remember in the policy's description what was before"
+_BACK = "forget in the policy's description the properties that are back"
 
 
 @dataclass(frozen=True)
@@ -108,83 +104,228 @@ def read_seen(
 
 def plan(seen: Seen, choice: UnitChoice) -> SetupPlan:
     """Plan the requests, in order. Raises `UserError` for what the engine lacks or would refuse."""
-    policy, units = seen.policy, seen.overview.units
-    if policy.head.locked:
+    if (head := seen.policy.head).locked:
         raise UserError(
-            f"the policy {policy.head.name} is the engine's own and locked: choose another name by --policy"
+            f"the policy {head.name} is the engine's own and locked: choose another name by --policy"
         )
-    check_unspoilt(units, policy)
-    whole = with_returned(policy)
-    after = _complete(seen, whole, choice)
-    known = known_properties(units, after.units)
-    changes = [_let_use(cluster, after, choice, known) for cluster in seen.clusters]
-    away = parameters_away(units, policy, after)
-    description = _description(seen, whole, after, changes, away)
-    # What was before is remembered before anything else.
-    first = (
-        [create(policy.head.name, description)]
-        if policy.head.id == NEW
-        else describe(policy, description, "remember in the policy's description what was before")
-    )
-    back = "forget in the policy's description the properties that are back"
-    all_back = with_all_back(description)
-    requests = (
-        *first,
-        *lead_to(units, policy, after),
-        *describe(policy, all_back, back, description),
-        *(
-            assign(
-                one.before,
-                policy.head.id,
-                choice.properties,
-                f"let the cluster {one.after.name} use the policy",
+    check_unspoilt(seen.overview.units, seen.policy)
+    return _Planning(seen, choice).plan()
+
+
+@dataclass(frozen=True)
+class _ClusterChange:
+    before: PolicyUser
+    after: PolicyUser
+    #: Properties that no unit of the policy knows; the engine drops them.
+    lost: Mapping[str, str]
+
+
+class _Planning:
+    """One policy on its way to what it is to hold, with the clusters that are to use it."""
+
+    def __init__(self, seen: Seen, choice: UnitChoice) -> None:
+        self._seen, self._choice, self._units = seen, choice, seen.overview.units
+        #: With the parameters that an interrupted run has put aside.
+        self._policy = with_returned(seen.policy)
+        #: Whether we made the policy, or will: then it has all of its origin's units.
+        self._own = origin_of(self._policy.head.description) is not None
+
+    def plan(self) -> SetupPlan:
+        before, after, units = self._seen.policy, self._after, self._units
+        changes = [self._let_use(cluster) for cluster in self._seen.clusters]
+        away = parameters_away(units, before, after)
+        description = self._description(changes, away)
+        all_back = with_former(description, msgspec.structs.replace(remembered(description), away={}))
+        requests = (
+            # What was before is remembered before anything else.
+            *(
+                [create(before.head.name, description)]
+                if before.head.id == NEW
+                else describe(before, description, _REMEMBERING)
+            ),
+            *lead_to(units, before, after),
+            *describe(before, all_back, _BACK, description),
+            *(
+                assign(
+                    one.before,
+                    before.head.id,
+                    self._choice.properties,
+                    f"let the cluster {one.after.name} use the policy",
+                )
+                for one in changes
+                if one.before != one.after
+            ),
+        )
+        using = (user.id for user in self._seen.overview.users if user.policy == before.head.id)
+        (balance,) = after.balances
+        return SetupPlan(
+            requests,
+            tuple(self._notes(balance, changes)),
+            after=replace(after, head=replace(after.head, description=all_back)),
+            users=tuple(one.after for one in changes),
+            policy=policy_of(units, after.filters, after.weights, balance),
+            clusters=tuple(dict.fromkeys((*(one.after.id for one in changes), *using))),
+        )
+
+    def _notes(self, balance: str, changes: Iterable[_ClusterChange]) -> Iterator[str]:
+        if balance != self._units.id_of(UnitKind.BALANCE, BALANCE.name):
+            kept = self._units.name_of(balance)
+            yield f"the policy keeps its balance {kept}; {BALANCE.name} would have to take its place"
+        for one in changes:
+            for name, value in one.lost.items():
+                lost = f"its property {name}={value}"
+                yield f"cluster {one.after.name} loses {lost}: no unit of the policy knows it"
+
+    # -- What the finished policy is to hold, and what the engine lacks or would refuse of it.
+    @cached_property
+    def _after(self) -> PolicyContent:
+        """The policy with our units and those of the engine next to them."""
+        policy, properties = self._policy, self._choice.properties
+        filters, weights = self._filters(), self._weights()
+        gone = self._replaced() - filters.keys() - weights.keys()
+        after = PolicyContent(
+            policy.head,
+            left_of({**filters, **policy.filters}, gone),
+            left_of({**weights, **policy.weights, **weights}, gone),
+            {self._balance(): 1},
+        )
+        known = self._units.properties(after.units)
+        for name, value in properties.items():
+            if name not in known:
+                raise UserError(f"--property {name}: no unit of the policy knows it{nearest(name, known)}")
+            _check_value(name, value, known[name], "--property")
+        merged = {**(self._seen.base.head.properties if self._own else {}), **policy.head.properties}
+        kept = {name: value for name, value in merged.items() if name in known}
+        return with_properties(after, {**kept, **properties})
+
+    def _usable(self, kind: UnitKind, name: str, *, internal: bool = False) -> str:
+        """The id of a unit that the policy must have."""
+        found = self._units.id_of(kind, name, internal=internal)
+        if found is None:
+            raise UserError(
+                f"the engine has no {kind.replace('_', ' ')} unit {name}: it asks the proxy for its units"
+                " only when it starts; `ovirt-placement doctor` says what to do"
             )
-            for one in changes
-            if one.before != one.after
-        ),
-    )
-    using = (user.id for user in seen.overview.users if user.policy == policy.head.id)
-    (balance,) = after.balances
-    return SetupPlan(
-        requests,
-        tuple(_notes(units, balance, changes)),
-        after=replace(after, head=replace(after.head, description=all_back)),
-        users=tuple(one.after for one in changes),
-        policy=policy_of(units, after.filters, after.weights, balance),
-        clusters=tuple(dict.fromkeys((*(one.after.id for one in changes), *using))),
-    )
+        if not self._units[found].enabled:
+            raise UserError(
+                f"the engine has disabled {name}: the proxy did not offer it when the engine started;"
+                " `ovirt-placement doctor` says what to do"
+            )
+        return found
 
+    def _chosen(self, kind: UnitKind) -> Iterator[Rule]:
+        """Our units of a kind that the policy is to have: the usual ones, and those that are asked for."""
+        asked = {KEY_FILTER, KEY_WEIGHT} if self._choice.placement_keys else set()
+        if self._choice.ha_admission is not None:
+            asked.add(ADMISSION_UNITS[self._choice.ha_admission])
+        every = (rule for rule in UNITS.values() if rule.kind is kind)
+        return (rule for rule in every if not rule.on_request or rule.name in asked)
 
-def _notes(units: Units, balance: str, changes: list[ClusterChange]) -> Iterator[str]:
-    if balance != unit_id(units, UnitKind.BALANCE, BALANCE.name):
-        kept = unit_name(units, balance)
-        yield f"the policy keeps its balance {kept}; {BALANCE.name} would have to take its place"
-    for one in changes:
-        for name, value in one.lost.items():
-            lost = f"its property {name}={value}"
-            yield f"cluster {one.after.name} loses {lost}: no unit of the policy knows it"
+    def _filters(self) -> dict[str, int]:
+        """Positions by unit: ours, the engine's next to them, and in our own all of its origin's."""
+        of_base = self._seen.base.filters.items() if self._own else ()
+        wanted = {unit: at for unit, at in of_base if self._units.name_of(unit) not in MANDATORY}
+        for rule in self._chosen(UnitKind.FILTER):
+            for twin in rule.twins:
+                wanted.setdefault(self._usable(UnitKind.FILTER, twin, internal=True), 0)
+            wanted[self._usable(UnitKind.FILTER, rule.name)] = 0
+        return wanted
 
+    def _weights(self) -> dict[str, int]:
+        """Factors by unit: one that is there keeps its own, unless another is asked for.
 
-def is_own(policy: PolicyContent) -> bool:
-    """Whether we made the policy, or will."""
-    return origin_of(policy.head.description) is not None
+        Ours comes in with the factor of the engine's weight next to it.
+        """
+        of_base, alongside = self._seen.base.weights, self._units.weight_twins()
+        asked = self._asked_factors(alongside)
+        settled = {**self._policy.weights, **asked}
+        wanted = dict(of_base) if self._own else {}
+        for rule in self._chosen(UnitKind.WEIGHT):
+            own = self._usable(UnitKind.WEIGHT, rule.name)
+            usual = 1
+            if twin := alongside.get(own):
+                usual = settled.get(twin, of_base.get(twin, 1))
+                wanted[twin] = usual
+            wanted[own] = usual if rule.usual_factor is None else rule.usual_factor
+        return {**{unit: settled.get(unit, factor) for unit, factor in wanted.items()}, **asked}
 
+    def _asked_factors(self, alongside: Mapping[str, str]) -> dict[str, int]:
+        """Factors by unit; one that the policy lacks comes in, as after a change that was interrupted.
 
-# -- What the engine lacks or would refuse, said before anything is sent.
-def _usable(units: Units, kind: UnitKind, name: str, *, internal: bool = False) -> str:
-    """Find the id of a unit that the policy must have."""
-    found = unit_id(units, kind, name, internal=internal)
-    if found is None:
-        raise UserError(
-            f"the engine has no {kind.replace('_', ' ')} unit {name}: it asks the proxy for its units"
-            " only when it starts; `ovirt-placement doctor` says what to do"
+        What is asked for a weight of ours is meant for the engine's next to it, too, if nothing is asked for
+        that.
+        """
+        weights = (one for one in self._units.items() if one[1].type == UnitKind.WEIGHT and one[1].enabled)
+        by_name = {unit.name: i for i, unit in weights}
+        for name in self._choice.factors:
+            if name not in by_name:
+                raise UserError(
+                    f"--factor {name}: no weight that the policy can have{nearest(name, by_name)}"
+                )
+        asked = {by_name[name]: factor for name, factor in self._choice.factors.items()}
+        return {**{alongside[unit]: factor for unit, factor in asked.items() if unit in alongside}, **asked}
+
+    def _replaced(self) -> set[str]:
+        """The units of admission control that are not the one asked for."""
+        if self._choice.ha_admission is None:
+            return set()
+        others = {*ADMISSION_UNITS.values()} - {ADMISSION_UNITS[self._choice.ha_admission]}
+        return {one for one in self._units.ours(self._policy.units) if self._units[one].name in others}
+
+    def _balance(self) -> str:
+        """Ours, unless the policy, or the origin of ours, balances by other ends: it holds one only."""
+        own = self._usable(UnitKind.BALANCE, BALANCE.name)
+        held = self._seen.base.balances if self._own else self._policy.balances
+        return next((unit for unit in held if self._units.name_of(unit) not in BALANCE.twins), own)
+
+    def _let_use(self, cluster: PolicyUser) -> _ClusterChange:
+        """With its own properties over the policy's. Raises `UserError` for a value that a unit refuses."""
+        head, known = self._after.head, self._units.properties(self._after.units)
+        merged = {**head.properties, **cluster.properties, **self._choice.properties}
+        kept = {name: value for name, value in merged.items() if name in known}
+        for name, value in kept.items():
+            _check_value(name, value, known[name], f"cluster {cluster.name}")
+        lost = {name: merged[name] for name in sorted(merged.keys() - kept.keys())}
+        return _ClusterChange(cluster, replace(cluster, policy=head.id, properties=kept), lost)
+
+    # -- What is remembered of all that was before. An interruption leaves it as it is.
+    def _description(self, changes: Iterable[_ClusterChange], away: Mapping[str, str]) -> str:
+        head = self._policy.head
+        before = remembered(head.description)
+        units = before.units
+        if units is None and not self._own:
+            units = self._former_units()
+        if units is not None:
+            changing = changing_factors(self._policy, self._after).items()
+            changed = {self._units.name_of(unit): factor for unit, factor in changing}
+            changed = {name: factor for name, factor in changed.items() if name in units.weights}
+            units = msgspec.structs.replace(units, factors={**changed, **units.factors})
+        clusters = dict(before.clusters)
+        for one in changes:
+            cluster = one.before
+            if cluster.policy == head.id:
+                continue
+            if self._own and cluster.policy == self._seen.base.head.id and not one.lost:
+                clusters.pop(cluster.id, None)
+            else:
+                clusters[cluster.id] = FormerCluster(cluster.policy, dict(one.lost))
+        return with_former(head.description, Former(units, clusters, {**before.away, **away}))
+
+    def _former_units(self) -> FormerUnits | None:
+        """None if it has units of ours, and nothing of it goes: which of the engine's it had is not known."""
+        policy, after, units = self._policy, self._after, self._units
+        balances = [unit for unit in policy.balances if unit not in after.units]
+        lost = {n: value for n, value in policy.head.properties.items() if n not in after.head.properties}
+        if units.ours(policy.units) and not balances and not lost:
+            return None
+        filters = {*map(units.name_of, policy.filters)}
+        weights = {*map(units.name_of, policy.weights)}
+        return FormerUnits(
+            filters=tuple(sorted(filters & {*twins(UnitKind.FILTER).values()})),
+            weights=tuple(sorted(weights & {*twins(UnitKind.WEIGHT).values()})),
+            balance=units.name_of(balances[0]) if balances else None,
+            properties=lost,
         )
-    if not units[found].enabled:
-        raise UserError(
-            f"the engine has disabled {name}: the proxy did not offer it when the engine started;"
-            " `ovirt-placement doctor` says what to do"
-        )
-    return found
 
 
 def _check_value(name: str, value: str, regex: str, where: str) -> None:
@@ -196,175 +337,3 @@ def _check_value(name: str, value: str, regex: str, where: str) -> None:
         raise UserError(
             f"{where}: {name}={value} does not match {regex}: give a value by --property {name}=..."
         )
-
-
-# -- What the finished policy is to hold.
-def _complete(seen: Seen, policy: PolicyContent, choice: UnitChoice) -> PolicyContent:
-    """The policy with our units and those of the engine next to them; one of ours has all of its origin's."""
-    units = seen.overview.units
-    filters, weights = _filters(seen, policy, choice), _weights(seen, policy, choice)
-    gone = _replaced(units, policy, choice) - filters.keys() - weights.keys()
-    balance = _balance(seen, policy)
-    after = PolicyContent(
-        policy.head,
-        left_of({**filters, **policy.filters}, gone),
-        left_of({**weights, **policy.weights, **weights}, gone),
-        {balance: 1},
-    )
-    known = known_properties(units, after.units)
-    merged = {**(seen.base.head.properties if is_own(policy) else {}), **policy.head.properties}
-    for name, value in choice.properties.items():
-        if name not in known:
-            raise UserError(f"--property {name}: no unit of the policy knows it{nearest(name, known)}")
-        _check_value(name, value, known[name], "--property")
-    kept = {name: value for name, value in merged.items() if name in known}
-    return with_properties(after, {**kept, **choice.properties})
-
-
-def _filters(seen: Seen, policy: PolicyContent, choice: UnitChoice) -> dict[str, int]:
-    """Positions by unit: ours, the engine's next to them, and in our own all of the one that it is like."""
-    units = seen.overview.units
-    wanted: dict[str, int] = {}
-    for unit, position in seen.base.filters.items() if is_own(policy) else ():
-        if unit_name(units, unit) not in MANDATORY:
-            wanted[unit] = position
-    for rule in _chosen(UnitKind.FILTER, choice):
-        for twin in rule.twins:
-            wanted.setdefault(_usable(units, UnitKind.FILTER, twin, internal=True), 0)
-        wanted[_usable(units, UnitKind.FILTER, rule.name)] = 0
-    return wanted
-
-
-def _weights(seen: Seen, policy: PolicyContent, choice: UnitChoice) -> dict[str, int]:
-    """Factors by unit: one that is there keeps its own, unless another is asked for.
-
-    Ours comes in with the factor of the engine's weight next to it.
-    """
-    units = seen.overview.units
-    of_base, alongside = seen.base.weights, weight_twins(units)
-    asked = _asked_factors(units, choice, alongside)
-    settled = {**policy.weights, **asked}
-    wanted = dict(of_base) if is_own(policy) else {}
-    for rule in _chosen(UnitKind.WEIGHT, choice):
-        own = _usable(units, UnitKind.WEIGHT, rule.name)
-        usual = 1
-        if twin := alongside.get(own):
-            usual = settled.get(twin, of_base.get(twin, 1))
-            wanted[twin] = usual
-        wanted[own] = usual if rule.usual_factor is None else rule.usual_factor
-    return {**{unit: settled.get(unit, factor) for unit, factor in wanted.items()}, **asked}
-
-
-def _chosen(kind: UnitKind, choice: UnitChoice) -> Iterator[Rule]:
-    """Our units of a kind that the policy is to have: the usual ones, and those that are asked for."""
-    asked = {KEY_FILTER, KEY_WEIGHT} if choice.placement_keys else set()
-    if choice.ha_admission is not None:
-        asked.add(ADMISSION_UNITS[choice.ha_admission])
-    return (
-        rule for rule in UNITS.values() if rule.kind is kind and (not rule.on_request or rule.name in asked)
-    )
-
-
-def _replaced(units: Units, policy: PolicyContent, choice: UnitChoice) -> set[str]:
-    """The units of admission control that are not the one asked for."""
-    if choice.ha_admission is None:
-        return set()
-    others = {*ADMISSION_UNITS.values()} - {ADMISSION_UNITS[choice.ha_admission]}
-    return {unit for unit in attached(units, policy.units) if units[unit].name in others}
-
-
-def _asked_factors(units: Units, choice: UnitChoice, alongside: Mapping[str, str]) -> dict[str, int]:
-    """Factors by unit; one that the policy lacks comes in, as after a change that was interrupted.
-
-    What is asked for a weight of ours is meant for the engine's next to it, too, if nothing is asked for
-    that.
-    """
-    by_name = {unit.name: i for i, unit in units.items() if unit.type == UnitKind.WEIGHT and unit.enabled}
-    for name in choice.factors:
-        if name not in by_name:
-            raise UserError(f"--factor {name}: no weight that the policy can have{nearest(name, by_name)}")
-    asked = {by_name[name]: factor for name, factor in choice.factors.items()}
-    return {**{alongside[unit]: factor for unit, factor in asked.items() if unit in alongside}, **asked}
-
-
-def _balance(seen: Seen, policy: PolicyContent) -> str:
-    """Ours, unless the policy, or the one that ours is like, balances by other ends: it holds one only."""
-    own = _usable(seen.overview.units, UnitKind.BALANCE, BALANCE.name)
-    held = seen.base.balances if is_own(policy) else policy.balances
-    others = (unit for unit in held if unit_name(seen.overview.units, unit) not in BALANCE.twins)
-    return next(others, own)
-
-
-# -- What becomes of the clusters that are to use the policy.
-@dataclass(frozen=True)
-class ClusterChange:
-    before: PolicyUser
-    after: PolicyUser
-    #: Properties that no unit of the policy knows; the engine drops them.
-    lost: Mapping[str, str]
-
-
-def _let_use(
-    cluster: PolicyUser, policy: PolicyContent, choice: UnitChoice, known: Mapping[str, str]
-) -> ClusterChange:
-    """Merge the policy's properties with its own. Raises `UserError` for a value that its unit refuses."""
-    merged = {**policy.head.properties, **cluster.properties, **choice.properties}
-    kept = {name: value for name, value in merged.items() if name in known}
-    for name, value in kept.items():
-        _check_value(name, value, known[name], f"cluster {cluster.name}")
-    lost = {name: merged[name] for name in sorted(merged.keys() - kept.keys())}
-    return ClusterChange(cluster, replace(cluster, policy=policy.head.id, properties=kept), lost)
-
-
-# -- What is remembered of all that was before. An interruption leaves it as it is.
-def _description(
-    seen: Seen,
-    policy: PolicyContent,
-    after: PolicyContent,
-    changes: list[ClusterChange],
-    away: Mapping[str, str],
-) -> str:
-    before = remembered(policy.head.description)
-    units = before.units
-    if units is None and not is_own(policy):
-        units = _former_units(seen.overview.units, policy, after)
-    if units is not None:
-        changed = _changed_factors(seen.overview.units, policy, after)
-        changed = {name: factor for name, factor in changed.items() if name in units.weights}
-        units = msgspec.structs.replace(units, factors={**changed, **units.factors})
-    clusters = dict(before.clusters)
-    for one in changes:
-        cluster = one.before
-        if cluster.policy == policy.head.id:
-            continue
-        if is_own(policy) and cluster.policy == seen.base.head.id and not one.lost:
-            clusters.pop(cluster.id, None)
-        else:
-            clusters[cluster.id] = FormerCluster(cluster.policy, dict(one.lost))
-    return with_former(policy.head.description, Former(units, clusters, {**before.away, **away}))
-
-
-def _former_units(units: Units, policy: PolicyContent, after: PolicyContent) -> FormerUnits | None:
-    """None if it has units of ours, and nothing of it goes: which of the engine's it had is not known."""
-    balances = [unit for unit in policy.balances if unit not in after.units]
-    lost = {n: value for n, value in policy.head.properties.items() if n not in after.head.properties}
-    if attached(units, policy.units) and not balances and not lost:
-        return None
-    filters = {unit_name(units, unit) for unit in policy.filters}
-    weights = {unit_name(units, unit) for unit in policy.weights}
-    return FormerUnits(
-        filters=tuple(sorted(filters & {*twins(UnitKind.FILTER).values()})),
-        weights=tuple(sorted(weights & {*twins(UnitKind.WEIGHT).values()})),
-        balance=unit_name(units, balances[0]) if balances else None,
-        properties=lost,
-    )
-
-
-def _changed_factors(units: Units, policy: PolicyContent, after: PolicyContent) -> dict[str, int]:
-    """The factors by name that weights have before they change."""
-    factors = after.weights
-    return {
-        unit_name(units, unit): factor
-        for unit, factor in policy.weights.items()
-        if factors.get(unit, factor) != factor
-    }

@@ -11,17 +11,13 @@ from ovirt_placement.answers.setup import (
     SetupPlan,
     Units,
     assign,
-    attached,
     check_unspoilt,
     describe,
-    known_properties,
     lead_to,
     left_of,
     parameters_away,
     remove,
     twins,
-    unit_id,
-    weight_twins,
     with_properties,
 )
 from ovirt_placement.engine import policies
@@ -106,11 +102,6 @@ def forgotten(description: str) -> str:
     return description.rpartition(_OPENING)[0].removesuffix(" ")
 
 
-def with_all_back(description: str) -> str:
-    """The description that no parameter is away by."""
-    return with_former(description, msgspec.structs.replace(remembered(description), away={}))
-
-
 def with_former(description: str, former: Former) -> str:
     """The description with what it is to remember. Raises `UserError` if the engine has no room for it."""
     own = forgotten(description)
@@ -156,9 +147,8 @@ class Overview:
 
 def read_overview(connection: EngineConnection) -> Overview:
     """Read all policies and who uses them. Raises what `EngineConnection.get` raises, as all here do."""
-    return Overview(
-        policies.read_units(connection), policies.read_heads(connection), policies.read_users(connection)
-    )
+    units = Units(policies.read_units(connection))
+    return Overview(units, policies.read_heads(connection), policies.read_users(connection))
 
 
 def read_policy(connection: EngineConnection, overview: Overview, name: str) -> PolicyContent | None:
@@ -176,23 +166,21 @@ def restore_policies(
     Each with its policy as it is then.
     """
     former = remembered(head.description).clusters
+    heads, former = {one.id: one for one in overview.heads}, remembered(head.description).clusters
     for user in overview.users:
-        if user.policy == head.id and (all_users or user.id in former):
-            before = _before(overview, head, user.id, going)
-            what = f"let the cluster {user.name} use the policy {before.name} again"
-            request = assign(user, before.id, former.get(user.id, FormerCluster()).properties, what)
-            yield replace(user, policy=before.id), request
-
-
-def _before(overview: Overview, head: PolicyHead, cluster: str, going: frozenset[str]) -> PolicyHead:
-    """The policy that a cluster had before this one; of those that go, what it had before them."""
-    heads = {one.id: one for one in overview.heads}
-    passed, found = set[str](), head
-    while found.id not in passed and (found is head or found.id in going):
-        passed.add(found.id)
-        entry = remembered(found.description).clusters.get(cluster, FormerCluster())
-        found = heads.get(entry.policy or "") or _origin(overview, found)
-    return _origin(overview, found) if found.id in passed else found
+        if user.policy != head.id or not (all_users or user.id in former):
+            continue
+        # Of policies that go, what it had before them.
+        passed, before = set[str](), head
+        while before.id not in passed and (before is head or before.id in going):
+            passed.add(before.id)
+            entry = remembered(before.description).clusters.get(user.id, FormerCluster())
+            before = heads.get(entry.policy or "") or _origin(overview, before)
+        if before.id in passed:
+            before = _origin(overview, before)
+        what = f"let the cluster {user.name} use the policy {before.name} again"
+        request = assign(user, before.id, former.get(user.id, FormerCluster()).properties, what)
+        yield replace(user, policy=before.id), request
 
 
 def _origin(overview: Overview, head: PolicyHead) -> PolicyHead:
@@ -253,7 +241,7 @@ def changed(connection: EngineConnection, overview: Overview) -> Iterator[Policy
         if (
             origin_of(head.description) is not None
             or remembered(head.description) != NOTHING
-            or attached(overview.units, policies.read_content(connection, head).units)
+            or overview.units.ours(policies.read_content(connection, head).units)
         ):
             yield head
 
@@ -292,11 +280,11 @@ def undo(overview: Overview, policy: PolicyContent, going: frozenset[str] = froz
     head, units = policy.head, overview.units
     if origin_of(head.description) is not None:
         returned = restore_policies(overview, head, going | {head.id}, all_users=True)
-        return SetupPlan((*(request for _, request in returned), remove(policy)), ())
+        return SetupPlan((*(request for _, request in returned), remove(policy)))
     former = remembered(head.description)
-    own = attached(units, policy.units)
+    own = units.ours(policy.units)
     if not own and former == NOTHING:
-        return SetupPlan((), (), policy)
+        return SetupPlan(after=policy)
     check_unspoilt(units, policy)
     after = _without_ours(units, with_returned(policy), own, former.units)
     away = parameters_away(units, policy, after)
@@ -338,8 +326,8 @@ def _without_ours(
     gone, back = set(own), dict[str, int]()
     if former is not None:
         for name in {*twins(UnitKind.FILTER).values()}.difference(former.filters):
-            gone.add(unit_id(units, UnitKind.FILTER, name, internal=True) or "")
-        for unit in weight_twins(units).values():
+            gone.add(units.id_of(UnitKind.FILTER, name, internal=True) or "")
+        for unit in units.weight_twins().values():
             if units[unit].name not in former.weights:
                 gone.add(unit)
             elif units[unit].name in former.factors:
@@ -348,7 +336,7 @@ def _without_ours(
     balances = policy.balances
     if own.intersection(balances):
         known = (before.balance or _NO_BALANCE, _NO_BALANCE)
-        found = (unit_id(units, UnitKind.BALANCE, name, internal=True) for name in known)
+        found = (units.id_of(UnitKind.BALANCE, name, internal=True) for name in known)
         balance = next((unit for unit in found if unit is not None), None)
         balances = balances if balance is None else {balance: 1}
     after = PolicyContent(
@@ -358,7 +346,7 @@ def _without_ours(
         balances,
     )
     properties = {**before.properties, **policy.head.properties}
-    known_now = known_properties(units, after.units)
+    known_now = units.properties(after.units)
     return with_properties(after, {name: value for name, value in properties.items() if name in known_now})
 
 
@@ -369,10 +357,8 @@ def _dropping(
 
     Clusters that get another policy are changed by that.
     """
-    others = remembered(policy.head.description).clusters
-    unknown = known_properties(overview.units, policy.units).keys() - known_properties(
-        overview.units, after.units
-    )
+    others, known = remembered(policy.head.description).clusters, overview.units.properties
+    unknown = known(policy.units).keys() - known(after.units)
     for user in overview.users:
         names = sorted(unknown & user.properties.keys())
         if names and user.policy == policy.head.id and user.id not in others:

@@ -13,7 +13,15 @@ import msgspec
 from ovirt_placement.answers.document import utc_text
 from ovirt_placement.config import Config
 from ovirt_placement.model import Snapshot
-from ovirt_placement.model.names import NamedCluster, NamedHost, NamedVm, host_name, vm_name, with_names
+from ovirt_placement.model.names import (
+    NamedCluster,
+    NamedHost,
+    NamedVm,
+    counted,
+    host_name,
+    vm_name,
+    with_names,
+)
 from ovirt_placement.model.record import Record
 from ovirt_service.errors import UserError
 
@@ -151,7 +159,7 @@ def not_led(config: Config) -> str | None:
     last = stored(LeaseStore, config, LeaseStore.read, None)
     if last is not None and last.left_seconds > 0:
         return None
-    return _not_led(_unwritable(config.store.url), None if last is None else _running_process(last.owner))
+    return _not_led(_unwritable(config.store.url), _running_process(None if last is None else last.owner))
 
 
 def _read(config: Config, snapshot: Snapshot, here: EnforcementRecord) -> EnforcementRecord:
@@ -200,7 +208,7 @@ def _read(config: Config, snapshot: Snapshot, here: EnforcementRecord) -> Enforc
         migrations_refused=sum(one.cause in REFUSALS for one in ended_badly),
         last_failure=failure(max(failed, key=lambda one: one.updated)) if failed else None,
         unwritable=_unwritable(config.store.url),
-        running_process=None if last is None else _running_process(last.owner),
+        running_process=_running_process(None if last is None else last.owner),
     )
 
 
@@ -213,28 +221,25 @@ def _unreadable(config: Config) -> dict[str, Any]:
     if unwritable is None or path is None:
         return {}
     owner = last_owner(path, config.engine.name)
-    return {"unwritable": unwritable, "running_process": None if owner is None else _running_process(owner)}
+    return {"unwritable": unwritable, "running_process": _running_process(owner)}
 
 
 def _unwritable(url: str) -> str | None:
     from ovirt_placement.store.sql.connections import of_file_system, sqlite_path
 
-    path = sqlite_path(url)
-    try:
+    with suppress(OSError):
+        path = sqlite_path(url)
         fault = None if path is None else of_file_system(path)
-    except OSError:
-        return None
-    return None if fault is None else f"{fault.what}: {fault.remedy}"
+        return None if fault is None else f"{fault.what}: {fault.remedy}"
+    return None
 
 
-def _running_process(owner: str) -> int | None:
+def _running_process(owner: str | None) -> int | None:
     """The process of an enforcer, by the name under which it led, if it runs here."""
-    host, process, _ = (*owner.rsplit("-", 2), "", "")[:3]
+    host, process, _ = (*(owner or "").rsplit("-", 2), "", "")[:3]
     with suppress(OSError, ValueError):
-        if (
-            host == socket.gethostname()
-            and b"ovirt-enforcer" in Path(f"/proc/{process}/cmdline").read_bytes()
-        ):
+        command = Path(f"/proc/{process}/cmdline")
+        if host == socket.gethostname() and b"ovirt-enforcer" in command.read_bytes():
             return int(process)
     return None
 
@@ -259,20 +264,16 @@ def enforcement_text(found: EnforcementRecord) -> Iterator[str]:
         return
     yield f"Enforcer: mode {found.mode}, {_who(found)}."
     if found.configured_mode not in {None, found.mode}:
-        yield (
-            f"The configuration here says mode {found.configured_mode}: it takes effect when ovirt-enforcer"
-            " is restarted."
-        )
+        starts = "it takes effect when ovirt-enforcer is restarted"
+        yield f"The configuration here says mode {found.configured_mode}: {starts}."
     if found.last_cycle is not None:
         came = "successful" if found.last_cycle.error is None else f"failed: {found.last_cycle.error}"
         yield f"Last cycle: {found.last_cycle.age_seconds:.0f} s ago, {came}."
     yield from (f"Paused: {sentence}." for sentence in found.paused)
     yield from (f"Breaker open in cluster {one.cluster.name}: {one.reason}." for one in found.breakers)
     for plan in found.waiting:
-        yield (
-            f"Plan {plan.plan} of cluster {plan.cluster.name} waits for approval since {plan.since}:"
-            f" {plan.migrations} migration{'s' * (plan.migrations != 1)}."
-        )
+        waits = f"Plan {plan.plan} of cluster {plan.cluster.name} waits for approval since {plan.since}"
+        yield f"{waits}: {counted(plan.migrations, 'migration')}."
     yield (
         f"Migrations: {found.migrations_under_way} under way; in the last 24 hours"
         f" {found.migrations_done} done, {found.migrations_failed} failed,"
@@ -315,4 +316,4 @@ def degraded_by(found: EnforcementRecord) -> Iterator[str]:
     if found.waiting:
         yield "a plan waits for approval" if len(found.waiting) == 1 else "plans wait for approval"
     if failed := found.migrations_failed:
-        yield f"{failed} migration{'s' * (failed > 1)} failed in the last 24 hours"
+        yield f"{counted(failed, 'migration')} failed in the last 24 hours"

@@ -26,7 +26,7 @@ from ovirt_placement.model.names import (
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.catalogue import UNITS, Violation, find_violations
 from ovirt_placement.rules.doubts import doubt
-from ovirt_placement.rules.failover.check import HaCheck, check, judge_lost
+from ovirt_placement.rules.failover.check import check, judge_lost
 from ovirt_placement.rules.failover.outcomes import Lost, is_lost
 
 #: How much work the check of an HA reservation may take: enough for each host of 500 with 10,000 VMs.
@@ -127,6 +127,9 @@ def cluster_status(snapshot: Snapshot, cluster_id: str) -> ClusterStatus:
     up = [host for host in hosts if host.up]
     checked = check(snapshot, cluster.id, None, _STEPS) if cluster.ha_reservation else None
     lost = judge_lost(snapshot, cluster.id, _STEPS) if checked is None else checked.lost
+    survived = None
+    if checked is not None:
+        survived = 0 if checked.lost else survived_of(checked, checked.failures).count
     return ClusterStatus(
         cluster=Named(cluster.id, cluster.name),
         hosts=len(hosts),
@@ -146,16 +149,12 @@ def cluster_status(snapshot: Snapshot, cluster_id: str) -> ClusterStatus:
         doubt=doubt(snapshot, cluster.id),
         ha_safe=None if checked is None else checked.safe,
         lost=tuple(lost_vm(one, snapshot) for one in lost),
-        failures_survived=None if checked is None else _survived(checked),
+        failures_survived=survived,
         units=tuple(rule.name for rule in UNITS.values() if not rule.on_request and rule.enabled_in(cluster)),
         disabled_units=cluster.scheduling_policy.disabled if cluster.scheduling_policy else (),
         draining=tuple(Named(host.id, host.name) for host in hosts if host.id in snapshot.draining_hosts),
         upgrade=upgrade_text(cluster) if cluster.upgrade_mode else None,
     )
-
-
-def _survived(checked: HaCheck) -> int:
-    return 0 if checked.lost else survived_of(checked, checked.failures).count
 
 
 def _cpu_percent(hosts: Iterable[Host]) -> float | None:

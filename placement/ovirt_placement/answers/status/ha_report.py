@@ -22,10 +22,8 @@ from ovirt_placement.answers.status.ha_check import (
     CheckedCluster,
     CheckVerdict,
     Failing,
-    FailingUnit,
     HaCheckDocument,
     LostSet,
-    UnplacedRecord,
     checked_cluster,
     spreading,
 )
@@ -164,11 +162,6 @@ def _check_number(snapshot: Snapshot, cluster: Cluster, failures: int) -> None:
 
 
 def _text(answer: HaCheckDocument) -> Iterator[str | Table]:
-    """Cluster, failures, both verdicts, hosts that must not fail together, VMs that cannot restart then.
-
-    Below stand sets that only the engine's own check finds unsafe, and what was not judged with the tightest
-    sets that were looked for.
-    """
     headers = ("cluster", "failures", "verdict", "engine's", "failing hosts", "VMs that cannot restart")
     yield Table([row for one in answer.clusters for row in _rows(one)], headers)
     if below := list(notes(answer)):
@@ -176,10 +169,67 @@ def _text(answer: HaCheckDocument) -> Iterator[str | Table]:
         yield from map(Folded, below)
 
 
+def _rows(found: CheckedCluster) -> list[tuple[str, ...]]:
+    """What is lost, what only the engine's own check finds unsafe, and what was not judged."""
+    head = (found.cluster.name, str(found.failures), safe_word(found.safe), safe_word(found.by_engine.safe))
+    what = "domains" if any(unit.domain is not None for unit in found.units) else "hosts"
+    lost, engine = {loss.hosts for loss in found.losses}, "by the engine's own check"
+    rows = [
+        *_lost_already(found),
+        *(_loss(loss) for loss in found.losses),
+        # There, idle CPU counts.
+        *(_loss(loss, f" ({engine})") for loss in found.by_engine.losses if loss.hosts not in lost),
+        *_open(found, what, ""),
+        *_tightest(found),
+        *_open(found.by_engine, what, f" {engine}"),
+    ]
+    return [(*head, *one) for one in rows] or [(*head, "", "")]
+
+
+def _lost_already(found: CheckedCluster) -> Iterator[tuple[str, str]]:
+    """By the host that does not answer, or as it is."""
+    if found.lost:
+        hosts = dict.fromkeys(one.host.name if one.host else "none" for one in found.lost)
+        yield f"already: {listed(list(hosts))}", "\n".join(one.vm.name for one in found.lost if not one.home)
+
+
+def _loss(loss: LostSet, by: str = "") -> tuple[str, str]:
+    return "\n".join(_names(loss)), "\n".join(f"{vm.name}{by}" for vm in loss.unplaced)
+
+
+def _names(one: Failing) -> tuple[str, ...]:
+    """The domains that fail, or the hosts."""
+    return tuple(f"domain {name}" for name in one.domains) or tuple(host.name for host in one.hosts)
+
+
+def _open(found: CheckVerdict, what: str, by: str) -> Iterator[tuple[str, str]]:
+    """What is not known, and what is proven nevertheless, for each size of sets."""
+    sizes = found.sizes or (Size(1, found.survived, found.unjudged),)
+    for size in sizes:
+        left = size.unjudged + sum(len(one.domains or one.hosts) == size.size for one in found.unknown)
+        if left:
+            sets = counted(left, "set") + (f" of {size.size} {what}" if len(sizes) > 1 else "")
+            survived = f"{counted(size.survived, 'set')} of {what} {be(size.survived)}"
+            yield f"{sets} {be(left)} not judged{by}", f"{survived} proven to be survived"
+
+
+def _tightest(found: CheckVerdict) -> Iterator[tuple[str, str]]:
+    """The worst sets that were looked for, but those that are lost and reported already."""
+    left = [one for one in found.tightest if one.survived is not False]
+    for one in left[:_TIGHTEST]:
+        outcome = "survived" if one.survived else "not judged"
+        room = f"room for {counted(max(0, one.room_for), 'more VM')} of {one.memory_mb} MiB at most"
+        yield "\n".join(_names(one)), f"{outcome}, among the tightest: {room}"
+
+
 def notes(answer: HaCheckDocument) -> Iterator[str]:
     """In lines: why VMs cannot restart, what shows more, and which VMs the check is not about."""
     for found in answer.clusters:
-        yield from _known_already(found)
+        if found.lost:
+            yield f"Lost in cluster {found.cluster.name} until they run again:"
+            yield from (f"  {one.sentence} (ovirt-placement why {one.vm.name})" for one in found.lost)
+        if found.doubt:
+            yield f"Not known in cluster {found.cluster.name}: {found.doubt}."
         for loss in found.losses:
             yield from _causes(loss)
     if first := next((loss for found in answer.clusters for loss in found.losses), None):
@@ -189,120 +239,38 @@ def notes(answer: HaCheckDocument) -> Iterator[str]:
         yield "Migrations that restore the reservation, with [enforcer.ha] repair = true (docs/ha.md):"
         yield "  ovirt-enforcer plan"
     for found in answer.clusters:
-        if domains := [_domain(one) for one in found.units if one.domain is not None]:
-            yield f"Failure domains of cluster {found.cluster.name}: {listed(domains, '; ')}"
-            if found.safe:
-                some = "one of them fails" if found.failures == 1 else f"{found.failures} of them fail"
-                yield f"Each highly available VM restarts if any {some}."
-        for one in found.not_waiting:
-            yield f"{one.rule.title}: {_NOT_WAITING}{listed([vm.name for vm in one.vms])}"
-        if found.outside:
-            outside = listed([one.sentence for one in found.outside])
-            yield f"Not counted in cluster {found.cluster.name}: {outside}"
+        yield from _remarks(found)
 
 
-def _known_already(found: CheckedCluster) -> Iterator[str]:
-    """What is lost without a further failure, and why nothing is known, if so."""
-    if found.lost:
-        yield f"Lost in cluster {found.cluster.name} until they run again:"
-        yield from (f"  {one.sentence} (ovirt-placement why {one.vm.name})" for one in found.lost)
-    if found.doubt:
-        yield f"Not known in cluster {found.cluster.name}: {found.doubt}."
-
-
-def _domain(one: FailingUnit) -> str:
-    return f"{one.domain} ({listed([host.name for host in one.hosts])})"
-
-
-def _rows(found: CheckedCluster) -> list[tuple[str, ...]]:
-    head = (found.cluster.name, str(found.failures), safe_word(found.safe), safe_word(found.by_engine.safe))
-    listed_sets = [
-        *_lost(found),
-        *_losses(found),
-        *_losses_by_engine(found),
-        *_open(found, _what_fails(found), ""),
-        *_tightest(found),
-        *_open(found.by_engine, _what_fails(found), " by the engine's own check"),
+def _remarks(found: CheckedCluster) -> Iterator[str]:
+    """Failure domains, rules that the engine does not follow, and which VMs the check is not about."""
+    domains = [
+        f"{one.domain} ({listed([host.name for host in one.hosts])})"
+        for one in found.units
+        if one.domain is not None
     ]
-    return [(*head, *one) for one in listed_sets] or [(*head, "", "")]
-
-
-def _what_fails(found: CheckedCluster) -> str:
-    return "domains" if any(unit.domain is not None for unit in found.units) else "hosts"
-
-
-def _lost(found: CheckedCluster) -> Iterator[tuple[str, str]]:
-    """What is lost already: by the host that does not answer, or as it is."""
-    if found.lost:
-        hosts = dict.fromkeys(one.host.name if one.host else "none" for one in found.lost)
-        yield f"already: {listed(list(hosts))}", "\n".join(one.vm.name for one in found.lost if not one.home)
-
-
-def _losses(found: CheckVerdict) -> Iterator[tuple[str, str]]:
-    for loss in found.losses:
-        yield _failing(loss), "\n".join(vm.name for vm in loss.unplaced)
-
-
-def _losses_by_engine(found: CheckedCluster) -> Iterator[tuple[str, str]]:
-    """What is lost by the engine's own check alone: there, idle CPU counts."""
-    lost = {loss.hosts for loss in found.losses}
-    for loss in found.by_engine.losses:
-        if loss.hosts not in lost:
-            unplaced = (f"{vm.name} (by the engine's own check)" for vm in loss.unplaced)
-            yield _failing(loss), "\n".join(unplaced)
-
-
-def _failing(one: Failing) -> str:
-    """The domains that fail, or the hosts."""
-    return "\n".join(_names(one))
-
-
-def _names(one: Failing) -> tuple[str, ...]:
-    if one.domains:
-        return tuple(f"domain {name}" for name in one.domains)
-    return tuple(host.name for host in one.hosts)
-
-
-def _open(found: CheckVerdict, what: str, by: str) -> Iterator[tuple[str, str]]:
-    """What is not known, and what is proven nevertheless, for each size of sets."""
-    sizes = found.sizes or (Size(1, found.survived, found.unjudged),)
-    for size in sizes:
-        unknown = sum(len(one.domains or one.hosts) == size.size for one in found.unknown)
-        if size.unjudged + unknown:
-            left = size.unjudged + unknown
-            one = f"{counted(left, 'set')} of {size.size} {what}" if len(sizes) > 1 else counted(left, "set")
-            survived = f"{counted(size.survived, 'set')} of {what} {be(size.survived)}"
-            yield f"{one} {be(left)} not judged{by}", f"{survived} proven to be survived"
-
-
-def _tightest(found: CheckVerdict) -> Iterator[tuple[str, str]]:
-    """The worst sets that were looked for, but those that are lost and reported already."""
-    left = [one for one in found.tightest if one.survived is not False]
-    for one in left[:_TIGHTEST]:
-        outcome = "survived" if one.survived else "not judged"
-        room = f"room for {counted(max(0, one.room_for), 'more VM')} of {one.memory_mb} MiB at most"
-        yield _failing(one), f"{outcome}, among the tightest: {room}"
+    if domains:
+        yield f"Failure domains of cluster {found.cluster.name}: {listed(domains, '; ')}"
+    if domains and found.safe:
+        some = "one of them fails" if found.failures == 1 else f"{found.failures} of them fail"
+        yield f"Each highly available VM restarts if any {some}."
+    for one in found.not_waiting:
+        yield f"{one.rule.title}: {_NOT_WAITING}{listed([vm.name for vm in one.vms])}"
+    if found.outside:
+        outside = listed([one.sentence for one in found.outside])
+        yield f"Not counted in cluster {found.cluster.name}: {outside}"
 
 
 def _causes(loss: LostSet) -> Iterator[str]:
-    """Why VMs cannot restart after one failure."""
+    """Why VMs cannot restart after one failure; of many hosts, how many say the same, the most first."""
     if loss.because:
         yield f"If {' and '.join(_names(loss))} failed:"
     for one in loss.because:
-        if not one.refused:
-            yield f"  {one.vm.name}: no host is left"
-        elif len(one.refused) <= _FEW_HOSTS:
-            yield from (
-                f"  {one.vm.name}: {host.host.name}: {'; '.join(host.because)}" for host in one.refused
-            )
-        else:
-            yield f"  {one.vm.name}: {_by_reason(one)}"
+        counts = Counter(reason for host in one.refused for reason in host.because).most_common()
+        why = [listed([f"{counted(number, 'host')}: {reason}" for reason, number in counts], "; ")]
+        if len(one.refused) <= _FEW_HOSTS:
+            why = [f"{host.host.name}: {'; '.join(host.because)}" for host in one.refused]
+        yield from (f"  {one.vm.name}: {said}" for said in why or ("no host is left",))
     if loss.in_another_order:
         starts = listed([f"{one.vm.name} on {one.host.name}" for one in loss.in_another_order])
         yield f"  It is the restart order alone: all would restart as {starts}"
-
-
-def _by_reason(one: UnplacedRecord) -> str:
-    """Of many hosts: how many say the same, the most first."""
-    counts = Counter(reason for host in one.refused for reason in host.because)
-    return listed([f"{counted(number, 'host')}: {reason}" for reason, number in counts.most_common()], "; ")

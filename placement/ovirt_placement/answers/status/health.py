@@ -17,11 +17,7 @@ from ovirt_placement.answers.document import Document, KnownState, dated, known_
 from ovirt_placement.answers.proxy import ProxyRecord, of_machine
 from ovirt_placement.answers.question import SOME_CLUSTERS, Reads, Route, Table, question, table
 from ovirt_placement.answers.rules import rules_check
-from ovirt_placement.answers.status import (
-    EnforcementRecord,
-    enforcement,
-    enforcement_text,
-)
+from ovirt_placement.answers.status import EnforcementRecord, enforcement, enforcement_text
 from ovirt_placement.answers.status.clusters import (
     CLUSTER_COLUMNS,
     ClusterStatus,
@@ -140,7 +136,6 @@ def status(known: HealthState, clusters: Annotated[Iterable[Cluster], SOME_CLUST
     snapshot = known.snapshot
     numbers = tuple(cluster_status(snapshot, cluster.id) for cluster in clusters)
     rules = rules_check(snapshot)
-    rule_numbers = RuleNumbers(rules=rules.rules, problems=len(rules.problems))
     tagged = tagged_in(snapshot, known.names) if known.source.kind == "state file" else None
     unmatched = unmatched_names(snapshot, known.names, tagged) if known.source.kind != "nothing" else ()
     health, reasons = judge(
@@ -149,7 +144,7 @@ def status(known: HealthState, clusters: Annotated[Iterable[Cluster], SOME_CLUST
         numbers,
         known.enforcer,
         known.proxy,
-        rule_numbers.problems,
+        len(rules.problems),
         unmatched,
     )
     answer = StatusDocument(
@@ -162,7 +157,7 @@ def status(known: HealthState, clusters: Annotated[Iterable[Cluster], SOME_CLUST
             frozen_sets=len(snapshot.frozen_keys),
             sticky_copies=len(snapshot.sticky_copies),
         ),
-        placement_rules=rule_numbers,
+        placement_rules=RuleNumbers(rules=rules.rules, problems=len(rules.problems)),
         clusters=numbers,
         enforcer=known.enforcer,
         proxy=known.proxy,
@@ -184,10 +179,10 @@ def of_file(path: Path, configuration: Config | None) -> HealthState:
 def of_engine(config: Config, deadline: float) -> HealthState:
     """What the inventory publishes, else the engine within `deadline` seconds, else what was known last."""
     try:
-        found = known_state(config, deadline=deadline, stale=True)
+        known = of_known(config, known_state(config, deadline=deadline, stale=True))
     except NoSnapshot as error:
-        return with_machine(nothing_known(config, str(error)), config)
-    return with_machine(of_known(config, found), config)
+        known = nothing_known(config, str(error))
+    return with_machine(known, config)
 
 
 def with_machine(
@@ -207,7 +202,6 @@ def with_machine(
 
 
 def nothing_known(config: Config, error: str) -> HealthState:
-    """Nothing, and why."""
     source = StateSource(kind="nothing", where=config.engine.address, error=error)
     return HealthState(snapshot=NO_STATE, source=source)
 
@@ -245,10 +239,8 @@ def _status_text(answer: StatusDocument) -> Iterator[str | Table]:
     yield from status_lines(answer)
     if answer.source.kind != "nothing":
         yield ""
-        if answer.clusters:
-            yield table(answer.clusters, CLUSTER_COLUMNS, whole=True)
-        else:
-            yield "There is no cluster."
+        columns = table(answer.clusters, CLUSTER_COLUMNS, whole=True)
+        yield columns if answer.clusters else "There is no cluster."
 
 
 def status_lines(answer: StatusDocument) -> Iterator[str]:
@@ -273,7 +265,10 @@ def status_lines(answer: StatusDocument) -> Iterator[str]:
         wrong = answer.placement_rules.problems
         yield f"Placement rules: {answer.placement_rules.rules}, mistakes in them: {wrong}."
     yield from (f"Matches nothing: {one.sentence}" for one in answer.unmatched_names)
-    yield from _draining_text(answer.clusters)
+    for one in answer.clusters:
+        if names := ", ".join(host.name for host in one.draining):
+            marked = f"Marked as draining in cluster {one.cluster.name}, no VM is placed there: {names}"
+            yield f"{marked} (ovirt-enforcer maintenance status)."
     if answer.details_lacking:
         yield "Disks, network interfaces or owners are being read: until then, keys on them have no effect."
 
@@ -309,12 +304,3 @@ def _keys_text(keys: Keys, source: StateSource) -> str:
     if not source.store_answers:
         return f"{text}: the store cannot be read, these are {source.keys_age_seconds:.0f} s old."
     return f"{text}: read from the store {source.keys_age_seconds:.1f} s ago."
-
-
-def _draining_text(clusters: Iterable[ClusterStatus]) -> Iterator[str]:
-    for one in clusters:
-        if names := ", ".join(host.name for host in one.draining):
-            yield (
-                f"Marked as draining in cluster {one.cluster.name}, no VM is placed there: {names}"
-                " (ovirt-enforcer maintenance status)."
-            )

@@ -54,9 +54,8 @@ def named_cluster_of(cluster: str, samples: Iterable[Sample]) -> Named:
 
 
 def _not_survived(one: Sample) -> int | None:
-    if one.ha_failures is None or one.ha_survived is None:
-        return None
-    return max(0, one.ha_failures - one.ha_survived)
+    known = one.ha_failures is not None and one.ha_survived is not None
+    return max(0, (one.ha_failures or 0) - (one.ha_survived or 0)) if known else None
 
 
 def _sum(values: Iterable[int | None]) -> int | None:
@@ -194,22 +193,19 @@ def trend(samples: Sequence[Sample], *, cluster: Named | None, since: float, unt
     return TrendDocument(
         point_hours=hours,
         clusters=tuple(
-            ClusterTrend(
-                named_cluster_of(one, wanted),
-                tuple(_points(starts, (sample for sample in wanted if sample.cluster == one))),
-            )
+            ClusterTrend(named_cluster_of(one, wanted), tuple(_points(starts, wanted, one)))
             for one in sorted({sample.cluster for sample in wanted})
         ),
     )
 
 
-def _points(starts: range, samples: Iterable[Sample]) -> Iterator[TrendPoint]:
+def _points(starts: range, samples: Iterable[Sample], cluster: str) -> Iterator[TrendPoint]:
     of_points: list[list[Sample]] = [[] for _ in starts]
     for one in samples:
-        of_points[max(0, (one.hour - starts[0]) // starts.step)].append(one)
+        if one.cluster == cluster:
+            of_points[max(0, (one.hour - starts[0]) // starts.step)].append(one)
     for start, found in zip(starts, of_points, strict=True):
-        began = datetime.fromtimestamp(start * HOUR_SECONDS).astimezone()
-        yield TrendPoint(began.isoformat(timespec="minutes"), activity(found))
+        yield TrendPoint(_local(start * HOUR_SECONDS).isoformat(timespec="minutes"), activity(found))
 
 
 def _point_hours(hours: int) -> int:
@@ -235,32 +231,23 @@ def trend_lines(answer: TrendDocument, *, plain: bool = False) -> Iterator[str]:
     if not answer.clusters:
         yield "Nothing is known of this time: no enforcer led."
     else:
-        points = answer.clusters[0].points
+        points, hours = answer.clusters[0].points, answer.point_hours
         first, last = (datetime.fromisoformat(points[at].start) for at in (0, -1))
-        yield f"{first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M}, {_span(answer.point_hours)} a column"
+        span = counted(hours // 24, "day") if hours % 24 == 0 else counted(hours, "hour")
+        yield f"{first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M}, {span} a column"
     for one in answer.clusters:
         yield f"cluster {one.cluster.name}:"
         for title, value_of in _DRAWN:
             values = [value_of(point.activity) for point in one.points]
-            known = [value for value in values if value is not None]
-            if known:
-                bars = _bars(values, max(known), _PLAIN_BARS if plain else _BARS)
-                yield f"  {title:<18} {bars}  max {max(known)}"
+            if (highest := _most(values)) is not None:
+                bars = _bars(values, highest, _PLAIN_BARS if plain else _BARS)
+                yield f"  {title:<18} {bars}  max {highest}"
             else:
                 yield f"  {title:<18} not known"
 
 
-def _bars(values: Sequence[int | None], highest: int, bars: str) -> str:
+def _bars(values: Iterable[int | None], highest: int, bars: str) -> str:
     """Nothing is the lowest bar, the least of something the second; what is not known is a space."""
-
-    def bar(value: int | None) -> str:
-        if value is None:
-            return " "
-        return bars[-(-value * (len(bars) - 1) // highest) if highest else 0]
-
-    return "".join(map(bar, values))
-
-
-def _span(hours: int) -> str:
-    number, noun = (hours // 24, "day") if hours % 24 == 0 else (hours, "hour")
-    return counted(number, noun)
+    top = len(bars) - 1
+    at = (None if value is None else -(-value * top // highest) if highest else 0 for value in values)
+    return "".join(" " if place is None else bars[place] for place in at)
