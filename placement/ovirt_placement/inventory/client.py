@@ -6,6 +6,7 @@ import logging
 import sys
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import Future, wait
 from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -48,8 +49,6 @@ from ovirt_service.repetition import Said
 
 if TYPE_CHECKING:
     from ovirt_placement.engine.connection.client import EngineConnection
-    from ovirt_placement.engine.policies import PolicyReader
-    from ovirt_placement.engine.requests import Doubts
 
 #: How long a caller who names no deadline waits for a snapshot.
 DEFAULT_DEADLINE_SECONDS = 10.0
@@ -163,11 +162,6 @@ class _Read(NamedTuple):
     snapshot: Snapshot
     at: float
     demands: Demands
-    measured: Measured
-
-    def serves(self, oldest: float, demands: Demands, measured: Measured) -> bool:
-        """Whether it is young enough, and has all that is asked for."""
-        return self.at >= oldest and self.measured >= measured and not demands.lack(self.demands)
 
 
 class EngineState:
@@ -185,25 +179,22 @@ class EngineState:
         self._keys = KeyWatch(config.store, config.engine.name)
         self._intents = OpenIntents(config.store, config.engine.name)
         self._overlay = Overlay()
-        self._connection: EngineConnection | None = None
+        #: The connection, and what reads the topology by it.
+        self._engine: tuple[EngineConnection, Callable[[], Snapshot]] | None = None
         self._closed = False
-        self._policies: PolicyReader | None = None
-        self._doubts: Doubts | None = None
-        self._reading: Future[_Read] | None = None
+        self._reading: Future[None] | None = None
         self._last_read: _Read | None = None
         self._searches = KnownSearches()
 
     def served(self, max_age: float, until: float) -> Known:
         """What the service knows. Raises `NoService`, and `NoSnapshot` if it knows nothing fresh enough."""
         directory, seen = self._config.inventory.directory, self.publication
-        known = seen.version if seen else 0
-        question = Refresh(max(_EVER, now() - max_age), max_age <= 0, known=known)
+        question = Refresh(max(_EVER, now() - max_age), max_age <= 0, known=seen.version if seen else 0)
         try:
             reply = ask(directory, question, until - time.monotonic(), State, _services)
         except NoAnswer:
-            raise NoSnapshot(
-                f"no fresh snapshot in time: the inventory at {directory} is still reading"
-            ) from None
+            why = f"no fresh snapshot in time: the inventory at {directory} is still reading"
+            raise NoSnapshot(why) from None
         moments = reply.moments
         if reply.error is not None or moments is None:
             last = "" if moments is None else f"; the last one is {now() - moments.as_of:.0f} s old"
@@ -223,64 +214,56 @@ class EngineState:
     def _decoded(self, reply: State, moments: Moments, seen: Publication | None) -> Publication:
         """What the service answers, once a version for all threads. Raises `ValueError` if unreadable."""
         with self._lock:
-            before = EMPTY if seen is None else seen.snapshot
-            if seen is not None and seen.version == reply.version:
-                snapshot = before
-            else:
+            snapshot = before = EMPTY if seen is None else seen.snapshot
+            if seen is None or seen.version != reply.version:
                 snapshot = with_changes(before if reply.since else EMPTY, reply.changes)
                 snapshot = snapshot if reply.since else with_known(before, snapshot)
-                if seen is not None:
-                    share(snapshot, like=before)
+                share(snapshot, like=before)
             publication = Publication(reply.version, moments, snapshot)
             if self.publication is None or self.publication.version <= publication.version:
                 self.publication = publication
             return publication
 
-    def read(
-        self,
-        max_age: float,
-        until: float,
-        demands: Demands = NO_DEMANDS,
-        measured: Measured = Measured.FOR_RESERVATION,
-    ) -> Snapshot | None:
+    def read(self, max_age: float, until: float, demands: Demands = NO_DEMANDS) -> Snapshot | None:
         """Return a snapshot no older than this, waiting for one until this moment of `time.monotonic`.
 
-        It holds what placement keys and rules demand, and what is to be measured. None if it takes longer.
-        Raises what the reading raised.
+        It holds what is demanded. None if it takes longer. Raises what the reading raised.
         """
         oldest = now() - max_age
         while True:
             with self._lock:
                 last, reading = self._last_read, self._reading
-                if last is not None and last.serves(oldest, demands, measured):
+                if last is not None and last.at >= oldest and not demands.lack(last.demands):
                     return last.snapshot
                 if reading is None:
-                    reading = self._reading = in_background(partial(self._read, demands, measured))
+                    reading = self._reading = in_background(partial(self._read, demands))
             if not wait([reading], until - time.monotonic()).done:
                 return None
             reading.result()
 
-    def _read(self, demands: Demands, measured: Measured) -> _Read:
+    def _read(self, demands: Demands) -> None:
         found = None
         try:
             name = digest_name(self._config.engine.url or "", _NAME_SIZE)
             turns = [memory_folder("readers") / f"{name}-{number}" for number in range(READERS)]
             with one_locked(turns, _PATIENCE_SECONDS):
                 began = now()
-                found = _Read(self._read_all(demands, measured), began, demands, measured)
-            return found
+                found = _Read(self._read_all(demands), began, demands)
         finally:
             with self._lock:
                 self._reading, self._last_read = None, found or self._last_read
 
-    def _read_all(self, demands: Demands, measured: Measured) -> Snapshot:
+    def _read_all(self, demands: Demands) -> Snapshot:
         # The SDK takes long to load and is not needed where a service runs.
         from ovirt_placement.engine.topology import consistent, detailed
 
-        connection = self._connected()
-        found = self._read_topology(connection)
+        connection, read_topology = self._connected()
+        found = read_topology()
         wanted = needed(
-            found.clusters, tagged=self._config.ha.tagged, host_tags=demands.host_tags, measured=measured
+            found.clusters,
+            tagged=self._config.ha.tagged,
+            host_tags=demands.host_tags,
+            measured=demands.measured,
         )
         if wanted:
             found = with_statistics(found, read_statistics(connection, wanted))
@@ -290,34 +273,29 @@ class EngineState:
         self._searches.put(read_searches(connection, demands.searches))
         return replace(found, member_searches=self._searches.found)
 
-    def _read_topology(self, connection: EngineConnection) -> Snapshot:
-        """Read it, and once more where it suddenly lacks most of what was there."""
+    def _connected(self) -> tuple[EngineConnection, Callable[[], Snapshot]]:
+        """The topology is read once more where it suddenly lacks most of what was there."""
+        from ovirt_placement.engine.connection.client import connect
         from ovirt_placement.engine.policies import PolicyReader
         from ovirt_placement.engine.requests import Doubts, kinds_of
         from ovirt_placement.engine.topology import read_snapshot
 
-        self._policies = self._policies or PolicyReader()
-        self._doubts = self._doubts or Doubts()
-        read = partial(read_snapshot, connection, policies=self._policies)
-        return self._doubts.confirm(read, kinds_of)
-
-    def _connected(self) -> EngineConnection:
-        from ovirt_placement.engine.connection.client import connect
-
         with self._lock:
             if self._closed:
                 raise UserError("the process that reads the engine ends")
-            if self._connection is None:
-                self._connection = connect(self._config.engine)
-            return self._connection
+            if self._engine is None:
+                connection = connect(self._config.engine)
+                read = partial(read_snapshot, connection, policies=PolicyReader())
+                self._engine = connection, partial(Doubts().confirm, read, kinds_of)
+            return self._engine
 
     def close(self) -> None:
         """Log out of the engine and close the store; a reading that is under way is ended."""
         with self._lock:
             self._closed = True
-            connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
+            engine, self._engine = self._engine, None
+        if engine is not None:
+            engine[0].close()
         self._keys.close()
         self._intents.close()
 
@@ -333,7 +311,7 @@ class EngineState:
         """Read the engine, with what the store says. All VMs are read: none has to be asked for by itself."""
         keys = self._keys.ask_keys(now())
         try:
-            found = self.read(max_age, until, demands_of(keys.records), measured)
+            found = self.read(max_age, until, demands_of(keys.records)._replace(measured=measured))
         except UserError as error:
             raise NoSnapshot(str(error)) from error
         except OSError as error:  # no descriptors are left, say: it may pass
@@ -365,10 +343,8 @@ class EngineState:
         """
         with self._lock:
             read = self._last_read
-        if read is None:
-            return None
         # Before the file's time: an interruption in between makes no reading look younger than the file.
-        age = now() - read.at
+        age = 0.0 if read is None else now() - read.at
         try:
             written = time.time() - self._config.inventory.directory.stat().st_mtime
         except OSError:

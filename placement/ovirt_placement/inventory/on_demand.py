@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
@@ -16,7 +18,6 @@ from ovirt_placement.model.infrastructure import HostStatistics, VmStatistics
 from ovirt_placement.model.record import MemberSearch, SearchOf
 from ovirt_placement.model.snapshot import HOST_STATISTICS, VM_STATISTICS
 from ovirt_placement.rules.catalogue import RULES
-from ovirt_placement.rules.elements.rule import Rule
 from ovirt_placement.rules.failover.outcomes import listed_tags
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ class Span(NamedTuple):
 
 
 NEVER = Span(_NEVER, _NEVER)
-
 
 #: What stands for tags of VMs among these levels.
 VM_TAGS = "tags"
@@ -53,10 +53,7 @@ _REFERRED = {
 
 def referred(levels: Iterable[str]) -> Detail:
     """Say what placement keys on these levels refer to."""
-    details = NO_DETAILS
-    for level in levels:
-        details |= _REFERRED.get(level, NO_DETAILS)
-    return details
+    return reduce(or_, (_REFERRED.get(level, NO_DETAILS) for level in levels), NO_DETAILS)
 
 
 class VmDetails(NamedTuple):
@@ -71,6 +68,10 @@ class VmDetails(NamedTuple):
     def of_vm(cls, vm: Vm) -> VmDetails:
         return cls(vm.disks, vm.nics, vm.tags, vm.owner)
 
+    def put_on(self, vm: Vm) -> Vm:
+        """Return the VM with these; the same object if it has them."""
+        return vm if VmDetails.of_vm(vm) == self else replace(vm, **self._asdict())
+
     def only(self, wanted: Detail) -> VmDetails:
         """Leave out what is not wanted."""
         return VmDetails(
@@ -79,9 +80,6 @@ class VmDetails(NamedTuple):
             self.tags if Detail.OWNER in wanted else (),
             self.owner if Detail.OWNER in wanted else None,
         )
-
-
-_NONE = VmDetails()
 
 
 #: What the network interfaces of VMs refer to.
@@ -145,7 +143,7 @@ class KnownDetails:
 
     def of_vm(self, vm: Vm) -> Vm:
         """Return the VM with what is known of it."""
-        return _laid_over(vm, self._known(vm.id)[1])
+        return self._known(vm.id)[1].put_on(vm)
 
     def missed(self, vms: Collection[str]) -> tuple[str, ...]:
         """Name those of these VMs that the last reading of all has missed; forget all others than these."""
@@ -154,13 +152,7 @@ class KnownDetails:
         return tuple(vm for vm in vms if self._known(vm)[0].began < self._all_read.began)
 
     def _known(self, vm: str) -> tuple[Span, VmDetails]:
-        return self._vms.get(vm, (NEVER, _NONE))
-
-
-def _laid_over(vm: Vm, details: VmDetails) -> Vm:
-    if VmDetails.of_vm(vm) == details:
-        return vm
-    return replace(vm, disks=details.disks, nics=details.nics, tags=details.tags, owner=details.owner)
+        return self._vms.get(vm, (NEVER, VmDetails()))
 
 
 #: What is searched, and by which text.
@@ -204,11 +196,13 @@ class Demands(NamedTuple):
     searches: Wanted = NO_SEARCHES
     #: Those that enabled rules ask for.
     statistics: Needed = NO_STATISTICS
+    #: What of these anybody asks for, where no service runs.
+    measured: Measured = Measured.FOR_RESERVATION
 
     def lack(self, read: Demands) -> bool:
         """Whether more is needed than was read."""
         more = self.details & ~read.details or self.searches - read.searches
-        return bool(more) or self.host_tags > read.host_tags
+        return bool(more) or self.host_tags > read.host_tags or self.measured > read.measured
 
 
 NO_DEMANDS = Demands()
@@ -242,26 +236,21 @@ class KnownSearches:
         """Take the answers of one reading."""
         known = {(one.of, one.text): one for one in self.found}
         for one in answers:
+            search = one.of, one.text
+            before = known.get(search)
+            known[search] = one
             if one.found is not None:
-                self._answered[one.of, one.text] = time.time()
-            before = known.get((one.of, one.text))
-            known[one.of, one.text] = one if before is None else self._after(before, one)
+                self._answered[search] = time.time()
+            elif before is not None and before.found is not None:
+                since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(self._answered[search]))
+                problem = f"{one.problem}; whom it found at {since} counts"
+                known[search] = replace(one, found=before.found, problem=problem)
         self._keep_answers(known.values())
-
-    def _after(self, before: MemberSearch, now: MemberSearch) -> MemberSearch:
-        if now.found is not None or before.found is None:
-            return now
-        moment = time.gmtime(self._answered[now.of, now.text])
-        since = time.strftime("%Y-%m-%d %H:%M:%S UTC", moment)
-        return replace(now, found=before.found, problem=f"{now.problem}; whom it found at {since} counts")
 
     def _keep_answers(self, answers: Iterable[MemberSearch]) -> None:
         kept = tuple(one for one in answers if (one.of, one.text) in self.wanted)
         if kept != self.found:
             self.found = kept
-
-
-_UNKNOWN_HOST, _UNKNOWN_VM = HostStatistics(), VmStatistics()
 
 
 @dataclass(frozen=True)
@@ -276,14 +265,14 @@ class Statistics:
 
     def of_host(self, host: Host) -> Host:
         """Return the host with what was measured of it, and its tags if they were read."""
-        measured = self.hosts.get(host.id, _UNKNOWN_HOST).put_on(host)
+        measured = self.hosts.get(host.id, HostStatistics()).put_on(host)
         tags = self.tags.get(host.id, measured.tags)
         return measured if tags == measured.tags else replace(measured, tags=tags)
 
     def of_vm(self, vm: Vm) -> Vm:
         """Return the VM with what was measured of it; one that runs nowhere uses nothing."""
-        measured = self.vms.get(vm.id, _UNKNOWN_VM) if vm.host is not None else _UNKNOWN_VM
-        return measured.put_on(vm)
+        known = None if vm.host is None else self.vms.get(vm.id)
+        return (known or VmStatistics()).put_on(vm)
 
 
 def needed(
@@ -301,20 +290,15 @@ def needed(
     hosts = tags = host_tags or (tagged and measured > Measured.NOTHING)
     vms = False
     for cluster in clusters if measured > Measured.NOTHING else ():
-        enabled = [rule for rule in RULES if _is_known_in(rule, cluster)]
+        policy = cluster.scheduling_policy
+        # Of the engine's own filters nothing is read on suspicion: a policy must have them.
+        engines = () if policy is None else policy.engine_filters
+        enabled = [one for one in RULES if (one.enabled_in(cluster) if one.ours else one.name in engines)]
         reserves = cluster.ha_reservation and measured >= Measured.FOR_RESERVATION
         hosts = hosts or reserves or any(HOST_STATISTICS in rule.reads for rule in enabled)
         vms = vms or reserves or any(VM_STATISTICS in rule.reads for rule in enabled)
         tags = tags or bool(listed_tags(cluster.scheduling_properties))
     return Needed(hosts or tags, vms, tags)
-
-
-def _is_known_in(rule: Rule, cluster: Cluster) -> bool:
-    """Whether the policy has its unit; of the engine's own filters nothing is read on suspicion."""
-    policy = cluster.scheduling_policy
-    if rule.ours:
-        return rule.enabled_in(cluster)
-    return policy is not None and rule.name in policy.engine_filters
 
 
 def read_statistics(connection: EngineConnection, wanted: Needed) -> Statistics:

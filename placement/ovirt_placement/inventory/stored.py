@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from ovirt_placement.config import StoreSettings
 from ovirt_placement.inventory.on_demand import NO_DEMANDS, VM_TAGS, Demands, referred, searches_of
 from ovirt_placement.lookups import with_more_pending
-from ovirt_placement.model import Pending, Snapshot, Vm
+from ovirt_placement.model import Pending, Snapshot
 from ovirt_placement.model.record import CLUSTER, NODE, SERVER
 from ovirt_placement.model.snapshot import STORED
 from ovirt_service.errors import UserError
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 #: The first answer has nothing known to fall back on: a store that answers may take longer.
 _FIRST_SECONDS = 1.0
 _NEVER = float("-inf")
-
 
 _Part = TypeVar("_Part", bound="StoreAccess")
 _Found = TypeVar("_Found")
@@ -55,16 +54,13 @@ class StoreReader(Generic[_Part, _Found]):
 
         A store that is not there, or has no tables yet, holds `nothing`; one that held more is away.
         """
-        self._settings = settings
-        self._nothing = nothing
-        self._engine = engine
-        self._part = part
-        self._ask = ask
+        self._settings, self._engine = settings, engine
+        self._nothing = self.found = nothing
+        self._part, self._ask = part, ask
         self._store: _Part | None = None
         self._closed = False
         self._lock = threading.Lock()
         self._reading: Future[None] | None = None
-        self.found = nothing
         #: Why the last reading found nothing; empty if it did.
         self.error = "the store has not answered yet"
         #: Whether a reading has ended, well or not: where there is no store yet, none began.
@@ -103,22 +99,21 @@ class StoreReader(Generic[_Part, _Found]):
     def _read(self) -> None:
         from ovirt_placement.store.sql.database import StoreUnmade
 
+        error = ""
         try:
             if self._store is None:
                 url, patience = self._settings.url, self._settings.patience_seconds
                 self._store = self._part()(url, engine=self._engine, patience_seconds=patience, create=False)
-            self.found, self.error = self._ask(self._store, self.found), ""
-        except StoreUnmade as error:
-            self.error = "" if self.found == self._nothing else str(error)
-        except UserError as error:
-            self.error = str(error)
-        except Exception as error:
-            text = f"reading the store failed: {error}"
-            if text != self.error:
+            self.found = self._ask(self._store, self.found)
+        except UserError as failure:
+            is_nothing = isinstance(failure, StoreUnmade) and self.found == self._nothing
+            error = "" if is_nothing else str(failure)
+        except Exception as failure:
+            error = f"reading the store failed: {failure}"
+            if error != self.error:
                 _log.exception("reading the store failed")
-            self.error = text
         with self._lock:
-            self._answered, self._reading = True, None
+            self.error, self._answered, self._reading = error, True, None
             closed = self._closed
         if closed and self._store is not None:
             self._store.close()
@@ -159,7 +154,10 @@ class Overlay:
 
 
 def with_intents(snapshot: Snapshot, intents: Iterable[Intent]) -> Snapshot:
-    """Return the snapshot with the intents as `pending`, but for those that the engine shows by now."""
+    """Return the snapshot with the intents as `pending`, but for those that the engine shows by now.
+
+    A VM is still to come that has neither arrived, nor stayed where it was for too long.
+    """
     shown = {(entry.vm, entry.host) for entry in snapshot.pending}
     added = tuple(
         Pending(vm=vm.id, host=intent.target, memory_mb=intent.memory_mb or vm.memory_mb)
@@ -167,16 +165,9 @@ def with_intents(snapshot: Snapshot, intents: Iterable[Intent]) -> Snapshot:
         if (vm := snapshot.vm_by_id.get(intent.vm)) is not None
         and intent.target in snapshot.host_by_id
         and (vm.id, intent.target) not in shown
-        and _expected(intent, vm)
+        and (vm.status == "migrating" or (intent.fresh and vm.host != intent.target))
     )
     return with_more_pending(snapshot, added, like=snapshot) if added else snapshot
-
-
-def _expected(intent: Intent, vm: Vm) -> bool:
-    """Whether the VM is still to come: it has neither arrived, nor stayed where it was for too long."""
-    if vm.status == "migrating":
-        return True
-    return intent.fresh and vm.host != intent.target
 
 
 class OpenIntents:
@@ -224,24 +215,19 @@ def as_recorded(snapshot: Snapshot, records: KeyRecords | None) -> Snapshot:
 
 
 def with_keys(snapshot: Snapshot, records: KeyRecords) -> Snapshot:
-    """Return the snapshot with the keys that are recorded, but for those of objects that are gone."""
-    return without_lost_keys(as_recorded(snapshot, records))
+    """Return the snapshot with the keys that are recorded, but for those of objects that are gone.
 
-
-def without_lost_keys(snapshot: Snapshot) -> Snapshot:
-    """Leave out the keys of objects that are gone, which a state file may not name."""
+    A state file may not name these.
+    """
     hosts, vms = snapshot.host_by_id, snapshot.vm_by_id
     known: Mapping[str, Collection[str]] = {CLUSTER: snapshot.cluster_by_id, SERVER: vms, NODE: hosts}
+    keys = (key for key in records.keys if key.level not in known or key.resource in known[key.level])
     return replace(
-        snapshot,
-        placement_keys=tuple(
-            key
-            for key in snapshot.placement_keys
-            if key.level not in known or key.resource in known[key.level]
-        ),
-        frozen_keys=tuple(frozen for frozen in snapshot.frozen_keys if frozen.vm in vms),
-        sticky_copies=tuple(copy for copy in snapshot.sticky_copies if copy.vm in vms),
-        draining_hosts=tuple(host for host in snapshot.draining_hosts if host in hosts),
+        as_recorded(snapshot, records),
+        placement_keys=tuple(keys),
+        frozen_keys=tuple(frozen for frozen in records.frozen if frozen.vm in vms),
+        sticky_copies=tuple(copy for copy in records.copies if copy.vm in vms),
+        draining_hosts=tuple(host for host in records.draining if host in hosts),
     )
 
 
@@ -249,8 +235,9 @@ def demands_of(records: KeyRecords | None) -> Demands:
     """What keys and rules need of the engine; tags of VMs where a placement rule names some."""
     if records is None:
         return NO_DEMANDS
-    tagged = any(rule.names_vm_tags for rule in records.rules)
-    levels = {key.level for key in records.keys} | ({VM_TAGS} if tagged else set())
+    levels = {key.level for key in records.keys}
+    if any(rule.names_vm_tags for rule in records.rules):
+        levels.add(VM_TAGS)
     host_tags = any(rule.names_host_tags for rule in records.rules)
     return Demands(referred(levels), host_tags, searches_of(records.rules))
 
@@ -276,11 +263,6 @@ class WatchedKeys:
         return replace(found, unread=(*found.unread, STORED)) if self.is_unread else found
 
 
-def _ask_for_keys(store: KeyStore, known: KeyRecords | None) -> KeyRecords | None:
-    """The records; the same object while they still hold."""
-    return known if known is not None and store.revision() == known.revision else store.records()
-
-
 class KeyWatch:
     """Looks at the placement keys of an engine in a store; looks follow one another."""
 
@@ -295,8 +277,12 @@ class KeyWatch:
 
             return KeyStore
 
+        def ask(store: KeyStore, known: KeyRecords | None) -> KeyRecords | None:
+            """The same object while it still holds."""
+            return known if known is not None and store.revision() == known.revision else store.records()
+
         nothing: KeyRecords | None = None
-        self._reader = StoreReader(settings, engine, nothing, part, _ask_for_keys)
+        self._reader = StoreReader(settings, engine, nothing, part, ask)
         self._waited_seconds = waited_seconds
         self._complaint = Complaint(_log, "placement keys cannot be read", "placement keys are read again")
         self._last = WatchedKeys()
@@ -304,16 +290,16 @@ class KeyWatch:
 
     def ask_keys(self, began: float) -> WatchedKeys:
         """Ask the store at this moment or later; what it said last stands in for a store that is away."""
-        is_in_trouble = self._last.read_at < self._last.asked_at
+        last = self._last
+        is_in_trouble = last.read_at < last.asked_at
         waited = (0.0, 0.0) if self._waited_seconds and is_in_trouble else self._waited_seconds
-        answered = self._reader.ask_store(*waited)
-        error = self._reader.error if answered else "the store does not answer"
+        error = self._reader.error if self._reader.ask_store(*waited) else "the store does not answer"
         records = self._reader.found
         instead = "decisions are made without them" if records is None else "those read last count"
         self._complaint.say(f"{error}; {instead}" if error else "")
-        if self._last.asked_at == _NEVER and not error and records is None:
+        if last.asked_at == _NEVER and not error and records is None:
             _log.info("there is no store yet, and so there are no placement keys")
         # That there was no store before says nothing about the keys of one that does not answer.
-        before = _NEVER if records is None else self._last.read_at
+        before = _NEVER if records is None else last.read_at
         self._last = WatchedKeys(records, began, before if error else began)
         return self._last
