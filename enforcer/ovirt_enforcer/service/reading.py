@@ -31,8 +31,7 @@ from ovirt_placement.engine.events import MIGRATION_CODES, VM_STARTED, EngineEve
 from ovirt_placement.engine.requests import tagged_ids
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.connection import NoService
-from ovirt_placement.inventory.service.events import DOWN, SUBJECTS, WITH_ITS_VMS
-from ovirt_placement.inventory.service.follower import Feed, FeedInterrupted
+from ovirt_placement.inventory.service.events import DOWN, SUBJECTS, WITH_ITS_VMS, Feed, FeedInterrupted
 from ovirt_placement.inventory.service.schedule import SubjectKind
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.infrastructure import set_up

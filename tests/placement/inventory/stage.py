@@ -9,14 +9,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ovirt_placement.config import EngineSettings
+from ovirt_placement.config import EngineSettings, InventorySettings
 from ovirt_placement.engine.connection.client import EngineConnection, connect
 from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.engine.topology import read_snapshot
 from ovirt_placement.inventory.on_demand import NO_DEMANDS, Demands
 from ovirt_placement.inventory.service.follower import Follower
 from ovirt_placement.inventory.service.readings import read
-from ovirt_placement.inventory.service.schedule import ReconciliationScope
+from ovirt_placement.inventory.service.schedule import ReconciliationScope, reconciliations
 from ovirt_placement.model import Snapshot
 from ovirt_service.errors import UserError
 from ovirt_simulator.core.backend import USUAL, MigrationFault
@@ -51,10 +51,12 @@ class Stage:
         self.connection: EngineConnection = connect(settings)
         self.now = 0.0
         self.failures = 0
+        self.larger = reconciliations(InventorySettings())
         self.follower = Follower(
             self.connection,
             lambda: self.now,
             lambda vm, host, before: None,
+            self.larger,
             patience_seconds=patience_seconds,
         )
         self.details_at = float("-inf")
@@ -67,7 +69,7 @@ class Stage:
             self.follower.turn()
             if not self.follower.believable:
                 self.read(ReconciliationScope.WHOLE)
-            if self.follower.required[ReconciliationScope.DETAILS].since > self.details_at:
+            if self.larger[ReconciliationScope.DETAILS].since > self.details_at:
                 self.read(ReconciliationScope.DETAILS, self.follower.needs)
                 self.details_at = self.now
             self.follower.follow_up()

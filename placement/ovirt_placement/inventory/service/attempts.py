@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import wait
 from contextlib import contextmanager, suppress
 from typing import NamedTuple, TypeVar
 
@@ -17,7 +17,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_service.daemon import BackOff, Notifier
 from ovirt_service.errors import UserError
 from ovirt_service.metrics import Instruments
-from ovirt_service.process import BackgroundThread, in_background
+from ovirt_service.process import in_background
 from ovirt_service.repetition import Said
 
 #: However many ask for it, an engine that is away is not asked more often than this.
@@ -27,6 +27,8 @@ LONGEST_PAUSE_SECONDS = 10.0
 _BACK_OFF = BackOff(_SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
 
 _Result = TypeVar("_Result")
+
+_log = logging.getLogger(__name__)
 
 
 class Attempts:
@@ -59,18 +61,13 @@ class Attempts:
         if self.failures:
             await asyncio.sleep(_SHORTEST_PAUSE_SECONDS)
             longer = _BACK_OFF.pause_after(self.failures) - _SHORTEST_PAUSE_SECONDS
-        try:
+        with suppress(TimeoutError):
             await asyncio.wait_for(self.wanted.wait(), max(0.0, longer))
-        except TimeoutError:
-            return
 
 
 async def in_thread(work: Callable[[], _Result]) -> _Result:
     """Work in a thread that the end of the process does not wait for."""
     return await asyncio.wrap_future(in_background(work))
-
-
-_log = logging.getLogger(__name__)
 
 
 class Asking:
@@ -86,28 +83,25 @@ class Asking:
         """Ask in a thread; None if that failed. Raises what no waiting can heal at the start."""
         try:
             result = await in_thread(ask)
-        except UserError as error:
-            if not self._has_published() and not isinstance(error, EngineAway):
-                raise
-            self._failed(attempts, str(error))
         except Exception as error:
-            _log.exception("reading the engine failed")
-            self._failed(attempts, f"reading the engine failed: {error}")
-        else:
-            attempts.failures = 0
-            self._failing.discard(attempts)
-            if not self._failing and self._said.is_over("engine"):
-                _log.info("the engine answers again")
-            return result
-        return None
-
-    def _failed(self, attempts: Attempts, text: str) -> None:
-        if self._said.is_news("engine"):
-            _log.warning("%s; asking again until it answers", text)
-        attempts.error = text
-        attempts.failures += 1
-        self._failing.add(attempts)
-        self._notifier.ready()  # it serves and tries: more cannot be expected of it now
+            text = str(error)
+            if not isinstance(error, UserError):
+                text = f"reading the engine failed: {error}"
+                _log.exception("reading the engine failed")
+            elif not self._has_published() and not isinstance(error, EngineAway):
+                raise
+            if self._said.is_news("engine"):
+                _log.warning("%s; asking again until it answers", text)
+            attempts.error = text
+            attempts.failures += 1
+            self._failing.add(attempts)
+            self._notifier.ready()  # it serves and tries: more cannot be expected of it now
+            return None
+        attempts.failures = 0
+        self._failing.discard(attempts)
+        if not self._failing and self._said.is_over("engine"):
+            _log.info("the engine answers again")
+        return result
 
 
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -200,11 +194,6 @@ def connections(settings: EngineSettings, requests: Counter) -> Iterator[Connect
     try:
         yield made
     finally:
-        until = time.monotonic() + _LAST_SECONDS
         for connection in made:
             connection.end()
-        closing = [BackgroundThread(target=connection.close) for connection in made]
-        for thread in closing:
-            thread.start()
-        for thread in closing:
-            thread.join(max(0.0, until - time.monotonic()))
+        wait([in_background(connection.close) for connection in made], _LAST_SECONDS)

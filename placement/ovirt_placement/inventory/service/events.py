@@ -1,17 +1,18 @@
-"""What the engine's events report: what is to be read again, starts, crashes, and targets of migrations.
+"""The engine's events: which are new, and what they report: what to read again, starts, crashes, targets.
 
 Source of the codes: the engine's AuditLogType. An event whose code is not listed is believed to concern the
 VM and the host that it names: one reading too many is cheap, one too few is a wrong decision.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence, Set
+from typing import NamedTuple
 
 from ovirt_placement.engine.events import (
     CANCELLED,
     DONE,
     FAILED,
+    START_FAILED,
     STARTED,
     VM_STARTED,
     EngineEvent,
@@ -21,34 +22,64 @@ from ovirt_placement.engine.vms import NO_DETAILS, Detail
 from ovirt_placement.inventory.service.schedule import Effect, Subject, SubjectKind
 from ovirt_placement.model import Host, Vm
 
+#: An event may appear so much later than one with a higher id; what appears later still is left to the
+#: reconciliation.
+LATEST_SECONDS = 5.0
+
+
+class FeedInterrupted(Exception):
+    """Events were missed, or the engine has not the history any more that it had: all must be read again."""
+
+
+class Feed:
+    """Follows the event log from a first page on.
+
+    Each page is asked for from `after` on, which lies a little before the last id, so that it must hold at
+    least one event that is known: if it does not, the log was replaced or more happened than a page holds.
+    """
+
+    def __init__(self, page: Sequence[EngineEvent], now: float) -> None:
+        """Start after this page, oldest event first: what is in it has happened before."""
+        #: By id, when an event was seen, and what distinguishes it in a log that was restored from a backup.
+        self._seen = {event.id: (now, event.code, event.time) for event in page}
+        # By the engine's clock: what is that much older than the newest has no successors to come.
+        old = [event.id for event in page if event.time <= page[-1].time - LATEST_SECONDS]
+        self._anchor = max(old, default=0)
+
+    @property
+    def after(self) -> int:
+        """Ask for events with higher ids than this."""
+        return max(0, self._anchor - 1)
+
+    @property
+    def known(self) -> Set[int]:
+        """Events that a page need not hold, wherever they are asked for: they were given out."""
+        return self._seen.keys() - {self._anchor}
+
+    def take_page(self, page: Sequence[EngineEvent], now: float) -> tuple[EngineEvent, ...]:
+        """Return the events of a page that are new, lowest id first.
+
+        Raises `FeedInterrupted` if the page does not follow on what is known.
+        """
+        if self._anchor and (self._anchor, *self._seen[self._anchor][1:]) not in {
+            (event.id, event.code, event.time) for event in page
+        }:
+            raise FeedInterrupted(
+                "the engine's events do not go on where they ended: its log was replaced, or too"
+                " much happened at once"
+            )
+        new = tuple(event for event in page if event.id not in self._seen)
+        self._seen.update((event.id, (now, event.code, event.time)) for event in new)
+        # On to the highest id after which no lower one is to be expected any more.
+        settled = [number for number, (seen, *_) in self._seen.items() if seen <= now - LATEST_SECONDS]
+        self._anchor = max(self._anchor, *settled, 0)
+        self._seen = {number: seen for number, seen in self._seen.items() if number >= self._anchor}
+        return new
+
+
 #: The engine has started: whatever happened while it was down was not logged. Of its own accord it writes the
 #: second, where it enforces affinity groups; only ovirt-engine-notifier writes the first.
 ENGINE_STARTED = frozenset({EventCode.VDC_START, EventCode.AFFINITY_RULES_ENFORCEMENT_MANAGER_START})
-
-#: What was added, changed or removed: networks with vNIC profiles, labels, policies; affinity groups or the
-#: cluster itself.
-SUBJECTS: Mapping[int, SubjectKind] = {
-    EventCode.NETWORK_ADD_NETWORK: SubjectKind.NETWORKS,
-    EventCode.NETWORK_REMOVE_NETWORK: SubjectKind.NETWORKS,
-    EventCode.NETWORK_UPDATE_NETWORK: SubjectKind.NETWORKS,
-    EventCode.ADD_VNIC_PROFILE: SubjectKind.NETWORKS,
-    EventCode.UPDATE_VNIC_PROFILE: SubjectKind.NETWORKS,
-    EventCode.REMOVE_VNIC_PROFILE: SubjectKind.NETWORKS,
-    EventCode.USER_ADDED_AFFINITY_LABEL: SubjectKind.LABELS,
-    EventCode.USER_UPDATED_AFFINITY_LABEL: SubjectKind.LABELS,
-    EventCode.USER_REMOVED_AFFINITY_LABEL: SubjectKind.LABELS,
-    EventCode.USER_ADD_CLUSTER_POLICY: SubjectKind.POLICIES,
-    EventCode.USER_UPDATE_CLUSTER_POLICY: SubjectKind.POLICIES,
-    EventCode.USER_REMOVE_CLUSTER_POLICY: SubjectKind.POLICIES,
-    EventCode.USER_ADDED_AFFINITY_GROUP: SubjectKind.CLUSTER,
-    EventCode.USER_UPDATED_AFFINITY_GROUP: SubjectKind.CLUSTER,
-    EventCode.USER_REMOVED_AFFINITY_GROUP: SubjectKind.CLUSTER,
-    EventCode.USER_UPDATE_CLUSTER: SubjectKind.CLUSTER,
-}
-#: A tag has another name, or is gone: which VMs had it, they do not report.
-TAGS_CHANGED = {EventCode.USER_UPDATE_TAG, EventCode.USER_REMOVE_TAG}
-#: A host has other tags: nothing but a reading of the tags of hosts shows which.
-HOST_TAGS_CHANGED = {EventCode.USER_ATTACH_TAG_TO_VDS, EventCode.USER_DETACH_VDS_FROM_TAG}
 #: These report what somebody found or failed to do, and change nothing: among them all external events.
 _WITHOUT_EFFECT = frozenset(
     code
@@ -56,6 +87,25 @@ _WITHOUT_EFFECT = frozenset(
     if code.name.startswith(("EXTERNAL_", "USER_FAILED_TO_", "FAILED_TO_CONNECT_TO_", "CLUSTER_ALERT_HA_"))
     or "CONFLICT" in code.name
 )
+#: What was added, changed or removed, by a word in the names of codes.
+_CHANGED = {
+    "NETWORK": SubjectKind.NETWORKS,
+    "VNIC_PROFILE": SubjectKind.NETWORKS,
+    "AFFINITY_LABEL": SubjectKind.LABELS,
+    "AFFINITY_GROUP": SubjectKind.CLUSTER,
+    "USER_UPDATE_CLUSTER": SubjectKind.CLUSTER,
+    "CLUSTER_POLICY": SubjectKind.POLICIES,
+}
+SUBJECTS: Mapping[int, SubjectKind] = {
+    code: kind
+    for word, kind in _CHANGED.items()
+    for code in set(EventCode) - _WITHOUT_EFFECT
+    if word in code.name
+}
+#: A tag has another name, or is gone: which VMs had it, they do not report.
+TAGS_CHANGED = {EventCode.USER_UPDATE_TAG, EventCode.USER_REMOVE_TAG}
+#: A host has other tags: nothing but a reading of the tags of hosts shows which.
+HOST_TAGS_CHANGED = {EventCode.USER_ATTACH_TAG_TO_VDS, EventCode.USER_DETACH_VDS_FROM_TAG}
 #: The host is lost, or back, or left: what ran there, or was on its way to it, changes with it. The engine
 #: cancels migrations to a host that is deactivated, and logs nothing of that.
 WITH_ITS_VMS = {
@@ -71,7 +121,6 @@ WITH_ITS_VMS = {
 #: Names of VMs have no blanks (the engine's NO_SPECIAL_CHARACTERS_EXTRA_I18N), lists of them have commas.
 _VMS = r"(?P<vms>\S+(, \S+)*)"
 _OF_DISK = re.compile(rf" associated to the VMs {_VMS} (was|from)")
-_NOTHING = re.compile("(?!)")
 #: Events that refer to no VM: permissions granted and removed, tags attached and detached, disks removed.
 _NAMES_VMS: Mapping[int, tuple[Detail, re.Pattern[str]]] = {
     EventCode.USER_ADD_PERMISSION: (Detail.OWNER, re.compile(rf" on VM {_VMS}, by ")),
@@ -84,7 +133,6 @@ _NAMES_VMS: Mapping[int, tuple[Detail, re.Pattern[str]]] = {
 }
 
 _RUNS = {EventCode.USER_RUN_VM, EventCode.USER_STARTED_VM}
-_UP_AGAIN = {EventCode.VM_STATUS_RESTORED}
 DOWN = {
     EventCode.VM_DOWN,
     EventCode.VM_DOWN_ERROR,
@@ -99,43 +147,28 @@ _HOST_STATUS: Mapping[int, str] = {
 }
 
 
-@dataclass(frozen=True)
-class Reported:
-    """One subject of an event; the effect is None where there is none to recognise."""
+def reported_by(event: EngineEvent) -> tuple[Subject, Effect | None] | None:
+    """Say what an event speaks of, if anything, and how its effect is recognised, if that is known.
 
-    subject: Subject
-    effect: Effect | None = None
-    #: Whether all VMs of this host may have changed with it.
-    with_vms: bool = False
-
-
-def reported_by(event: EngineEvent) -> Iterator[Reported]:
-    """Say what an event speaks of. A `CLUSTER` without an id means all clusters."""
-    code = event.code
-    if code in _WITHOUT_EFFECT:
-        return
-    if (kind := SUBJECTS.get(code)) is not None:
-        yield Reported(Subject(kind, (event.cluster or "") if kind is SubjectKind.CLUSTER else ""))
-    else:
-        yield from _named_in(event)
+    A `CLUSTER` without an id means all clusters.
+    """
+    if event.code in _WITHOUT_EFFECT:
+        return None
+    if (kind := SUBJECTS.get(event.code)) is not None:
+        return Subject(kind, (event.cluster or "") if kind is SubjectKind.CLUSTER else ""), None
+    if event.vm is not None:
+        return Subject(SubjectKind.VM, event.vm), _effect_on_vm(event)
+    if event.host is not None:
+        status = _HOST_STATUS.get(event.code)
+        return Subject(SubjectKind.HOST, event.host), None if status is None else _has_status(status)
+    return None if event.cluster is None else (Subject(SubjectKind.CLUSTER, event.cluster), None)
 
 
 def vms_named(event: EngineEvent) -> tuple[Detail, tuple[str, ...]]:
     """Name the VMs whose details an event has changed to which it does not refer but in its text."""
-    detail, pattern = _NAMES_VMS.get(event.code, (NO_DETAILS, _NOTHING))
-    found = pattern.search(event.description)
+    detail, pattern = _NAMES_VMS.get(event.code, (NO_DETAILS, None))
+    found = None if pattern is None else pattern.search(event.description)
     return (NO_DETAILS, ()) if found is None else (detail, tuple(found["vms"].split(", ")))
-
-
-def _named_in(event: EngineEvent) -> Iterator[Reported]:
-    if event.vm is not None:
-        yield Reported(Subject(SubjectKind.VM, event.vm), _effect_on_vm(event))
-    elif event.host is not None:
-        status = _HOST_STATUS.get(event.code)
-        effect = None if status is None else _has_status(status)
-        yield Reported(Subject(SubjectKind.HOST, event.host), effect, event.code in WITH_ITS_VMS)
-    elif event.cluster is not None:
-        yield Reported(Subject(SubjectKind.CLUSTER, event.cluster))
 
 
 def _effect_on_vm(event: EngineEvent) -> Effect | None:
@@ -152,7 +185,7 @@ def _effect_on_vm(event: EngineEvent) -> Effect | None:
         return lambda vm: not isinstance(vm, Vm) or vm.host is None
     if code in STARTED:
         return lambda vm: isinstance(vm, Vm) and (vm.status == "migrating" or host not in (None, vm.host))
-    if code in DONE | _UP_AGAIN:
+    if code in DONE | {EventCode.VM_STATUS_RESTORED}:
         return _has_status("up")
     if code in FAILED | CANCELLED:
         return lambda vm: not isinstance(vm, Vm) or vm.status != "migrating"
@@ -166,18 +199,12 @@ def _has_status(status: str) -> Effect:
 #: Takes a VM, the host that it starts on, None for none, and the moment before which that was decided.
 Heard = Callable[[str, str | None, float], object]
 
-#: The VM could not be started or restarted, or is down again. Source: the engine's AuditLogType.
-_ENDED = frozenset(
-    {
-        EventCode.USER_FAILED_RUN_VM,
-        EventCode.VM_DOWN,
-        EventCode.USER_RUN_VM_AS_STATELESS_FINISHED_FAILURE,
-        EventCode.VM_DOWN_ERROR,
-        EventCode.USER_INITIATED_RUN_VM_FAILED,
-        EventCode.VDS_INITIATED_RUN_VM_FAILED,
-        EventCode.RUN_VM_FAILED,
-    }
-)
+#: The VM could not be started or restarted, or is down again.
+_ENDED = START_FAILED | {
+    EventCode.VM_DOWN,
+    EventCode.VM_DOWN_ERROR,
+    EventCode.USER_RUN_VM_AS_STATELESS_FINISHED_FAILURE,
+}
 
 
 def reported_start(event: EngineEvent, began: float, heard: Heard) -> None:
@@ -189,7 +216,7 @@ def reported_start(event: EngineEvent, began: float, heard: Heard) -> None:
             heard(event.vm, None, began)
 
 
-#: It died, or its host did and was fenced. Source: the engine's AuditLogType.
+#: It died, or its host did and was fenced.
 _CRASHED = frozenset({EventCode.VM_DOWN_ERROR, EventCode.VM_WAS_SET_DOWN_DUE_TO_HOST_REBOOT_OR_MANUAL_FENCE})
 #: It runs again, or went down because somebody wanted it.
 _OVER = VM_STARTED | {EventCode.VM_DOWN}
@@ -204,11 +231,9 @@ class Crashes:
 
     def report(self, event: EngineEvent) -> None:
         """Take what an event reports; in whatever order, what one with a higher id has reported stands."""
-        if event.vm is None or event.code not in _CRASHED | _OVER:
-            return
-        known = self._newest.get(event.vm)
-        if known is None or known[0] < event.id:
-            self._newest[event.vm] = event.id, event.code in _CRASHED
+        if event.vm is not None and event.code in _CRASHED | _OVER:
+            reported = event.id, event.code in _CRASHED
+            self._newest[event.vm] = max(reported, self._newest.get(event.vm, reported))
 
     def forget(self, vm_id: str) -> None:
         """Forget a VM that is gone."""
@@ -216,8 +241,7 @@ class Crashes:
 
     def include(self, vm: Vm) -> bool:
         """Whether a VM, as it was read, is down since it crashed."""
-        known = self._newest.get(vm.id)
-        return vm.status == "down" and vm.host is None and known is not None and known[1]
+        return vm.status == "down" and vm.host is None and self._newest.get(vm.id, (0, False))[1]
 
 
 #: The engine tried one target without success and looks for another.
@@ -231,13 +255,14 @@ _SHOWN_AFTER_SECONDS = 5.0
 _REMEMBERED_SECONDS = 60.0
 
 
-@dataclass(frozen=True)
-class _Known:
+class _Known(NamedTuple):
     """The newest that events report of a VM's migration; without a host it has ended."""
 
     event: int
     host: str | None
     at: float
+    #: Whether the VM was read as migrating since.
+    shown: bool = False
 
 
 class MigrationTargets:
@@ -245,8 +270,6 @@ class MigrationTargets:
 
     def __init__(self) -> None:
         self._known: dict[str, _Known] = {}
-        #: VMs that were read as migrating since their migration was reported.
-        self._migrating: set[str] = set()
 
     def report(self, event: EngineEvent, vm_name: str, hosts: Mapping[str, str], now: float) -> None:
         """Take what an event reports; hosts are ids by name.
@@ -256,11 +279,9 @@ class MigrationTargets:
         if event.vm is None or event.code not in STARTED | DONE | FAILED | CANCELLED | {_LOOKS_FOR_ANOTHER}:
             return
         known = self._known.get(event.vm)
-        if known is not None and known.event >= event.id:
-            return
-        host = destination(event.description, vm_name, hosts) if event.code in STARTED else None
-        self._known[event.vm] = _Known(event.id, host, now)
-        self._migrating.discard(event.vm)
+        if known is None or known.event < event.id:
+            host = destination(event.description, vm_name, hosts) if event.code in STARTED else None
+            self._known[event.vm] = _Known(event.id, host, now)
 
     def read(self, vm: Vm, began: float) -> None:
         """Take what a reading shows: a VM that is no longer migrating has no target.
@@ -271,14 +292,12 @@ class MigrationTargets:
         if known is None or began < known.at:
             return
         if vm.status == "migrating":
-            self._migrating.add(vm.id)
-        elif known.host is not None and (
-            vm.id in self._migrating or vm.host == known.host or began >= known.at + _SHOWN_AFTER_SECONDS
-        ):
-            self._known[vm.id] = _Known(known.event, None, began)
-        elif known.host is None and began >= known.at + _REMEMBERED_SECONDS:
+            self._known[vm.id] = known._replace(shown=True)
+        elif known.host is not None:
+            if known.shown or vm.host == known.host or began >= known.at + _SHOWN_AFTER_SECONDS:
+                self._known[vm.id] = _Known(known.event, None, began)
+        elif began >= known.at + _REMEMBERED_SECONDS:
             del self._known[vm.id]
-            self._migrating.discard(vm.id)
 
     def target_host(self, vm_id: str) -> str | None:
         """Return the host that the VM is on its way to; None if it is not, or that is not known."""

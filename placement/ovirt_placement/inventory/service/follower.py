@@ -1,164 +1,80 @@
-"""Follows the engine: asks what has happened, reads again what that speaks of, keeps one view of it all."""
+"""Follows the engine: asks what has happened, reads again what that speaks of, keeps one view of it all.
+
+Of single objects, one that takes long holds up no other. Only the asking happens in threads. What is answered
+is put into the view by the thread that takes the turns, in that turn or, if it came late, in the next; an
+answer that is older than what is known by then counts for nothing, and the object is read again.
+"""
 
 import logging
-import re
-import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from types import MappingProxyType
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
+from typing import Any, NamedTuple
 
-from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.connection.client import EngineConnection, at_most
+from ovirt_placement.engine.connection.dialogues import Dialogue, Dialogues
 from ovirt_placement.engine.events import EngineEvent, read_events
+from ovirt_placement.engine.policies import PolicyReader
+from ovirt_placement.engine.topology import LONGEST_SEARCH, find_vms
 from ovirt_placement.engine.vms import Detail
-from ovirt_placement.inventory.on_demand import NO_DEMANDS, NO_STATISTICS, Demands, Needed
+from ovirt_placement.inventory.on_demand import NO_DEMANDS, NO_STATISTICS, Needed, Span
 from ovirt_placement.inventory.publication import Moments
 from ovirt_placement.inventory.service.events import (
     ENGINE_STARTED,
     HOST_TAGS_CHANGED,
     TAGS_CHANGED,
+    WITH_ITS_VMS,
+    Feed,
+    FeedInterrupted,
     Heard,
-    Reported,
     reported_by,
     reported_start,
     vms_named,
 )
-from ovirt_placement.inventory.service.readings import PATIENCE_SECONDS, Rereading
+from ovirt_placement.inventory.service.readings import reread
 from ovirt_placement.inventory.service.schedule import (
+    BRIEFLY,
+    LATER_SECONDS,
+    ONCE,
+    SOON_SECONDS,
+    Effect,
+    Reconciliations,
     ReconciliationScope,
-    Required,
     Rereads,
     Subject,
     SubjectKind,
-    places,
+    UnknownVms,
 )
 from ovirt_placement.inventory.service.view import Reading, View
-from ovirt_placement.model import Snapshot
-
-#: An event may appear so much later than one with a higher id; what appears later still is left to the
-#: reconciliation.
-LATEST_SECONDS = 5.0
-
-_Mark = tuple[int, float]
-
-
-class FeedInterrupted(Exception):
-    """Events were missed, or the engine has not the history any more that it had: all must be read again."""
-
-
-class Feed:
-    """Follows the event log from a first page on.
-
-    Each page is asked for from `after` on, which lies a little before the last id, so that it must hold at
-    least one event that is known: if it does not, the log was replaced or more happened than a page holds.
-    """
-
-    def __init__(self, page: Sequence[EngineEvent], now: float) -> None:
-        """Start after this page, oldest event first: what is in it has happened before."""
-        self._seen = {event.id: (now, _mark(event)) for event in page}
-        self._anchor = 0
-        if page:
-            # By the engine's clock: what is that much older than the newest has no successors to come.
-            old = [event.id for event in page if event.time <= page[-1].time - LATEST_SECONDS]
-            self._anchor = max(old, default=0)
-
-    @property
-    def after(self) -> int:
-        """Ask for events with higher ids than this."""
-        return max(0, self._anchor - 1)
-
-    @property
-    def known(self) -> Set[int]:
-        """Events that a page need not hold, wherever they are asked for: they were given out."""
-        return self._seen.keys() - {self._anchor}
-
-    def take_page(self, page: Sequence[EngineEvent], now: float) -> tuple[EngineEvent, ...]:
-        """Return the events of a page that are new, lowest id first.
-
-        Raises `FeedInterrupted` if the page does not follow on what is known.
-        """
-        if self._anchor:
-            known = self._seen[self._anchor][1]
-            if not any(event.id == self._anchor and _mark(event) == known for event in page):
-                raise FeedInterrupted(
-                    "the engine's events do not go on where they ended: its log was replaced, or too"
-                    " much happened at once"
-                )
-        new = tuple(event for event in page if event.id not in self._seen)
-        self._seen.update((event.id, (now, _mark(event))) for event in new)
-        self._advance(now)
-        return new
-
-    def _advance(self, now: float) -> None:
-        """Move on to the highest id after which no lower one is to be expected any more."""
-        settled = [number for number, (seen, _) in self._seen.items() if seen <= now - LATEST_SECONDS]
-        anchor = max(settled, default=0)
-        if anchor > self._anchor:
-            self._anchor = anchor
-            self._seen = {number: seen for number, seen in self._seen.items() if number >= anchor}
-
-
-def _mark(event: EngineEvent) -> _Mark:
-    """What distinguishes events with the same id, in a log that was restored from a backup."""
-    return event.code, event.time
-
-
-#: This many are looked for at once, by one search; the others with the next.
-MOST_AT_ONCE = 80
-#: A VM that the engine did not have is not looked for again so soon.
-REMEMBERED_SECONDS = 2.0
-#: More than this many wait for their turn without success: somebody makes them up.
-_MOST_WAITING = 1_000
-#: What the engine's ids, and those of a state file, are made of. Anything else would mean more in a search.
-_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,63}")
-
-_NEVER = float("-inf")
-
-
-class UnknownVms:
-    """Who is to be looked for, and when who was; for any thread."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._wanted: dict[str, None] = {}
-        #: Those that are being looked for.
-        self._taken: tuple[str, ...] = ()
-        self._looked: Mapping[str, float] = MappingProxyType({})
-
-    def want(self, vm: str) -> None:
-        """Have a VM looked for that is not known."""
-        with self._lock:
-            if vm not in self._taken:
-                self._wanted[vm] = None
-
-    def take_wanted(self) -> tuple[str, ...]:
-        """Take those that are to be looked for now, the longest wanted first."""
-        with self._lock:
-            self._taken = tuple(self._wanted)[:MOST_AT_ONCE]
-            for vm in self._taken:
-                del self._wanted[vm]
-            return self._taken
-
-    def looked(self, vms: tuple[str, ...], now: float) -> None:
-        """Remember that these were looked for, and that what was found is known."""
-        before = self._looked
-        recent = {vm: at for vm, at in before.items() if at > now - REMEMBERED_SECONDS}
-        self._looked = {**recent, **dict.fromkeys(vms, now)}
-        with self._lock:
-            self._taken = ()
-
-    def is_known(self, vm: str, not_before: float) -> bool:
-        """Whether the VM was looked for at about this moment, or is none to look for."""
-        if _ID.fullmatch(vm) is None or len(self._wanted) >= _MOST_WAITING:
-            return True
-        return self._looked.get(vm, _NEVER) > not_before - REMEMBERED_SECONDS
-
+from ovirt_placement.model import Snapshot, Vm
+from ovirt_service.errors import UserError
+from ovirt_service.repetition import Said
 
 #: This many events are asked for at a time; if more have happened, all is read again.
 PAGE = 1000
 #: After such a silence the engine may have been started again, or replaced.
 _LONGEST_SILENCE_SECONDS = 10.0
+#: So long a turn waits for an answer; one that comes later is taken in when it is there.
+PATIENCE_SECONDS = 1.0
+#: A search for several that takes this many times as long is given up, and each is asked for by itself.
+_SEARCH_PATIENCE = 5.0
+#: If the engine takes long about more objects than these, it is no longer a matter of some objects.
+_MOST_LATE = 4
+#: While VMs come and go, the memory of their hosts is read so often after a turn, and so seldom within one.
+_MEMORY_SECONDS, _LONGEST_MEMORY_SECONDS = 1.5, 3.0
+_NEVER = float("-inf")
 
 _log = logging.getLogger(__name__)
+
+
+class _Asked(NamedTuple):
+    """What one dialogue is about."""
+
+    kind: SubjectKind
+    ids: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {', '.join(self.ids)}".rstrip()
 
 
 class Follower:
@@ -172,22 +88,28 @@ class Follower:
         connection: EngineConnection,
         clock: Callable[[], float],
         heard: Heard,
+        larger: Reconciliations,
         *,
         tagged: bool = False,
         came_late: Callable[[], None] = lambda: None,
         patience_seconds: float = PATIENCE_SECONDS,
     ) -> None:
-        """`tagged`: tags of hosts name failure domains, and are read.
+        """`larger` takes what larger readings must be made; `tagged`: tags of hosts name failure domains.
 
         A turn waits `patience_seconds` for what it reads by itself; `came_late` is called, in any thread,
         when there is an answer for the next turn.
         """
-        self._connection, self._clock, self._heard = connection, clock, heard
+        self._connection, self._clock, self._heard, self._larger = connection, clock, heard, larger
         self._view = View(tagged=tagged)
         self._rereads = Rereads()
-        self._rereading = Rereading(connection, clock, self._view, self._rereads, came_late, patience_seconds)
-        #: To be called between two turns.
-        self.take_sought = self._rereading.take_sought
+        self._policies = PolicyReader()
+        self._dialogues: Dialogues[_Asked] = Dialogues(patience_seconds=patience_seconds, came_late=came_late)
+        self._search_seconds = _SEARCH_PATIENCE * patience_seconds
+        #: Those that a search held up, or that were late: each is asked for by itself.
+        self._alone: set[Subject] = set()
+        self._said = Said()
+        #: When hosts were last read by their ids.
+        self._memory_at = _NEVER
         self._feed: Feed | None = None
         self._history: tuple[EngineEvent, ...] = ()
         self._handed_in: deque[Reading] = deque()
@@ -196,32 +118,27 @@ class Follower:
         self._failing_since: float | None = None
         #: What keys and rules need; may be set between two turns.
         self.demands = NO_DEMANDS
-        #: Since when larger readings must have begun; all must have been read for the view to be believed.
-        self.required = {scope: Required() for scope in ReconciliationScope}
+        #: What the larger readings must take in besides the topology; to be read in any thread.
+        self.needs = NO_DEMANDS
         self._statistics_lacked = NO_STATISTICS
         self._read_at = _NEVER
 
     @property
     def believable(self) -> bool:
         """Whether all was read since the feed of events began."""
-        whole = self.required[ReconciliationScope.WHOLE]
+        whole = self._larger[ReconciliationScope.WHOLE]
         return whole.read_at >= whole.since > _NEVER
 
     @property
     def moments(self) -> Moments:
-        required, demands = self.required, self._view.demands
+        larger, demands = self._larger, self._view.demands
         return Moments(
             self._read_at,
-            required[ReconciliationScope.WHOLE].read_at,
-            required[ReconciliationScope.STATISTICS].read_at,
-            details_at=required[ReconciliationScope.DETAILS].complete_at if demands.details else _NEVER,
-            searches_at=required[ReconciliationScope.SEARCHES].complete_at if demands.searches else _NEVER,
+            larger[ReconciliationScope.WHOLE].read_at,
+            larger[ReconciliationScope.STATISTICS].read_at,
+            details_at=larger[ReconciliationScope.DETAILS].complete_at if demands.details else _NEVER,
+            searches_at=larger[ReconciliationScope.SEARCHES].complete_at if demands.searches else _NEVER,
         )
-
-    @property
-    def needs(self) -> Demands:
-        """What the larger readings must take in, besides the topology."""
-        return self._view.demands._replace(statistics=self._view.statistics_needed)
 
     def snapshot(self) -> Snapshot:
         """Return the view as it is; the same object until something changes."""
@@ -237,7 +154,10 @@ class Follower:
         self._handed_in.append(reading)
 
     def turn(self) -> None:
-        """Bring the view up to date; raises what `EngineConnection.get` raises, and may be called again."""
+        """Bring the view up to date; raises what `EngineConnection.get` raises, and may be called again.
+
+        What an answer raises that came late is logged.
+        """
         began = self._clock()
         if self._failing_since is None:
             self._failing_since = began
@@ -246,29 +166,43 @@ class Follower:
         self._want(began)
         for event in self._news(began):
             self._note_event(event, began)
-        self._absorb(self._clock())
-        self._rereading.seek(self.unknown_vms.take_wanted() if self.believable else ())
-        self._rereading.read_due()
+        while self._handed_in:
+            self._absorb(self._handed_in.popleft(), self._clock())
+        self._seek()
+        # VMs first, for those that came or went name hosts.
+        self._begin_reading(SubjectKind.VM, self._due(SubjectKind.VM, SOON_SECONDS))
+        self._settle()
+        self._begin_hosts(_LONGEST_MEMORY_SECONDS)
+        self._begin_clusters()
+        for kind in (SubjectKind.LABELS, SubjectKind.NETWORKS):
+            self._begin_reading(kind, self._due(kind))
+        self._settle()
         self._failing_since = None
-        if self.believable:
-            self._read_at = began if self._rereading.keeps_up else self._read_at
+        # All that is due is known, but for a few objects about which the engine takes long.
+        if self.believable and sum(len(asked.ids) for asked in self._dialogues.late) <= _MOST_LATE:
+            self._read_at = began
 
     def follow_up(self) -> None:
-        """Read what the next turn shows, and nobody waits for; raises what `EngineConnection.get` raises."""
+        """Read what the next turn shows, and nobody waits for: hosts that VMs have come to or left.
+
+        Raises as `turn` does.
+        """
         if self.believable:
-            self._rereading.read_hosts()
+            self._begin_hosts(_MEMORY_SECONDS)
+            self._settle()
 
     def _want(self, now: float) -> None:
         """Have read what keys, rules and clusters need."""
-        before = self._view.demands
-        if self.demands.details & ~before.details:
-            self.required[ReconciliationScope.DETAILS].want_more(now)
-        if self.demands.searches - before.searches:
-            self.required[ReconciliationScope.SEARCHES].want_more(now)
-        self._view.want(self.demands)
+        before, wanted = self._view.demands, self.demands
+        self._view.want(wanted)
+        self.needs = wanted._replace(statistics=self._view.statistics_needed)
+        if wanted.details & ~before.details:
+            self._larger[ReconciliationScope.DETAILS].require(now, more=True)
+        if wanted.searches - before.searches:
+            self._larger[ReconciliationScope.SEARCHES].require(now, more=True)
         lacking = self._view.statistics_lacking
         if lacking.lacks(self._statistics_lacked):
-            self.required[ReconciliationScope.STATISTICS].since = now
+            self._larger[ReconciliationScope.STATISTICS].require(now)
         self._statistics_lacked = lacking
 
     def _news(self, began: float) -> tuple[EngineEvent, ...]:
@@ -286,61 +220,174 @@ class Follower:
     def _distrust(self, now: float) -> None:
         """Have everything read again: what happened before this moment may have been missed."""
         for scope in (ReconciliationScope.WHOLE, ReconciliationScope.DETAILS, ReconciliationScope.SEARCHES):
-            self.required[scope].since = now
-        self._rereading.policies.forget()
+            self._larger[scope].require(now)
+        self._policies.forget()
 
     def _note_event(self, event: EngineEvent, now: float) -> None:
         reported_start(event, now, self._heard)
-        if event.code in ENGINE_STARTED:
+        code, demands, reported = event.code, self.demands, reported_by(event)
+        if code in ENGINE_STARTED:
             self._distrust(now)
-        if event.code in TAGS_CHANGED and Detail.OWNER in self._view.demands.details:
-            self.required[ReconciliationScope.DETAILS].since = now
-        if event.code in (*TAGS_CHANGED, *HOST_TAGS_CHANGED) and self._view.statistics_needed.tags:
-            self.required[ReconciliationScope.STATISTICS].since = now
-        if event.code in TAGS_CHANGED or any(True for _ in reported_by(event)):
-            self.required[ReconciliationScope.SEARCHES].since = now
-        before = None if event.vm is None else self._view.vm(event.vm)
+        if code in TAGS_CHANGED and Detail.OWNER in demands.details:
+            self._larger[ReconciliationScope.DETAILS].require(now)
+        if code in TAGS_CHANGED | HOST_TAGS_CHANGED and self.needs.statistics.tags:
+            self._larger[ReconciliationScope.STATISTICS].require(now)
+        if demands.searches and (code in TAGS_CHANGED or reported is not None):
+            self._larger[ReconciliationScope.SEARCHES].require(now)
+        before = _places(self._view.vms.get(event.vm or ""))
         self._view.report(event, now)
-        for reported in reported_by(event):
-            self._ask_for(reported, now)
+        if reported is not None:
+            self._ask_for(*reported, now)
         detail, names = vms_named(event)
-        if detail & self._view.demands.details:
-            for vm in self._view.vms_named(names):
-                self._rereads.ask(Subject(SubjectKind.VM, vm), now)
-        if (named := event.vm) is not None:
-            self._rereads.ask_for_hosts({event.host} | places(before) | places(self._view.vm(named)), now)
+        names = names if detail & demands.details else ()
+        left = event.host if event.vm is None and code in WITH_ITS_VMS else None
+        for vm in self._view.vms.values() if names or left else ():
+            if vm.name in names or left in _places(vm) - {None}:
+                self._rereads.ask(Subject(SubjectKind.VM, vm.id), now)
+        if event.vm is not None:
+            after = _places(self._view.vms.get(event.vm))
+            self._rereads.ask_for_hosts({event.host} | before | after, now)
 
-    def _ask_for(self, reported: Reported, now: float) -> None:
-        for subject in self._meant(reported.subject):
-            if reported.effect is None:
-                self._rereads.ask(subject, now)
+    def _ask_for(self, subject: Subject, effect: Effect | None, now: float) -> None:
+        if subject == Subject(SubjectKind.CLUSTER):
+            for cluster in self._view.cluster_ids:
+                self._rereads.ask(Subject(SubjectKind.CLUSTER, cluster), now)
+        elif effect is not None:
+            self._rereads.await_effect(subject, effect, now)
+        elif subject.kind is not SubjectKind.NETWORKS or Detail.NICS in self.demands.details:
+            self._rereads.ask(subject, now)
+
+    def _absorb(self, reading: Reading, now: float) -> None:
+        for subject in self._view.absorb(reading, now):
+            self._rereads.ask(subject, now)
+        complete, demands = True, self._view.demands
+        if reading.details is not None:
+            complete = demands.details in reading.details.read
+        elif reading.searches is not None:
+            complete = demands.searches <= {(one.of, one.text) for one in reading.searches}
+        self._larger[reading.scope].take(reading.began, now, complete=complete)
+        if reading.whole is not None:
+            for event in self._history:
+                self._view.report(event, now)
+            self._history = ()
+
+    def _due(self, kind: SubjectKind, ahead: float = 0.0) -> list[str]:
+        """Name what must be read; or again so soon that it is read along, in case more shows by now.
+
+        Nothing is asked for twice at once.
+        """
+        due = self._rereads.due(self._clock(), ahead)
+        asked = self._under_way(SubjectKind.HOST if kind is SubjectKind.MEMORY else kind)
+        return [subject.id for subject in due if subject.kind is kind and subject.id not in asked]
+
+    def _under_way(self, kind: SubjectKind) -> set[str]:
+        return {one for asked in self._dialogues.under_way if asked.kind is kind for one in asked.ids}
+
+    def _begin_reading(self, kind: SubjectKind, ids: Iterable[str], *, seek: bool = False) -> None:
+        """Begin to read these: those that were late each by itself, all others together."""
+        alone = [[one] for one in ids if Subject(kind, one) in self._alone]
+        together = [one for one in ids if [one] not in alone]
+        size = 1 if kind is SubjectKind.CLUSTER else LONGEST_SEARCH
+        chunks = [together[at : at + size] for at in range(0, len(together), size)]
+        for chunk in (*chunks, *alone):
+            self._dialogues.begin(_Asked(kind, tuple(chunk)), self._reading(kind, chunk, seek=seek))
+
+    def _begin_hosts(self, memory_seconds: float) -> None:
+        """Read hosts that events speak of; with them, or after this many seconds, those with other memory."""
+        ids, began = self._due(SubjectKind.HOST, SOON_SECONDS), self._clock()
+        if ids or began >= self._memory_at + memory_seconds:
+            ids = sorted({*ids, *self._due(SubjectKind.MEMORY, SOON_SECONDS)})
+        if ids:
+            self._memory_at = began
+            self._begin_reading(SubjectKind.HOST, ids)
+
+    def _begin_clusters(self) -> None:
+        """Read clusters that events speak of; all where they speak of policies, which any may use."""
+        if self._due(SubjectKind.POLICIES):
+            self._policies.forget()
+            now = self._clock()
+            for cluster in self._view.cluster_ids:
+                self._rereads.ask(Subject(SubjectKind.CLUSTER, cluster), now, ONCE)
+            self._rereads.read(Subject(SubjectKind.POLICIES), None, now)
+        self._begin_reading(SubjectKind.CLUSTER, self._due(SubjectKind.CLUSTER))
+
+    def _seek(self) -> None:
+        """Look for VMs that somebody asks for and that are not known: an event of one may be late."""
+        if self.believable:
+            wanted = self.unknown_vms.wanted(self._under_way(SubjectKind.VM))
+            self.unknown_vms.found({*wanted} & self._view.vms.keys())
+            unknown = [vm for vm in wanted if vm not in self._view.vms]
+            self._begin_reading(SubjectKind.VM, unknown, seek=True)
+
+    def _settle(self) -> None:
+        """Wait for the answers; raise what went wrong, once all of them have been taken in."""
+        self._dialogues.wait()
+        errors: list[Exception] = []
+        for asked, outcome in self._dialogues.take_ended():
+            self._note_time(asked, late=outcome.late)
+            if outcome.late and isinstance(outcome.error, UserError):
+                _log.info("%s: asks again: %s", asked, outcome.error)
+            elif outcome.error is not None:
+                errors.append(outcome.error)
+        for asked in self._dialogues.late:
+            self._note_time(asked, late=True)
+        if errors:
+            raise errors[0]
+
+    def _note_time(self, asked: _Asked, *, late: bool) -> None:
+        """Take note of whether an answer is late: no other object shall wait for that the next time."""
+        subjects = {Subject(asked.kind, identity) for identity in asked.ids}
+        if late:
+            self._alone |= subjects
+            if len(subjects) == 1 and self._said.is_news(asked):
+                _log.warning("%s: the engine takes long to answer; all else is read meanwhile", asked)
+        elif self._alone & subjects:
+            self._alone -= subjects
+            if self._said.is_over(asked):
+                _log.info("%s: the engine answers in time again", asked)
+
+    def _reading(self, kind: SubjectKind, ids: list[str], *, seek: bool) -> Dialogue[None]:
+        """Read these, several no longer than for a while, since they can be asked for one by one."""
+        began, wanted = self._clock(), self._view.demands.details
+
+        def asked() -> tuple[Mapping[str, Any], bool]:
+            with nullcontext() if len(ids) == 1 else at_most(self._search_seconds):
+                if seek:
+                    return find_vms(self._connection, ids, wanted), True
+                return reread(self._connection, self._policies, kind, ids, wanted)
+
+        found, detailed = yield asked
+        for identity in found if seek else ids:
+            subject = Subject(kind, identity)
+            self._put_found(subject, found.get(identity), began, wanted if detailed else None)
+        for vm in found.values() if seek else ():
+            for about in (Subject(SubjectKind.CLUSTER, vm.cluster), Subject(SubjectKind.LABELS)):
+                self._rereads.ask(about, self._clock(), BRIEFLY)
+        if seek:
+            self.unknown_vms.found(ids)
+
+    def _put_found(self, subject: Subject, found: Any, began: float, details: Detail | None) -> None:
+        """Put what was read into the view, a VM with these details; what is not newer stays due."""
+        view, rereads, span = self._view, self._rereads, Span(began, self._clock())
+        detailed = details is not None and view.demands.details in details
+        before = view.vms.get(subject.id)
+        newer = view.put(subject, found, span, detailed=detailed)
+        along = {SubjectKind.MEMORY} if subject.kind is SubjectKind.HOST else set()
+        for kind in {subject.kind} | along:
+            if newer:
+                rereads.read(Subject(kind, subject.id), found, began)
             else:
-                self._rereads.await_effect(subject, reported.effect, now)
-        if reported.with_vms:
-            for vm in self._view.vms_on(reported.subject.id):
-                self._rereads.ask(Subject(SubjectKind.VM, vm), now)
+                rereads.ask(Subject(kind, subject.id), span.ended, ONCE)
+        if subject.kind is SubjectKind.VM:
+            after = view.vms.get(subject.id)
+            if not detailed:
+                rereads.ask(subject, span.ended, (LATER_SECONDS,))
+            if _places(before) != _places(after):
+                rereads.ask_for_hosts(_places(before) | _places(after), span.ended)
+            if after is not None and view.has_unknown_profile(after):
+                rereads.ask(Subject(SubjectKind.NETWORKS), span.ended, BRIEFLY)
 
-    def _meant(self, subject: Subject) -> Iterable[Subject]:
-        if subject.kind is SubjectKind.NETWORKS and Detail.NICS not in self._view.demands.details:
-            return ()
-        if subject.kind is not SubjectKind.CLUSTER or subject.id:
-            return (subject,)
-        return tuple(Subject(SubjectKind.CLUSTER, cluster) for cluster in self._view.cluster_ids)
 
-    def _absorb(self, now: float) -> None:
-        while self._handed_in:
-            reading = self._handed_in.popleft()
-            for subject in self._view.absorb(reading, now):
-                self._rereads.ask(subject, now)
-            demands = self._view.demands
-            if reading.details is not None:
-                complete = demands.details in reading.details.read
-            elif reading.searches is not None:
-                complete = demands.searches <= {(one.of, one.text) for one in reading.searches}
-            else:
-                complete = True
-            self.required[reading.scope].record_reading(reading.began, now, complete=complete)
-            if reading.whole is not None:
-                for event in self._history:
-                    self._view.report(event, now)
-                self._history = ()
+def _places(vm: Vm | None) -> set[str | None]:
+    """Where a VM takes up memory, as far as that is known: of these hosts it changes as it moves."""
+    return set() if vm is None else {vm.host, vm.migrating_to}

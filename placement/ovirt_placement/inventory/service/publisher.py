@@ -6,13 +6,12 @@ It saves that version, for when it starts again, and the names in it, for shells
 import asyncio
 import contextlib
 import logging
-import math
 import os
 import threading
 import time
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -34,7 +33,7 @@ from ovirt_placement.inventory.publication import (
 from ovirt_placement.inventory.service.attempts import InventoryMetrics, in_thread
 from ovirt_placement.inventory.stored import WatchedKeys, demands_of
 from ovirt_placement.lookups import prepare, share
-from ovirt_placement.model import Snapshot
+from ovirt_placement.model import AffinityGroup, Cluster, Host, Snapshot, Vm
 from ovirt_placement.model.snapshot import HOST_STATISTICS, HOST_TAGS, STORED, VM_DETAILS, VM_STATISTICS, Part
 from ovirt_service.files import open_regular
 from ovirt_service.log import Complaint
@@ -78,7 +77,8 @@ class Publisher:
         #: The latest versions, without what was looked up in them: who knows one gets what has changed since.
         self._latest: OrderedDict[int, Snapshot] = OrderedDict()
         self._complaint = Complaint(_log, "the state cannot be saved", "the state is saved again")
-        self._decided_at = -math.inf
+        #: When the last decision was asked for: the next versions are made ready for more.
+        self.decided_at = _NEVER
         #: Whether the engine was read, and not only the saved state.
         self.has_read = False
         #: What was reported last of the two.
@@ -99,10 +99,6 @@ class Publisher:
         """The number of the version; 0 before there is any."""
         return 0 if self.version is None else self.version.version
 
-    def decided(self) -> None:
-        """Take note of a decision: the next versions are made ready for more."""
-        self._decided_at = time.monotonic()
-
     def restore(self, longest_age_seconds: float) -> None:
         """Begin with the state that was saved before, if that is not older."""
         found = restore_state(self._directory, now() - longest_age_seconds)
@@ -117,24 +113,22 @@ class Publisher:
         The first that is read may have to wait for details of VMs.
         """
         async with self._publishing:
-            state, keys = self.state, self.keys
+            state, keys, number = self.state, self.keys, self.number
             if state is None or state.snapshot is None or keys.asked_at == _NEVER:
                 return
             if not self.has_read and wait_for_details and _lacks_details(state, keys):
                 return
             moments = state.moments._replace(store_asked_at=keys.asked_at, keys_at=keys.read_at)
             recorded = replace(keys.over(state.snapshot), unread=_unread(state, keys))
-            before = self.version
-            version = await in_thread(partial(self._next, recorded, moments))
-            self.put(version)
-            if not self.has_read or before is None or before.version != version.version:
+            self.put(version := await in_thread(partial(self._next, recorded, moments)))
+            if not self.has_read or version.version != number:
                 self._metrics.versions.inc()
                 self._metrics.count_disabled(version.snapshot)
                 await in_thread(partial(self._names.publish, version.snapshot))
             if not self.has_read:
                 self.has_read = True
                 await in_thread(self.save)  # it may be killed before the next time
-                if before is None:
+                if not number:
                     self._ready()
 
     async def keep_saved(self) -> None:
@@ -145,8 +139,7 @@ class Publisher:
 
     def save(self) -> None:
         """Save the version that was read last."""
-        version = self.version
-        if version is None or not self.has_read:
+        if (version := self.version) is None or not self.has_read:
             return
         try:
             save_state(self._directory, version)
@@ -184,21 +177,15 @@ class Publisher:
 
     def _next(self, recorded: Snapshot, moments: Moments) -> Publication:
         """The version with this content: the one before with other moments, if it is the same."""
-        before = self.version
-        if before is None:
-            return Publication(_number(0), moments, recorded)
+        number = max(self.number + 1, int(now() * 1_000_000))
+        if (before := self.version) is None:
+            return Publication(number, moments, recorded)
         recorded = with_known(before.snapshot, recorded)
         if recorded == before.snapshot:
             return Publication(before.version, moments, before.snapshot)
-        if time.monotonic() - self._decided_at < _REST_SECONDS:
-            prepare(recorded, like=before.snapshot)
-        else:
-            share(recorded, like=before.snapshot)
-        return Publication(_number(before.version), moments, recorded)
-
-
-def _number(before: int) -> int:
-    return max(before + 1, int(now() * 1_000_000))
+        make_ready = prepare if now() - self.decided_at < _REST_SECONDS else share
+        make_ready(recorded, like=before.snapshot)
+        return Publication(number, moments, recorded)
 
 
 def _unread(state: PublicationState, keys: WatchedKeys) -> tuple[Part, ...]:
@@ -222,20 +209,17 @@ def _lacks_details(state: PublicationState, keys: WatchedKeys) -> bool:
     return (unread or unanswered) and not late
 
 
-_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-
-
 @cache
 def boot_id() -> bytes:
     """Name this run of the machine: a clock that starts with it means nothing to the next."""
-    return bytes.fromhex(_BOOT_ID.read_text().strip().replace("-", ""))
+    return bytes.fromhex(Path("/proc/sys/kernel/random/boot_id").read_text().strip().replace("-", ""))
 
 
 #: The service writes, its group reads.
 _MODE = 0o640
 
 
-def replaced(path: Path, contents: Iterable[bytes]) -> None:
+def replaced(path: Path, *contents: bytes) -> None:
     """Put a new file in the place of what is there. Raises `OSError`."""
     temporary = path.with_name(f"{path.name}.new")
     try:
@@ -253,11 +237,7 @@ def replaced(path: Path, contents: Iterable[bytes]) -> None:
 STATE_FILE = "state"
 #: Larger than any engine's: who can write here must not fill the memory.
 _LARGEST = 1 << 30
-
-
 _CHECKSUM_SIZE = 4
-
-
 #: What is saved holds records of the model: another shape of these is another release.
 STATE_RELEASE = "1"
 
@@ -268,7 +248,7 @@ def save_state(directory: Path, publication: Publication) -> None:
     state = State(publication.version, 0, publication.moments, changes)
     # Of the machine's run, since moments count from there.
     encoded = msgspec.msgpack.encode((boot_id(), STATE_RELEASE, state))
-    replaced(directory / STATE_FILE, (_checksum(encoded), encoded))
+    replaced(directory / STATE_FILE, _checksum(encoded), encoded)
 
 
 def restore_state(directory: Path, oldest: float) -> Publication | None:
@@ -302,7 +282,10 @@ _LONGEST_NAME = 255
 
 
 class NameList:
-    """A file with lines of kind, tab, name: written only when names have changed."""
+    """A file with lines of kind, tab, name: written only when names have changed.
+
+    Left out is what a line of text or an argument cannot hold: control characters, a leading hyphen.
+    """
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / NAMES_FILE
@@ -310,33 +293,24 @@ class NameList:
 
     def publish(self, snapshot: Snapshot) -> None:
         """Write the names, if they are not what was written; where that fails, the next call tries again."""
-        content = names_text(snapshot).encode()
-        if content == self._written:
-            return
-        with contextlib.suppress(OSError):  # no decision waits for what only shells read
-            replaced(self._path, (content,))
-            self._written = content
+        named: Mapping[str, Sequence[Cluster | AffinityGroup | Host | Vm]] = {
+            "cluster": snapshot.clusters,
+            "group": snapshot.affinity_groups,
+            "host": snapshot.hosts,
+            "vm": snapshot.vms,
+        }
+        lines = {
+            f"{kind}\t{name}\n"
+            for kind, records in named.items()
+            for name in (record.name for record in records)
+            if 0 < len(name) <= _LONGEST_NAME and name.isprintable() and not name.startswith("-")
+        }
+        content = "".join(sorted(lines)[:_MOST_NAMES]).encode()
+        if content != self._written:
+            with contextlib.suppress(OSError):  # no decision waits for what only shells read
+                replaced(self._path, content)
+                self._written = content
 
     def withdraw(self) -> None:
         with contextlib.suppress(OSError):
             self._path.unlink()
-
-
-def names_text(snapshot: Snapshot) -> str:
-    """One line for each name: its kind (`vm`, `host`, `cluster`, `group`), a tab, the name.
-
-    Left out is what a line of text or an argument cannot hold: control characters, a leading hyphen.
-    """
-    lines = sorted({f"{kind}\t{name}\n" for kind, name in _named(snapshot) if _is_plain(name)})
-    return "".join(lines[:_MOST_NAMES])
-
-
-def _named(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
-    yield from (("cluster", each.name) for each in snapshot.clusters)
-    yield from (("group", each.name) for each in snapshot.affinity_groups)
-    yield from (("host", each.name) for each in snapshot.hosts)
-    yield from (("vm", each.name) for each in snapshot.vms)
-
-
-def _is_plain(name: str) -> bool:
-    return 0 < len(name) <= _LONGEST_NAME and name.isprintable() and not name.startswith("-")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Container, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotInTime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
@@ -97,16 +97,6 @@ def _user_of(writer: asyncio.StreamWriter) -> int:
     return int(user)
 
 
-async def _send(
-    writer: asyncio.StreamWriter, answer: State | Decided | int, heard: asyncio.TimerHandle
-) -> None:
-    """Send an answer: nothing is to be heard any more. Raises `TimeoutError` if it is not taken."""
-    heard.cancel()
-    writer.write(framed(encoded(answer)))
-    async with asyncio.timeout(_TAKING_SECONDS):
-        await writer.drain()
-
-
 async def _while_there(reader: asyncio.StreamReader, answering: Coroutine[Any, Any, _Answer]) -> _Answer:
     """Wait for an answer that may come late, until the one who asks has left, which raises `EOFError`.
 
@@ -122,6 +112,13 @@ async def _while_there(reader: asyncio.StreamReader, answering: Coroutine[Any, A
         answer.cancel()
         gone.cancel()
         await asyncio.wait({answer, gone})  # only then the next question can be read
+
+
+class _Pool(NamedTuple):
+    """Threads for one kind of decisions, and what each user may have of them at once."""
+
+    threads: ThreadPoolExecutor
+    shares: defaultdict[int, asyncio.Semaphore]
 
 
 def _shares(most: int) -> defaultdict[int, asyncio.Semaphore]:
@@ -151,30 +148,25 @@ class Readers:
 
         `knows`: whether the VM of a question is known, or the engine has not had it lately.
         """
-        self._publisher = publisher
-        self._metrics = metrics
-        self._want = want
-        self._awaited = awaited
-        self._knows = knows
+        self._publisher, self._metrics = publisher, metrics
+        self._want, self._awaited, self._knows = want, awaited, knows
         self._intents = OpenIntents(config.store, config.engine.name)
         self._loop = asyncio.get_running_loop()
         self.decisions = Decisions(self, config.inventory)
         self._decide = decider(self.decisions)
-        self._quick = ThreadPoolExecutor(_QUICK_THREADS, "decision")
-        self._slow = ThreadPoolExecutor(_SLOW_THREADS, "long-decision")
+        self._quick = _Pool(ThreadPoolExecutor(_QUICK_THREADS, "decision"), _shares(_MOST_DECISIONS))
+        self._slow = _Pool(ThreadPoolExecutor(_SLOW_THREADS, "long-decision"), _shares(_MOST_LONG_DECISIONS))
+        self._sending = _shares(_MOST_STATES)
         self._changed = asyncio.Condition()
         #: How many connections each user has.
         self._connected = Counter[int]()
-        self._deciding = _shares(_MOST_DECISIONS)
-        self._deciding_long = _shares(_MOST_LONG_DECISIONS)
-        self._sending = _shares(_MOST_STATES)
         #: Those that ask nothing at the moment, the oldest first: with their users, and whether they were
         #: answered before.
         self._quiet: dict[asyncio.StreamWriter, tuple[int, bool]] = {}
         #: How many wait for whatever is published next.
         self._waking = 0
         self._said = Said(_QUIET_SECONDS)
-        self._most = descriptors() - _OTHER_DESCRIPTORS - _backlog()
+        self._most = max(descriptors() - _OTHER_DESCRIPTORS - _backlog(), _FEWEST_READERS)
 
     async def report(self) -> None:
         """Let all who wait look again: something was published, or an attempt has ended."""
@@ -184,7 +176,7 @@ class Readers:
     def close(self) -> None:
         """Begin no more decisions, and close the store."""
         for pool in (self._quick, self._slow):
-            pool.shutdown(wait=False, cancel_futures=True)
+            pool.threads.shutdown(wait=False, cancel_futures=True)
         self._intents.close()
 
     async def listen(self, directory: Path) -> asyncio.Server:
@@ -221,11 +213,7 @@ class Readers:
                     self._refuse(writer)  # who only watches leaves room for who decides
                     return
                 self._metrics.questions.labels(type(question).__name__.lower()).inc()
-                heard = self._loop.call_later(_HEARD_SECONDS, writer.write, HEARD)
-                try:
-                    await self._answer(question, user, reader, writer, heard)
-                finally:
-                    heard.cancel()
+                await self._answer(question, user, reader, writer)
                 seconds = _KEPT_SECONDS
         except (OSError, EOFError, ValueError, RecursionError):
             _log.debug("a reader went away, said nothing, or spoke another language")
@@ -238,33 +226,37 @@ class Readers:
             writer.close()
 
     async def _answer(
-        self,
-        question: Question,
-        user: int,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        heard: asyncio.TimerHandle,
+        self, question: Question, user: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        if isinstance(question, Wake):
-            await _send(writer, await _while_there(reader, self._woken(question.version)), heard)
-        elif isinstance(question, Refresh):
-            held = self.holds(question)
-            error = None if held else await _while_there(reader, self.fresh(question))
-            async with self._sending[user]:
-                await _send(writer, await self._state_of(question, error), heard)
-        else:
-            is_slow = question.unit in SLOW_UNITS
-            pool, shares = (self._slow, self._deciding_long) if is_slow else (self._quick, self._deciding)
-            async with shares[user]:
-                decided = await self._loop.run_in_executor(pool, self._decide, question)
-                await _send(writer, decided, heard)
+        heard = self._loop.call_later(_HEARD_SECONDS, writer.write, HEARD)
+
+        async def send(answer: State | Decided | int) -> None:
+            heard.cancel()
+            writer.write(framed(encoded(answer)))
+            async with asyncio.timeout(_TAKING_SECONDS):
+                await writer.drain()
+
+        try:
+            if isinstance(question, Wake):
+                await send(await _while_there(reader, self._woken(question.version)))
+            elif isinstance(question, Refresh):
+                held = self.holds(question)
+                error = None if held else await _while_there(reader, self.fresh(question))
+                async with self._sending[user]:
+                    await send(await self._state_of(question, error))
+            else:
+                self._publisher.decided_at = now()
+                pool = self._slow if question.unit in SLOW_UNITS else self._quick
+                async with pool.shares[user]:
+                    await send(await self._loop.run_in_executor(pool.threads, self._decide, question))
+        finally:
+            heard.cancel()
 
     def _has_room(self, user: int) -> bool:
         """Whether another connection of a user has room, if need be in place of one that asks nothing."""
-        most = max(self._most, _FEWEST_READERS)
-        if self._connected.total() >= most:
+        if self._connected.total() >= self._most:
             return self._make_room({user for user, _ in self._quiet.values()})
-        share = min(_MOST_OF_ONE_USER, max(most // 2, _FEWEST_READERS))
+        share = min(_MOST_OF_ONE_USER, max(self._most // 2, _FEWEST_READERS))
         return self._connected[user] < share or self._make_room({user})
 
     def _make_room(self, users: Container[int]) -> bool:
@@ -293,15 +285,23 @@ class Readers:
             return State(error=error or "the inventory knows nothing yet")
         if error is not None:
             return State(moments=version.moments, error=error)
-        return await self._loop.run_in_executor(self._quick, self._since, version, question.known)
+        return await self._loop.run_in_executor(self._quick.threads, self._since, version, question.known)
+
+    def _since(self, version: Publication, known: int | None) -> State:
+        """What has changed since the version that a reader has, and what is on its way."""
+        snapshot = self._intents.over(version.snapshot)
+        snapshot = self.decisions.accepted.over(snapshot, version.moments.as_of, now())
+        pending = snapshot.pending[len(version.snapshot.pending) :]
+        return replace(self._publisher.since(version, known), pending=pending)
 
     async def fresh(self, question: Refresh) -> str | None:
         """Wait for one turn, look and reading that began late enough for all who wait; or say what failed."""
         # What is to come is awaited by `Wake` alone.
         question = replace(question, not_before=min(question.not_before, now()))
         while not self.holds(question):
-            if (error := self._failure(question)) is not None:
-                return error
+            for tried in self._awaited(question):
+                if tried.began >= question.not_before and tried.error is not None:
+                    return tried.error
             self._want(question)
             async with self._changed:
                 await self._changed.wait()
@@ -314,11 +314,6 @@ class Readers:
         moments = self._publisher.moments
         at = min(moments.as_of, moments.whole_at) if question.whole else moments.as_of
         return at >= question.not_before and self._knows(question)
-
-    def _failure(self, question: Refresh) -> str | None:
-        """Say why the question cannot be answered now: what it waits for was tried since, and failed."""
-        tried = (each.error for each in self._awaited(question) if each.began >= question.not_before)
-        return next((error for error in tried if error is not None), None)
 
     async def _woken(self, version: int) -> int:
         self._waking += 1
@@ -333,15 +328,6 @@ class Readers:
         """Guess where what was accepted will be, while nothing shows yet what came of it."""
         if self.decisions.accepted.has_news and (last := self.last()) is not None:
             self.decisions.accepted.over(last.snapshot, last.as_of, now())
-
-    def _since(self, version: Publication, known: int | None) -> State:
-        """What a reader gets who has a version: what has changed since, and what is on its way."""
-        snapshot = self._intents.over(version.snapshot)
-        snapshot = self.decisions.accepted.over(snapshot, version.moments.as_of, now())
-        return replace(
-            self._publisher.since(version, known),
-            pending=snapshot.pending[len(version.snapshot.pending) :],
-        )
 
     def base(self, max_age: float, until: float, vm: str | None = None, *, patient: bool = True) -> Base:
         """The version, once it is fresh enough and the engine was asked for the VM."""

@@ -3,9 +3,11 @@
 Pure, given what happened, what was read, and the time.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum, StrEnum, auto
+from enum import StrEnum
+from typing import NamedTuple
 
 from ovirt_placement.config import InventorySettings
 from ovirt_placement.inventory.on_demand import Demands
@@ -16,6 +18,8 @@ from ovirt_placement.model import Host, Vm
 SOON_SECONDS = 1.0
 #: ... and after this time, if the effect is not known or has not shown by then.
 LATER_SECONDS = 5.0
+
+_NEVER = float("-inf")
 
 
 class SubjectKind(StrEnum):
@@ -28,8 +32,7 @@ class SubjectKind(StrEnum):
     NETWORKS = "networks"  # all of them, with their vNIC profiles
 
 
-@dataclass(frozen=True)
-class Subject:
+class Subject(NamedTuple):
     """What an event speaks of, as far as it can be read by itself."""
 
     kind: SubjectKind
@@ -42,7 +45,7 @@ Found = Vm | Host | None
 Effect = Callable[[Found], bool]
 
 ONCE = (0.0,)
-#: For what changes along, as the free memory of the host of a VM.
+#: For what changes along, as the free memory of the host of a VM, or shows by its effect.
 BRIEFLY = (0.0, SOON_SECONDS)
 THOROUGHLY = (0.0, SOON_SECONDS, LATER_SECONDS)
 
@@ -91,26 +94,66 @@ class Rereads:
 
     def read(self, subject: Subject, found: Found, began: float) -> None:
         """Take note of a reading that began at this moment."""
-        plan = self._plans.get(subject)
-        if plan is None:
+        if (plan := self._plans.pop(subject, None)) is None:
             return
         plan.moments = [moment for moment in plan.moments if moment > began]
-        plan.awaited = [
-            (effect, until) for effect, until in plan.awaited if until > began and not effect(found)
-        ]
-        if not plan.moments and not plan.awaited:
-            del self._plans[subject]
+        plan.awaited = [one for one in plan.awaited if one[1] > began and not one[0](found)]
+        if plan.moments or plan.awaited:
+            self._plans[subject] = plan
 
 
-def places(vm: Vm | None) -> set[str | None]:
-    """Where a VM takes up memory, as far as that is known: of these hosts it changes as it moves."""
-    return set() if vm is None else {vm.host, vm.migrating_to}
+#: This many are looked for at once, by one search; the others with the next.
+MOST_AT_ONCE = 80
+#: A VM that the engine did not have is not looked for again so soon.
+REMEMBERED_SECONDS = 2.0
+#: More than this many wait for their turn without success: somebody makes them up.
+_MOST_WAITING = 1_000
+#: What the engine's ids, and those of a state file, are made of. Anything else would mean more in a search.
+_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,63}")
+
+
+class UnknownVms:
+    """VMs that readers ask for and that are not known: who is to be looked for, and when who was.
+
+    One thread may want some while another looks for them.
+    """
+
+    def __init__(self) -> None:
+        self._wanted: dict[str, None] = {}
+        #: Those that were looked for, of whom nothing is published yet.
+        self._sought: frozenset[str] = frozenset()
+        self._looked: Mapping[str, float] = {}
+
+    def want(self, vm: str) -> None:
+        """Have a VM looked for that is not known."""
+        if vm not in self._sought:
+            self._wanted[vm] = None
+
+    def wanted(self, under_way: Container[str] = ()) -> tuple[str, ...]:
+        """Who is to be looked for now, the longest wanted first."""
+        return tuple([vm for vm in tuple(self._wanted) if vm not in under_way][:MOST_AT_ONCE])
+
+    def found(self, vms: Iterable[str]) -> None:
+        """Take note that these were looked for, whether or not the engine has them."""
+        self._sought |= frozenset(vms)
+        for vm in self._sought:
+            self._wanted.pop(vm, None)
+
+    def published(self, now: float) -> None:
+        """Remember that what was found of all that were looked for is published."""
+        recent = {vm: at for vm, at in self._looked.items() if at > now - REMEMBERED_SECONDS}
+        self._looked = recent | dict.fromkeys(self._sought, now)
+        self._sought = frozenset()
+
+    def is_known(self, vm: str, not_before: float) -> bool:
+        """Whether the VM was looked for at about this moment, or is none to look for."""
+        if _ID.fullmatch(vm) is None or len(self._wanted) >= _MOST_WAITING:
+            return True
+        return self._looked.get(vm, _NEVER) > not_before - REMEMBERED_SECONDS
 
 
 #: Decisions come in bursts: so long after one that asked for something newer, more are expected.
 BURST_SECONDS = 10.0
-
-
 #: What is published is renewed when it has reached this share of the age that a decision goes by.
 _SHARE = 0.8
 #: One part of the time in this many is spent on it at most.
@@ -118,148 +161,109 @@ _BUSY_SHARE = 2
 
 
 class ReconciliationPace:
-    """Pure, given when decisions are made; who asks for something newer is answered at once."""
+    """How often the engine is asked what has happened."""
 
     def __init__(self, interval: float, max_age: float) -> None:
-        """`interval` is the time between two questions to the engine at rest.
-
-        In a burst it is asked so often that a decision, which goes by nothing older than `max_age`, need not
-        wait for it.
-        """
+        """At rest after each `interval`; in a burst, so often that no decision by `max_age` waits for it."""
         self._interval = interval
         self._burst_interval = min(interval, _SHARE * max_age)
         self._took = 0.0
-        self._asked_at = float("-inf")
-
-    def asked(self, now: float) -> None:
-        """Take note of a decision, or of a reader that asks for a newer snapshot; from any thread."""
-        self._asked_at = now
 
     def published(self, seconds: float) -> None:
         """Take note of how long after a question to the engine the version with its answer was there."""
         self._took = max(seconds, (self._took + seconds) / 2)
 
-    def interval(self, now: float) -> float:
-        """Say how long after the last question to the engine the next one is due.
+    def interval(self, now: float, asked_at: float) -> float:
+        """For how long after the last question to the engine the next one is not due.
 
-        In a burst so long before it is needed as the version before took: else decisions wait for it.
+        Who asks for something newer, or decides, begins a burst. In it the next one is begun so long before
+        it is needed as the version before took: else decisions wait for it.
         """
-        if now >= self._asked_at + BURST_SECONDS:
+        if now >= asked_at + BURST_SECONDS:
             return self._interval
         return min(self._burst_interval, max(self._burst_interval - self._took, _BUSY_SHARE * self._took))
 
 
-class ReconciliationScope(Enum):
-    """How much one larger reading takes in."""
+class ReconciliationScope(StrEnum):
+    """How much one larger reading takes in; what only some need, `Demands` has by these names, too."""
 
-    WHOLE = auto()
-    HOSTS = auto()  # memory and CPU, which no event reports
-    STATISTICS = auto()
-    DETAILS = auto()  # disks, network interfaces and owners of VMs
-    SEARCHES = auto()  # who the searches of placement rules find
-
-
-_NEVER = float("-inf")
-#: How long to wait for the first demand before looking again.
-_IDLE_SECONDS = 60.0
+    WHOLE = "whole"
+    HOSTS = "hosts"  # memory and CPU, which no event reports
+    STATISTICS = "statistics"
+    DETAILS = "details"  # disks, network interfaces and owners of VMs
+    SEARCHES = "searches"  # who the searches of placement rules find
 
 
 @dataclass
-class Required:
-    """Since when a larger reading must have begun, and when the last one did."""
+class Reconciliation:
+    """The larger readings of one scope: none before the first demand, then at an interval, or sooner."""
 
-    #: Something has changed since, or other things are wanted; minus infinity before anything is.
+    interval: float
+    #: While no reader asks, this many intervals: statistics cost the engine the most.
+    patience: float = 1.0
+    #: Called, in any thread, when the next one is due at once.
+    wake: Callable[[], None] = lambda: None
+    #: Since when the next one must have begun, for something has changed; minus infinity before anything has.
     since: float = _NEVER
     #: Since when more is wanted: what was read before lacks that.
     more_since: float = _NEVER
+    #: Since when it must have begun for a reader who relies on no events.
+    asked_since: float = _NEVER
+    #: When a reader last asked for anything newer.
+    asked_at: float = _NEVER
+    #: When the last one began that was successful, and the last whose answer is taken in.
+    began: float = _NEVER
     read_at: float = _NEVER
 
-    def want_more(self, now: float) -> None:
-        """Have it read again, for more than before."""
-        self.since = self.more_since = now
+    def require(self, now: float, *, more: bool = False) -> None:
+        """Have it read again, with `more` than before."""
+        self.since = now
+        if more:
+            self.more_since = now
+        self.wake()
 
-    def record_reading(self, began: float, now: float, *, complete: bool) -> None:
-        """Take note of a reading; one that lacks what is wanted by now is made again."""
+    def take(self, began: float, now: float, *, complete: bool) -> None:
+        """Take note of an answer; one that lacks what is wanted by now is asked for again."""
         if complete:
             self.read_at = max(self.read_at, began)
         else:
-            self.since = now
+            self.require(now)
 
     @property
     def complete_at(self) -> float:
         """When all that is wanted was read."""
         return self.read_at if self.read_at >= self.more_since else _NEVER
 
-
-class Reconciliation:
-    """Larger readings, each at its own interval; the first of them must be required, and sooner if it is."""
-
-    def __init__(
-        self, settings: InventorySettings, *scopes: ReconciliationScope, patience: float = 1.0
-    ) -> None:
-        """Name the scopes that are read one after another, the most needed first.
-
-        Statistics cost the engine the most: `patience` times as long as usual they wait for a reader.
-        """
-        intervals = {
-            ReconciliationScope.WHOLE: settings.vms_interval_seconds,
-            ReconciliationScope.HOSTS: settings.hosts_interval_seconds,
-            ReconciliationScope.STATISTICS: settings.statistics_interval_seconds,
-            ReconciliationScope.DETAILS: settings.details_interval_seconds,
-            ReconciliationScope.SEARCHES: settings.vms_interval_seconds,
-        }
-        self._intervals = {scope: intervals[scope] for scope in scopes}
-        self._first = scopes[0]
-        self._patience = patience
-        #: When the last successful reading of each scope began, and since when one must have begun.
-        self._began = dict.fromkeys(scopes, _NEVER)
-        self._required = dict.fromkeys(scopes, _NEVER)
-        self._asked_at = _NEVER
-
-    def asked(self, now: float) -> None:
-        """Take note of a reader that asks for a newer snapshot: what waited for one is due."""
-        self._asked_at = now
-
-    def require(self, since: Mapping[ReconciliationScope, float]) -> bool:
-        """Have what is read here read since these moments; whether that is more than was asked for."""
-        more = {scope: at for scope, at in since.items() if at > self._required.get(scope, at)}
-        self._required |= more
-        return bool(more)
-
-    def next_reading(self, now: float, needs: Demands) -> ReconciliationScope | None:
-        """Say what to read now; nothing before the first demand."""
-        return next((scope for scope, moment in self._due(needs).items() if moment <= now), None)
-
-    def done(self, scope: ReconciliationScope, began: float) -> None:
-        """Take note of a reading that was successful; its interval counts from its beginning."""
-        self._began[scope] = began
-        if scope is ReconciliationScope.WHOLE:
-            self._began[ReconciliationScope.HOSTS] = began
-
-    def pause(self, now: float, needs: Demands) -> float:
-        """Say for how many seconds nothing is due unless it is demanded."""
-        return max(0.0, min(self._due(needs).values(), default=now + _IDLE_SECONDS) - now)
-
-    def _due(self, needs: Demands) -> dict[ReconciliationScope, float]:
-        """When each scope is due that is needed."""
-        scopes = [scope for scope in self._began if _needed(scope, needs)]
-        if self._began[self._first] == _NEVER:
-            is_required = self._required[self._first] > _NEVER
-            scopes = [self._first] if self._first in scopes and is_required else []
-        return {scope: self._due_at(scope, self._began[scope]) for scope in scopes}
-
-    def _due_at(self, scope: ReconciliationScope, began: float) -> float:
-        if began < self._required[scope]:
+    @property
+    def due_at(self) -> float:
+        if self.began < max(self.since, self.asked_since):
             return _NEVER
-        waits = scope is ReconciliationScope.STATISTICS and self._asked_at < began
-        return began + self._intervals[scope] * (self._patience if waits else 1.0)
+        if self.began == _NEVER:
+            return -_NEVER
+        return self.began + self.interval * (1.0 if self.asked_at >= self.began else self.patience)
 
 
-def _needed(scope: ReconciliationScope, needs: Demands) -> bool:
-    """Whether there is anything to read; of the topology always."""
-    asked_for = {
-        ReconciliationScope.STATISTICS: needs.statistics,
-        ReconciliationScope.SEARCHES: needs.searches,
-        ReconciliationScope.DETAILS: needs.details,
+#: For this many intervals statistics wait for a reader.
+_PATIENCE = 5.0
+
+Reconciliations = Mapping[ReconciliationScope, Reconciliation]
+
+
+def reconciliations(settings: InventorySettings) -> Reconciliations:
+    """Those of each scope, the most needed first."""
+    return {
+        ReconciliationScope.WHOLE: Reconciliation(settings.vms_interval_seconds),
+        ReconciliationScope.HOSTS: Reconciliation(settings.hosts_interval_seconds),
+        ReconciliationScope.STATISTICS: Reconciliation(settings.statistics_interval_seconds, _PATIENCE),
+        ReconciliationScope.DETAILS: Reconciliation(settings.details_interval_seconds),
+        ReconciliationScope.SEARCHES: Reconciliation(settings.vms_interval_seconds),
     }
-    return bool(asked_for.get(scope, True))
+
+
+def next_reading(
+    among: Reconciliations, needs: Demands, now: float
+) -> tuple[ReconciliationScope | None, float]:
+    """What is to be read of these now, the most needed first, and for how many seconds nothing is due."""
+    due = {scope: one.due_at for scope, one in among.items() if getattr(needs, scope, True)}
+    scope = next((scope for scope, at in due.items() if at <= now), None)
+    return scope, max(0.0, min(due.values(), default=-_NEVER) - now)

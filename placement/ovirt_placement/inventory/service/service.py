@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -16,8 +16,7 @@ from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.requests import Doubts
 from ovirt_placement.inventory.connection import SOCKET_NAME
-from ovirt_placement.inventory.on_demand import NO_DEMANDS, Demands
-from ovirt_placement.inventory.publication import Decide, Decided, Refresh, now
+from ovirt_placement.inventory.publication import Refresh, now
 from ovirt_placement.inventory.service.attempts import (
     LONGEST_PAUSE_SECONDS,
     Asking,
@@ -31,47 +30,18 @@ from ovirt_placement.inventory.service.follower import Follower
 from ovirt_placement.inventory.service.publisher import PublicationState, Publisher
 from ovirt_placement.inventory.service.readers import Decider, Readers
 from ovirt_placement.inventory.service.readings import read_plausible
-from ovirt_placement.inventory.service.schedule import Reconciliation, ReconciliationPace, ReconciliationScope
+from ovirt_placement.inventory.service.schedule import (
+    ReconciliationPace,
+    Reconciliations,
+    ReconciliationScope,
+    next_reading,
+    reconciliations,
+)
 from ovirt_placement.inventory.stored import KeyWatch, demands_of
 from ovirt_service import identity
 from ovirt_service import metrics as metrics_page
 from ovirt_service.daemon import Garbage, Notifier, Progress
 from ovirt_service.errors import UserError
-
-_LOCK = "lock"
-
-
-@contextmanager
-def owned(directory: Path) -> Iterator[None]:
-    """Own the directory, and leave no socket there. Raises `UserError` if it cannot be used or is taken."""
-    owner = _lock(directory)
-    try:
-        (directory / SOCKET_NAME).unlink(missing_ok=True)
-        yield
-    finally:
-        (directory / SOCKET_NAME).unlink(missing_ok=True)
-        os.close(owner)
-
-
-def _lock(directory: Path) -> int:
-    """Make the directory if need be, and lock it: the lock ends with this process, however that ends."""
-    if identity.is_others(directory):
-        raise UserError(f"[inventory] directory: {directory}: root publishes in none that others may write")
-    try:
-        directory.mkdir(exist_ok=True)
-        # A file of our own: any reader of the directory could hold a lock on that for ever.
-        owner = os.open(directory / _LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        if not os.access(directory, os.W_OK):
-            raise PermissionError(0, "may not write there")
-    except OSError as error:
-        raise UserError(f"[inventory] directory: {directory}: {error.strerror}") from None
-    try:
-        fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(owner)
-        raise UserError(f"[inventory] directory: {directory}: another inventory publishes there") from None
-    return owner
-
 
 #: How often the store is looked at for placement keys, besides when somebody waits for that.
 _LOOK_SECONDS = 0.25
@@ -83,8 +53,6 @@ _SEARCH_PAUSE_SECONDS = 1.0
 _READY_SECONDS = 20.0
 #: A turn may make this many requests, each of which takes as long as it may, before it is believed to hang.
 _MOST_SLOW_REQUESTS = 10
-#: While nobody decides, statistics are read this many times as seldom.
-_PATIENCE = 5.0
 #: A thread that parses a long answer lets others go on so often. A turn is made of many short steps, and
 #: would wait before each for Python's usual 5 ms: decisions wait for turns, and nobody for larger readings.
 _SWITCH_SECONDS = 0.0005
@@ -94,6 +62,7 @@ _FIRST_STORE_SECONDS = 3.0
 #: So long a store is waited for that has answered before, and may have many keys.
 _STORE_SECONDS = 1.0
 
+_LOCK = "lock"
 _NEVER = float("-inf")
 
 _log = logging.getLogger(__name__)
@@ -112,6 +81,35 @@ def run(config: Config, ready: Callable[[], None], decider: Decider) -> None:
         asyncio.run(_serve(config, engine, ready, metrics, decider))
 
 
+@contextmanager
+def owned(directory: Path) -> Iterator[None]:
+    """Own the directory, and leave no socket there. Raises `UserError` if it cannot be used or is taken.
+
+    The lock ends with this process, however that ends.
+    """
+    if identity.is_others(directory):
+        raise UserError(f"[inventory] directory: {directory}: root publishes in none that others may write")
+    with ExitStack() as ending:
+        try:
+            directory.mkdir(exist_ok=True)
+            # A file of our own: any reader of the directory could hold a lock on that for ever.
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+            owner = os.open(directory / _LOCK, flags, 0o600)
+            ending.callback(os.close, owner)
+            if not os.access(directory, os.W_OK):
+                raise PermissionError(0, "may not write there")
+            fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(
+                f"[inventory] directory: {directory}: another inventory publishes there"
+            ) from None
+        except OSError as error:
+            raise UserError(f"[inventory] directory: {directory}: {error.strerror}") from None
+        (directory / SOCKET_NAME).unlink(missing_ok=True)
+        ending.callback((directory / SOCKET_NAME).unlink, missing_ok=True)
+        yield
+
+
 async def _serve(
     config: Config,
     engine: Connections,
@@ -119,28 +117,15 @@ async def _serve(
     metrics: InventoryMetrics,
     decider: Decider,
 ) -> None:
-    notifier = Notifier()
-
-    def say_ready() -> None:
-        ready()
-        notifier.ready()
-
-    publisher = Publisher(config.inventory.directory, say_ready, metrics)
-    publisher.restore(config.inventory.longest_age_seconds)
-    service = _Service(config, engine, publisher, notifier, metrics, decider)
-    asyncio.get_running_loop().call_later(_READY_SECONDS, notifier.ready)
-    try:
-        await service.serve(say_ready if publisher.version is not None else lambda: None)
-    finally:
-        publisher.withdraw()
+    await _Service(config, engine, ready, metrics, decider).serve()
 
 
 class _Lane(NamedTuple):
-    """Larger readings that are made one after the other."""
+    """Larger readings that are made one after the other, the most needed first."""
 
     connection: EngineConnection
     attempts: Attempts
-    due: Reconciliation
+    scopes: Reconciliations
     #: So long nothing is read after each.
     rest: float = 0.0
 
@@ -157,70 +142,73 @@ class _Service:
         self,
         config: Config,
         engine: Connections,
-        publisher: Publisher,
-        notifier: Notifier,
+        ready: Callable[[], None],
         metrics: InventoryMetrics,
         decider: Decider,
     ) -> None:
-        self._directory = config.inventory.directory
-        self._pace = ReconciliationPace(config.inventory.interval_seconds, config.inventory.max_age_seconds)
-        self._publisher = publisher
-        self._notifier = notifier
+        self._settings = settings = config.inventory
         self._metrics = metrics
+        self._ready = ready
+        self._notifier = Notifier()
+        self._publisher = Publisher(settings.directory, self._say_ready, metrics)
         self._readers = Readers(
-            publisher,
-            metrics,
-            config,
-            lambda decisions: self._counted(decider(decisions)),
-            self._want,
-            self._awaited,
-            self._knows,
+            self._publisher, metrics, config, decider, self._want, self._awaited, self._knows
         )
-        self._accepted = self._readers.decisions.accepted
-        self._doubts = Doubts()
         self._following, self._looking = Attempts(), Attempts()
-        late = self._following.want_from_any_thread
-        self._follower = Follower(engine.feed, now, self._heard, tagged=config.ha.tagged, came_late=late)
-        whole = Reconciliation(
-            config.inventory,
-            ReconciliationScope.WHOLE,
-            ReconciliationScope.HOSTS,
-            ReconciliationScope.STATISTICS,
-            patience=_PATIENCE,
+        self._larger = larger = reconciliations(settings)
+        self._follower = Follower(
+            engine.feed,
+            now,
+            lambda vm, host, before: self._readers.decisions.accepted.heard(vm, host, before, now()),
+            larger,
+            tagged=config.ha.tagged,
+            came_late=self._following.want_from_any_thread,
         )
-        details = Reconciliation(config.inventory, ReconciliationScope.DETAILS)
-        searches = Reconciliation(config.inventory, ReconciliationScope.SEARCHES)
-        self._whole = _Lane(engine.bulk, Attempts(), whole)
+        details, searches = ReconciliationScope.DETAILS, ReconciliationScope.SEARCHES
+        others = {scope: one for scope, one in larger.items() if scope not in (details, searches)}
         self._lanes = (
-            _Lane(engine.slow, Attempts(), details),
-            _Lane(engine.slow, Attempts(), searches, _SEARCH_PAUSE_SECONDS),
+            _Lane(engine.bulk, Attempts(), others),
+            _Lane(engine.slow, Attempts(), {details: larger[details]}),
+            _Lane(engine.slow, Attempts(), {searches: larger[searches]}, _SEARCH_PAUSE_SECONDS),
         )
+        for lane in self._lanes:
+            for one in lane.scopes.values():
+                one.wake = lane.attempts.want_from_any_thread
+        self._doubts = Doubts()
         self._key_watch = KeyWatch(config.store, config.engine.name, _FIRST_STORE_SECONDS, _STORE_SECONDS)
-        self._needs = NO_DEMANDS
-        self._asking = Asking(notifier, lambda: publisher.has_read)
+        self._asking = Asking(self._notifier, lambda: self._publisher.has_read)
         self._sought = asyncio.Event()
-        #: When the turn began that is under way.
-        self._turning_since = _NEVER
+        #: When a reader last asked for something newer, and when the turn began that is under way.
+        self._asked_at = self._turning_since = _NEVER
+        self._pace = ReconciliationPace(settings.interval_seconds, settings.max_age_seconds)
         self._garbage = Garbage(alone=True)
         longest_turn = _MOST_SLOW_REQUESTS * config.engine.timeout_seconds
-        self._progress = Progress(config.inventory.interval_seconds + LONGEST_PAUSE_SECONDS + longest_turn)
+        self._progress = Progress(settings.interval_seconds + LONGEST_PAUSE_SECONDS + longest_turn)
 
-    async def serve(self, listening: Callable[[], None]) -> None:
-        """Read and answer until a signal comes, or until a first reading shows a wrong set-up.
+    def _say_ready(self) -> None:
+        self._ready()
+        self._notifier.ready()
 
-        `listening` is called once it answers.
-        """
-        server = await self._readers.listen(self._directory)
-        following = self._keep_following(), self._keep_looking(), self._keep_seeking()
-        reading = map(self._keep_reading, (self._whole, *self._lanes))
-        saving = self._publisher.keep_saved()
-        loops = [asyncio.create_task(each) for each in (*following, *reading, saving)]
-        stopped = asyncio.Event()
+    async def serve(self) -> None:
+        """Read and answer until a signal comes, or until a first reading shows a wrong set-up."""
+        self._publisher.restore(self._settings.longest_age_seconds)
+        loop, stopped = asyncio.get_running_loop(), asyncio.Event()
+        loop.call_later(_READY_SECONDS, self._notifier.ready)
+        server = await self._readers.listen(self._settings.directory)
+        work = (
+            self._keep_following(),
+            self._keep_looking(),
+            self._keep_seeking(),
+            *map(self._keep_reading, self._lanes),
+            self._publisher.keep_saved(),
+            self._notifier.keep_alive(lambda: self._progress.hangs),
+        )
+        *loops, watchdog = map(asyncio.create_task, work)
         for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-        listening()
+            loop.add_signal_handler(number, stopped.set)
+        if self._publisher.version is not None:
+            self._say_ready()
         stopping = asyncio.create_task(stopped.wait())
-        watchdog = asyncio.create_task(self._notifier.keep_alive(lambda: self._progress.hangs))
         try:
             ended, _ = await asyncio.wait([*loops, stopping], return_when=asyncio.FIRST_COMPLETED)
             for task in ended:
@@ -233,34 +221,35 @@ class _Service:
             server.close()
             self._key_watch.close()
             self._readers.close()
+            self._publisher.withdraw()
 
     async def _keep_following(self) -> None:
         while True:
             self._progress.mark()
-            began = self._following.begin()
+            began = self._turning_since = self._following.begin()
             with self._metrics.readings.labels("turn").time():
-                self._turning_since = began
                 state = await self._asking.attempt(self._following, self._follow_once)
-                self._turning_since = _NEVER
-            for lane in (self._whole, *self._lanes):
-                since = {scope: one.since for scope, one in self._follower.required.items()}
-                if lane.due.require(since):
-                    lane.attempts.wanted.set()
-            sought: tuple[str, ...] = ()
+            self._turning_since = _NEVER
             if state is not None:
                 self._publisher.state = state
-                self._need(state.needs)
-                sought = self._follower.take_sought()
             await self._publish()
             if state is not None:
                 self._pace.published(now() - began)
-            self._follower.unknown_vms.looked(sought, began)
+                self._follower.unknown_vms.published(began)
             await self._readers.report()
             if state is not None:
                 await self._asking.attempt(self._following, self._follower.follow_up)
             if not self._following.wanted.is_set():
                 self._garbage.collect(began)
-            await self._following.pause(began + self._pace.interval(now()) - now())
+            asked_at = max(self._asked_at, self._publisher.decided_at)
+            await self._following.pause(began + self._pace.interval(now(), asked_at) - now())
+
+    def _follow_once(self) -> PublicationState:
+        follower = self._follower
+        follower.demands = demands_of(self._publisher.keys.records)
+        follower.turn()
+        snapshot = follower.snapshot() if follower.believable else None
+        return PublicationState(snapshot, follower.moments, follower.needs, follower.lacking)
 
     async def _keep_looking(self) -> None:
         while True:
@@ -284,63 +273,36 @@ class _Service:
             await asyncio.sleep(_SEEK_SECONDS)
 
     async def _keep_reading(self, lane: _Lane) -> None:
-        attempts, due = lane.attempts, lane.due
         while True:
-            began, needs = attempts.begin(), self._needs
-            scope = due.next_reading(began, needs)
+            began, needs = lane.attempts.begin(), self._follower.needs
+            scope, _ = next_reading(lane.scopes, needs, began)
             if scope is not None:
                 reading = partial(read_plausible, self._doubts, lane.connection, scope, needs, began)
-                with self._metrics.readings.labels(scope.name.lower()).time():
-                    found = await self._asking.attempt(attempts, reading)
+                with self._metrics.readings.labels(scope.value).time():
+                    found = await self._asking.attempt(lane.attempts, reading)
                 if found is not None:
-                    due.done(scope, began)
+                    lane.scopes[scope].began = began
+                    if scope is ReconciliationScope.WHOLE:
+                        lane.scopes[ReconciliationScope.HOSTS].began = began
                     self._follower.hand_in(found)
                     self._following.wanted.set()
                 await self._readers.report()
                 await asyncio.sleep(lane.rest)
-            await attempts.pause(due.pause(now(), self._needs))
+            await lane.attempts.pause(next_reading(lane.scopes, self._follower.needs, now())[1])
 
     async def _publish(self) -> None:
         await in_thread(self._readers.place_accepted)
         fails = any(lane.attempts.failures for lane in self._lanes)
         await self._publisher.publish(wait_for_details=not fails)
 
-    def _counted(self, decide: Callable[[Decide], Decided]) -> Callable[[Decide], Decided]:
-        """Decide so that more decisions find the engine asked and the next versions ready."""
-
-        def decided(question: Decide) -> Decided:
-            self._pace.asked(now())
-            self._publisher.decided()
-            return decide(question)
-
-        return decided
-
-    def _heard(self, vm: str, host: str | None, before: float) -> None:
-        self._accepted.heard(vm, host, before, now())
-
-    def _follow_once(self) -> PublicationState:
-        follower = self._follower
-        follower.demands = demands_of(self._publisher.keys.records)
-        follower.turn()
-        snapshot = follower.snapshot() if follower.believable else None
-        return PublicationState(snapshot, follower.moments, follower.needs, follower.lacking)
-
-    def _need(self, needs: Demands) -> None:
-        if needs != self._needs:
-            self._needs = needs
-            for lane in (self._whole, *self._lanes):
-                lane.attempts.wanted.set()
-
     def _want(self, question: Refresh) -> None:
         """Have read soon what answers a reader, and what others will ask for after it."""
-        asked = now()
-        self._pace.asked(asked)
-        due = self._whole.due
-        due.asked(asked)
+        self._asked_at = self._larger[ReconciliationScope.STATISTICS].asked_at = asked = now()
         if question.whole:
-            due.require({ReconciliationScope.WHOLE: question.not_before})
-        if due.next_reading(asked, self._needs) is not None:
-            self._whole.attempts.wanted.set()
+            whole = self._larger[ReconciliationScope.WHOLE]
+            whole.asked_since = max(whole.asked_since, question.not_before)
+        if next_reading(self._lanes[0].scopes, self._follower.needs, asked)[0] is not None:
+            self._lanes[0].attempts.wanted.set()
         if question.vm is not None and not self._knows(question):
             self._follower.unknown_vms.want(question.vm)
             self._sought.set()
@@ -360,5 +322,5 @@ class _Service:
     def _awaited(self, question: Refresh) -> Iterable[Attempts]:
         """The attempts without which a reader cannot be answered."""
         if question.whole or not self._follower.believable:
-            return (self._following, self._whole.attempts)
+            return (self._following, self._lanes[0].attempts)
         return (self._following,)

@@ -233,11 +233,11 @@ def test_a_larger_reading_that_began_with_fewer_wishes_is_not_enough(stage: Stag
     before = stage.follower.needs
     stage.follower.demands = Demands(Detail.DISKS | Detail.NICS)
     stage.follower.turn()
-    needed = stage.follower.required[ReconciliationScope.DETAILS].since
+    needed = stage.larger[ReconciliationScope.DETAILS].since
     stage.now += 1
     stage.read(ReconciliationScope.DETAILS, before)
     stage.follower.turn()
-    assert stage.follower.required[ReconciliationScope.DETAILS].since > needed
+    assert stage.larger[ReconciliationScope.DETAILS].since > needed
     assert stage.follower.moments.details_at == float("-inf")
     turns(stage)
     assert all(vm.nics and vm.disks for vm in stage.follower.snapshot().vms)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.inventory.on_demand import Span
-from ovirt_placement.inventory.service.follower import LATEST_SECONDS, Feed, FeedInterrupted
+from ovirt_placement.inventory.service.events import LATEST_SECONDS, Feed, FeedInterrupted
 from ovirt_placement.inventory.service.view import Table
 from tests.placement.inventory.stage import event
 

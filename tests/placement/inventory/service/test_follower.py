@@ -195,7 +195,7 @@ def test_tags_of_hosts_are_missed_until_they_are_read_and_asked_for_when_a_rule_
     tagged.follower.demands = Demands(host_tags=True)  # a rule came that goes by them
     tagged.turn()
     assert tagged.follower.lacking == TAGS
-    assert tagged.follower.required[ReconciliationScope.STATISTICS].since == tagged.now
+    assert tagged.larger[ReconciliationScope.STATISTICS].since == tagged.now
     tagged.read(STATISTICS, tagged.follower.needs)
     tagged.turn()
     assert tagged.follower.lacking == NO_STATISTICS
@@ -214,7 +214,7 @@ def test_a_host_that_comes_has_no_tags_before_they_are_read(tagged: Stage) -> No
     tagged.turn()
     tagged.turn()
     assert tagged.follower.lacking == TAGS
-    assert tagged.follower.required[ReconciliationScope.STATISTICS].since > 0
+    assert tagged.larger[ReconciliationScope.STATISTICS].since > 0
 
 
 @pytest.fixture

@@ -29,8 +29,13 @@ from ovirt_placement.inventory.publication import (
     ask,
     now,
 )
-from ovirt_placement.inventory.service.follower import MOST_AT_ONCE, UnknownVms
-from ovirt_placement.inventory.service.schedule import Reconciliation, ReconciliationScope
+from ovirt_placement.inventory.service.schedule import (
+    MOST_AT_ONCE,
+    ReconciliationScope,
+    UnknownVms,
+    next_reading,
+    reconciliations,
+)
 from ovirt_placement.inventory.service.service import _Lane, _Service
 from tests.builders import snapshot, vm
 from tests.paths import RECORDING
@@ -204,27 +209,23 @@ def test_a_vm_that_is_read_and_not_published_yet_is_awaited() -> None:
 
 def test_who_wants_all_read_is_not_put_off_by_a_smaller_reading_that_is_due() -> None:
     needs = Demands(statistics=Needed(hosts=True, vms=True))
-    due = Reconciliation(
-        InventorySettings(),
-        ReconciliationScope.WHOLE,
-        ReconciliationScope.HOSTS,
-        ReconciliationScope.STATISTICS,
-    )
-    due.require({ReconciliationScope.WHOLE: 0.0})
-    due.done(ReconciliationScope.WHOLE, 1.0)
-    assert due.next_reading(1.0, needs) is ReconciliationScope.STATISTICS
-    ignored: Any = SimpleNamespace(asked=lambda at: None, want=lambda at: None)
+    larger = reconciliations(InventorySettings())
+    for scope, began in ((ReconciliationScope.WHOLE, 1.0), (ReconciliationScope.STATISTICS, 0.5)):
+        larger[scope].require(1.0)
+        larger[scope].began = began
+    assert next_reading(larger, needs, 1.0)[0] is ReconciliationScope.STATISTICS
+    ignored: Any = SimpleNamespace(want=lambda at: None, needs=needs)
     attempts: Any = SimpleNamespace(wanted=threading.Event())
     service: Any = SimpleNamespace(
-        _pace=ignored,
         _following=ignored,
         _looking=ignored,
-        _needs=needs,
-        _whole=_Lane(ignored, attempts, due),
+        _follower=ignored,
+        _larger=larger,
+        _lanes=(_Lane(ignored, attempts, larger),),
     )
     _Service._want(service, Refresh(2.0, whole=True))
     assert attempts.wanted.is_set()
-    assert due.next_reading(2.0, needs) is ReconciliationScope.WHOLE
+    assert next_reading(larger, needs, 2.0)[0] is ReconciliationScope.WHOLE
 
 
 @pytest.mark.parametrize("name", ["", "..", "a b", "a or name=*", "a\nb", "x" * 65, "ä"])
@@ -236,10 +237,12 @@ def test_unknown_vms_are_looked_for_by_turns_and_remembered() -> None:
     unknown_vms = UnknownVms()
     for number in range(MOST_AT_ONCE + 1):
         unknown_vms.want(f"v{number}")
-    first = unknown_vms.take_wanted()
+    first = unknown_vms.wanted()
     assert len(first) == MOST_AT_ONCE
-    unknown_vms.want("v0")  # it is being looked for
-    unknown_vms.looked(first, 10.0)
+    assert unknown_vms.wanted(first) == (f"v{MOST_AT_ONCE}",), "the others are being looked for"
+    unknown_vms.found(first)
+    unknown_vms.want("v0")  # what was found of it is published in a moment
+    unknown_vms.published(10.0)
     assert unknown_vms.is_known("v0", 11.0)
     assert not unknown_vms.is_known("v0", 13.0)
-    assert unknown_vms.take_wanted() == (f"v{MOST_AT_ONCE}",)
+    assert unknown_vms.wanted() == (f"v{MOST_AT_ONCE}",)

@@ -12,18 +12,19 @@ from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.engine.vms import Detail
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.on_demand import NO_DEMANDS, Demands, Needed
-from ovirt_placement.inventory.service.events import reported_by
-from ovirt_placement.inventory.service.follower import LATEST_SECONDS, Feed
+from ovirt_placement.inventory.service.events import LATEST_SECONDS, Feed, reported_by
 from ovirt_placement.inventory.service.schedule import (
     BURST_SECONDS,
     LATER_SECONDS,
     SOON_SECONDS,
-    Reconciliation,
     ReconciliationPace,
+    Reconciliations,
     ReconciliationScope,
     Rereads,
     Subject,
     SubjectKind,
+    next_reading,
+    reconciliations,
 )
 from ovirt_placement.model import Vm
 from tests import builders as build
@@ -73,11 +74,13 @@ class Reader:
 
     def turn(self, now: float) -> None:
         for one in self.feed.take_page(self.engine.page(self.feed, now), now):
-            for reported in reported_by(one):
-                if reported.effect is None:
-                    self.rereads.ask(reported.subject, now)
-                else:
-                    self.rereads.await_effect(reported.subject, reported.effect, now)
+            reported = reported_by(one)
+            assert reported is not None
+            subject, effect = reported
+            if effect is None:
+                self.rereads.ask(subject, now)
+            else:
+                self.rereads.await_effect(subject, effect, now)
         if VM in self.rereads.due(now):
             self.seen = self.engine.shown(now)
             self.readings += 1
@@ -219,26 +222,38 @@ WITH_STATISTICS = Demands(statistics=Needed(hosts=True, vms=False))
 WITH_DISKS = Demands(details=Detail.DISKS)
 
 
-def schedule() -> Reconciliation:
-    return Reconciliation(
-        SETTINGS, ReconciliationScope.WHOLE, ReconciliationScope.HOSTS, ReconciliationScope.STATISTICS
-    )
+def schedule(*scopes: ReconciliationScope) -> Reconciliations:
+    """Those that are read one after another; without names, the topology and what is measured."""
+    usual = (ReconciliationScope.WHOLE, ReconciliationScope.HOSTS, ReconciliationScope.STATISTICS)
+    made = reconciliations(SETTINGS)
+    return {scope: made[scope] for scope in scopes or usual}
 
 
-def read_until(made: Reconciliation, until: float, needs: Demands) -> list[tuple[float, ReconciliationScope]]:
+def done(made: Reconciliations, scope: ReconciliationScope, now: float) -> None:
+    """As the service takes note of a reading."""
+    made[scope].began = now
+    if scope is ReconciliationScope.WHOLE:
+        made[ReconciliationScope.HOSTS].began = now
+
+
+def read_until(
+    made: Reconciliations, until: float, needs: Demands
+) -> list[tuple[float, ReconciliationScope]]:
     """Make every reading as soon as it is due, each in no time."""
     now, found = 0.0, []
     while now <= until:
-        while (scope := made.next_reading(now, needs)) is not None:
-            made.done(scope, now)
+        scope, pause = next_reading(made, needs, now)
+        if scope is not None:
+            done(made, scope, now)
             found.append((now, scope))
-        now += made.pause(now, needs)
+        else:
+            now += pause
     return found
 
 
 def test_each_scope_has_its_interval_and_a_whole_reading_has_the_hosts_in_it() -> None:
     made = schedule()
-    made.require({ReconciliationScope.WHOLE: 0.0})
+    made[ReconciliationScope.WHOLE].require(0.0)
     assert read_until(made, 100.0, NO_DEMANDS) == [
         (0.0, ReconciliationScope.WHOLE),
         (15.0, ReconciliationScope.HOSTS),
@@ -250,92 +265,84 @@ def test_each_scope_has_its_interval_and_a_whole_reading_has_the_hosts_in_it() -
     ]
 
 
-def test_statistics_are_read_where_they_are_needed_first_after_the_start() -> None:
-    made = schedule()
-    made.require({ReconciliationScope.WHOLE: 0.0})
-    found = read_until(made, 100.0, WITH_STATISTICS)
-    assert [now for now, scope in found if scope is ReconciliationScope.STATISTICS] == [0.0, 40.0, 80.0]
-
-
 def test_statistics_wait_for_a_reader_but_not_for_ever() -> None:
-    made = Reconciliation(SETTINGS, ReconciliationScope.STATISTICS, patience=5.0)
-    made.require({ReconciliationScope.STATISTICS: 0.0})
+    made = schedule(ReconciliationScope.STATISTICS)
+    statistics = made[ReconciliationScope.STATISTICS]
+    statistics.require(0.0)
     assert [now for now, _ in read_until(made, 500.0, WITH_STATISTICS)] == [0.0, 200.0, 400.0]
-    made.asked(501.0)
-    assert [made.next_reading(now, WITH_STATISTICS) for now in (439.0, 501.0)] == [
+    statistics.asked_at = 501.0
+    assert [next_reading(made, WITH_STATISTICS, now)[0] for now in (439.0, 501.0)] == [
         None,
         ReconciliationScope.STATISTICS,
     ]
-    made.done(ReconciliationScope.STATISTICS, 501.0)
-    made.asked(510.0)
-    made.asked(520.0)
-    assert made.pause(520.0, WITH_STATISTICS) == 21.0
+    statistics.began, statistics.asked_at = 501.0, 520.0
+    assert next_reading(made, WITH_STATISTICS, 520.0) == (None, 21.0)
 
 
 def test_nothing_is_due_before_the_first_demand() -> None:
-    made = schedule()
-    assert made.next_reading(1000.0, WITH_STATISTICS) is None
-    assert made.pause(1000.0, WITH_STATISTICS) > 0
+    scope, pause = next_reading(schedule(), WITH_STATISTICS, 1000.0)
+    assert scope is None
+    assert pause > 0
 
 
 def test_a_demand_is_met_only_by_a_reading_that_began_later() -> None:
     made = schedule()
-    made.require({ReconciliationScope.WHOLE: 0.0})
-    made.done(ReconciliationScope.WHOLE, 1.0)
-    assert made.require({ReconciliationScope.WHOLE: 2.0})
-    assert not made.require({ReconciliationScope.WHOLE: 1.5})  # asked for already
-    made.done(ReconciliationScope.WHOLE, 1.9)
-    assert made.next_reading(3.0, NO_DEMANDS) is ReconciliationScope.WHOLE
-    made.done(ReconciliationScope.WHOLE, 2.0)
-    assert made.next_reading(3.0, NO_DEMANDS) is None
+    woken: list[bool] = []
+    whole = made[ReconciliationScope.WHOLE]
+    whole.wake = lambda: woken.append(True)
+    whole.require(0.0)
+    done(made, ReconciliationScope.WHOLE, 1.0)
+    whole.require(2.0)
+    assert len(woken) == 2
+    done(made, ReconciliationScope.WHOLE, 1.9)
+    assert next_reading(made, NO_DEMANDS, 3.0)[0] is ReconciliationScope.WHOLE
+    done(made, ReconciliationScope.WHOLE, 2.0)
+    assert next_reading(made, NO_DEMANDS, 3.0)[0] is None
 
 
 def test_details_are_read_at_long_intervals_and_at_once_when_others_are_needed() -> None:
-    made = Reconciliation(SETTINGS, ReconciliationScope.DETAILS)
-    made.require({ReconciliationScope.DETAILS: 0.0})
+    made = schedule(ReconciliationScope.DETAILS)
+    made[ReconciliationScope.DETAILS].require(0.0)
     assert read_until(made, 700.0, WITH_DISKS) == [
         (0.0, ReconciliationScope.DETAILS),
         (600.0, ReconciliationScope.DETAILS),
     ]
-    made.require({ReconciliationScope.DETAILS: 701.0})
-    assert made.next_reading(702.0, WITH_DISKS) is ReconciliationScope.DETAILS
+    made[ReconciliationScope.DETAILS].require(701.0, more=True)
+    assert next_reading(made, WITH_DISKS, 702.0)[0] is ReconciliationScope.DETAILS
 
 
 def test_details_that_nothing_needs_are_never_read_even_if_they_were_demanded() -> None:
-    made = Reconciliation(SETTINGS, ReconciliationScope.DETAILS)
-    made.require({ReconciliationScope.DETAILS: 0.0})
+    made = schedule(ReconciliationScope.DETAILS)
+    made[ReconciliationScope.DETAILS].require(0.0)
     assert read_until(made, 10_000.0, WITH_STATISTICS) == []
     assert read_until(made, 0.0, WITH_DISKS) == [(0.0, ReconciliationScope.DETAILS)]
 
 
 def test_a_decision_quickens_the_pace_for_a_while() -> None:
     pace = ReconciliationPace(5.0, max_age=0.5)
-    assert pace.interval(100.0) == 5.0
-    pace.asked(100.0)
-    assert pace.interval(100.0) == pace.interval(99.9 + BURST_SECONDS) < 0.5
-    assert pace.interval(100.0 + BURST_SECONDS) == 5.0
+    assert pace.interval(100.0, float("-inf")) == 5.0
+    assert pace.interval(100.0, 100.0) == pace.interval(99.9 + BURST_SECONDS, 100.0) < 0.5
+    assert pace.interval(100.0 + BURST_SECONDS, 100.0) == 5.0
 
 
 @pytest.mark.parametrize("took", [0.01, 0.05, 0.1, 0.15])
 def test_no_decision_of_a_burst_waits_for_a_version_that_takes_a_while(took: float) -> None:
     """As old as it gets a version is when the next one is there, which is begun before by what it takes."""
     pace = ReconciliationPace(5.0, max_age=0.5)
-    pace.asked(100.0)
     for _ in range(3):
         pace.published(took)
-    assert pace.interval(100.0) + took < 0.5
-    assert pace.interval(100.0) >= 2 * took, "half of the time is left to decisions"
+    assert pace.interval(100.0, 100.0) + took < 0.5
+    assert pace.interval(100.0, 100.0) >= 2 * took, "half of the time is left to decisions"
 
 
 def test_an_engine_that_takes_too_long_for_that_is_asked_no_more_often() -> None:
     pace = ReconciliationPace(5.0, max_age=0.5)
-    pace.asked(100.0)
-    at_once = pace.interval(100.0)
+    at_once = pace.interval(100.0, 100.0)
     pace.published(3.0)
-    assert pace.interval(100.0) == at_once
+    assert pace.interval(100.0, 100.0) == at_once
     for _ in range(8):
         pace.published(0.1)
-    assert pace.interval(100.0) < at_once, "it has become quick again"
+    assert pace.interval(100.0, 100.0) < at_once, "it has become quick again"
 
 
 def test_a_decision_at_rest_costs_one_request_and_who_waits_for_a_change_none(
