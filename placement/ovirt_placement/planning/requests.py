@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from itertools import islice
 from typing import NamedTuple
 
@@ -16,7 +15,6 @@ from ovirt_placement.planning.plan import (
     ObstacleKind,
     Plan,
     Remaining,
-    Step,
     StepPurpose,
 )
 from ovirt_placement.planning.problem.bound import BestFirst, Places, closures, places_after, put_at
@@ -26,9 +24,10 @@ from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.remaining import End, remains
 from ovirt_placement.planning.reservation import harm
 from ovirt_placement.planning.sequence import sequence
-from ovirt_placement.planning.steps import apply, certify, plan_seconds, refusal, why_staying
-from ovirt_placement.rules.catalogue import Violation, constraints, find_violations
+from ovirt_placement.planning.steps import certify, plan_seconds, refusal, why_staying
+from ovirt_placement.rules.catalogue import constraints, find_violations
 from ovirt_placement.rules.doubts import doubt
+from ovirt_placement.rules.elements.placement import World
 from ovirt_placement.rules.elements.resources import required_mb
 from ovirt_placement.rules.elements.rule import AtMost, Constraint, Same
 from ovirt_placement.rules.elements.verdict import NOT_KNOWN_YET, Reason
@@ -58,53 +57,57 @@ def plan_back(
     moved: tuple[Moved, ...],
     frozen: Mapping[str, str],
     deadline: Deadline = NEVER,
+    worse: Callable[[Snapshot], object] = lambda end: None,
 ) -> Undoing:
     """The moves that bring VMs back to where they were, each of which the rules let pass.
 
     No hard rule is violated at the end that holds now: the VMs that would violate it stay. VMs in `frozen`
-    do, too, with that as the reason, and those that were moved since.
+    do, too, with that as the reason, and those that were moved since; and all if the end is `worse`.
     """
     kept = {one.vm: why for one in moved if (why := _why_kept(snapshot, cluster, one, frozen)) is not None}
     away = (one for one in moved if one.vm not in kept and snapshot.vm_by_id[one.vm].host != one.source)
     homes = {one.vm: one.source for one in away}
     while violated := _newly_violated(snapshot, cluster, homes):
-        for vm in [vm for vm in homes if vm in violated]:
-            kept[vm] = violated[vm]
-            del homes[vm]
+        kept |= {vm: violated[vm] for vm in homes if vm in violated}
+        homes = {vm: home for vm, home in homes.items() if vm not in violated}
     refused: frozenset[tuple[str, str]] = frozenset()
     while True:
         problem = pose(snapshot, cluster, frozen, refused)
         found = sequence(problem, homes, deadline)
         certified = certify(snapshot, problem, found.moves)
-        if certified.refused is None:
+        more = refusal(certified.end, cluster, certified.refused) if certified.refused else {}
+        if more.keys() <= refused:
             break
-        found_refused = refusal(certified.end, cluster, certified.refused)
-        if found_refused.keys() <= refused:
-            break
-        refused |= found_refused.keys()
-        for (vm, host), one in found_refused.items():
+        refused |= more.keys()
+        for (vm, host), one in more.items():
             if homes.get(vm) == host:
                 reasons = tuple(reason for _, reason in one.vetoes)
                 kept[vm] = Obstacle(ObstacleKind.REFUSED, (vm,), (host,), reasons=reasons)
                 del homes[vm]
-    after = {vm.id: vm.host for vm in certified.end.vms}
-    lost = {vm: Obstacle(ObstacleKind.NO_SEQUENCE) for vm, host in homes.items() if after[vm] != host}
-    proven = found.proven and not lost
-    asks_no_repair = pose(certified.end, cluster, frozen, refused, PlanOptions(repair=frozenset()))
+    steps, end = certified.steps, certified.end
+    stuck = [vm for vm, home in homes.items() if end.vm_by_id[vm].host != home]
+    kept |= dict.fromkeys(stuck, Obstacle(ObstacleKind.NO_SEQUENCE))
+    proven = found.proven and not stuck
+    asks_no_repair = pose(end, cluster, frozen, refused, PlanOptions(repair=frozenset()))
+    remaining = remains(End(end, asks_no_repair, frozen, proven), deadline)
+    if steps and worse(end):
+        steps, no_way = (), Obstacle(ObstacleKind.NO_WAY_BACK)
+        kept = {one.vm: kept.get(one.vm, no_way) for one in moved}
     plan = Plan(
         cluster=cluster,
         strategy=STRATEGY,
-        steps=tuple(_homeward(step, homes) for step in certified.steps),
-        remaining=remains(End(certified.end, asks_no_repair, frozen, proven), deadline),
+        steps=tuple(
+            replace(step, purpose=StepPurpose.BACK)
+            if any(homes.get(vm) == step.target for vm in step.vms)
+            else step
+            for step in steps
+        ),
+        remaining=remaining,
         proven=proven,
-        at_least=len(homes) - len(lost),
+        at_least=len(homes) - len(stuck),
+        seconds=plan_seconds(steps),
     )
-    return Undoing(plan, {**kept, **lost})
-
-
-def _homeward(step: Step, homes: Mapping[str, str]) -> Step:
-    back = any(homes.get(vm) == step.target for vm in step.vms)
-    return replace(step, purpose=StepPurpose.BACK) if back else step
+    return Undoing(plan, kept)
 
 
 def _why_kept(snapshot: Snapshot, cluster: str, moved: Moved, frozen: Mapping[str, str]) -> Obstacle | None:
@@ -123,26 +126,21 @@ def _why_kept(snapshot: Snapshot, cluster: str, moved: Moved, frozen: Mapping[st
 
 def _newly_violated(snapshot: Snapshot, cluster: str, homes: Mapping[str, str]) -> dict[str, Obstacle]:
     """VMs whose way back would violate a hard rule that is satisfied now, with that as the reason."""
-    end = replace(
-        snapshot,
-        vms=tuple(replace(vm, host=homes[vm.id]) if vm.id in homes else vm for vm in snapshot.vms),
+    now, then = (
+        [((one.constraint.family, one.groups), one) for one in find_violations(state, cluster) if one.hard]
+        for state in (snapshot, World(snapshot).migrated(homes).snapshot)
     )
-    now = {_identity(violation) for violation in find_violations(snapshot, cluster) if violation.hard}
+    before = {rule for rule, _ in now}
     return {
         vm: Obstacle(ObstacleKind.VIOLATES, (vm,), groups=violation.groups)
-        for violation in find_violations(end, cluster)
-        if violation.hard and _identity(violation) not in now
+        for rule, violation in then
+        if rule not in before
         for vm in violation.constraint.vms
     }
 
 
-def _identity(violation: Violation) -> tuple[str, tuple[str, ...]]:
-    return violation.constraint.family, violation.groups
-
-
 #: Stands in place of a family for VMs that are to go back, which no rule asks for.
 HOMEWARD = "home"
-_ASKS = "back on its host"
 
 
 def plan_home(
@@ -153,41 +151,15 @@ def plan_home(
     deadline: Deadline,
 ) -> Plan:
     """The way back as it is now: a plan, in which `remaining` has the VMs that stay, with the reason."""
-    found = plan_back(snapshot, cluster, moved, frozen, deadline)
-    plan, kept = safe_way(found, snapshot, moved, lambda home: harm(snapshot, home, cluster) is not None)
+    plan, kept = plan_back(
+        snapshot, cluster, moved, frozen, deadline, lambda home: harm(snapshot, home, cluster)
+    )
+    asks = "back on its host"
     staying = (
-        Remaining(groups=(), family=HOMEWARD, asks=_ASKS, hard=False, vms=(vm,), obstacles=(why,))
+        Remaining(groups=(), family=HOMEWARD, asks=asks, hard=False, vms=(vm,), obstacles=(why,))
         for vm, why in kept.items()
     )
     return replace(plan, remaining=(*plan.remaining, *staying))
-
-
-def safe_way(
-    found: Undoing, state: Snapshot, moved: Sequence[Moved], worse: Callable[[Snapshot], bool]
-) -> Undoing:
-    """The way back, with how long it takes; no VM goes it if less would be survived then."""
-    plan, kept = found
-    if plan.steps and worse(reduce(apply, plan.steps, state)):
-        lost = Obstacle(ObstacleKind.NO_WAY_BACK)
-        plan, kept = replace(plan, steps=()), {one.vm: kept.get(one.vm, lost) for one in moved}
-    return Undoing(replace(plan, seconds=plan_seconds(plan.steps)), kept)
-
-
-def _hosts(snapshot: Snapshot, problem: Problem, vm: str) -> tuple[str, ...]:
-    """By the filters whose answers stay."""
-    asked = problem.hosts
-    for rule in filters_of(snapshot, problem.cluster):
-        if rule.filter is not None and rule.depends_on.fixed_in(snapshot, problem.cluster) and asked:
-            request = request_for(snapshot, problem.cluster, (vm,), asked)
-            asked = tuple(verdict.host for verdict in rule.filter(snapshot, request) if verdict.accepted)
-    return asked
-
-
-def _rivals(hard: Iterable[Constraint], vm: str) -> Iterator[str]:
-    """VMs none of which may share a host with it."""
-    for form, vms in ((one.form, one.vms) for one in hard):
-        if isinstance(form, AtMost) and form.most == 1 and not form.place_of:
-            yield from (peer for peer in vms if form.own_set(peer) != form.own_set(vm))
 
 
 #: What stands in for the name of a strategy.
@@ -249,7 +221,7 @@ class _RoomSearch:
         self._memory_mb = required_mb(snapshot.vm_by_id[vm])
         #: Running VMs that it must not share a host with, and those that it must.
         hard = [one for one in constraints(snapshot, problem.cluster) if one.hard and vm in one.vms]
-        self._rivals = frozenset(_rivals(hard, vm)) & problem.where.keys()
+        self._rivals = problem.where.keys() & _rivals(hard, vm)
         gathering = (one.vms for one in hard if isinstance(one.form, Same))
         self._gathering = [running for vms in gathering if (running := problem.where.keys() & vms)]
         #: The migrations that must come first at least, by host that it may start on as far as nothing that
@@ -293,9 +265,8 @@ class _RoomSearch:
         end, cluster = certified.end, self._problem.cluster
         return next((host for host in hosts if not any(vetoes(end, cluster, (self._vm,), host))), None)
 
-    # -- what may help
-
     def _moves(self, nearest: Sequence[str]) -> Iterator[Move]:
+        """What may help."""
         placement, problem = self._placement, self._problem
         hosts = sorted(problem.hosts, key=lambda host: -placement.free_mb(host))
         vms = sorted(problem.memory_mb)
@@ -304,23 +275,16 @@ class _RoomSearch:
         for vm in vms:
             legal = (host for host in hosts if placement.legal(vm, host))
             yield from (Move((vm,), host) for host in islice(legal, None if self._small else _SPARE))
-        tied = sorted(set(vms).union(*self._gathering))
-        for closure in closures(placement, tied):
-            for host in hosts:
-                if placement.legal_closure(closure, host):
-                    yield Move(closure, host)
+        for closure in closures(placement, sorted({*vms}.union(*self._gathering))):
+            yield from (Move(closure, host) for host in hosts if placement.legal_closure(closure, host))
 
     def _leaving(self, host: str) -> Iterator[str]:
         """Rivals; of the others the smallest that make room alone, and the largest."""
-        yield from self._rivals_on(host)
-        movable = self._movable_on(host)
-        lacking_mb = self._lacking_mb(host)
+        rivals, movable, lacking_mb = self._on(host)
+        yield from rivals
         if lacking_mb > 0:
-            enough = [vm for vm in movable if self._problem.memory_mb[vm] >= lacking_mb]
-            yield from enough[-_LEAVING:]
+            yield from [vm for vm in movable if self._problem.memory_mb[vm] >= lacking_mb][-_LEAVING:]
             yield from movable[:_LEAVING]
-
-    # -- where it may start
 
     def _nearest(self) -> list[tuple[int, str]]:
         """Hosts with the migrations that must come first at least, the nearest first; none is hopeless.
@@ -328,48 +292,54 @@ class _RoomSearch:
         Of those that are as near, the one that has most room at the start comes first.
         """
         moved = self._placement.moved
-        touched = {self._problem.where[vm] for vm in moved} | set(moved.values())
+        touched = {self._problem.where[vm] for vm in moved}.union(moved.values())
         again = {host: self._distance(host) for host in touched & self._at_first.keys()}
         found = (self._at_first | again).items()
         return sorted(((near, host) for host, near in found if near is not None), key=lambda one: one[0])
 
-    def _lacking_mb(self, host: str) -> int:
-        """What must be freed there besides what rivals leave behind."""
-        left_mb = sum(self._problem.memory_mb[vm] for vm in self._rivals_on(host))
-        return self._memory_mb - self._placement.free_mb(host) - left_mb
-
-    def _rivals_on(self, host: str) -> list[str]:
-        return sorted(vm for vm in self._rivals if self._placement.where(vm) == host)
-
-    def _movable_on(self, host: str) -> list[str]:
-        """VMs that can leave a host, the largest first, and no rivals, which must."""
-        problem, others = self._problem, (vm for vm in self._placement.on(host) if vm not in self._rivals)
-        able = (vm for vm in others if vm in problem.memory_mb and problem.targets[vm])
-        return sorted(able, key=lambda vm: (-problem.memory_mb[vm], vm))
+    def _on(self, host: str) -> tuple[list[str], list[str], int]:
+        """Rivals on a host, others that can leave it, the largest first, and the MiB that these must free."""
+        placement, memory_mb = self._placement, self._problem.memory_mb
+        on = sorted(placement.on(host))
+        rivals = [vm for vm in on if vm in self._rivals]
+        others = (vm for vm in on if vm not in self._rivals and vm in memory_mb)
+        movable = sorted((vm for vm in others if self._problem.targets[vm]), key=lambda vm: -memory_mb[vm])
+        left_mb = sum(memory_mb[vm] for vm in rivals)
+        return rivals, movable, self._memory_mb - placement.free_mb(host) - left_mb
 
     def _distance(self, host: str) -> int | None:
-        rivals = self._rivals_on(host)
-        if not all(self._problem.targets[vm] for vm in rivals):
-            return None
+        rivals, movable, lacking_mb = self._on(host)
         count = len(rivals)
-        lacking_mb = self._lacking_mb(host)
-        if lacking_mb > 0:
-            for vm in self._movable_on(host):
-                count += 1
-                lacking_mb -= self._problem.memory_mb[vm]
-                if lacking_mb <= 0:
-                    break
-            else:
-                return None
-        return max(count, self._coming(host))
-
-    def _coming(self, host: str) -> int:
-        """Peers that must come at least: a group that is together elsewhere comes whole."""
-        coming = set[str]()
-        one_at_least = False
+        while lacking_mb > 0 and movable:
+            lacking_mb -= self._problem.memory_mb[movable.pop(0)]
+            count += 1
+        if lacking_mb > 0 or not all(self._problem.targets[vm] for vm in rivals):
+            return None
+        # Of peers one at least must come; a group that is together elsewhere comes whole.
         for peers in self._gathering:
             present = {self._placement.where(vm) for vm in peers}
             if host not in present:
-                one_at_least = True
-                coming |= peers if len(present) == 1 else set()
-        return max(len(coming), one_at_least)
+                count = max(count, len(peers) if len(present) == 1 else 1)
+        return count
+
+
+def _hosts(snapshot: Snapshot, problem: Problem, vm: str) -> tuple[str, ...]:
+    """By the filters whose answers stay."""
+    asked = problem.hosts
+    for rule in filters_of(snapshot, problem.cluster):
+        if rule.filter is not None and rule.depends_on.fixed_in(snapshot, problem.cluster) and asked:
+            request = request_for(snapshot, problem.cluster, (vm,), asked)
+            asked = tuple(verdict.host for verdict in rule.filter(snapshot, request) if verdict.accepted)
+    return asked
+
+
+def _rivals(hard: Iterable[Constraint], vm: str) -> set[str]:
+    """VMs none of which may share a host with it."""
+    limits = ((one.form, one.vms) for one in hard)
+    return {
+        peer
+        for form, vms in limits
+        if isinstance(form, AtMost) and form.most == 1 and not form.place_of
+        for peer in vms
+        if form.own_set(peer) != form.own_set(vm)
+    }

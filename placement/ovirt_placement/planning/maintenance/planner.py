@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace as with_fields
 from functools import reduce
+from itertools import islice
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -23,176 +24,29 @@ from ovirt_placement.planning.maintenance.site import (
     Round,
     Site,
     leaving,
-    out,
 )
-from ovirt_placement.planning.plan import NEVER, Deadline, Obstacle, ObstacleKind, Plan, Step
+from ovirt_placement.planning.plan import NEVER, Deadline, Obstacle, ObstacleKind, Step
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose, vetoes
-from ovirt_placement.planning.requests import Moved, Undoing, plan_back, safe_way
+from ovirt_placement.planning.requests import Moved, Undoing, plan_back
 from ovirt_placement.planning.reservation import without_rules
 from ovirt_placement.planning.steps import apply, certify, plan_seconds, refusal
 from ovirt_placement.rules.catalogue import find_violations
 from ovirt_placement.rules.doubts import held
 from ovirt_placement.rules.elements.placement import World
 
-#: The share of the time that is left for one host.
-_SHARE = 0.3
-
-
-class _Further(NamedTuple):
-    """More rounds, the state after them, and for each host that is left what was tried for it."""
-
-    rounds: tuple[Round, ...]
-    end: Snapshot
-    tried: tuple[tuple[str, Plan], ...]
-
-
-def _further(site: Site, hosts: Sequence[str], state: Snapshot, deadline: Deadline) -> _Further:
-    """Take hosts one at a time until none is left that can be emptied; those without a plan are left out."""
-    rounds: list[Round] = []
-    left = sorted(hosts, key=site.rank)
-    while True:
-        tried: list[tuple[str, Plan]] = []
-        for host in left:
-            if deadline.over:
-                return _Further(tuple(rounds), state, tuple(tried))
-            plan = _emptying(site, host, state, deadline.within(_SHARE))
-            after = _taken(site, host, plan, state)
-            if after is not None:
-                state = after
-                rounds.append(_round(site, Wave((host,), (), site.stopped_on(host), ()), plan.steps))
-                left.remove(host)
-                break
-            tried.append((host, plan))
-        else:
-            return _Further(tuple(rounds), state, tuple(tried))
-
-
-def _emptying(site: Site, host: str, state: Snapshot, deadline: Deadline) -> Plan:
-    """The plan that takes as many VMs off a host as can leave it; no rule that is violated is repaired."""
-    vms = frozenset(site.stopped_on(host))
-    asked = tuple(one for one in leaving(state, (host,)) if vms.isdisjoint(one.vms))
-    options = PlanOptions(
-        closed=frozenset({host}) | site.never,
-        constraints=asked,
-        spared=frozenset({*state.group_by_id, *state.label_by_id}),
-    )
-    return make_plan(
-        state, site.cluster, site.options.frozen, refused=site.refused, options=options, deadline=deadline
-    )
-
-
-def _taken(site: Site, host: str, plan: Plan, state: Snapshot) -> Snapshot | None:
-    """The state after a round of one host; None if it is not empty, or too little would be survived."""
-    if host in site.by_engine or any(one.family == Leaving.family for one in plan.remaining):
-        return None
-    state = reduce(apply, plan.steps, state)
-    if site.reserve.worse(out(state, {host}, site.stopped_on(host))) is not None:
-        return None
-    return World(state).activated(frozenset({host})).snapshot if site.returns(host) else state
-
-
-def _shut_hosts(site: Site) -> Mapping[str, BlockedHost]:
-    """Hosts that cannot be emptied whatever is moved, with the reason."""
-    found = {}
-    for host in site.asked:
-        fault, staying = site.at_fault(host), site.staying(host)
-        if fault is not None or staying:
-            # Of a host that does not answer that is said once, and not of each of its VMs.
-            obstacles = (fault,) if fault is not None else tuple(staying.values())
-            found[host] = BlockedHost(host=host, vms=tuple(staying), obstacles=obstacles)
-    return found
-
-
-def _blocked_host(site: Site, host: str, plan: Plan | None, state: Snapshot) -> BlockedHost:
-    """What stands in the way of a host by the plan that was tried for it, if any was, in the last state."""
-    if plan is None:
-        return BlockedHost(host=host, vms=(), obstacles=(Obstacle(ObstacleKind.NO_ROUND),))
-    staying = [one for one in plan.remaining if one.family == Leaving.family]
-    obstacles = dict.fromkeys(obstacle for one in staying for obstacle in one.obstacles)
-    if not staying:
-        obstacles = dict.fromkeys(_of_reserve(site, host, plan, state))
-    vms = tuple(vm for one in staying for vm in one.vms)
-    return BlockedHost(host=host, vms=vms, obstacles=tuple(obstacles))
-
-
-def _of_reserve(site: Site, host: str, plan: Plan, state: Snapshot) -> Iterator[Obstacle]:
-    """What fails less well while an empty host is out."""
-    state = reduce(apply, plan.steps, state)
-    found = site.reserve.worse(out(state, {host}, site.stopped_on(host)))
-    if found is None or site.reserve.start is None or not found.losses:
-        yield Obstacle(ObstacleKind.NO_ROUND)
-        return
-    worst = max(found.losses, key=lambda loss: len(loss.unplaced))
-    yield Obstacle(
-        ObstacleKind.OUT,
-        hosts=worst.hosts,
-        unplaced=worst.unplaced,
-        needed=found.unplaced,
-        available=site.reserve.start.unplaced,
-    )
-
-
-#: This many are tried, the first of each host before others.
-_MOST_TRIED = 12
-#: The share of the time that is left for each of them.
-_RELAXING_SHARE = 0.3
-
-
-def _relaxations(site: Site, plan: MaintenancePlan, deadline: Deadline) -> Iterator[Relaxation]:
-    """Of obstacles that a user may relax, what each frees; as far as there is time to plan."""
-    quick = with_fields(site.options, explained=False, back=Return.NONE)
-    known = frozenset(plan.hosts)
-    for obstacle in list(_relaxable(plan))[:_MOST_TRIED]:
-        if deadline.over:
-            return
-        state, asked = _without(site.snapshot, quick, obstacle)
-        found = plan_maintenance(state, site.asked, asked, deadline.within(_RELAXING_SHARE))
-        yield Relaxation(obstacle=obstacle, hosts=tuple(host for host in found.hosts if host not in known))
-
-
-def _relaxable(plan: MaintenancePlan) -> Iterator[Obstacle]:
-    seen = set()
-    for one in plan.blocked:
-        for obstacle in (found for every in one.obstacles for found in _parts(every)):
-            key = obstacle.kind, obstacle.groups or obstacle.vms
-            if key not in seen:
-                seen.add(key)
-                yield obstacle
-
-
-def _parts(obstacle: Obstacle) -> Iterator[Obstacle]:
-    """What of an obstacle may be relaxed; a filter's refusal names the group that it is for."""
-    groups = dict.fromkeys(reason.group for reason in obstacle.reasons if reason.group is not None)
-    for group in groups:
-        yield Obstacle(ObstacleKind.RULE, obstacle.vms, groups=(group,), asks="as it asks")
-    held = obstacle.kind is ObstacleKind.STAYS and (obstacle.reasons or obstacle.words)
-    # What maintenance itself asks for is no rule of anybody's, and has no groups.
-    rule = obstacle.kind is ObstacleKind.RULE and obstacle.groups
-    if held or rule or obstacle.kind is ObstacleKind.OUT:
-        yield obstacle
-
-
-def _without(
-    snapshot: Snapshot, options: MaintenanceOptions, obstacle: Obstacle
-) -> tuple[Snapshot, MaintenanceOptions]:
-    """The state without a rule or a reservation; or with consent that VMs are stopped."""
-    if obstacle.kind is ObstacleKind.STAYS:
-        vms = frozenset(obstacle.vms)
-        frozen = {vm: why for vm, why in options.frozen.items() if vm not in vms}
-        return snapshot, with_fields(options, frozen=frozen, stopped=options.stopped | vms)
-    if obstacle.kind is ObstacleKind.RULE:
-        return without_rules(snapshot, obstacle.groups), options
-    clusters = tuple(replace(one, ha_reservation=False) for one in snapshot.clusters)
-    return replace(snapshot, clusters=clusters), options
-
-
 #: So often a plan is made again without a move that some rule refuses.
 _MOST_REFUSALS = 20
 #: The share of the time for the rounds; the rest is for what stands in the way of hosts that get none.
 _ROUNDS_SHARE = 0.7
+#: The share of the time that is left for one host of these.
+_HOST_SHARE = 0.3
 #: The share of the rest of the time for the way back.
 _BACK_SHARE = 0.5
+#: This many obstacles are relaxed, the first of each host before others, and the share of the time left for
+#: each.
+_MOST_RELAXED = 12
+_RELAXING_SHARE = 0.3
 _DEFAULT_OPTIONS = MaintenanceOptions()
 
 
@@ -211,39 +65,30 @@ def plan_maintenance(
     without.
     """
     cluster = snapshot.host_by_id[next(iter(hosts))].cluster
-    wanted = frozenset(hosts)
+    asked = tuple(one.id for one in snapshot.hosts_of_cluster[cluster] if one.id in frozenset(hosts))
     options = with_fields(options, frozen=held(snapshot, cluster) or options.frozen)
-    whole = Site(
-        snapshot,
-        cluster,
-        tuple(one.id for one in snapshot.hosts_of_cluster[cluster] if one.id in wanted),
-        options,
-        options.refused,
-        Reserve(snapshot, cluster, options.domains),
+    whole = Site(snapshot, cluster, asked, options, Reserve(snapshot, cluster, options.domains))
+    shut = {host: why for host in asked if (why := whole.blocked(host)) is not None}
+    site, outcome, found = _planned(
+        with_fields(whole, asked=tuple(host for host in asked if host not in shut)),
+        deadline.within(_ROUNDS_SHARE),
     )
-    shut = _shut_hosts(whole)
-    site = with_fields(whole, asked=tuple(host for host in whole.asked if host not in shut))
-    site, outcome, found = _planned(site, deadline.within(_ROUNDS_SHARE))
-    left = [host for host in site.asked if all(host not in one.hosts for one in found.rounds)]
-    more = _further(site, left, found.end, deadline)
-    rounds = (*found.rounds, *more.rounds)
+    left = set(site.asked).difference(*(one.hosts for one in found.rounds))
+    more, end, tried = _further(site, [host for host in site.asked if host in left], found.end, deadline)
+    rounds = (*found.rounds, *more)
     migrations = sum(len(step.vms) for one in rounds for step in one.steps)
     # What rules refused on the way may only just have been refused: with it left out, nothing is proven.
-    proven = outcome.proven and not found.refused and site.refused == options.refused and not more.rounds
-    tried = dict(more.tried)
-    back = _way_back(site, more.end, deadline.within(_BACK_SHARE))
+    dropped = found.refused or site.options.refused != options.refused
+    proven = outcome.proven and not dropped and not more
+    no_round = Obstacle(ObstacleKind.NO_ROUND)
+    left.difference_update(*(one.hosts for one in more))
+    untried = (BlockedHost(host=host, vms=(), obstacles=(no_round,)) for host in site.asked)
+    back = _way_back(site, end, deadline.within(_BACK_SHARE))
     plan = MaintenancePlan(
         cluster=cluster,
         at_once=options.at_once,
         rounds=rounds,
-        blocked=(
-            *shut.values(),
-            *(
-                _blocked_host(site, host, tried.get(host), more.end)
-                for host in left
-                if all(host not in one.hosts for one in more.rounds)
-            ),
-        ),
+        blocked=(*shut.values(), *(tried.get(one.host, one) for one in untried if one.host in left)),
         back=back.plan.steps,
         back_seconds=back.plan.seconds,
         kept=tuple(back.kept.items()),
@@ -264,9 +109,10 @@ def _planned(site: Site, deadline: Deadline) -> tuple[Site, Outcome, Verified]:
     for _ in range(_MOST_REFUSALS):
         outcome = best_outcome(site, deadline)
         found = verified(site, outcome.waves)
-        if found.refused <= site.refused or deadline.over:
+        refused = site.options.refused | found.refused
+        if refused == site.options.refused or deadline.over:
             break
-        site = with_fields(site, refused=site.refused | found.refused)
+        site = with_fields(site, options=with_fields(site.options, refused=refused))
     return site, outcome, found
 
 
@@ -275,61 +121,141 @@ class Verified(NamedTuple):
 
     rounds: tuple[Round, ...]
     end: Snapshot
-    refused: frozenset[tuple[str, str]]
+    refused: frozenset[tuple[str, str]] = frozenset()
 
 
 def verified(site: Site, waves: Sequence[Wave]) -> Verified:
     """The rounds of an outcome, as far as rules, capacity and the state of VMs and hosts let them be."""
-    state = site.snapshot
+    state, frozen, refused = site.snapshot, site.options.frozen, site.options.refused
     rounds: list[Round] = []
     for wave in waves:
         asking = PlanOptions(closed=site.never, constraints=tuple(leaving(state, wave.hosts)))
-        problem = pose(state, site.cluster, site.options.frozen, site.refused, asking)
-        certified = certify(state, problem, wave.moves)
+        certified = certify(state, pose(state, site.cluster, frozen, refused, asking), wave.moves)
+        after = certified.end
         if certified.refused is not None:
-            found = refusal(certified.end, site.cluster, certified.refused)
+            found = refusal(after, site.cluster, certified.refused)
             return Verified(tuple(rounds), state, frozenset(found))
-        after = _moved_by_engine(site, certified.end, wave)
-        if isinstance(after, tuple):
-            return Verified(tuple(rounds), state, frozenset({after}))
-        back = frozenset(host for host in wave.hosts if site.returns(host))
-        state = World(after).activated(back).snapshot
+        for vm, host in wave.by_engine:
+            if next(vetoes(after, site.cluster, (vm,), host), None) is not None:
+                return Verified(tuple(rounds), state, frozenset({(vm, host)}))
+            after = World(after).moved((vm,), host).snapshot
+        state = World(after).activated(frozenset(filter(site.returns, wave.hosts))).snapshot
         rounds.append(_round(site, wave, certified.steps))
-    return Verified(tuple(rounds), state, frozenset())
-
-
-def _moved_by_engine(site: Site, state: Snapshot, wave: Wave) -> Snapshot | tuple[str, str]:
-    """The state once the engine has moved its own VM; or the VM and the host, if a filter refuses it."""
-    for vm, host in wave.by_engine:
-        if next(vetoes(state, site.cluster, (vm,), host), None) is not None:
-            return vm, host
-        state = World(state).moved((vm,), host).snapshot
-    return state
+    return Verified(tuple(rounds), state)
 
 
 def _round(site: Site, wave: Wave, steps: tuple[Step, ...]) -> Round:
     return Round(
         hosts=wave.hosts,
         steps=steps,
-        stopped=wave.stopped,
+        stopped=tuple(vm for host in wave.hosts for vm in site.stopped_on(host)),
         by_engine=wave.by_engine,
         migrating_seconds=plan_seconds(steps),
         maintenance_seconds=site.options.host_seconds,
     )
 
 
+def _further(
+    site: Site, hosts: Sequence[str], state: Snapshot, deadline: Deadline
+) -> tuple[list[Round], Snapshot, Mapping[str, BlockedHost]]:
+    """Take hosts one at a time by plans that repair nothing, until none is left that can be emptied.
+
+    The rounds, the state after them, and what then stands in the way of each host that was tried.
+    """
+    rounds, tried = list[Round](), dict[str, BlockedHost]()
+    left = sorted(hosts, key=site.rank)
+    while not deadline.over and (host := next((one for one in left if one not in tried), None)):
+        vms = frozenset(site.stopped_on(host))
+        options = PlanOptions(
+            closed=frozenset({host}) | site.never,
+            constraints=tuple(one for one in leaving(state, (host,)) if vms.isdisjoint(one.vms)),
+            spared=frozenset({*state.group_by_id, *state.label_by_id}),
+        )
+        plan = make_plan(
+            state,
+            site.cluster,
+            site.options.frozen,
+            refused=site.options.refused,
+            options=options,
+            deadline=deadline.within(_HOST_SHARE),
+        )
+        staying = [one for one in plan.remaining if one.family == Leaving.family]
+        after = reduce(apply, plan.steps, state)
+        lost = None if staying else site.reserve.worse(site.out(after, (host,)))
+        if not staying and lost is None and host not in site.by_engine:
+            state = World(after).activated(frozenset({host})).snapshot if site.returns(host) else after
+            rounds.append(_round(site, Wave((host,)), plan.steps))
+            left.remove(host)
+            tried = {}
+            continue
+        obstacles = dict.fromkeys(obstacle for one in staying for obstacle in one.obstacles)
+        if not staying and site.reserve.start is not None and lost is not None and lost.losses:
+            worst = max(lost.losses, key=lambda loss: len(loss.unplaced))
+            now, then = site.reserve.start.unplaced, lost.unplaced
+            out = Obstacle(
+                ObstacleKind.OUT, hosts=worst.hosts, unplaced=worst.unplaced, needed=then, available=now
+            )
+            obstacles = {out: None}
+        elif not staying:
+            obstacles = {Obstacle(ObstacleKind.NO_ROUND): None}
+        all_staying = tuple(vm for one in staying for vm in one.vms)
+        tried[host] = BlockedHost(host=host, vms=all_staying, obstacles=tuple(obstacles))
+    return rounds, state, tried
+
+
+def _relaxations(site: Site, plan: MaintenancePlan, deadline: Deadline) -> Iterator[Relaxation]:
+    """Of obstacles that a user may relax, what each frees; as far as there is time to plan."""
+    found = (one for blocked in plan.blocked for every in blocked.obstacles for one in _relaxable(every))
+    distinct: dict[Hashable, Obstacle] = {}
+    for one in found:
+        distinct.setdefault((one.kind, one.groups or one.vms), one)
+    for obstacle in islice(distinct.values(), _MOST_RELAXED):
+        if deadline.over:
+            return
+        state, options = _without(site, obstacle)
+        more = plan_maintenance(state, site.asked, options, deadline.within(_RELAXING_SHARE))
+        yield Relaxation(obstacle=obstacle, hosts=tuple(one for one in more.hosts if one not in plan.hosts))
+
+
+def _relaxable(obstacle: Obstacle) -> Iterator[Obstacle]:
+    """What of an obstacle may be relaxed; a filter's refusal names the group that it is for."""
+    groups = dict.fromkeys(reason.group for reason in obstacle.reasons if reason.group is not None)
+    for group in groups:
+        yield Obstacle(ObstacleKind.RULE, obstacle.vms, groups=(group,), asks="as it asks")
+    held = obstacle.kind is ObstacleKind.STAYS and (obstacle.reasons or obstacle.words)
+    # What maintenance itself asks for is no rule of anybody's, and has no groups.
+    rule = obstacle.kind is ObstacleKind.RULE and obstacle.groups
+    if held or rule or obstacle.kind is ObstacleKind.OUT:
+        yield obstacle
+
+
+def _without(site: Site, obstacle: Obstacle) -> tuple[Snapshot, MaintenanceOptions]:
+    """The state without a rule or a reservation; or with consent that VMs are stopped."""
+    snapshot, options = site.snapshot, with_fields(site.options, explained=False, back=Return.NONE)
+    if obstacle.kind is ObstacleKind.STAYS:
+        frozen = {vm: why for vm, why in options.frozen.items() if vm not in obstacle.vms}
+        stopped = options.stopped.union(obstacle.vms)
+        return snapshot, with_fields(options, frozen=frozen, stopped=stopped)
+    if obstacle.kind is ObstacleKind.RULE:
+        return without_rules(snapshot, obstacle.groups), options
+    clusters = tuple(replace(one, ha_reservation=False) for one in snapshot.clusters)
+    return replace(snapshot, clusters=clusters), options
+
+
 def _way_back(site: Site, end: Snapshot, deadline: Deadline) -> Undoing:
     """As the options ask: none, those of rules that were satisfied and are not any more, or all."""
-    match site.options.back:
-        case Return.NONE:
-            moved: tuple[Moved, ...] = ()
-        case Return.RULED:
-            wanted = _ruled(site, end)
-            moved = tuple(one for one in _moved(site, end) if one.vm in wanted)
-        case Return.ALL:
-            moved = tuple(_moved(site, end))
-    found = plan_back(end, site.cluster, moved, site.options.frozen, deadline)
-    return safe_way(found, end, moved, lambda home: site.reserve.worse(home) is not None)
+    moved = tuple(_moved(site, end)) if site.options.back is not Return.NONE else ()
+    if site.options.back is Return.RULED:
+        before = {(one.constraint.family, one.groups) for one in find_violations(site.snapshot, site.cluster)}
+        # Soft rules, as no other may be violated.
+        fresh = (
+            one.constraint
+            for one in find_violations(end, site.cluster)
+            if (one.constraint.family, one.groups) not in before
+        )
+        wanted = {vm for constraint in fresh for vm in constraint.vms}
+        moved = tuple(one for one in moved if one.vm in wanted)
+    return plan_back(end, site.cluster, moved, site.options.frozen, deadline, site.reserve.worse)
 
 
 def _moved(site: Site, end: Snapshot) -> Iterator[Moved]:
@@ -338,12 +264,3 @@ def _moved(site: Site, end: Snapshot) -> Iterator[Moved]:
         now = end.vm_by_id[vm.id].host
         if vm.cluster == site.cluster and vm.host and now and now != vm.host and not vm.hosted_engine:
             yield Moved(vm.id, vm.host, now)
-
-
-def _ruled(site: Site, end: Snapshot) -> frozenset[str]:
-    """VMs of rules that are violated at the end and were not at the start: soft ones, as no other may be."""
-    before = {(one.constraint.family, one.groups) for one in find_violations(site.snapshot, site.cluster)}
-    fresh = (
-        one for one in find_violations(end, site.cluster) if (one.constraint.family, one.groups) not in before
-    )
-    return frozenset(vm for one in fresh for vm in one.constraint.vms)

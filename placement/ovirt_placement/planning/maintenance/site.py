@@ -1,6 +1,6 @@
 """What is asked of rolling maintenance: the hosts of a cluster to be emptied, and the plan of it, as data."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
@@ -12,7 +12,7 @@ from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.infrastructure import Return
 from ovirt_placement.planning.plan import Obstacle, ObstacleKind, Step, StepPurpose
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
-from ovirt_placement.planning.problem.problem import Move, Problem
+from ovirt_placement.planning.problem.problem import Problem
 from ovirt_placement.planning.reservation import Failing, failing
 from ovirt_placement.planning.steps import why_staying
 from ovirt_placement.rules.elements.placement import (
@@ -156,21 +156,6 @@ def leaving(snapshot: Snapshot, hosts: Iterable[str]) -> Iterator[Leaving]:
             yield Leaving(groups=(), vms=(vm.id,), hard=True, priority=0.0, hosts=off)
 
 
-def moved(state: Snapshot, moves: Iterable[Move]) -> Snapshot:
-    """The state after moves."""
-    ends = {vm: move.host for move in moves for vm in move.vms}
-    where = {vm: host for vm, host in ends.items() if state.vm_by_id[vm].host != host}
-    return World(state).migrated(where).snapshot if where else state
-
-
-def out(state: Snapshot, hosts: Collection[str], stopped: Collection[str]) -> Snapshot:
-    """The state while hosts are out, and VMs on them down that were stopped."""
-    if stopped:
-        down = {vm: replace(state.vm_by_id[vm], host=None, status="down") for vm in stopped}
-        state = replace(state, vms=tuple(down.get(vm.id, vm) for vm in state.vms))
-    return World(state).deactivated(frozenset(hosts)).snapshot
-
-
 #: A host in one of these is emptied, or is empty and comes up again: others may be sent there afterwards.
 _COMES_BACK = ("up", "maintenance", "preparing_for_maintenance")
 _NOT_UP = ReasonKind("vms_cannot_leave", "the host is {status}, so that its VMs cannot leave it", veto=True)
@@ -210,9 +195,8 @@ class Site:
     cluster: str
     #: The hosts that are to be maintained, each once.
     asked: tuple[str, ...]
+    #: With all that a rule has refused on the way.
     options: MaintenanceOptions
-    #: VMs with hosts that a rule has refused on the way.
-    refused: frozenset[tuple[str, str]]
     #: What must stay reserved.
     reserve: Reserve
 
@@ -225,14 +209,13 @@ class Site:
     @cached_property
     def problem(self) -> Problem:
         """All hosts that are up at any time; who may be a target when is not its matter."""
-        return pose(
-            self.opened, self.cluster, self.options.frozen, self.refused, PlanOptions(closed=self.never)
-        )
+        options = PlanOptions(closed=self.never)
+        return pose(self.opened, self.cluster, self.options.frozen, self.options.refused, options)
 
     @cached_property
     def never(self) -> frozenset[str]:
         """Hosts that nothing is moved to, whenever."""
-        return self.options.closed - frozenset(self.asked)
+        return self.options.closed.difference(self.asked)
 
     @cached_property
     def waiting(self) -> frozenset[str]:
@@ -242,7 +225,7 @@ class Site:
     @cached_property
     def others(self) -> frozenset[str]:
         """Hosts that stay up all the time."""
-        return frozenset(self.problem.hosts) - frozenset(self.asked) - self.never
+        return frozenset(self.problem.hosts).difference(self.asked, self.never)
 
     def returns(self, host: str) -> bool:
         """Whether a host that was maintained is sure enough to be up to reckon with it."""
@@ -263,33 +246,53 @@ class Site:
             return _SPM
         return _HOSTED_ENGINE if host in self.by_engine else _FIRST
 
-    def staying(self, host: str) -> dict[str, Obstacle]:
-        """VMs that cannot leave a host, whatever else is moved, with the reason of each."""
-        return {vm.id: why for vm in self.on(host) if (why := self._stays(vm)) is not None}
+    def blocked(self, host: str) -> BlockedHost | None:
+        """What stands in the way of a host whatever is moved: itself, or VMs that cannot leave it.
 
-    def _stays(self, vm: Vm) -> Obstacle | None:
-        if vm.id in self.options.stopped or self.by_engine.get(vm.host or "") == vm.id:
-            return None
-        return why_staying(self.opened, vm, self.options.frozen)
-
-    def at_fault(self, host: str) -> Obstacle | None:
-        """What of the host itself is in the way: it does not answer, and VMs may run there."""
-        status = self._status(host)
-        if status in (*_COMES_BACK, *LEAVABLE) or not self.on(host):
-            return None
-        return Obstacle(ObstacleKind.HOST_AWAY, hosts=(host,), reasons=(Reason(_NOT_UP, status=status),))
+        Of a host that does not answer that is said once, and not of each of its VMs.
+        """
+        stopped, by_engine = self.options.stopped, self.by_engine.get(host)
+        leaving = (vm for vm in self.on(host) if vm.id not in stopped and vm.id != by_engine)
+        why = {vm.id: why_staying(self.opened, vm, self.options.frozen) for vm in leaving}
+        staying = {vm: obstacle for vm, obstacle in why.items() if obstacle is not None}
+        obstacles, status = tuple(staying.values()), self._status(host)
+        if self.on(host) and status not in (*_COMES_BACK, *LEAVABLE):
+            away = Reason(_NOT_UP, status=status)
+            obstacles = (Obstacle(ObstacleKind.HOST_AWAY, hosts=(host,), reasons=(away,)),)
+        return BlockedHost(host=host, vms=tuple(staying), obstacles=obstacles) if obstacles else None
 
     def stopped_on(self, host: str) -> tuple[str, ...]:
         """VMs that are stopped by consent, since they cannot leave otherwise."""
-        return tuple(
-            vm.id
-            for vm in self.on(host)
-            if vm.id in self.options.stopped and why_immovable(self.opened, vm) is not None
-        )
+        consented = (vm for vm in self.on(host) if vm.id in self.options.stopped)
+        return tuple(vm.id for vm in consented if why_immovable(self.opened, vm) is not None)
 
     def memory_mb(self, vms: Iterable[str]) -> int:
         """What VMs take on a host, in MiB."""
         return sum(self.problem.memory_mb[vm] for vm in vms)
+
+    def survives(self, moved: Mapping[str, str], hosts: Sequence[str], done: Set[str]) -> bool:
+        """Whether no more is lost than at the start while hosts are out, with VMs that moved elsewhere."""
+        if self.reserve.start is None:
+            return True
+        away = self.waiting - done
+        key = frozenset(moved.items()), hosts, away
+        if key not in self._known:
+            state = World(self.opened).migrated(moved).snapshot
+            self._known[key] = self.reserve.worse(self.out(state, hosts, away)) is None
+        return self._known[key]
+
+    def out(self, state: Snapshot, hosts: Iterable[str], more: Set[str] = frozenset()) -> Snapshot:
+        """The state while hosts are out, with VMs on them down that are stopped, and more hosts out."""
+        hosts = tuple(hosts)
+        if stopped := {vm for host in hosts for vm in self.stopped_on(host)}:
+            down = (replace(vm, host=None, status="down") if vm.id in stopped else vm for vm in state.vms)
+            state = replace(state, vms=tuple(down))
+        return World(state).deactivated(more | {*hosts}).snapshot
+
+    @cached_property
+    def _known(self) -> dict[Hashable, bool]:
+        """The answers of `survives`."""
+        return {}
 
     def _status(self, host: str) -> str:
         return self.snapshot.host_by_id[host].status

@@ -246,11 +246,10 @@ def test_a_hundred_hosts_are_near_the_bounds(at_once: int) -> None:
         cluster.id,
         asked,
         MaintenanceOptions(at_once=at_once),
-        frozenset(),
         Reserve(state, cluster.id, ()),
     )
     rounds = rounds_at_least(site)
-    outcome = Draining(site, asked, (), rounds).run()
+    outcome = Draining(site, asked, None, rounds).run()
     assert outcome.blocked == ()
     assert len(outcome.waves) <= MORE * rounds
     assert outcome.migrations <= MORE * migrations_at_least(site, rounds)
