@@ -22,7 +22,7 @@ from ovirt_placement.planning.problem.bound import (
 )
 from ovirt_placement.planning.problem.build_problem import NOTHING_REFUSED, PlanOptions, pose
 from ovirt_placement.planning.problem.ends import crowded
-from ovirt_placement.planning.problem.placement import ProblemPlacement, placement_after
+from ovirt_placement.planning.problem.placement import ProblemPlacement, are_legal, placement_after
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.steps import Certified, Frozen, apply, certify, moves_of, plan_seconds, refusal
 from ovirt_placement.rules.elements.placement import World
@@ -141,6 +141,7 @@ def failing(snapshot: Snapshot, cluster: str, domains: Sequence[Domain]) -> Fail
 
 
 # -- The fewest migrations that restore a reservation, after those that repair rules.
+
 #: A cluster with no more of these is searched as a whole.
 _FEW_VMS = 12
 _FEW_HOSTS = 6
@@ -151,12 +152,9 @@ _STARTING = 8
 _HOMES = 6
 _LEAVING = 3
 _TARGETS = 4
-
-
 #: States that are judged: this many at the least, and more where the cluster is small.
 _LEAST_STATES = 200
 _STATES_TIMES_VMS = 200_000
-
 #: The share of the time for it; the rest is for leaving out what nothing is lost without.
 _SEARCHING_SHARE = 0.8
 
@@ -210,16 +208,16 @@ class Search:
         ahead = min(1, unplaced) if self._small else unplaced
         return migrations + ahead, unplaced, sum(self._problem.memory_mb[vm] for vm, _ in places)
 
-    def _next(self, search: BestFirst[Places, Move], state: Places, deadline: Deadline) -> list[Places]:
+    def _next(self, search: BestFirst[Places, Move], state: Places, deadline: Deadline) -> Iterator[Places]:
         """The states that one move leads to, in which no rule fares worse, and a cheaper way than known.
 
         In a large cluster only as far as one of them is better.
         """
         put_at(self._placement, state)
-        judged, found = self._judged[state], list[Places]()
+        judged = self._judged[state]
         for move in self._moves(judged.losses):
             if self._states_left <= 0 or deadline.over:
-                break
+                return
             new = places_after(self._problem, state, move)
             migrations = search.cost(state)[0] + len(move.vms)
             if not search.cheaper(new, (migrations,)):
@@ -231,10 +229,9 @@ class Search:
             if lost is None or lost.unknown or len(lost.sets) > len(self._judged[Places()].sets):
                 continue
             search.add(state, move, new, (migrations,), self._rank(new, migrations))
-            found.append(new)
+            yield new
             if not self._small and lost.unplaced < judged.unplaced:
-                break
-        return found
+                return
 
     def _judge(self, places: Places) -> Failing:
         judged = self._judged.get(places)
@@ -263,66 +260,52 @@ class Search:
             if deadline.over:
                 break
             shorter = tuple(one for one in moves if one is not move)
-            judged = self._replayed(shorter)
-            if judged is not None and judged.no_worse_than(end):
-                moves, end = shorter, judged
+            if are_legal(self._problem, shorter):
+                put_at(self._placement, Places())
+                self._placement.put({vm: one.host for one in shorter for vm in one.vms})
+                where = frozenset(self._placement.moved.items())
+                if self._keeps_rules() and self._judge(where).no_worse_than(end):
+                    moves, end = shorter, self._judge(where)
         one_is_needed = not end.unplaced and sum(len(move.vms) for move in moves) == 1
         return Found(moves, end, proven=one_is_needed)
 
-    def _replayed(self, moves: Sequence[Move]) -> Failing | None:
-        """What is lost after these moves; None if they are not legal one after the other."""
-        put_at(self._placement, Places())
-        for move in moves:
-            if not self._placement.allows(move):
-                return None
-            self._placement.move(move.vms, move.host)
-        return self._judge(frozenset(self._placement.moved.items())) if self._keeps_rules() else None
+    def _moves(self, losses: Sequence[Loss]) -> Iterable[Move]:
+        """Legal ones, the most promising first, each once; in a large cluster for the failures with most VMs.
 
-    # -- moves that are legal in a placement
-
-    def _moves(self, losses: Sequence[Loss]) -> list[Move]:
-        """The most promising first, each once."""
-        if self._small:
-            return legal_moves(self._placement, sorted(self._problem.memory_mb), self._problem.hosts)
-        return list(dict.fromkeys(self._helpful(losses)))
-
-    def _helpful(self, losses: Sequence[Loss]) -> Iterator[Move]:
-        """For the failures with the most VMs without a home.
-
-        Room is found for them where VMs that need no start make room, best on the very hosts that fail. What
+        Room is found for these where VMs that need no start make room, best on the very hosts that fail. What
         is to start may as well leave these hosts before.
         """
+        if self._small:
+            return legal_moves(self._placement, sorted(self._problem.memory_mb), self._problem.hosts)
+        found: list[Move] = []
         by_room = sorted(self._problem.hosts, key=lambda host: -self._placement.free_mb(host))
         for loss in sorted(losses, key=lambda loss: -len(loss.unplaced))[:_LOSSES]:
             failing = [host for host in by_room if host in loss.hosts]
             others = [host for host in by_room if host not in loss.hosts]
-            for host in others[:_HOMES]:
-                for vm in self._leaving(host, ha=False):
-                    yield from self._to(vm, failing)
-            starting = (vm for host in failing for vm in self._on(host, ha=True))
-            for vm in islice(dict.fromkeys((*loss.unplaced, *starting)), _STARTING):
-                yield from self._to(vm, others)
-            for host in others[:_HOMES]:
-                for ha in (False, True):
-                    for vm in self._leaving(host, ha=ha):
-                        yield from self._to(vm, others)
+            homes = [(self._on(host, ha=False), self._on(host, ha=True)) for host in others[:_HOMES]]
+            starting = (vm for host in failing for vm in sorted(self._on(host, ha=True)))
+            few = islice(dict.fromkeys((*loss.unplaced, *starting)), _STARTING)
+            found += self._to((vm for plain, _ in homes for vm in _ends(plain)), failing)
+            found += self._to(few, others)
+            found += self._to((vm for both in homes for vms in both for vm in _ends(vms)), others)
+        return dict.fromkeys(found)
 
-    def _leaving(self, host: str, *, ha: bool) -> list[str]:
-        """The smallest and the largest of the VMs there that are highly available, or are not."""
-        by_size = sorted(self._on(host, ha=ha), key=lambda vm: (self._problem.memory_mb[vm], vm))
-        return list(dict.fromkeys((*by_size[-_LEAVING:], *by_size[:_LEAVING])))
+    def _on(self, host: str, *, ha: bool) -> list[str]:
+        """VMs of a host that are highly available, or are not, the smallest first."""
+        memory_mb, known = self._problem.memory_mb, self._snapshot.vm_by_id
+        there = (vm for vm in self._placement.on(host) if vm in memory_mb and known[vm].ha is ha)
+        return sorted(there, key=lambda vm: (memory_mb[vm], vm))
 
-    def _on(self, host: str, *, ha: bool) -> Iterator[str]:
-        for vm in sorted(self._placement.on(host)):
-            if vm in self._problem.memory_mb and self._snapshot.vm_by_id[vm].ha is ha:
-                yield vm
+    def _to(self, vms: Iterable[str], hosts: Sequence[str]) -> Iterator[Move]:
+        for vm in vms:
+            for moving in ((vm,), *closures(self._placement, (vm,))):
+                moves = (Move(moving, host) for host in hosts)
+                yield from islice(filter(self._placement.allows, moves), _TARGETS)
 
-    def _to(self, vm: str, hosts: Iterable[str]) -> Iterator[Move]:
-        placement = self._placement
-        yield from islice((Move((vm,), host) for host in hosts if placement.legal(vm, host)), _TARGETS)
-        for vms in closures(placement, (vm,)):
-            whole = (Move(vms, host) for host in hosts if placement.legal_closure(vms, host))
-            yield from islice(whole, _TARGETS)
+
+def _ends(by_size: Sequence[str]) -> Iterable[str]:
+    """The largest and the smallest."""
+    return dict.fromkeys((*by_size[-_LEAVING:], *by_size[:_LEAVING]))
 
 
 #: So often a plan is made again without a step that some rule refuses.
@@ -349,58 +332,53 @@ def restored(plan: Plan, asked: Asked, deadline: Deadline) -> Plan:
     What is lost at its end is judged exactly, by the same check as the watch makes. A satisfied rule
     remains satisfied, and none is violated more; headroom is taken only where there is no other way.
     """
-    snapshot, cluster = asked.snapshot, plan.cluster
+    snapshot, cluster, options = asked.snapshot, plan.cluster, asked.options
     if not snapshot.cluster_by_id[cluster].ha_reservation:
         return plan
     end = reduce(apply, plan.steps, snapshot)
-    start = failing(end, cluster, asked.options.domains)
+    start = failing(end, cluster, options.domains)
     if not start.unplaced:
         return replace(plan, reservation=_reservation(start, proven=not start.unknown))
+
+    def search(problem: Problem, *, roomy: bool, until: Deadline) -> Found:
+        return Search(end, problem, options.domains, roomy=roomy).run(start, until)
+
     refused: frozenset[tuple[str, str]] = NOTHING_REFUSED
     for _ in range(_MOST_REFUSALS):
-        found = _search(end, asked.pose(end, refused), asked.options, start, deadline)
+        problem = asked.pose(end, refused)
+        if options.memory_headroom or options.cpu_headroom:
+            found = search(problem, roomy=True, until=deadline.within(0.5))
+            if found.end.unplaced:
+                tight = search(problem, roomy=False, until=deadline)
+                found = tight if tight.end.unplaced < found.end.unplaced else found
+        else:
+            found = search(problem, roomy=False, until=deadline)
         # All steps in one order, from the state of today: what can be done at once is.
-        every = [*moves_of(plan.steps), *found.moves]
-        certified = certify(snapshot, asked.pose(snapshot), every)
+        certified = certify(snapshot, asked.pose(snapshot), [*moves_of(plan.steps), *found.moves])
         if certified.refused is None:
-            return _extended(plan, found, certified, asked, all_tried=refused <= asked.refused)
+            return _extended(plan, found, certified, asked, proven=found.proven and refused <= asked.refused)
         refused |= refusal(certified.end, cluster, certified.refused).keys()
     return replace(plan, reservation=_reservation(start, proven=False))
 
 
-def _search(
-    end: Snapshot, problem: Problem, options: PlanOptions, start: Failing, deadline: Deadline
-) -> Found:
-    """Headroom is kept, if that does; else it is given up."""
-    if not (options.memory_headroom or options.cpu_headroom):
-        return Search(end, problem, options.domains, roomy=False).run(start, deadline)
-    roomy = Search(end, problem, options.domains, roomy=True).run(start, deadline.within(0.5))
-    if not roomy.end.unplaced:
-        return roomy
-    found = Search(end, problem, options.domains, roomy=False).run(start, deadline)
-    return found if found.end.unplaced < roomy.end.unplaced else roomy
-
-
-def _extended(plan: Plan, found: Found, certified: Certified, asked: Asked, *, all_tried: bool) -> Plan:
-    own = len(plan.steps)
-    steps = (*certified.steps[:own], *(replace(step, reserves=True) for step in certified.steps[own:]))
-    proven = found.proven and all_tried
+def _extended(plan: Plan, found: Found, certified: Certified, asked: Asked, *, proven: bool) -> Plan:
     reservation = _reservation(found.end, proven=proven)
     if not found.moves:
         return replace(plan, reservation=reservation)
+    own = len(plan.steps)
+    steps = (*certified.steps[:own], *(replace(step, reserves=True) for step in certified.steps[own:]))
     violated = {
         (goal.constraint.family, goal.constraint.groups, goal.hard)
         for goal in asked.pose(certified.end).goals
         if not goal.satisfied
     }
-    start = asked.pose(asked.snapshot)
     return replace(
         plan,
         steps=steps,
         remaining=tuple(one for one in plan.remaining if (one.family, one.groups, one.hard) in violated),
-        crowded=crowded(placement_after(start, moves_of(steps))),
-        proven=plan.proven and proven and not plan.steps,
-        at_least=sum(len(move.vms) for move in found.moves) if proven and not plan.steps else plan.at_least,
+        crowded=crowded(placement_after(asked.pose(asked.snapshot), moves_of(steps))),
+        proven=plan.proven and proven and not own,
+        at_least=sum(len(move.vms) for move in found.moves) if proven and not own else plan.at_least,
         seconds=plan_seconds(steps),
         reservation=reservation,
     )

@@ -3,63 +3,26 @@
 A move costs as much as there are hosts or failure domains at most, however many members a constraint has.
 """
 
+from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Collection, Container, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from copy import copy
-from typing import Protocol, Self
+from typing import Self
 
 from ovirt_placement.rules.elements.rule import Allowed, AtLeast, AtMost, Even, Form, OnePlace, Same, Sum
 
 
-class Count(Protocol):
-    """The members of one constraint."""
+class Crowd(ABC):
+    """The members of one constraint by host; a host without members is not in it."""
 
     #: How far the constraint is from being satisfied, as `Constraint.excess` counts it: 0 if it is.
     faults: int
 
-    def copied(self) -> Self:
-        """The same, which other moves may change."""
-        ...
-
-    def move(self, vm: str, source: str, target: str) -> None:
-        """A member has gone from one host to another."""
-        ...
-
-    def admits(self, vm: str, source: str, host: str) -> bool:
-        """Whether a member may come from another host, all others staying, as the filters judge."""
-        ...
-
-    def full(self, vms: Collection[str], hosts: Iterable[str]) -> Container[str]:
-        """Hosts on which these members, which are on `hosts`, would be too many besides those that stay."""
-        ...
-
-
-def count(form: Form | None, placed: Collection[tuple[str, str]]) -> Count | None:
-    """The members where they are; None where only the constraint itself can judge what is violated."""
-    if isinstance(form, Same):
-        return _OnOneHost(placed)
-    if isinstance(form, AtMost):
-        simple = not form.set_of and not form.place_of
-        return _Spread(placed, form.most) if simple else _SetsApart(placed, form)
-    if isinstance(form, Allowed):
-        return _OnAllowed(placed, form)
-    if isinstance(form, Sum):
-        return InSum(placed, form)
-    if isinstance(form, OnePlace):
-        return _InOneDomain(placed, form.place_of)
-    if isinstance(form, Even):
-        return _Even(placed, form)
-    return _InDomains(placed, form) if isinstance(form, AtLeast) else None
-
-
-class Crowd:
-    """Members by host; a host without members is not in it."""
-
     def __init__(self, placed: Iterable[tuple[str, str]]) -> None:
         self.crowd = Counter(host for _, host in placed)
-        self.faults = 0
 
     def copied(self) -> Self:
+        """The same, which other moves may change."""
         other = copy(self)
         other.crowd = self.crowd.copy()
         return other
@@ -69,28 +32,23 @@ class Crowd:
         """How many pairs of members share a host."""
         return sum(members * (members - 1) // 2 for members in self.crowd.values())
 
+    @abstractmethod
+    def move(self, vm: str, source: str, target: str) -> None:
+        """A member has gone from one host to another."""
+
+    @abstractmethod
+    def admits(self, vm: str, source: str, host: str) -> bool:
+        """Whether a member may come from another host, all others staying, as the filters judge."""
+
+    def full(self, vms: Collection[str], hosts: Iterable[str]) -> Container[str]:
+        """Hosts on which these members, which are on `hosts`, would be too many besides those that stay."""
+        return ()
+
     def _shift(self, source: str, target: str) -> None:
         self.crowd[target] += 1
         self.crowd[source] -= 1
         if not self.crowd[source]:
             del self.crowd[source]
-
-    def full(self, vms: Collection[str], hosts: Iterable[str]) -> Container[str]:
-        return ()
-
-
-class _OnOneHost(Crowd):
-    def __init__(self, placed: Collection[tuple[str, str]]) -> None:
-        super().__init__(placed)
-        self._members = len(placed)
-        self.faults = self._members - max(self.crowd.values(), default=0)
-
-    def move(self, vm: str, source: str, target: str) -> None:
-        self._shift(source, target)
-        self.faults = self._members - max(self.crowd.values())
-
-    def admits(self, vm: str, source: str, host: str) -> bool:
-        return self._members == 1 or host in self.crowd
 
 
 class _Spread(Crowd):
@@ -198,14 +156,14 @@ class InSum:
         return self._hosts if self.there + coming > self._most else ()
 
 
-class _ByDomain(Crowd):
-    """Members by failure domain; hosts in none have None."""
+class _ByPlace(Crowd):
+    """Members by place, as a failure domain; hosts in none have None."""
 
-    def __init__(self, placed: Collection[tuple[str, str]], domain_of: Mapping[str, str]) -> None:
+    def __init__(self, placed: Collection[tuple[str, str]], place: Callable[[str], str | None]) -> None:
         super().__init__(placed)
-        self._domain_of = domain_of
+        self._place = place
         self._members = len(placed)
-        self._there = Counter(domain_of.get(host) for _, host in placed)
+        self._there = Counter(place(host) for _, host in placed)
         self.faults = self._found_faults()
 
     def copied(self) -> Self:
@@ -215,7 +173,7 @@ class _ByDomain(Crowd):
 
     def move(self, vm: str, source: str, target: str) -> None:
         self._shift(source, target)
-        left, joined = self._domain_of.get(source), self._domain_of.get(target)
+        left, joined = self._place(source), self._place(target)
         if left != joined:
             self._there[joined] += 1
             self._there[left] -= 1
@@ -223,55 +181,53 @@ class _ByDomain(Crowd):
                 del self._there[left]
             self.faults = self._found_faults()
 
-    def _found_faults(self) -> int:
-        raise NotImplementedError
+    @abstractmethod
+    def _found_faults(self) -> int: ...
 
     def _others(self, source: str) -> Counter[str | None]:
         """Without a member that is on a host."""
         others = self._there.copy()
-        others[self._domain_of.get(source)] -= 1
+        others[self._place(source)] -= 1
         return +others
 
 
-class _InOneDomain(_ByDomain):
+class _InOnePlace(_ByPlace):
     def _found_faults(self) -> int:
-        named = (members for domain, members in self._there.items() if domain is not None)
+        named = (members for place, members in self._there.items() if place is not None)
         return self._members - max(named, default=0)
 
     def admits(self, vm: str, source: str, host: str) -> bool:
-        domain, home = self._domain_of.get(host), self._domain_of.get(source)
-        if domain is None or domain == home:
-            return domain is not None
-        others = self._others(source)
-        return domain in others or not any(one is not None for one in others)
+        place = self._place(host)
+        if place is None or place in self._there:
+            return place is not None
+        return all(one is None for one in self._others(source))
 
 
-class _InDomains(_ByDomain):
-    """In at least this number of domains."""
+class _InPlaces(_ByPlace):
+    """In at least this number of places."""
 
     def __init__(self, placed: Collection[tuple[str, str]], form: AtLeast) -> None:
         self._least = min(form.least, len(placed))
-        super().__init__(placed, form.place_of)
+        super().__init__(placed, form.place_of.get)
 
     def _found_faults(self) -> int:
         return max(0, self._least - len(self._there) + (None in self._there))
 
     def admits(self, vm: str, source: str, host: str) -> bool:
-        domain, home = self._domain_of.get(host), self._domain_of.get(source)
-        others = self._others(source)
-        if domain is not None and (domain == home or domain not in others):
+        place, others = self._place(host), self._others(source)
+        if place is not None and (place == self._place(source) or place not in others):
             return True
         return len(others) - (None in others) >= self._least
 
 
-class _Even(_ByDomain):
+class _Even(_ByPlace):
     def __init__(self, placed: Collection[tuple[str, str]], form: Even) -> None:
         self._form = form
-        super().__init__(placed, form.place_of)
+        super().__init__(placed, form.place_of.get)
 
     def _found_faults(self) -> int:
-        """The fewest that must leave or come, for the best level of the emptiest domain."""
-        own, nowhere = [self._there[domain] for domain in self._form.eligible], self._there[None]
+        """The fewest that must leave or come, for the best level of the emptiest place."""
+        own, nowhere = [self._there[place] for place in self._form.eligible], self._there[None]
         if not own:
             return nowhere
         lowest = 0 if self._form.from_nothing else min(own)
@@ -287,22 +243,40 @@ class _Even(_ByDomain):
         )
 
     def admits(self, vm: str, source: str, host: str) -> bool:
-        domain, home = self._domain_of.get(host), self._domain_of.get(source)
-        if domain is None or domain == home or domain not in self._form.eligible:
-            return domain is not None
-        others = self._others(source)
-        before = self._skew(others, home)
-        others[domain] += 1
+        place = self._place(host)
+        if place is None or place == self._place(source) or place not in self._form.eligible:
+            return place is not None
+        most, others = self._form.max_skew, self._others(source)
+        before = max(self._there[one] for one in self._form.eligible) - self._lowest(self._there)
+        others[place] += 1
         lowest = self._lowest(others)
-        crowded = others[domain] - lowest > self._form.max_skew
         highest = max(others[one] for one in self._form.eligible)
-        return not crowded and highest - lowest <= max(self._form.max_skew, before)
-
-    def _skew(self, others: Counter[str | None], home: str | None) -> int:
-        """By how much the domains differ with one more in a domain."""
-        with_it = others.copy()
-        with_it[home] += 1
-        return max(with_it[one] for one in self._form.eligible) - self._lowest(with_it)
+        return others[place] - lowest <= most and highest - lowest <= max(most, before)
 
     def _lowest(self, there: Counter[str | None]) -> int:
         return 0 if self._form.from_nothing else min(there[one] for one in self._form.eligible)
+
+
+Count = Crowd | InSum
+
+
+def count(form: Form | None, placed: Collection[tuple[str, str]]) -> Count | None:
+    """The members where they are; None where only the constraint itself can judge what is violated."""
+    match form:
+        case Same():
+            return _InOnePlace(placed, str)
+        case AtMost():
+            simple = not form.set_of and not form.place_of
+            return _Spread(placed, form.most) if simple else _SetsApart(placed, form)
+        case Allowed():
+            return _OnAllowed(placed, form)
+        case Sum():
+            return InSum(placed, form)
+        case OnePlace():
+            return _InOnePlace(placed, form.place_of.get)
+        case Even():
+            return _Even(placed, form)
+        case AtLeast():
+            return _InPlaces(placed, form)
+        case None:
+            return None
