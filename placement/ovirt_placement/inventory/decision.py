@@ -5,7 +5,6 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from heapq import nlargest
 from operator import add
 from typing import NamedTuple, Protocol
@@ -229,6 +228,13 @@ class Base(NamedTuple):
     as_of: float
     #: Whether it is what a service had saved before it started again, and nothing was read since.
     saved: bool = False
+    #: Whether the engine is being asked for the VM that is decided about, and not in it.
+    awaited: bool = False
+
+    @property
+    def age_seconds(self) -> float:
+        """How long ago something may have happened that is not in it."""
+        return max(0.0, now() - self.as_of)
 
 
 class Source(Protocol):
@@ -248,33 +254,6 @@ class Source(Protocol):
         """What was known last, however old; None if that is nothing. It looks into the store."""
 
 
-@dataclass(frozen=True)
-class Decision:
-    """The state of the engine that one question is decided on."""
-
-    base: Base
-    accepted: Accepted
-    #: The VM that is decided about, if it is one.
-    asked: str | None = None
-    #: Whether the engine is asked for it.
-    awaited: bool = False
-
-    @property
-    def confirmed(self) -> Snapshot:
-        """What the engine has shown, and what the enforcer has begun: filters go by it."""
-        return self.base.snapshot
-
-    @cached_property
-    def snapshot(self) -> Snapshot:
-        """The same with the placements that are expected: weights go by it."""
-        return self.accepted.over(self.base.snapshot, self.base.as_of, now(), self.asked)
-
-    @property
-    def age_seconds(self) -> float:
-        """How long ago something may have happened that is not in it."""
-        return max(0.0, now() - self.base.as_of)
-
-
 class Decisions:
     """The states that one process decides on; for any thread."""
 
@@ -285,7 +264,7 @@ class Decisions:
         #: Of which moment, until when, and why a fresher state is not waited for.
         self._late: tuple[float | None, float, str] = (None, 0.0, "")
 
-    def about(self, asked: str | None = None, *, patient: bool, first_seconds: float) -> Decision:
+    def about(self, asked: str | None = None, *, patient: bool, first_seconds: float) -> Base:
         """Return what is known of the engine, waiting for it no longer than `engine_wait_ms`.
 
         `asked` is the VM that is decided about, if it is one; if it is not known, the engine is asked for it,
@@ -294,13 +273,12 @@ class Decisions:
 
         Raises `NoSnapshot` if nothing that is known is young enough.
         """
-        base, awaited = self._base(None, patient, first_seconds)
-        if asked is not None and asked not in base.snapshot.vm_by_id:
-            base, awaited = self._base(asked, patient, first_seconds)
-        return Decision(base, self.accepted, asked, awaited)
+        base = self._base(None, patient, first_seconds)
+        if asked is None or asked in base.snapshot.vm_by_id:
+            return base
+        return self._base(asked, patient, first_seconds)
 
-    def _base(self, unknown: str | None, patient: bool, first_seconds: float) -> tuple[Base, bool]:
-        """What is known, and whether the engine is being asked for the VM that is not."""
+    def _base(self, unknown: str | None, patient: bool, first_seconds: float) -> Base:
         began, as_of = time.monotonic(), self._source.as_of()
         late_of, until, why = self._late
         error = NoSnapshot(why)
@@ -308,14 +286,12 @@ class Decisions:
             usual = self._settings.engine_wait_ms / _MS
             ends = began + (max(usual, first_seconds) if as_of is None else usual)
             try:
-                found = self._source.base(self._settings.max_age_seconds, ends, unknown, patient=patient)
+                return self._source.base(self._settings.max_age_seconds, ends, unknown, patient=patient)
             except NoSnapshot as raised:
                 error = raised
                 if not isinstance(raised, Awaited):
                     self._late = as_of, time.monotonic() + _LATE_SECONDS, str(raised)
-            else:
-                return found, False
         last = self._source.last()
-        if last is None or now() - last.as_of > self._settings.longest_age_seconds:
+        if last is None or last.age_seconds > self._settings.longest_age_seconds:
             raise error
-        return last, isinstance(error, Awaited)
+        return last._replace(awaited=isinstance(error, Awaited))

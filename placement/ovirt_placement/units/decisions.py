@@ -6,7 +6,8 @@ import logging
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, partial
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
 from itertools import chain, islice
 from math import inf
 from time import monotonic
@@ -17,7 +18,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.client import DEFAULT_DEADLINE_SECONDS, configured, opened
-from ovirt_placement.inventory.decision import Decision, Decisions
+from ovirt_placement.inventory.decision import Accepted, Base, Decisions
 from ovirt_placement.inventory.publication import Decide, Decided, decoded, encoded, now
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import group_name, host_name, vm_name
@@ -115,13 +116,25 @@ class Overload:
         return {host: (now - since) / _SECONDS_PER_MINUTE for host, since in busy.items()}
 
 
-class _Case(NamedTuple):
+@dataclass(frozen=True)
+class _Case:
     """A question, the unit's rule, the state to decide on, and the lines of the caller's log."""
 
     question: Decide
     rule: Rule
-    decision: Decision
+    base: Base
+    accepted: Accepted
     log: list[tuple[int, str]]
+
+    @property
+    def confirmed(self) -> Snapshot:
+        """What the engine has shown, and what the enforcer has begun: filters go by it."""
+        return self.base.snapshot
+
+    @cached_property
+    def expected(self) -> Snapshot:
+        """The same with the placements that are expected: weights go by it."""
+        return self.accepted.over(self.confirmed, self.base.as_of, now(), self.question.vm or None)
 
     def request(self) -> Request:
         question = self.question
@@ -135,13 +148,13 @@ class _Case(NamedTuple):
         )
 
     def verdicts(self, request: Request) -> tuple[Verdict, ...]:
-        """By what the engine has confirmed: what is only expected refuses no host."""
+        """What is only expected refuses no host."""
         if self.rule.filter is None:
             return ()
-        unconfirmed = self.decision.snapshot.unconfirmed
+        unconfirmed = self.expected.unconfirmed
         if unconfirmed and not self.rule.depends_on.fixed:
             request = replace(request, unconfirmed=unconfirmed)
-        return self.rule.filter(self.decision.confirmed, request)
+        return self.rule.filter(self.confirmed, request)
 
     @property
     def begins(self) -> bool:
@@ -149,18 +162,18 @@ class _Case(NamedTuple):
 
         Nor where its present host is among those asked about, which the engine never does before a migration.
         """
-        present = self.decision.confirmed.vm_by_id[self.question.vm].host
+        present = self.confirmed.vm_by_id[self.question.vm].host
         return not self.question.by_hand and (present is None or present not in self.question.hosts)
 
     def warn(self, text: str) -> None:
         self.log.append((logging.WARNING, f"{self.question.unit}: {text}"))
 
     def warn_of_vm(self, text: str) -> None:
-        self.warn(f"VM {vm_name(self.question.vm, self.decision.confirmed)}: {text}")
+        self.warn(f"VM {vm_name(self.question.vm, self.confirmed)}: {text}")
 
     def explain(self, found: Verdict | Weight, outcome: str) -> None:
         """At debug level, say of a host how it fares and why."""
-        snapshot = self.decision.confirmed
+        snapshot = self.confirmed
         why = "; ".join(sentence(reason, snapshot) for reason in found.reasons)
         vm, host = vm_name(self.question.vm, snapshot), host_name(found.host, snapshot)
         self.log.append((logging.DEBUG, f"{self.question.unit}: VM {vm}: host {host} {outcome}: {why}"))
@@ -195,15 +208,13 @@ class Decider:
 
     def _answered(self, question: Decide, log: list[tuple[int, str]]) -> Decided:
         vm = None if question.method == "balance" else question.vm
-        decision = self._decisions.about(
-            vm, patient=not question.asks_again, first_seconds=self._first_seconds
-        )
-        case = _Case(question, UNITS[question.unit], decision, log)
+        base = self._decisions.about(vm, patient=not question.asks_again, first_seconds=self._first_seconds)
+        case = _Case(question, UNITS[question.unit], base, self._decisions.accepted, log)
         if vm is None:
             return self._chosen_move(case)
-        if vm not in decision.confirmed.vm_by_id:
+        if vm not in base.snapshot.vm_by_id:
             why = f"the engine lists no VM {vm}: is this the engine that asks, and may our user see it?"
-            return Decided(failure=why, awaited=decision.awaited)
+            return Decided(failure=why, awaited=base.awaited)
         # Kept as a number: any client that may ask could send any, up to a mebibyte of them.
         asked = question.unit, hash(frozenset(question.parameters.items()))
         if question.parameters and self._complained.is_news(asked):
@@ -212,8 +223,7 @@ class Decider:
         return self._accepted_hosts(case) if question.method == "filter" else self._ranked_hosts(case)
 
     def _accepted_hosts(self, case: _Case) -> Decided:
-        question, decision, request = case.question, case.decision, case.request()
-        confirmed = decision.confirmed
+        question, confirmed, request = case.question, case.confirmed, case.request()
         for note in case.rule.notes(confirmed, question.vm):
             case.warn_of_vm(sentence(note, confirmed))
         verdicts = case.verdicts(request)
@@ -234,24 +244,23 @@ class Decider:
             case.explain(verdict, "refused")
         self._warn_of_age(case)
         if refused and gives_way(confirmed, request):
-            return Decided(question.hosts, age_seconds=decision.age_seconds)
+            return Decided(question.hosts, age_seconds=case.base.age_seconds)
         accepted = [verdict.host for verdict in verdicts if verdict.accepted]
-        if decision.base.saved and not accepted:
+        if case.base.saved and not accepted:
             raise UserError("by the state saved before the service started no host is left; it is read again")
         if case.begins:
             vm = confirmed.vm_by_id[question.vm]
-            decision.accepted.leave_accepted(question.unit, vm, accepted, now())
+            case.accepted.leave_accepted(question.unit, vm, accepted, now())
         if question.records and not request.explained and not all(each.reasons for each in refused):
             # A rule that leaves reasons out is asked for them.
             explained = case.verdicts(replace(request, explained=True))
             refused = [verdict for verdict in explained if not verdict.accepted]
         reasons = recorded(refused, confirmed) if question.records else ""
-        return Decided(accepted, age_seconds=decision.age_seconds, reasons=reasons)
+        return Decided(accepted, age_seconds=case.base.age_seconds, reasons=reasons)
 
     def _ranked_hosts(self, case: _Case) -> Decided:
         """A weight counts what is expected."""
-        question, decision, request = case.question, case.decision, case.request()
-        snapshot = decision.snapshot
+        question, snapshot, request = case.question, case.expected, case.request()
         weights: Sequence[Weight] = case.rule.weight(snapshot, request) if case.rule.weight else ()
         for weight in weights if question.explains else ():
             case.explain(weight, f"rank {weight.rank}")
@@ -261,22 +270,22 @@ class Decider:
             vm = snapshot.vm_by_id[question.vm]
             policy = snapshot.cluster_by_id[vm.cluster].scheduling_policy
             factor = policy.weights.get(question.unit, 1) if policy else 1
-            decision.accepted.leave_ranks(question.unit, vm, request.candidate_hosts, ranks, factor, now())
-        return Decided([weight.host for weight in weights], ranks, age_seconds=decision.age_seconds)
+            case.accepted.leave_ranks(question.unit, vm, request.candidate_hosts, ranks, factor, now())
+        return Decided([weight.host for weight in weights], ranks, age_seconds=case.base.age_seconds)
 
     def _chosen_move(self, case: _Case) -> Decided:
         """No VM and no hosts where there is nothing to do."""
-        question, snapshot = case.question, case.decision.snapshot
+        question, snapshot = case.question, case.expected
         hosts = tuple(question.hosts)
         minutes = self._overload.minutes(snapshot, hosts, question.parameters)
         request = BalanceRequest(hosts, question.parameters, minutes)
         move = case.rule.balance(snapshot, request) if case.rule.balance else None
         vm, targets = (move.vm, list(move.hosts)) if move else ("", [])
-        return Decided(targets, vm=vm, age_seconds=case.decision.age_seconds)
+        return Decided(targets, vm=vm, age_seconds=case.base.age_seconds)
 
     def _warn_of_age(self, case: _Case) -> None:
         """Warn, once until it is over, that the engine was too slow to be asked."""
-        unit, seconds = case.question.unit, case.decision.age_seconds
+        unit, seconds = case.question.unit, case.base.age_seconds
         if seconds > _OLD_SECONDS and self._old.is_news(unit):
             case.warn(f"the state of the engine is {seconds:.1f} s old: it does not answer in time")
         elif seconds <= _OLD_SECONDS and self._old.is_over(unit):

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_placement.config import InventorySettings
-from ovirt_placement.inventory.decision import Accepted, Awaited, Base, Decision, Decisions, NoSnapshot
+from ovirt_placement.inventory.decision import Accepted, Awaited, Base, Decisions, NoSnapshot
 from ovirt_placement.inventory.publication import now
 from ovirt_placement.model import Snapshot
 from tests.builders import cluster, host, snapshot, vm
@@ -50,13 +50,13 @@ def decisions(source: Source, engine_wait_ms: float = 300.0) -> Decisions:
     return Decisions(source, InventorySettings(engine_wait_ms=engine_wait_ms, longest_age_seconds=60.0))
 
 
-def about(asked: Decisions, vm: str | None = None) -> Decision:
+def about(asked: Decisions, vm: str | None = None) -> Base:
     return asked.about(vm, patient=False, first_seconds=7.0)
 
 
 def test_what_was_known_last_decides_where_nothing_fresher_comes() -> None:
     found = about(decisions(Source(STATE, seconds_ago=20)))
-    assert found.confirmed is STATE
+    assert found.snapshot is STATE
     assert 20 <= found.age_seconds < 30
 
 
@@ -78,18 +78,18 @@ def test_where_nothing_is_known_a_wait_in_vain_is_not_followed_by_another() -> N
             about(asked)
     assert len(source.waits) == 1
     source.known = Base(STATE, now())
-    assert about(asked).confirmed is STATE
+    assert about(asked).snapshot is STATE
 
 
 def test_a_reading_is_awaited_longer_where_there_is_only_what_was_saved() -> None:
     source = Source(STATE, seconds_ago=20)
     source.known = Base(STATE, now() - 20, saved=True)
     asked = decisions(source)
-    assert [about(asked).base.saved for _ in range(3)] == [True] * 3
+    assert [about(asked).saved for _ in range(3)] == [True] * 3
     (wait,) = source.waits
     assert 6.5 < wait <= 7.0
     source.known = Base(STATE, now())
-    assert not about(asked).base.saved
+    assert not about(asked).saved
 
 
 def test_something_fresher_ends_that() -> None:
@@ -120,15 +120,6 @@ def test_a_vm_that_is_not_shown_is_awaited() -> None:
     asked = decisions(Source(STATE))
     assert about(asked, "new").awaited
     assert not about(asked, "a").awaited
-
-
-def test_filters_see_what_is_confirmed_and_weights_what_is_expected() -> None:
-    asked = decisions(Source(STATE))
-    about(asked).accepted.leave_accepted("AffinityFilter", STATE.vm_by_id["a"], ["h2"], now())
-    later = about(asked)
-    assert later.confirmed.pending == ()
-    assert [(one.vm, one.host, one.expected) for one in later.snapshot.pending] == [("a", "h2", True)]
-    assert later.snapshot.unconfirmed == {"a"}
 
 
 HOSTS = ("h1", "h2", "h3")

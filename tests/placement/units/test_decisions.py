@@ -12,7 +12,7 @@ from ovirt_placement.config import InventorySettings
 from ovirt_placement.inventory.decision import Base, Decisions
 from ovirt_placement.inventory.publication import Decide, Method, now, question_decoder
 from ovirt_placement.units.decisions import Decider, Overload
-from tests.builders import APART, group, host, snapshot, vm
+from tests.builders import APART, SOFT_APART, group, host, snapshot, vm
 from tests.clock import Clock
 
 STATE = snapshot(host("h1"), host("h2"), vm("a", "h1"), vm("new"), group("g", APART, "a new"))
@@ -21,14 +21,34 @@ STATE = snapshot(host("h1"), host("h2"), vm("a", "h1"), vm("new"), group("g", AP
 class Source:
     """A state that is as fresh as can be."""
 
+    state = STATE
+
     def base(self, max_age: float, until: float, vm: str | None = None, *, patient: bool = True) -> Base:
-        return Base(STATE, now())
+        return Base(self.state, now())
 
     def as_of(self) -> float | None:
         return now()
 
     def last(self) -> Base | None:
-        return Base(STATE, now())
+        return Base(self.state, now())
+
+
+def test_filters_see_what_is_confirmed_and_weights_what_is_expected() -> None:
+    source = Source()
+    source.state = snapshot(
+        host("h1"),
+        host("h2"),
+        vm("a"),
+        vm("b"),
+        group("hard", APART, "a b"),
+        group("soft", SOFT_APART, "a b"),
+    )
+    decisions = Decisions(source, InventorySettings())
+    decisions.accepted.leave_accepted("AffinityFilter", source.state.vm_by_id["a"], ["h2"], now())
+    decide = Decider(decisions)
+    assert decide(Decide("filter", "AffinityFilter", ["h1", "h2"], "b")).hosts == ["h1", "h2"]
+    one, other = decide(Decide("score", "SoftAffinityWeight", ["h1", "h2"], "b")).ranks
+    assert one < other
 
 
 @pytest.mark.parametrize(("method", "unit"), [("filter", "AffinityFilter"), ("score", "SoftAffinityWeight")])
