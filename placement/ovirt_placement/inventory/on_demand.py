@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
@@ -103,56 +103,6 @@ def read_details(connection: EngineConnection, wanted: Detail) -> Details:
 
     vms = {vm.id: VmDetails.of_vm(vm) for vm in detailed_vms(connection, wanted)}
     return Details(wanted, vms, read_networks(connection) if Detail.NICS in wanted else ((), ()))
-
-
-class KnownDetails:
-    """The details of each VM as they were read last, by itself or with all others."""
-
-    def __init__(self) -> None:
-        self.wanted = NO_DETAILS
-        self._vms: dict[str, tuple[Span, VmDetails]] = {}
-        #: The last reading of all VMs, if all that is wanted was read then.
-        self._all_read = NEVER
-
-    def want(self, wanted: Detail) -> None:
-        """Forget what is not wanted any more."""
-        if wanted & ~self.wanted:
-            self._all_read = NEVER
-        self.wanted = wanted
-        known = self._vms.items() if wanted else ()
-        self._vms = {vm: (span, found.only(wanted)) for vm, (span, found) in known}
-
-    def put(self, vm: Vm, span: Span) -> bool:
-        """Take a VM that was read with all that is wanted; whether that is newer than what was known."""
-        if not self.wanted:
-            return True
-        if span.began < self._known(vm.id)[0].ended:
-            return False
-        self._vms[vm.id] = span, VmDetails.of_vm(vm)
-        return True
-
-    def put_all(self, found: Details, span: Span) -> None:
-        """Take a reading of all VMs; one that was read by itself since it began stays as it is.
-
-        So does one that the reading lacks: it may have been shifted over the edge of a page.
-        """
-        for vm, details in found.vms.items():
-            if self._known(vm)[0].began <= span.began:
-                self._vms[vm] = span, details.only(self.wanted)
-        self._all_read = span
-
-    def of_vm(self, vm: Vm) -> Vm:
-        """Return the VM with what is known of it."""
-        return self._known(vm.id)[1].put_on(vm)
-
-    def missed(self, vms: Collection[str]) -> tuple[str, ...]:
-        """Name those of these VMs that the last reading of all has missed; forget all others than these."""
-        for gone in self._vms.keys() - vms:
-            del self._vms[gone]
-        return tuple(vm for vm in vms if self._known(vm)[0].began < self._all_read.began)
-
-    def _known(self, vm: str) -> tuple[Span, VmDetails]:
-        return self._vms.get(vm, (NEVER, VmDetails()))
 
 
 #: What is searched, and by which text.

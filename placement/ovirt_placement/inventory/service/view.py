@@ -15,12 +15,12 @@ from ovirt_placement.inventory.on_demand import (
     NO_DEMANDS,
     Demands,
     Details,
-    KnownDetails,
     KnownSearches,
     Needed,
     Networks,
     Span,
     Statistics,
+    VmDetails,
     needed,
 )
 from ovirt_placement.inventory.service.events import Crashes, MigrationTargets
@@ -38,11 +38,11 @@ class Table(Generic[_Record]):
         self.records: dict[str, _Record] = {}
         self._read: dict[str, Span] = {}
         #: Of the last reading of all.
-        self._all = NEVER
+        self.all_read = NEVER
 
     def accepts(self, identity: str, span: Span) -> bool:
         """Whether a reading of this one is newer than what is known of it, for certain."""
-        return span.began >= max(self._read.get(identity, NEVER).ended, self._all.ended)
+        return span.began >= max(self._read.get(identity, NEVER).ended, self.all_read.ended)
 
     def put(self, identity: str, record: _Record | None, span: Span) -> bool:
         """Take one that was read by itself, or None if it is gone; whether it was accepted."""
@@ -64,7 +64,7 @@ class Table(Generic[_Record]):
         meanwhile = tuple(identity for identity, read in self._read.items() if read.ended > span.began)
         before, self.records = self.records, dict(records)
         self._read = {one: read for one in meanwhile if (read := self._read[one]).began > span.began}
-        self._all = span
+        self.all_read = span
         for identity in self._read:
             if identity in before:
                 self.records[identity] = before[identity]
@@ -117,7 +117,8 @@ class View:
         }
         self._frame: Snapshot | None = None
         self._statistics = Statistics()
-        self._details = KnownDetails()
+        #: As they were read last, of VMs by themselves or with all others.
+        self._details: Table[VmDetails] = Table()
         self._searches = KnownSearches()
         self._targets = MigrationTargets()
         self._crashes = Crashes()
@@ -154,7 +155,10 @@ class View:
         """Keep, of details and searches, what is demanded now."""
         before, self.demands = self.demands, demands
         if demands.details != before.details:
-            self._details.want(demands.details)
+            known = self._details.records.items() if demands.details else ()
+            self._details.records = {vm: found.only(demands.details) for vm, found in known}
+            if demands.details & ~before.details:
+                self._details.all_read = NEVER
             self._lay_over()
         if demands.searches != before.searches:
             self._searches.want(demands.searches)
@@ -182,7 +186,8 @@ class View:
             return False
         newer = True
         if isinstance(found, Vm):
-            newer = not detailed or self._details.put(found, span)
+            if detailed and self.demands.details:
+                newer = self._details.put(found.id, VmDetails.of_vm(found), span)
             found = self._complete(found, span.began)
         elif isinstance(found, Host):
             found = self._statistics.of_host(found)
@@ -211,7 +216,7 @@ class View:
             self._statistics = reading.statistics
             self._lay_over()
         if reading.details is not None:
-            self._details.put_all(reading.details, span)
+            yield from self._put_details(reading.details, span)
             if Detail.NICS in reading.details.read:
                 yield from self._put_all(SubjectKind.NETWORKS, {"": reading.details.networks}, span)
             self._lay_over()
@@ -234,8 +239,9 @@ class View:
             yield from self._put_all(SubjectKind.VM, completed, span)
             yield from self._put_all(SubjectKind.CLUSTER, grouped, span)
             yield from self._put_all(SubjectKind.LABELS, {"": whole.affinity_labels}, span)
-        for vm in self._details.missed(self.vms):
-            yield Subject(SubjectKind.VM, vm)
+        if self._details.all_read != NEVER:
+            came = self.vms.keys() - self._details.records.keys()
+            yield from (Subject(SubjectKind.VM, vm) for vm in came)
 
     def snapshot(self) -> Snapshot:
         """Return what is known as one picture; the same object until something changes."""
@@ -259,6 +265,14 @@ class View:
             self._made = believed(made, self._believed, self._now)
         return self._made
 
+    def _put_details(self, details: Details, span: Span) -> Iterable[Subject]:
+        """One that the reading lacks keeps what was known: it may have been shifted over a page's edge."""
+        lacking = self.vms.keys() - details.vms.keys()
+        known = {vm: one for vm, one in self._details.records.items() if vm in lacking}
+        found = {vm: one.only(self.demands.details) for vm, one in details.vms.items()}
+        meanwhile = self._details.put_all(known | found, span)
+        return [Subject(SubjectKind.VM, vm) for vm in lacking.difference(meanwhile)]
+
     def _put_all(self, kind: SubjectKind, records: Mapping[str, Any], span: Span) -> Iterable[Subject]:
         return [Subject(kind, identity) for identity in self._tables[kind].put_all(records, span)]
 
@@ -273,7 +287,8 @@ class View:
         """Add to a VM, which was read at this moment, what was reported and measured of it elsewhere."""
         if began is not None:
             self._targets.read(vm, began)
-        return self._directed(self._details.of_vm(self._statistics.of_vm(vm)))
+        details = self._details.records.get(vm.id, VmDetails())
+        return self._directed(details.put_on(self._statistics.of_vm(vm)))
 
     def _directed(self, vm: Vm) -> Vm:
         """The VM with what only events report of it."""
