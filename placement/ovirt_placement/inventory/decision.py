@@ -130,52 +130,52 @@ class Accepted:
         if start.known is not None:
             return start.known
         offers = sorted(start.found.values(), key=lambda said: said.factor, reverse=True)
-        left = set.intersection(*(set(said.hosts) for said in offers)) if offers else set()
-        hosts = [host for host in offers[0].hosts if host in left & base.host_by_id.keys()] if offers else []
-        if len(hosts) < 2 or not offers[0].factor:  # filters alone do not say which of several
-            return hosts[0] if len(hosts) == 1 else None
+        left = set.intersection(base.host_by_id.keys() & offers[0].hosts, *(said.hosts for said in offers))
+        if len(left) < 2 or not offers[0].factor:  # filters alone do not say which of several
+            return next(iter(left)) if len(left) == 1 else None
+        promised: Counter[str] = Counter()
+        for one in self._expected(base):
+            promised[one.host] += required_mb(base.vm_by_id[one.vm])
+        hosts = [host for host in offers[0].hosts if host in left]
+        free = {host: base.host_by_id[host].free_mb - promised[host] for host in hosts}
         if len(hosts) > _MANY_HOSTS:
-            hosts = self._likely(base, hosts, offers)
+            points = [0] * len(hosts)
+            for said in offers:
+                rank = said.by_host()
+                points = list(map(add, points, points_of([rank[host] for host in hosts], said.factor)))
+            few = nlargest(_MANY_HOSTS, zip(points, free.values(), hosts, strict=True))
+            left = {host for _, _, host in few}
+        return self._as_the_engine_chooses(
+            base, vm, start, {host: free[host] for host in hosts if host in left}
+        )
+
+    def _as_the_engine_chooses(
+        self, base: Snapshot, vm: Vm, start: _Start, free_mb: Mapping[str, int]
+    ) -> str:
+        """By our weights and the engine's, of which that by memory deducts what is expected on hosts."""
         cluster, laid = base.cluster_by_id[vm.cluster], self._current(base)
         ids = {} if cluster.scheduling_policy is None else cluster.scheduling_policy.unit_ids
-        ours = {unit: said for unit, said in start.found.items() if said.factor}
-        weights: dict[str | None, Mapping[str, int]] = {
-            ids.get(unit) or unit: said.by_host() for unit, said in ours.items()
-        }
-        factors = {ids.get(unit) or unit: said.factor for unit, said in ours.items()}
-        request = Request((vm.id,), tuple(hosts), parameters=cluster.scheduling_properties)
+        weights: dict[str | None, Mapping[str, int]] = {}
+        factors: dict[str, int] = {}
+        for unit, said in start.found.items():
+            if said.factor:
+                name = ids.get(unit) or unit
+                weights[name], factors[name] = said.by_host(), said.factor
+        request = Request((vm.id,), tuple(free_mb), parameters=cluster.scheduling_properties)
+        most, needed = max(free_mb.values()), required_mb(vm)
         for weight in ENGINES_WEIGHTS:
             if factor := cluster.policy.get(weight.name, 0):
                 name = ids.get(weight.name) or weight.unit
                 factors[name] = factor
-                is_of_memory = weight.name == _EVEN_MEMORY
                 weights[name] = (
-                    self._by_memory(base, vm, hosts) if is_of_memory else weight.scores(laid, request)
+                    {
+                        one: memory_score(mb, most, 0 if one == vm.host else needed)
+                        for one, mb in free_mb.items()
+                    }
+                    if weight.name == _EVEN_MEMORY
+                    else weight.scores(laid, request)
                 )
-        return order_hosts(hosts, weights, factors)[0].host
-
-    def _likely(self, base: Snapshot, hosts: Sequence[str], offers: Sequence[_Ranked]) -> list[str]:
-        """Of many hosts those among which the engine is likely to choose: all would take too long."""
-        points = [0] * len(hosts)
-        for said in offers:
-            rank = said.by_host()
-            points = list(map(add, points, points_of([rank[host] for host in hosts], said.factor)))
-        free = self._free_mb(base, hosts)
-        few = nlargest(_MANY_HOSTS, zip(points, free.values(), hosts, strict=True))
-        likely = {host for _, _, host in few}
-        return [host for host in hosts if host in likely]
-
-    def _by_memory(self, base: Snapshot, vm: Vm, hosts: Sequence[str]) -> dict[str, int]:
-        """What the engine's even distribution of memory says, which deducts what is expected on hosts."""
-        free = self._free_mb(base, hosts)
-        most, needed = max(free.values()), required_mb(vm)
-        return {host: memory_score(mb, most, 0 if host == vm.host else needed) for host, mb in free.items()}
-
-    def _free_mb(self, base: Snapshot, hosts: Sequence[str]) -> dict[str, int]:
-        promised: Counter[str] = Counter()
-        for one in self._expected(base):
-            promised[one.host] += required_mb(base.vm_by_id[one.vm])
-        return {host: base.host_by_id[host].free_mb - promised[host] for host in hosts}
+        return order_hosts(request.candidate_hosts, weights, factors)[0].host
 
     def _expected(self, base: Snapshot) -> tuple[Pending, ...]:
         """The VMs that are expected on a host; of those that the enforcer moves more is known."""
