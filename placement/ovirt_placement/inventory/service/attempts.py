@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import wait
 from contextlib import contextmanager, suppress
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from prometheus_client import Counter
 
@@ -174,26 +174,16 @@ def kind_of(path: str) -> str:
     return "/".join(path.strip("/").split("/")[::2])
 
 
-#: For log-outs, all at once; an engine that hangs forgets the sessions by itself.
+#: For log-outs; an engine that hangs forgets the sessions by itself.
 _LAST_SECONDS = 1.5
 
 
-class Connections(NamedTuple):
-    #: Follows the events.
-    feed: EngineConnection
-    #: Makes the larger readings.
-    bulk: EngineConnection
-    #: Reads details of VMs, which take long.
-    slow: EngineConnection
-
-
 @contextmanager
-def connections(settings: EngineSettings, requests: Counter) -> Iterator[Connections]:
-    """Give the connections, and log out at the end, unless the engine keeps us waiting."""
-    made = Connections(*(CountedConnection(settings, requests) for _ in Connections._fields))
+def connected(settings: EngineSettings, requests: Counter) -> Iterator[EngineConnection]:
+    """Give a connection for all loops, and log out at the end, unless the engine keeps us waiting."""
+    connection = CountedConnection(settings, requests)
     try:
-        yield made
+        yield connection
     finally:
-        for connection in made:
-            connection.end()
-        wait([in_background(connection.close) for connection in made], _LAST_SECONDS)
+        connection.end()
+        wait([in_background(connection.close)], _LAST_SECONDS)

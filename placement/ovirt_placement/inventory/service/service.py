@@ -21,9 +21,8 @@ from ovirt_placement.inventory.service.attempts import (
     LONGEST_PAUSE_SECONDS,
     Asking,
     Attempts,
-    Connections,
     InventoryMetrics,
-    connections,
+    connected,
     in_thread,
 )
 from ovirt_placement.inventory.service.follower import Follower
@@ -76,9 +75,9 @@ def run(config: Config, ready: Callable[[], None], decider: Decider) -> None:
     """
     sys.setswitchinterval(_SWITCH_SECONDS)
     metrics = InventoryMetrics(config.engine.label)
-    with owned(config.inventory.directory), connections(config.engine, metrics.requests) as engine:
+    with owned(config.inventory.directory), connected(config.engine, metrics.requests) as engine:
         metrics_page.serve(metrics.registry, config.inventory.metrics, "[inventory] metrics")
-        asyncio.run(_serve(config, engine, ready, metrics, decider))
+        asyncio.run(_serve(lambda: _Service(config, engine, ready, metrics, decider)))
 
 
 @contextmanager
@@ -110,70 +109,61 @@ def owned(directory: Path) -> Iterator[None]:
         yield
 
 
-async def _serve(
-    config: Config,
-    engine: Connections,
-    ready: Callable[[], None],
-    metrics: InventoryMetrics,
-    decider: Decider,
-) -> None:
-    await _Service(config, engine, ready, metrics, decider).serve()
+async def _serve(make: "Callable[[], _Service]") -> None:
+    await make().serve()
 
 
 class _Lane(NamedTuple):
     """Larger readings that are made one after the other, the most needed first."""
 
-    connection: EngineConnection
     attempts: Attempts
     scopes: Reconciliations
-    #: So long nothing is read after each.
-    rest: float = 0.0
+
+
+#: Details of VMs take so long that nothing else may wait for them.
+_LANES = (
+    (ReconciliationScope.WHOLE, ReconciliationScope.HOSTS, ReconciliationScope.STATISTICS),
+    (ReconciliationScope.DETAILS,),
+    (ReconciliationScope.SEARCHES,),
+)
 
 
 class _Service:
-    """Loops, each with its own connection: one follows the events, others make the larger readings.
+    """Loops: one follows the events, others make the larger readings, and one looks at the store.
 
-    Details of VMs take so long that nothing else may wait for them. One loop looks at the store: nothing
-    waits for that, either, but the first publication and who wants to know what the store says now.
-    Made within the loop of asyncio that it is for.
+    Nothing waits for the store but the first publication and who wants to know what it says now. Made within
+    the loop of asyncio that it is for.
     """
 
     def __init__(
         self,
         config: Config,
-        engine: Connections,
+        engine: EngineConnection,
         ready: Callable[[], None],
         metrics: InventoryMetrics,
         decider: Decider,
     ) -> None:
         self._settings = settings = config.inventory
-        self._metrics = metrics
-        self._ready = ready
+        self._engine, self._metrics, self._ready = engine, metrics, ready
         self._notifier = Notifier()
         self._publisher = Publisher(settings.directory, self._say_ready, metrics)
         self._readers = Readers(
             self._publisher, metrics, config, decider, self._want, self._awaited, self._knows
         )
         self._following, self._looking = Attempts(), Attempts()
-        self._larger = larger = reconciliations(settings)
-        self._follower = Follower(
-            engine.feed,
-            now,
-            lambda vm, host, before: self._readers.decisions.accepted.heard(vm, host, before, now()),
-            larger,
-            tagged=config.ha.tagged,
-            came_late=self._following.want_from_any_thread,
-        )
-        details, searches = ReconciliationScope.DETAILS, ReconciliationScope.SEARCHES
-        others = {scope: one for scope, one in larger.items() if scope not in (details, searches)}
-        self._lanes = (
-            _Lane(engine.bulk, Attempts(), others),
-            _Lane(engine.slow, Attempts(), {details: larger[details]}),
-            _Lane(engine.slow, Attempts(), {searches: larger[searches]}, _SEARCH_PAUSE_SECONDS),
-        )
+        self._larger = reconciliations(settings)
+        self._lanes = [_Lane(Attempts(), {one: self._larger[one] for one in scopes}) for scopes in _LANES]
         for lane in self._lanes:
             for one in lane.scopes.values():
                 one.wake = lane.attempts.want_from_any_thread
+        self._follower = Follower(
+            engine,
+            now,
+            lambda vm, host, before: self._readers.decisions.accepted.heard(vm, host, before, now()),
+            self._larger,
+            tagged=config.ha.tagged,
+            came_late=self._following.want_from_any_thread,
+        )
         self._doubts = Doubts()
         self._key_watch = KeyWatch(config.store, config.engine.name, _FIRST_STORE_SECONDS, _STORE_SECONDS)
         self._asking = Asking(self._notifier, lambda: self._publisher.has_read)
@@ -277,7 +267,7 @@ class _Service:
             began, needs = lane.attempts.begin(), self._follower.needs
             scope, _ = next_reading(lane.scopes, needs, began)
             if scope is not None:
-                reading = partial(read_plausible, self._doubts, lane.connection, scope, needs, began)
+                reading = partial(read_plausible, self._doubts, self._engine, scope, needs, began)
                 with self._metrics.readings.labels(scope.value).time():
                     found = await self._asking.attempt(lane.attempts, reading)
                 if found is not None:
@@ -287,7 +277,7 @@ class _Service:
                     self._follower.hand_in(found)
                     self._following.wanted.set()
                 await self._readers.report()
-                await asyncio.sleep(lane.rest)
+                await asyncio.sleep(_SEARCH_PAUSE_SECONDS * (scope is ReconciliationScope.SEARCHES))
             await lane.attempts.pause(next_reading(lane.scopes, self._follower.needs, now())[1])
 
     async def _publish(self) -> None:
@@ -321,6 +311,5 @@ class _Service:
 
     def _awaited(self, question: Refresh) -> Iterable[Attempts]:
         """The attempts without which a reader cannot be answered."""
-        if question.whole or not self._follower.believable:
-            return (self._following, self._lanes[0].attempts)
-        return (self._following,)
+        waits = question.whole or not self._follower.believable
+        return (self._following, self._lanes[0].attempts) if waits else (self._following,)

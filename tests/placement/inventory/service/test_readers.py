@@ -221,7 +221,7 @@ def test_who_wants_all_read_is_not_put_off_by_a_smaller_reading_that_is_due() ->
         _looking=ignored,
         _follower=ignored,
         _larger=larger,
-        _lanes=(_Lane(ignored, attempts, larger),),
+        _lanes=(_Lane(attempts, larger),),
     )
     _Service._want(service, Refresh(2.0, whole=True))
     assert attempts.wanted.is_set()
