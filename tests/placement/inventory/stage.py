@@ -15,8 +15,8 @@ from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.engine.topology import read_snapshot
 from ovirt_placement.inventory.on_demand import NO_DEMANDS, Demands
 from ovirt_placement.inventory.service.follower import Follower
-from ovirt_placement.inventory.service.readings import read
 from ovirt_placement.inventory.service.schedule import ReconciliationScope, reconciliations
+from ovirt_placement.inventory.service.view import read
 from ovirt_placement.model import Snapshot
 from ovirt_service.errors import UserError
 from ovirt_simulator.core.backend import USUAL, MigrationFault

@@ -31,7 +31,6 @@ from ovirt_placement.inventory.service.events import (
     reported_start,
     vms_named,
 )
-from ovirt_placement.inventory.service.readings import reread
 from ovirt_placement.inventory.service.schedule import (
     BRIEFLY,
     LATER_SECONDS,
@@ -45,7 +44,7 @@ from ovirt_placement.inventory.service.schedule import (
     SubjectKind,
     UnknownVms,
 )
-from ovirt_placement.inventory.service.view import Reading, View
+from ovirt_placement.inventory.service.view import Reading, View, reread
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_service.errors import UserError
 from ovirt_service.repetition import Said
@@ -168,6 +167,7 @@ class Follower:
             self._note_event(event, began)
         while self._handed_in:
             self._absorb(self._handed_in.popleft(), self._clock())
+        self._want_statistics(self._clock())
         self._seek()
         # VMs first, for those that came or went name hosts.
         self._begin_reading(SubjectKind.VM, self._due(SubjectKind.VM, SOON_SECONDS))
@@ -192,14 +192,18 @@ class Follower:
             self._settle()
 
     def _want(self, now: float) -> None:
-        """Have read what keys, rules and clusters need."""
+        """Have read what keys and rules need."""
         before, wanted = self._view.demands, self.demands
         self._view.want(wanted)
-        self.needs = wanted._replace(statistics=self._view.statistics_needed)
+        self.needs = wanted._replace(statistics=self.needs.statistics)
         if wanted.details & ~before.details:
             self._larger[ReconciliationScope.DETAILS].require(now, more=True)
         if wanted.searches - before.searches:
             self._larger[ReconciliationScope.SEARCHES].require(now, more=True)
+
+    def _want_statistics(self, now: float) -> None:
+        """Have read what clusters need as they are by now."""
+        self.needs = self.needs._replace(statistics=self._view.statistics_needed)
         lacking = self._view.statistics_lacking
         if lacking.lacks(self._statistics_lacked):
             self._larger[ReconciliationScope.STATISTICS].require(now)

@@ -7,10 +7,8 @@ import asyncio
 import contextlib
 import logging
 import os
-import threading
 import time
 import zlib
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -44,7 +42,7 @@ _FIRST_DETAILS_SECONDS = 10.0
 _NEVER = float("-inf")
 #: Readers that ask seldom have missed some versions.
 _KEPT_VERSIONS = 64
-#: So often is the state saved.
+#: So often is the state saved: it is of use while it is young.
 _SAVE_SECONDS = 5.0
 #: So long after the last decision new versions are still made ready for the next: placements come in bursts.
 _REST_SECONDS = 60.0
@@ -73,9 +71,8 @@ class Publisher:
         self._metrics = metrics
         self._names = NameList(directory)
         self._publishing = asyncio.Lock()
-        self._lock = threading.Lock()
         #: The latest versions, without what was looked up in them: who knows one gets what has changed since.
-        self._latest: OrderedDict[int, Snapshot] = OrderedDict()
+        self._latest: dict[int, Snapshot] = {}
         self._complaint = Complaint(_log, "the state cannot be saved", "the state is saved again")
         #: When the last decision was asked for: the next versions are made ready for more.
         self.decided_at = _NEVER
@@ -132,13 +129,11 @@ class Publisher:
                     self._ready()
 
     async def keep_saved(self) -> None:
-        """Save the state again and again: it is of use while it is young."""
         while True:
             await asyncio.sleep(_SAVE_SECONDS)
             await in_thread(self.save)
 
     def save(self) -> None:
-        """Save the version that was read last."""
         if (version := self.version) is None or not self.has_read:
             return
         try:
@@ -150,12 +145,11 @@ class Publisher:
 
     def put(self, version: Publication) -> None:
         """Let this be the version."""
-        with self._lock:
-            self.version = version
-            if version.version not in self._latest:
-                self._latest[version.version] = replace(version.snapshot)
-            if len(self._latest) > _KEPT_VERSIONS:
-                self._latest.popitem(last=False)
+        if version.version not in self._latest:
+            self._latest[version.version] = replace(version.snapshot)
+        if len(self._latest) > _KEPT_VERSIONS:
+            del self._latest[next(iter(self._latest))]
+        self.version = version
 
     def since(self, version: Publication, known: int | None) -> State:
         """What has changed to a version since the one that a reader has; with None the moments alone.
@@ -165,8 +159,7 @@ class Publisher:
         """
         if known is None or known == version.version:
             return State(version.version, version.version, version.moments)
-        with self._lock:
-            before = self._latest.get(known)
+        before = self._latest.get(known)
         changes = find_changes(before or EMPTY, version.snapshot)
         return State(version.version, known if before else 0, version.moments, changes)
 
@@ -203,10 +196,9 @@ def _unread(state: PublicationState, keys: WatchedKeys) -> tuple[Part, ...]:
 
 def _lacks_details(state: PublicationState, keys: WatchedKeys) -> bool:
     """Whether what keys and rules refer to is still to be read, and worth waiting for."""
-    late = now() > state.moments.whole_at + _FIRST_DETAILS_SECONDS
     unread = not {HOST_TAGS, VM_DETAILS}.isdisjoint(_unread(state, keys))
     unanswered = bool(demands_of(keys.records).searches) and state.moments.searches_at == _NEVER
-    return (unread or unanswered) and not late
+    return (unread or unanswered) and now() <= state.moments.whole_at + _FIRST_DETAILS_SECONDS
 
 
 @cache

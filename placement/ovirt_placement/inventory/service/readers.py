@@ -11,7 +11,6 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import TimeoutError as NotInTime
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -93,8 +92,7 @@ async def _read(reader: asyncio.StreamReader) -> Question:
 def _user_of(writer: asyncio.StreamWriter) -> int:
     """Who asks, as the kernel knows it."""
     peer: socket.socket = writer.get_extra_info("socket")
-    _, user, _ = _PEER.unpack(peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
-    return int(user)
+    return int(_PEER.unpack(peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))[1])
 
 
 async def _while_there(reader: asyncio.StreamReader, answering: Coroutine[Any, Any, _Answer]) -> _Answer:
@@ -124,11 +122,6 @@ class _Pool(NamedTuple):
 def _shares(most: int) -> defaultdict[int, asyncio.Semaphore]:
     """By user, what that one may have at once."""
     return defaultdict(lambda: asyncio.Semaphore(most))
-
-
-def _backlog() -> int:
-    """How many readers are let in at a time: they take descriptors before they can be counted."""
-    return min(_MOST_AT_ONCE, descriptors() // 12)
 
 
 class Readers:
@@ -166,7 +159,9 @@ class Readers:
         #: How many wait for whatever is published next.
         self._waking = 0
         self._said = Said(_QUIET_SECONDS)
-        self._most = max(descriptors() - _OTHER_DESCRIPTORS - _backlog(), _FEWEST_READERS)
+        #: How many are let in at a time: they take descriptors before they can be counted.
+        self._backlog = min(_MOST_AT_ONCE, descriptors() // 12)
+        self._most = max(descriptors() - _OTHER_DESCRIPTORS - self._backlog, _FEWEST_READERS)
 
     async def report(self) -> None:
         """Let all who wait look again: something was published, or an attempt has ended."""
@@ -184,7 +179,7 @@ class Readers:
         try:
             with address(directory) as path:
                 server = await asyncio.start_unix_server(
-                    self.answer, path, backlog=_backlog(), **_SOCKET_STAYS
+                    self.answer, path, backlog=self._backlog, **_SOCKET_STAYS
                 )
         except OSError as error:
             raise UserError(f"[inventory] directory: {directory}: no socket there: {error}") from None
@@ -281,10 +276,9 @@ class Readers:
     async def _state_of(self, question: Refresh, error: str | None) -> State:
         """The state with what has changed since the version that the reader has; or why there is none."""
         version = self._publisher.version
-        if version is None:
-            return State(error=error or "the inventory knows nothing yet")
-        if error is not None:
-            return State(moments=version.moments, error=error)
+        if version is None or error is not None:
+            moments = None if version is None else version.moments
+            return State(moments=moments, error=error or "the inventory knows nothing yet")
         return await self._loop.run_in_executor(self._quick.threads, self._since, version, question.known)
 
     def _since(self, version: Publication, known: int | None) -> State:
@@ -309,11 +303,9 @@ class Readers:
 
     def holds(self, question: Refresh) -> bool:
         """Whether the version is what the question asks for; from any thread."""
-        if self._publisher.version is None:
-            return False
         moments = self._publisher.moments
         at = min(moments.as_of, moments.whole_at) if question.whole else moments.as_of
-        return at >= question.not_before and self._knows(question)
+        return self._publisher.number > 0 and at >= question.not_before and self._knows(question)
 
     async def _woken(self, version: int) -> int:
         self._waking += 1
@@ -339,13 +331,12 @@ class Readers:
             waiting = asyncio.run_coroutine_threadsafe(self.fresh(question), self._loop)
             try:
                 error = waiting.result(max(0.0, until - time.monotonic()))
-            except NotInTime:
+            except TimeoutError:
                 waiting.cancel()
                 raise NoSnapshot("no fresh snapshot in time: the engine has not answered yet") from None
             if error is not None:
                 raise NoSnapshot(f"no fresh snapshot: {error}")
-        last = self.last()
-        if last is None:
+        if (last := self.last()) is None:
             raise NoSnapshot("no fresh snapshot: nothing was read yet")
         return last
 

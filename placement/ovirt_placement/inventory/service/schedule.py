@@ -97,7 +97,9 @@ class Rereads:
         if (plan := self._plans.pop(subject, None)) is None:
             return
         plan.moments = [moment for moment in plan.moments if moment > began]
-        plan.awaited = [one for one in plan.awaited if one[1] > began and not one[0](found)]
+        plan.awaited = [
+            (effect, until) for effect, until in plan.awaited if until > began and not effect(found)
+        ]
         if plan.moments or plan.awaited:
             self._plans[subject] = plan
 
@@ -160,28 +162,16 @@ _SHARE = 0.8
 _BUSY_SHARE = 2
 
 
-class ReconciliationPace:
-    """How often the engine is asked what has happened."""
+def seconds_between_turns(settings: InventorySettings, took: float, asked_ago: float) -> float:
+    """For how long after a question to the engine about news the next one is not due.
 
-    def __init__(self, interval: float, max_age: float) -> None:
-        """At rest after each `interval`; in a burst, so often that no decision by `max_age` waits for it."""
-        self._interval = interval
-        self._burst_interval = min(interval, _SHARE * max_age)
-        self._took = 0.0
-
-    def published(self, seconds: float) -> None:
-        """Take note of how long after a question to the engine the version with its answer was there."""
-        self._took = max(seconds, (self._took + seconds) / 2)
-
-    def interval(self, now: float, asked_at: float) -> float:
-        """For how long after the last question to the engine the next one is not due.
-
-        Who asks for something newer, or decides, begins a burst. In it the next one is begun so long before
-        it is needed as the version before took: else decisions wait for it.
-        """
-        if now >= asked_at + BURST_SECONDS:
-            return self._interval
-        return min(self._burst_interval, max(self._burst_interval - self._took, _BUSY_SHARE * self._took))
+    Who asks for something newer, or decides, begins a burst, in which no decision is to wait for a turn: each
+    begins so long before it is needed as the version before `took`.
+    """
+    if asked_ago >= BURST_SECONDS:
+        return settings.interval_seconds
+    longest = min(settings.interval_seconds, _SHARE * settings.max_age_seconds)
+    return min(longest, max(longest - took, _BUSY_SHARE * took))
 
 
 class ReconciliationScope(StrEnum):

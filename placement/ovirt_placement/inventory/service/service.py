@@ -28,14 +28,14 @@ from ovirt_placement.inventory.service.attempts import (
 from ovirt_placement.inventory.service.follower import Follower
 from ovirt_placement.inventory.service.publisher import PublicationState, Publisher
 from ovirt_placement.inventory.service.readers import Decider, Readers
-from ovirt_placement.inventory.service.readings import read_plausible
 from ovirt_placement.inventory.service.schedule import (
-    ReconciliationPace,
     Reconciliations,
     ReconciliationScope,
     next_reading,
     reconciliations,
+    seconds_between_turns,
 )
+from ovirt_placement.inventory.service.view import read_plausible
 from ovirt_placement.inventory.stored import KeyWatch, demands_of
 from ovirt_service import identity
 from ovirt_service import metrics as metrics_page
@@ -170,7 +170,8 @@ class _Service:
         self._sought = asyncio.Event()
         #: When a reader last asked for something newer, and when the turn began that is under way.
         self._asked_at = self._turning_since = _NEVER
-        self._pace = ReconciliationPace(settings.interval_seconds, settings.max_age_seconds)
+        #: How long it took from a question to the engine to the version with its answer.
+        self._took = 0.0
         self._garbage = Garbage(alone=True)
         longest_turn = _MOST_SLOW_REQUESTS * config.engine.timeout_seconds
         self._progress = Progress(settings.interval_seconds + LONGEST_PAUSE_SECONDS + longest_turn)
@@ -224,15 +225,17 @@ class _Service:
                 self._publisher.state = state
             await self._publish()
             if state is not None:
-                self._pace.published(now() - began)
+                took = now() - began
+                self._took = max(took, (self._took + took) / 2)
                 self._follower.unknown_vms.published(began)
             await self._readers.report()
             if state is not None:
                 await self._asking.attempt(self._following, self._follower.follow_up)
             if not self._following.wanted.is_set():
                 self._garbage.collect(began)
-            asked_at = max(self._asked_at, self._publisher.decided_at)
-            await self._following.pause(began + self._pace.interval(now(), asked_at) - now())
+            asked_ago = now() - max(self._asked_at, self._publisher.decided_at)
+            longest = seconds_between_turns(self._settings, self._took, asked_ago)
+            await self._following.pause(began + longest - now())
 
     def _follow_once(self) -> PublicationState:
         follower = self._follower

@@ -9,9 +9,8 @@ from msgspec.structs import replace
 
 from ovirt_placement.engine.vms import ALL_DETAILS, Detail
 from ovirt_placement.inventory.on_demand import Demands, Details, VmDetails
-from ovirt_placement.inventory.service.readings import read
 from ovirt_placement.inventory.service.schedule import ReconciliationScope
-from ovirt_placement.inventory.service.view import Reading
+from ovirt_placement.inventory.service.view import Reading, read
 from ovirt_placement.model import Disk
 from ovirt_placement.rules.placement_keys.hierarchy import resources
 from ovirt_simulator.core.entities import USER_ROLE, USER_VM_MANAGER

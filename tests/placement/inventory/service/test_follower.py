@@ -10,9 +10,8 @@ from msgspec.structs import replace
 
 from ovirt_placement.engine.requests import Doubts
 from ovirt_placement.inventory.on_demand import NO_DEMANDS, NO_STATISTICS, Demands, Needed
-from ovirt_placement.inventory.service.readings import read, read_plausible
 from ovirt_placement.inventory.service.schedule import ReconciliationScope
-from ovirt_placement.inventory.service.view import Reading
+from ovirt_placement.inventory.service.view import Reading, read, read_plausible
 from ovirt_simulator.core.entities import UnitType
 from ovirt_simulator.core.messages import Rejected
 from ovirt_simulator.generate import Sizes, generate

@@ -17,7 +17,6 @@ from ovirt_placement.inventory.service.schedule import (
     BURST_SECONDS,
     LATER_SECONDS,
     SOON_SECONDS,
-    ReconciliationPace,
     Reconciliations,
     ReconciliationScope,
     Rereads,
@@ -25,6 +24,7 @@ from ovirt_placement.inventory.service.schedule import (
     SubjectKind,
     next_reading,
     reconciliations,
+    seconds_between_turns,
 )
 from ovirt_placement.model import Vm
 from tests import builders as build
@@ -318,31 +318,25 @@ def test_details_that_nothing_needs_are_never_read_even_if_they_were_demanded() 
     assert read_until(made, 0.0, WITH_DISKS) == [(0.0, ReconciliationScope.DETAILS)]
 
 
+PACE = InventorySettings(interval_seconds=5.0, max_age_seconds=0.5)
+
+
 def test_a_decision_quickens_the_pace_for_a_while() -> None:
-    pace = ReconciliationPace(5.0, max_age=0.5)
-    assert pace.interval(100.0, float("-inf")) == 5.0
-    assert pace.interval(100.0, 100.0) == pace.interval(99.9 + BURST_SECONDS, 100.0) < 0.5
-    assert pace.interval(100.0 + BURST_SECONDS, 100.0) == 5.0
+    assert seconds_between_turns(PACE, 0.0, float("inf")) == 5.0
+    in_burst = seconds_between_turns(PACE, 0.0, 0.0)
+    assert in_burst == seconds_between_turns(PACE, 0.0, BURST_SECONDS - 0.1) < 0.5
+    assert seconds_between_turns(PACE, 0.0, BURST_SECONDS) == 5.0
 
 
 @pytest.mark.parametrize("took", [0.01, 0.05, 0.1, 0.15])
 def test_no_decision_of_a_burst_waits_for_a_version_that_takes_a_while(took: float) -> None:
     """As old as it gets a version is when the next one is there, which is begun before by what it takes."""
-    pace = ReconciliationPace(5.0, max_age=0.5)
-    for _ in range(3):
-        pace.published(took)
-    assert pace.interval(100.0, 100.0) + took < 0.5
-    assert pace.interval(100.0, 100.0) >= 2 * took, "half of the time is left to decisions"
+    assert seconds_between_turns(PACE, took, 0.0) + took < 0.5
+    assert seconds_between_turns(PACE, took, 0.0) >= 2 * took, "half of the time is left to decisions"
 
 
 def test_an_engine_that_takes_too_long_for_that_is_asked_no_more_often() -> None:
-    pace = ReconciliationPace(5.0, max_age=0.5)
-    at_once = pace.interval(100.0, 100.0)
-    pace.published(3.0)
-    assert pace.interval(100.0, 100.0) == at_once
-    for _ in range(8):
-        pace.published(0.1)
-    assert pace.interval(100.0, 100.0) < at_once, "it has become quick again"
+    assert seconds_between_turns(PACE, 3.0, 0.0) == seconds_between_turns(PACE, 0.0, 0.0)
 
 
 def test_a_decision_at_rest_costs_one_request_and_who_waits_for_a_change_none(
