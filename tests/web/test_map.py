@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ovirt_placement.answers.status.health import HealthState, StateSource
 from ovirt_placement.answers.violations import violations
 from ovirt_placement.cli.main import main as placement
+from ovirt_placement.config import load
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import Named
 from ovirt_placement_web.state.map import (
-    LatestMaps,
     MapDocument,
     MapGroup,
     MapHost,
@@ -22,6 +23,8 @@ from ovirt_placement_web.state.map import (
     cluster_map,
     map_changes,
 )
+from ovirt_placement_web.state.questions import Memory, Questions
+from ovirt_placement_web.state.sources import Past, View
 from tests import builders
 from tests.examples import examples
 from tests.placement.rules.strategies import snapshots
@@ -123,15 +126,18 @@ def test_changes_say_who_came_went_and_changed_where_all_others_are_the_same_obj
 
 
 def test_the_latest_maps_of_each_cluster_are_remembered() -> None:
-    maps = LatestMaps()
+    config, memory = load(None, {"OVIRT_URL": "http://127.0.0.1:9/ovirt-engine/api"}), Memory()
+    state = builders.snapshot(builders.cluster("c1"), builders.cluster("c2"), builders.host("h1"))
+    parts = HealthState(snapshot=state, source=StateSource(kind="inventory", where="here"))
+
+    def asked(number: int) -> Questions:
+        return Questions(config, Past(config), memory, View(number, parts, 0.0, None))
+
     for number in range(9):
-        for cluster in ("c1", "c2"):
-            named = Named(cluster, cluster)
-            maps.add(MapDocument(cluster=named, number=number, hosts=(), groups=(), vms=()))
-    found = maps.find("c1", 8)
-    assert found is not None
-    assert (found.cluster.id, found.number) == ("c1", 8)
-    assert maps.find("c1", 0) is None
+        for one in state.clusters:
+            asked(number).map(one)
+    known = [asked(8).map_changes(state.clusters[0], since).whole is None for since in range(9)]
+    assert known == [False] * 5 + [True] * 4
 
 
 def test_a_migration_is_all_that_is_sent(page: Page) -> None:

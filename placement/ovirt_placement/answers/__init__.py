@@ -9,7 +9,7 @@ from types import ModuleType
 
 #: Where a question stands in the source: its name and its summary are literals, so that a list of all
 #: questions needs none of their modules, which take long to load.
-_DECLARED = re.compile(r'^@question\(\s*"([a-z -]+)",\s*"([^"\n]+)",', re.MULTILINE)
+_DECLARED = re.compile(r'^ *@question\(\s*"([a-z -]+)",\s*"([^"\n]+)",', re.MULTILINE)
 
 
 @cache

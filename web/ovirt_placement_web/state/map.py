@@ -3,10 +3,8 @@
 Of ten thousand VMs mostly one or two change: these alone are sent, and drawn again.
 """
 
-import threading
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from operator import attrgetter, ne
+from operator import attrgetter
 from typing import TypeVar
 
 from ovirt_placement.answers.document import Document
@@ -139,8 +137,7 @@ def _vms(
 
 
 _Item = TypeVar("_Item")
-#: A page that missed more states than this reads the whole map: in a window that was hidden, say.
-_REMEMBERED = 4
+_Drawn = TypeVar("_Drawn", MapHost, MapGroup, MapVm)
 
 
 class ChangedHost(Record, frozen=True):
@@ -183,23 +180,6 @@ class MapChangesDocument(Document, frozen=True, kw_only=True, tag="map-changes")
     changed: tuple[PlacedVm, ...] = ()
 
 
-class LatestMaps:
-    """The latest maps of each cluster, which pages still show."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._maps: dict[str, deque[MapDocument]] = {}
-
-    def add(self, drawn: MapDocument) -> None:
-        with self._lock:
-            self._maps.setdefault(drawn.cluster.id, deque(maxlen=_REMEMBERED)).append(drawn)
-
-    def find(self, cluster: str, number: int) -> MapDocument | None:
-        with self._lock:
-            known = tuple(self._maps.get(cluster, ()))
-        return next((drawn for drawn in known if drawn.number == number), None)
-
-
 def whole(after: MapDocument, since: int) -> MapChangesDocument:
     """All of a map, for who knows none that can be changed into it."""
     return MapChangesDocument(cluster=after.cluster, since=since, number=after.number, whole=after)
@@ -207,18 +187,20 @@ def whole(after: MapDocument, since: int) -> MapChangesDocument:
 
 def map_changes(before: MapDocument, after: MapDocument) -> MapChangesDocument:
     """VMs and groups name their hosts and groups by places, so that these must be the same in both."""
-    if _order(before.hosts) != _order(after.hosts) or _order(before.groups) != _order(after.groups):
+    hosts_stay = list(_keyed(before.hosts)) == list(_keyed(after.hosts))
+    if not hosts_stay or list(_keyed(before.groups)) != list(_keyed(after.groups)):
         return whole(after, before.number)
-    gone, came, changed = _differing(before.vms, after.vms)
+    # Of VMs that stay none overtakes another, since all are sorted by this.
+    old, new = _keyed(before.vms), _keyed(after.vms)
     return MapChangesDocument(
         cluster=after.cluster,
         since=before.number,
         number=after.number,
         hosts=tuple(ChangedHost(at, host) for at, host in _others(before.hosts, after.hosts)),
         groups=tuple(ChangedGroup(at, group) for at, group in _others(before.groups, after.groups)),
-        gone=gone,
-        came=tuple(PlacedVm(at, after.vms[at]) for at in came),
-        changed=tuple(PlacedVm(at, after.vms[at]) for at in changed),
+        gone=tuple(at for at, one in enumerate(old) if one not in new),
+        came=tuple(PlacedVm(at, vm) for at, (one, vm) in enumerate(new.items()) if one not in old),
+        changed=tuple(PlacedVm(at, vm) for at, (one, vm) in enumerate(new.items()) if old.get(one, vm) != vm),
     )
 
 
@@ -227,21 +209,6 @@ def _others(before: Sequence[_Item], after: Sequence[_Item]) -> Iterator[tuple[i
     return ((at, one) for at, (was, one) in enumerate(zip(before, after, strict=True)) if was != one)
 
 
-def _differing(
-    before: Sequence[MapVm], after: Sequence[MapVm]
-) -> tuple[tuple[int, ...], list[int], list[int]]:
-    """The places before of those that went, and after of those that came and that are drawn otherwise."""
-    if len(before) == len(after):  # mostly few are drawn otherwise, and none comes or goes
-        others = [at for at, differs in enumerate(map(ne, before, after)) if differs]
-        if _order([before[at] for at in others]) == _order([after[at] for at in others]):
-            return (), [], others
-    old, new = dict(zip(_order(before), before, strict=True)), _order(after)
-    staying = old.keys() & new
-    gone = tuple(at for at, one in enumerate(old) if one not in staying)
-    came = [at for at, one in enumerate(new) if one not in staying]
-    return gone, came, [at for at, one in enumerate(new) if one in staying and old[one] != after[at]]
-
-
-def _order(drawn: Sequence[MapHost | MapGroup | MapVm]) -> list[tuple[str, str]]:
-    """VMs are sorted by this: of those that stay, none overtakes another."""
-    return [(one.name, one.id) for one in drawn]
+def _keyed(drawn: Iterable[_Drawn]) -> dict[str, _Drawn]:
+    """In their order, by what stays the same of them."""
+    return {f"{one.name}\0{one.id}": one for one in drawn}

@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -32,7 +33,6 @@ from ovirt_placement.answers.question import (
     question,
     question_named,
 )
-from ovirt_placement.answers.status import EnforcementRecord, enforcement
 from ovirt_placement.answers.status.ha_check import HaCheckDocument
 from ovirt_placement.answers.status.ha_report import PAGE_STEPS, check_ha
 from ovirt_placement.answers.status.health import HealthState, StatusDocument, with_machine
@@ -47,20 +47,21 @@ from ovirt_placement.model.record import Record
 from ovirt_placement.store.keys import KeyPlace, KeyStore
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.state.map import (
-    LatestMaps,
     MapChangesDocument,
     MapDocument,
     cluster_map,
     map_changes,
     whole,
 )
-from ovirt_placement_web.state.sources import STORE_SECONDS, Past, View
+from ovirt_placement_web.state.sources import Past, View
 from ovirt_service.errors import UserError
 
 #: What hangs on more than the state, the store and the proxy say, is asked again after so long.
 _BRIEF_SECONDS = 2.0
 #: The engine's events are read no more often than this, however many people ask for them.
 _EVENTS_SECONDS = 30.0
+#: A page that missed more states than this reads the whole map: in a window that was hidden, say.
+_MOST_MAPS = 4
 #: Answers that are remembered.
 _MOST_ANSWERS = 500
 
@@ -85,8 +86,9 @@ class Remembered:
                 self._number, self._answers = number, {}
             entry = self._answers.setdefault(question, _Entry())
         with entry.lock:
-            if not entry.made or time.monotonic() - entry.at > seconds:
-                entry.answer, entry.at, entry.made = make(), time.monotonic(), True
+            if time.monotonic() > entry.until:
+                entry.answer = make()
+                entry.until = time.monotonic() + seconds
             answer: _Answer = entry.answer
             return answer
 
@@ -94,8 +96,8 @@ class Remembered:
 @dataclass
 class _Entry:
     lock: Lock = field(default_factory=Lock)
-    made: bool = False
-    at: float = 0.0
+    #: A moment of `time.monotonic`.
+    until: float = -math.inf
     answer: Any = None
 
 
@@ -104,7 +106,8 @@ class Memory:
 
     def __init__(self) -> None:
         self.answers, self.said = Remembered(), Remembered()
-        self.maps = LatestMaps()
+        #: The latest maps of each cluster, which pages still show.
+        self.maps: dict[str, deque[MapDocument]] = {}
         #: The last examination, and when it was made, in seconds since the epoch.
         self.examined: tuple[DoctorDocument, float] | None = None
         self._examining = Lock()
@@ -118,6 +121,9 @@ class Memory:
                 self._examining.release()
 
 
+_THE_CLUSTER = Parameter(names=CLUSTERS, positional=True)
+
+
 @dataclass(frozen=True)
 class Questions:
     """Asks the library about a view; each method raises `UserError` with what is not known."""
@@ -128,10 +134,6 @@ class Questions:
     view: View
     #: The proxy's of its decisions, where its configuration on this machine does not say.
     record: Path | None = None
-
-    def status(self) -> StatusDocument:
-        asked = question_named("status")
-        return cast("StatusDocument", self.answer(asked, {}, {"clusters": self.view.snapshot.clusters}))
 
     def answer(self, asked: Question, words: Mapping[str, Any], arguments: Mapping[str, Any]) -> Record:
         """What is answered to a question with these words, which mean these arguments.
@@ -162,18 +164,18 @@ class Questions:
 
     def _health(self) -> HealthState:
         try:
-            return with_machine(self.view.parts, reread(self.config), self._enforcement)
+            return with_machine(self.view.parts, reread(self.config), self.past.enforcement)
         except UserError as error:
             proxy = of_machine(self.config.engine.name)
             return msgspec.structs.replace(self.view.parts, mistakes=(str(error),), proxy=proxy)
 
-    def _enforcement(self, configuration: Config, snapshot: Snapshot) -> EnforcementRecord:
-        """What the store says of the enforcer; one that has just not answered has no time for it."""
-        seconds = 0.0 if self.past.rests else STORE_SECONDS
-        found = enforcement(configuration, snapshot, seconds)
-        if found.error is not None and seconds:
-            self.past.rest(UserError(found.error))
-        return found
+    def status(self) -> StatusDocument:
+        asked = question_named("status")
+        return cast("StatusDocument", self.answer(asked, {}, {"clusters": self.view.snapshot.clusters}))
+
+    def keys(self) -> KeysListDocument:
+        """All that are set, by whom and when where the store says."""
+        return cast("KeysListDocument", self.answer(question_named("keys list"), {}, {}))
 
     def of_clusters(
         self,
@@ -194,11 +196,19 @@ class Questions:
         hosts = self.view.snapshot.hosts_of_cluster.get(vm.cluster, ())
         return self._ask_once(("why", vm.id), lambda: why(self.view.snapshot, vm, hosts))
 
-    def map(self, cluster: Cluster) -> MapDocument:
+    @question(
+        "map",
+        "hosts, VMs and groups of a cluster as they are drawn",
+        reads=Reads.OWN,
+        routes=(Route("/clusters/{name}/map"),),
+    )
+    def map(self, cluster: Annotated[Cluster, _THE_CLUSTER]) -> MapDocument:
+        """The map as of now."""
+
         def ask() -> MapDocument:
             violated = self.of_clusters(violations, cluster)
             drawn = cluster_map(self.view.snapshot, cluster, violated, self.view.number, self._domains())
-            self.memory.maps.add(drawn)
+            self.memory.maps.setdefault(cluster.id, deque(maxlen=_MOST_MAPS)).append(drawn)
             return drawn
 
         return self._ask_once(("map", cluster.id), ask)
@@ -213,11 +223,22 @@ class Questions:
             )
         return {host: one.name or "" for one in reversed(known) for host in one.hosts}
 
-    def map_changes(self, cluster: Cluster, since: int) -> MapChangesDocument:
-        """What has changed on the map of a cluster since the one of the state with this number."""
+    @question(
+        "map changes",
+        "what has changed on the map of a cluster since one that was asked for a short time ago",
+        reads=Reads.OWN,
+        routes=(Route("/clusters/{name}/map/changes", keys=("since",), required=("since",)),),
+    )
+    def map_changes(
+        self,
+        cluster: Annotated[Cluster, _THE_CLUSTER],
+        since: Annotated[int, Parameter(help="the number of that map")],
+    ) -> MapChangesDocument:
+        """What has changed since the map with this number."""
 
         def ask() -> MapChangesDocument:
-            now, before = self.map(cluster), self.memory.maps.find(cluster.id, since)
+            now, known = self.map(cluster), tuple(self.memory.maps[cluster.id])
+            before = next((one for one in known if one.number == since), None)
             return whole(now, since) if before is None else map_changes(before, now)
 
         return self._ask_once(("map since", cluster.id, since), ask)
@@ -250,14 +271,6 @@ class Questions:
 
         return self._ask_once(("starts", down), ask)
 
-    def keys(self) -> KeysListDocument:
-        """All that are set, by whom and when where the store says."""
-        return cast("KeysListDocument", self.answer(question_named("keys list"), {}, {}))
-
-    def once(self, question: Hashable, make: Callable[[], _Answer], seconds: float = math.inf) -> _Answer:
-        """What is made of a state once for all who ask, at most that many seconds ago."""
-        return self.memory.answers.ask(self.view.number, question, make, seconds)
-
     def last_decisions(self, vm: Vm) -> LastDecisionsDocument:
         """What the proxy answered last about a VM. Raises `NoRecord` where its record cannot be read."""
 
@@ -269,55 +282,25 @@ class Questions:
     def decisions_at(self, vm: Vm, moment: float) -> DecisionsAtDocument:
         """What the proxy answered next to a moment. Raises `NoRecord` where its record cannot be read."""
         record = self.record or record_of(self.config.engine.name)
-        events, error = self._events()
+        events, error = LatestEvents((), None), self.view.error
+        if error is None:
+            events, error = self.memory.said.ask(0, "refusals", self._read_refusals, _EVENTS_SECONDS)
         return decisions_at(self.view.snapshot, vm, record, moment, events, error)
 
-    def _events(self) -> tuple[LatestEvents, str | None]:
-        """The engine's events of what it refused, read once for all who ask meanwhile; or why not."""
+    def _read_refusals(self) -> tuple[LatestEvents, str | None]:
+        """The engine's events of what it refused, or why they are not known."""
+        try:
+            with connect(self.config.engine) as connection:
+                return find_refusals(connection), None
+        except UserError as error:
+            return LatestEvents((), None), str(error)
 
-        def read() -> tuple[LatestEvents, str | None]:
-            try:
-                with connect(self.config.engine) as connection:
-                    return find_refusals(connection), None
-            except UserError as error:
-                return LatestEvents((), None), str(error)
-
-        if self.view.error is not None:
-            return LatestEvents((), None), self.view.error
-        return self.memory.said.ask(0, "refusals", read, _EVENTS_SECONDS)
+    def once(self, question: Hashable, make: Callable[[], _Answer], seconds: float = math.inf) -> _Answer:
+        """What is made of a state once for all who ask, at most that many seconds ago."""
+        return self.memory.answers.ask(self.view.number, question, make, seconds)
 
     def _ask_once(
         self, question: Hashable, make: Callable[[], _Answer], seconds: float = math.inf
     ) -> _Answer:
         answer = self.once(question, make, seconds)
         return dated(answer, None if self.view.error is None else self.view.age_seconds)  # type: ignore[type-var]
-
-
-# -- What the page alone asks.
-_THE_CLUSTER = Parameter(names=CLUSTERS, positional=True)
-
-
-@question(
-    "map",
-    "hosts, VMs and groups of a cluster as they are drawn",
-    reads=Reads.OWN,
-    routes=(Route("/clusters/{name}/map"),),
-)
-def map_of(page: Questions, cluster: Annotated[Cluster, _THE_CLUSTER]) -> MapDocument:
-    """The map as of now."""
-    return page.map(cluster)
-
-
-@question(
-    "map changes",
-    "what has changed on the map of a cluster since one that was asked for a short time ago",
-    reads=Reads.OWN,
-    routes=(Route("/clusters/{name}/map/changes", keys=("since",), required=("since",)),),
-)
-def map_changes_since(
-    page: Questions,
-    cluster: Annotated[Cluster, _THE_CLUSTER],
-    since: Annotated[int, Parameter(help="the number of that map")],
-) -> MapChangesDocument:
-    """What has changed since the map with this number."""
-    return page.map_changes(cluster, since)

@@ -16,6 +16,7 @@ from typing import Final, TypeVar
 
 from ovirt_enforcer.history import steps
 from ovirt_placement.answers.document import known_state, listed
+from ovirt_placement.answers.status import EnforcementRecord, enforcement
 from ovirt_placement.answers.status.health import HealthState, nothing_known, of_known
 from ovirt_placement.config import Config
 from ovirt_placement.inventory import client as inventory
@@ -40,9 +41,6 @@ _PATIENCE_SECONDS = 10.0
 _PAUSE_SECONDS = 0.5
 #: How often the age is looked at while the inventory publishes nothing.
 _WAIT_SECONDS = 2.0
-
-#: What is shown until something is known, or known to be unknown.
-_NOTHING = object()
 
 _log = logging.getLogger(__name__)
 
@@ -81,7 +79,8 @@ class LiveState:
         self._stopped = threading.Event()
         self._lock = threading.Lock()
         self._wakers: set[Callable[[], None]] = set()
-        self._shown: object = _NOTHING
+        #: Another thing of each state, and None while nothing newer is known.
+        self._shown: object = "starting"
         self._complaint = Complaint(_log, "the state is of old", "the state is of now again")
         parts = nothing_known(config, "nothing has been read yet")
         # Newer than all of a service that ran before: browsers and programs keep the numbers that they saw.
@@ -118,36 +117,32 @@ class LiveState:
                 self._read_state()
             except Exception:
                 _log.exception("the state could not be read")
-            if not self._changed():
+            changed = False
+            try:
+                changed = inventory.wait_for_change(_WAIT_SECONDS, config=self._config)
+            except NoService:
+                self._stopped.wait(_PAUSE_SECONDS)
+            if not changed:
                 garbage.collect(time.monotonic())
 
-    def _changed(self) -> bool:
-        """Wait for what the inventory publishes, or for a while; whether it has published anything."""
-        try:
-            return inventory.wait_for_change(_WAIT_SECONDS, config=self._config)
-        except NoService:
-            self._stopped.wait(_PAUSE_SECONDS)
-            return False
-
     def _read_state(self) -> None:
+        last, shown = self.view, None
         try:
             found = known_state(self._config, deadline=_PATIENCE_SECONDS, max_age=_FRESH_SECONDS, stale=True)
-        except UserError as error:
+        except UserError as failed:
             # Nothing newer is to be had: what was known stays, with the reason.
-            known = self.view.parts if self.view.known else nothing_known(self._config, str(error))
-            self._show_state(known, self.view.true_at, str(error), None)
-            return
-        published = found.known.publication
-        age = found.age_seconds if published is None else published.age_seconds
-        version = id(found.known.snapshot) if published is None else published.version
-        shown = version, found.known.snapshot.pending, found.error is None
-        true_at = time.monotonic() - (age or 0.0)
-        self._show_state(of_known(self._config, found), true_at, found.error, shown)
-
-    def _show_state(self, parts: HealthState, true_at: float, error: str | None, shown: object) -> None:
-        """`shown` is another thing of each state, and None while nothing newer is known."""
+            error: str | None = str(failed)
+            parts = last.parts if last.known else nothing_known(self._config, str(failed))
+            true_at = last.true_at
+        else:
+            snapshot, published = found.known
+            error, parts = found.error, of_known(self._config, found)
+            version = id(snapshot) if published is None else published.version
+            shown = version, snapshot.pending, error is None
+            age = found.age_seconds if published is None else published.age_seconds
+            true_at = time.monotonic() - (age or 0.0)
         new, self._shown = shown != self._shown, shown
-        self.view = View(self.view.number + new, parts, true_at, error)
+        self.view = View(last.number + new, parts, true_at, error)
         self._complaint.say(error or "")
         with self._lock:
             wakers = tuple(self._wakers) if new else ()
@@ -162,7 +157,7 @@ class LiveState:
 DAY: Final = 86400.0
 MONTH: Final = 30 * DAY
 #: How long the store may take to answer: a person has the rest of a view within a second.
-STORE_SECONDS: Final = 0.5
+_STORE_SECONDS: Final = 0.5
 #: So long it is not asked again that has just not answered: a view reads several parts of it.
 _REST_SECONDS: Final = 1.0
 
@@ -180,21 +175,28 @@ class Past:
 
     def read(self, part: type[_Part], ask: Callable[[_Part], tuple[_Item, ...]]) -> tuple[_Item, ...]:
         """All that a part of the store answers; nothing where there is no store yet."""
-        if self.rests and self._failed is not None:
+        if self._rests and self._failed is not None:
             raise self._failed.with_traceback(None)
         try:
-            return access.stored(part, self._config, ask, (), patience_seconds=STORE_SECONDS)
+            return access.stored(part, self._config, ask, (), patience_seconds=_STORE_SECONDS)
         except UserError as error:
-            self.rest(error)
+            self._rest(error)
             raise
 
+    def enforcement(self, config: Config, snapshot: Snapshot) -> EnforcementRecord:
+        """What it says of the enforcer; a store that has just not answered has no time for it."""
+        seconds = 0.0 if self._rests else _STORE_SECONDS
+        found = enforcement(config, snapshot, seconds)
+        if found.error is not None and seconds:
+            self._rest(UserError(found.error))
+        return found
+
     @property
-    def rests(self) -> bool:
+    def _rests(self) -> bool:
         """Whether the store has just failed, and is not to be asked again yet."""
         return time.monotonic() < self._rests_until
 
-    def rest(self, failed: UserError) -> None:
-        """Do not ask the store again for a moment, since it failed with this."""
+    def _rest(self, failed: UserError) -> None:
         self._rests_until, self._failed = time.monotonic() + _REST_SECONDS, failed
 
     def history(self, seconds: float) -> tuple[PlanRecord, ...]:
