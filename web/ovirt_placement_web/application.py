@@ -1,12 +1,13 @@
 """Puts the page together: addresses, what stands before them, and what runs next to them."""
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from urllib.parse import urlsplit
 
+from anyio import create_task_group, sleep
+from anyio.abc import TaskGroup
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -23,14 +24,7 @@ from ovirt_placement_web import api, log_in
 from ovirt_placement_web.bounds import Refusal, WebMetrics, sentence
 from ovirt_placement_web.settings import Listening, WebSettings, engine_origin, origins, places
 from ovirt_placement_web.site import Site, refused, site_of
-from ovirt_placement_web.views import (
-    keys,
-    maintenance,
-    overview,
-    plans,
-    rules,
-    vm,
-)
+from ovirt_placement_web.views import keys, maintenance, overview, plans, rules, vm
 from ovirt_service.errors import UserError
 
 #: How often it is looked which sessions are over, or whose rights are to be read again.
@@ -41,16 +35,16 @@ def application(config: Config, settings: WebSettings, at: Listening, metrics: W
     """The page as an ASGI application, of all engines; raises `UserError` if a configuration is at fault."""
     shown = places(config, settings)
     sites = tuple(Site(place, settings, shown, metrics) for place in shown)
-    named = origins(settings, at, config.source)
-    handlers = {Refusal: refused, UserError: _unanswered, HTTPException: _unknown}
     app = Starlette(
         # The first engine's path is that of all.
         routes=[
             *(Route(root, overview.start) for root in ("/", *(site.root for site in sites))),
             *(Mount(site.root, routes=routes()) for site in reversed(sites)),
         ],
-        middleware=[Middleware(Guard, sites=sites, origins=named, is_tls=at.tls)],
-        exception_handlers=handlers,  # type: ignore[arg-type]
+        middleware=[
+            Middleware(Guard, sites=sites, origins=origins(settings, at, config.source), is_tls=at.tls)
+        ],
+        exception_handlers={Refusal: refused, UserError: _unanswered, HTTPException: _unknown},  # type: ignore[dict-item]
         lifespan=_lifespan,
     )
     app.state.sites = sites
@@ -121,29 +115,24 @@ def routes() -> list[BaseRoute]:
 @asynccontextmanager
 async def _lifespan(app: Starlette) -> AsyncIterator[None]:
     sites: tuple[Site, ...] = app.state.sites
-    for site in sites:
-        site.live.start()
-    watching = [asyncio.ensure_future(_watch_sessions(site)) for site in sites]
-    try:
+    async with create_task_group() as tasks:
+        for site in sites:
+            site.live.start()
+            tasks.start_soon(_watch_sessions, site, tasks)
         yield
-    finally:
-        for one in watching:
-            one.cancel()
+        tasks.cancel_scope.cancel()
         for site in sites:
             site.live.stop()
 
 
-async def _watch_sessions(site: Site) -> None:
+async def _watch_sessions(site: Site, tasks: TaskGroup) -> None:
     """Ends what is idle, and reads again what people may do: each by itself, as the engine may hang."""
     seconds = site.settings.validate_seconds
     pause = min(_LOOK_SECONDS, seconds / 2)
-    asked: set[asyncio.Task[None]] = set()
     while True:
-        await asyncio.sleep(pause)
+        await sleep(pause)
         for session in site.sessions.due(seconds - pause):
-            task = asyncio.ensure_future(site.read_rights_again(session))
-            asked.add(task)
-            task.add_done_callback(asked.discard)
+            tasks.start_soon(site.read_rights_again, session)
 
 
 def _unanswered(request: Request, error: Exception) -> Response:
@@ -193,8 +182,11 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        begun, size, most = False, 0, _most_bytes(scope)
-        scope["site"] = site = self._site(scope["path"])
+        path, begun, size = scope["path"], False, 0
+        most = _STRANGERS_BYTES if path.rstrip("/").endswith(_FOR_STRANGERS) else MOST_BYTES
+        # That of the engine below whose path it is; else the first one's.
+        below = (one for one in self._sites[1:] if f"{path}/".startswith(f"{one.root}/"))
+        scope["site"] = site = next(below, self._sites[0])
 
         async def bounded() -> Message:
             """Receives no more than a request may carry."""
@@ -209,28 +201,19 @@ class Guard:
             nonlocal begun
             if message["type"] == "http.response.start":
                 begun = True
-                MutableHeaders(scope=message).update(self._headers(scope["path"], site))
+                MutableHeaders(scope=message).update(self._headers(path, site))
             await send(message)
 
-        refusal = self._refusal(scope)
-        if refusal is not None:
-            await refusal(scope, receive, answering)
-            return
         try:
-            await self._app(scope, bounded, answering)
+            await (self._refusal(scope, most) or self._app)(scope, bounded, answering)
         except ClientDisconnect:
             return  # who went away, or took too long, gets no answer
         except Exception:
             # It is in the log, and nobody sees its traceback.
-            _log.exception("%s %s failed", scope["method"], scope["path"])
+            _log.exception("%s %s failed", scope["method"], path)
             if begun:
                 raise
             await PlainTextResponse(_FAILED, 500)(scope, receive, answering)
-
-    def _site(self, path: str) -> Site:
-        """That of the engine below whose path it is; else the first one's."""
-        found = (one for one in self._sites[1:] if f"{path}/".startswith(f"{one.root}/"))
-        return next(found, self._sites[0])
 
     def _headers(self, path: str, site: Site) -> dict[str, str]:
         """What every answer has."""
@@ -245,11 +228,11 @@ class Guard:
         }
         return headers | ({"Strict-Transport-Security": "max-age=31536000"} if self._is_tls else {})
 
-    def _refusal(self, scope: Scope) -> PlainTextResponse | None:
+    def _refusal(self, scope: Scope, most: int) -> PlainTextResponse | None:
         headers = Headers(scope=scope)
         if headers.get("host", "").lower() not in self._hosts:
             return PlainTextResponse("This is not the address of the page.\n", 421)
-        if int(_digits(headers.get("content-length"))) > _most_bytes(scope):
+        if int(headers.get("content-length", "0")) > most:
             return PlainTextResponse(f"{_TOO_LARGE}\n", 413)
         if scope["method"] in _SAFE:
             return None
@@ -260,11 +243,3 @@ class Guard:
         if origin not in self._origins and not (origin == "null" and site == "same-origin"):
             return PlainTextResponse("This request does not say that it comes from the page.\n", 403)
         return None
-
-
-def _most_bytes(scope: Scope) -> int:
-    return _STRANGERS_BYTES if scope["path"].rstrip("/").endswith(_FOR_STRANGERS) else MOST_BYTES
-
-
-def _digits(text: str | None) -> str:
-    return text if text is not None and text.isascii() and text.isdigit() and len(text) < 20 else "0"

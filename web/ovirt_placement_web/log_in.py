@@ -73,6 +73,11 @@ async def log_in(request: Request) -> Response:
     return _begun(site, request, rights, token, goal)
 
 
+def _logged_in(site: Site, name: str, password: str) -> tuple[str, Rights]:
+    token = site.tokens.log_in(name, password)
+    return token, read_rights(site.tokens, token)
+
+
 async def log_in_by_token(request: Request) -> Response:
     """A session for the token that the engine's portal has given; it comes in the body of the request."""
     check_query(request, [])
@@ -88,6 +93,17 @@ async def log_in_by_token(request: Request) -> Response:
         note(request, who, "log-in", f"refused: {refusal.text}")
         raise
     return _begun(site, request, rights, token, onward(site, form.get("next", "")))
+
+
+def _begun(site: Site, request: Request, rights: Rights, token: str, goal: str) -> Response:
+    former = site.sessions.find(site.cookie_of(request))
+    if former is not None:
+        site.sessions.end(former)
+    cookie, _ = site.sessions.begin(rights, token)
+    note(request, rights.user_name, "log-in", "done")
+    answer = RedirectResponse(goal, 303)
+    answer.set_cookie(site.cookie, cookie, path=site.root, secure=True, httponly=True, samesite="strict")
+    return answer
 
 
 @contextmanager
@@ -119,18 +135,13 @@ async def log_out(request: Request) -> Response:
     return answer
 
 
-def address_of(request: Request) -> str:
-    """Where the request comes from; by a header only behind a trusted proxy."""
-    return request.client.host if request.client else ""
-
-
 def counted_address(request: Request) -> str:
     """The address that failed log-ins are counted by; empty where many people come from it.
 
     A tunnel and a web server are on this machine, or are trusted proxies that do not say for whom they ask.
     Of IPv6 it is the network: who has one address of it has 2^64.
     """
-    address = address_of(request)
+    address = request.client.host if request.client else ""
     if is_loopback(address) or address in site_of(request).settings.trusted_proxies:
         return ""
     with suppress(ValueError):
@@ -189,22 +200,6 @@ def show_portal(request: Request) -> Response:
     )
 
 
-def _logged_in(site: Site, name: str, password: str) -> tuple[str, Rights]:
-    token = site.tokens.log_in(name, password)
-    return token, read_rights(site.tokens, token)
-
-
-def _begun(site: Site, request: Request, rights: Rights, token: str, goal: str) -> Response:
-    former = site.sessions.find(site.cookie_of(request))
-    if former is not None:
-        site.sessions.end(former)
-    cookie, _ = site.sessions.begin(rights, token)
-    note(request, rights.user_name, "log-in", "done")
-    answer = RedirectResponse(goal, 303)
-    answer.set_cookie(site.cookie, cookie, path=site.root, secure=True, httponly=True, samesite="strict")
-    return answer
-
-
 async def _forget(site: Site, token: str, asker: Hashable) -> None:
     """Have the engine forget a token, if it can be reached; else it ends an idle session by itself."""
     with suppress(UserError, Refusal):
@@ -222,6 +217,7 @@ def note(request: Request, who: str, act: str, outcome: str, **more: str) -> Non
 
     It names the engine where the page shows several.
     """
-    facts = {"engine": site_of(request).config.engine.label, "who": who, "address": address_of(request)}
+    address = request.client.host if request.client else ""
+    facts = {"engine": site_of(request).config.engine.label, "who": who, "address": address}
     facts |= {"act": act, "outcome": outcome, **more}
     AUDIT_LOG.write({name: fact for name, fact in facts.items() if fact or name in ("who", "address")})

@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 import uvicorn
+from h11 import IDLE
 from prometheus_client import Gauge
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -41,18 +42,16 @@ def run(config: Config) -> None:
     AUDIT_LOG.open(settings.audit_log)
     metrics = WebMetrics()
     serve(metrics.registry, settings.metrics, f"{config.source}: [web] metrics")
-    with _bound(at, f"{config.source}: [web] listen: {settings.listen}") as listener:
+    family = socket.AF_INET6 if ":" in at.host else socket.AF_INET
+    try:
+        listener = listening_socket(at.host, at.port, family, BACKLOG)
+    except OSError as error:
+        named = f"{config.source}: [web] listen: {settings.listen}"
+        raise UserError(f"{named}: {error.strerror or error}") from None
+    with listener:
         at = at._replace(port=listener.getsockname()[1])
         server = _Server(_configured(config, settings, at, metrics), at, settings.root, metrics)
         server.run(sockets=[listener])
-
-
-def _bound(at: Listening, named: str) -> socket.socket:
-    family = socket.AF_INET6 if ":" in at.host else socket.AF_INET
-    try:
-        return listening_socket(at.host, at.port, family, BACKLOG)
-    except OSError as error:
-        raise UserError(f"{named}: {error.strerror or error}") from None
 
 
 def _configured(config: Config, settings: WebSettings, at: Listening, metrics: WebMetrics) -> uvicorn.Config:
@@ -88,18 +87,25 @@ class _Client(H11Protocol):
         super().__init__(**uvicorns)
         self._room = room
         self._open = connections
-        #: Whether a part of a request has come that is not answered yet.
-        self._begun = False
+        self._since = time.monotonic()
         self.has_called = False
-        self.waiting_since: float | None = time.monotonic()
 
     @property
     def idle(self) -> bool:
-        return not self._begun and not self.unsent
+        """Whether nothing of a request has come that is not answered yet, and all of the answer is gone."""
+        conn = self.conn
+        return conn.our_state is conn.their_state is IDLE and not conn.trailing_data[0] and not self.unsent
 
     @property
     def unsent(self) -> int:
         return 0 if self.transport is None else self.transport.get_write_buffer_size()
+
+    @property
+    def waiting_since(self) -> float | None:
+        """While a whole request is being answered, its client waits for us."""
+        cycle = self.cycle
+        begun = cycle is not None and not (cycle.more_body or cycle.response_complete)
+        return None if begun and not self.flow.write_paused else self._since
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -113,36 +119,22 @@ class _Client(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self.idle:
-            self.waiting_since = time.monotonic()
-        self._begun = True
+            self._since = time.monotonic()
         super().data_received(data)
-        self._follow()
 
     def on_response_complete(self) -> None:
-        self._begun, self.has_called = bool(self.conn.trailing_data[0]), True
-        self.waiting_since = time.monotonic()
+        self._since, self.has_called = time.monotonic(), True
         super().on_response_complete()
-        self._follow()
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self.waiting_since = time.monotonic()
-
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        self._follow()
+        self._since = time.monotonic()
 
     def end(self) -> None:
         self.shutdown()
 
     def abort(self) -> None:
         self.transport.abort()
-
-    def _follow(self) -> None:
-        """While a whole request is being answered, its client waits for us."""
-        cycle = self.cycle
-        if cycle is not None and not (cycle.more_body or cycle.response_complete or self.flow.write_paused):
-            self._begun, self.waiting_since = True, None
 
 
 class _Server(uvicorn.Server):
@@ -153,7 +145,6 @@ class _Server(uvicorn.Server):
         self._at = at
         self._root = root
         self._metrics = metrics
-        self._listener: Listener | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to serve the one socket; as the base does but for who accepts connections."""
@@ -163,17 +154,14 @@ class _Server(uvicorn.Server):
         [listening] = sockets or []
         most = possible_connections(_MOST_CONNECTIONS, _OTHER_DESCRIPTORS)
         limits = Limits(most, _IDLE_SECONDS, _REQUEST_SECONDS, _ANSWER_SECONDS)
-        listener = Listener(listening, limits, self._admit, self._metrics.closed.inc)
-        listener.start(self.config.ssl)
-        self._listener, self.servers, self.started = listener, [], True
-        scheme = "https" if self._at.tls else "http"
-        host = f"[{self._at.host}]" if ":" in self._at.host else self._at.host
-        print(f"ovirt-placement-web: {scheme}://{host}:{self._at.port}{self._root}/", flush=True)
+        self._listener = Listener(listening, limits, self._admit, self._metrics.closed.inc)
+        self._listener.start(self.config.ssl)
+        self.servers, self.started = [], True
+        print(f"ovirt-placement-web: {self._at.url}{self._root}/", flush=True)
         Notifier().ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        if self._listener is not None:
-            self._listener.stop()
+        self._listener.stop()
         await super().shutdown()
 
     def _admit(self, accepted: socket.socket, address: str, room: Room) -> _Client:

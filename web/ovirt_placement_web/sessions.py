@@ -7,7 +7,6 @@ import asyncio
 import hashlib
 import hmac
 import secrets
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
@@ -29,6 +28,8 @@ Clock = Callable[[], float]
 class Session:
     """One log-in. Its token is the engine's, and is shown nowhere."""
 
+    #: By which it is found.
+    key: bytes = field(repr=False)
     rights: Rights
     csrf: str
     token: str = field(repr=False)
@@ -61,72 +62,63 @@ class Session:
 
 
 class Sessions:
-    """All sessions, found by the digest of what the cookie says."""
+    """All sessions, found by the digest of what the cookie says.
+
+    For the loop's thread alone, but `find`.
+    """
 
     def __init__(self, idle_seconds: float, clock: Clock = time.monotonic) -> None:
         self._idle_seconds = idle_seconds
         self._clock = clock
-        self._lock = threading.Lock()
         self._sessions: dict[bytes, Session] = {}
 
     def begin(self, rights: Rights, token: str) -> tuple[str, Session]:
         """A new session, and what its cookie is to say: 256 random bits."""
         cookie, now = secrets.token_urlsafe(32), self._clock()
-        session = Session(rights, secrets.token_urlsafe(32), token, now, now)
-        with self._lock:
-            self._sweep(now)
-            while len(self._sessions) >= _MOST_SESSIONS:
-                users = Counter(one.rights.user_id for one in self._sessions.values())
-                ((most, _),) = users.most_common(1)
-                of_user = {key: one for key, one in self._sessions.items() if one.rights.user_id == most}
-                oldest = self._sessions.pop(min(of_user, key=lambda key: of_user[key].used_at))
-                oldest.ended = True
-                oldest.wake()
-            self._sessions[_digest(cookie)] = session
+        self._sweep(now)
+        while len(self._sessions) >= _MOST_SESSIONS:
+            users = Counter(one.rights.user_id for one in self._sessions.values())
+            ((most, _),) = users.most_common(1)
+            of_user = (one for one in self._sessions.values() if one.rights.user_id == most)
+            self.end(min(of_user, key=lambda one: one.used_at))
+        session = Session(_digest(cookie), rights, secrets.token_urlsafe(32), token, now, now)
+        self._sessions[session.key] = session
         return cookie, session
 
     def find(self, cookie: str | None, *, use: bool = True) -> Session | None:
         """The session of a cookie, which this request prolongs unless it is not a `use` by a person."""
-        if not cookie:
+        session = self._sessions.get(_digest(cookie or ""))
+        if session is None or self._is_over(session, self._clock()):
             return None
-        now = self._clock()
-        with self._lock:
-            session = self._sessions.get(_digest(cookie))
-            if session is None or self._is_over(session, now):
-                return None
-            if use:
-                session.used_at = now
-            return session
+        if use:
+            session.used_at = self._clock()
+        return session
 
     def end(self, ended: Session) -> None:
         """End a session: nobody finds it any more, and its streams close."""
         ended.ended = True
-        with self._lock:
-            self._sessions = {key: one for key, one in self._sessions.items() if one is not ended}
+        self._sessions.pop(ended.key, None)
         ended.wake()
 
     def due(self, seconds: float) -> tuple[Session, ...]:
         """Those whose rights have not been asked for so long; ends what is idle."""
         now = self._clock()
-        with self._lock:
-            self._sweep(now)
-            due = [one for one in self._sessions.values() if now - one.asked_at >= seconds]
-            for session in due:
-                session.asked_at = now
-        return tuple(due)
+        self._sweep(now)
+        due = tuple(one for one in self._sessions.values() if now - one.asked_at >= seconds)
+        for session in due:
+            session.asked_at = now
+        return due
 
     def _sweep(self, now: float) -> None:
-        for key, session in tuple(self._sessions.items()):
-            if self._is_over(session, now):
-                session.ended = True
-                del self._sessions[key]
+        for session in [one for one in self._sessions.values() if self._is_over(one, now)]:
+            self.end(session)
 
     def _is_over(self, session: Session, now: float) -> bool:
         return session.ended or now - session.used_at > self._idle_seconds
 
 
-def _digest(cookie: str) -> bytes:
-    return hashlib.sha256(cookie.encode()).digest()
+def _digest(word: str) -> bytes:
+    return hashlib.sha256(word.encode()).digest()
 
 
 # -- Tokens.
@@ -156,15 +148,13 @@ class Bearers:
 
         Raises `Refused`, `EngineAway`, and `Refusal` while too many ask.
         """
-        key, now = hashlib.sha256(token.encode()).digest(), time.monotonic()
+        key, now, bounds = _digest(token), time.monotonic(), self._bounds
         if not sendable(token) or now - self._refused.get(key, -_TOKEN_SECONDS) < _TOKEN_SECONDS:
             raise Refused("the engine does not take this token")
-        rights, at = self._known.get(key, (None, 0.0))
-        if rights is not None and now - at < seconds:
-            return rights
-        bounds = self._bounds
-        known = key in self._known
-        async with bounds.holders.place(key) if known else bounds.strangers.place(asker or key):
+        known, asker = self._known.get(key), asker or key
+        if known is not None and now - known[1] < seconds:
+            return known[0]
+        async with bounds.strangers.place(asker) if known is None else bounds.holders.place(key):
             asked = self._asked.get(key)
             if asked is None:
                 asked = self._asked[key] = asyncio.ensure_future(self._ask_engine(key, token, asker))
@@ -173,7 +163,7 @@ class Bearers:
 
     async def _ask_engine(self, key: bytes, token: str, asker: Hashable) -> Rights:
         bounds = self._bounds
-        kind, asker = (bounds.rights, key) if key in self._known else (bounds.tokens, asker or key)
+        kind, asker = (bounds.rights, key) if key in self._known else (bounds.tokens, asker)
         try:
             rights = await kind.run(asker, read_rights, self._tokens, token)
         except Refused:

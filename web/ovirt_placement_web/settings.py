@@ -51,23 +51,27 @@ class WebSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 class Listening(NamedTuple):
     host: str
     port: int
-    loopback: bool
     tls: bool
+
+    @property
+    def url(self) -> str:
+        """As browsers name it."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'https' if self.tls else 'http'}://{host}:{self.port}"
 
 
 def listening(settings: WebSettings, source: str) -> Listening:
     """Where to listen; raises `UserError` if others than this machine would be served without TLS."""
     host, port = split_address(settings.listen, f"{source}: [web] listen:")
-    loopback = is_loopback(host)
     tls = settings.certificate is not None
     if tls != (settings.key is not None):
         raise UserError(f"{source}: [web] certificate and key belong together: set both or none")
-    if not loopback and not tls:
+    if not is_loopback(host) and not tls:
         raise UserError(
             f"{source}: [web] listen: {settings.listen} serves other machines: set certificate and key, or"
             " listen at 127.0.0.1 behind a web server (docs/web.md)"
         )
-    return Listening(host, port, loopback, tls)
+    return Listening(host, port, tls)
 
 
 def origins(settings: WebSettings, at: Listening, source: str) -> tuple[str, ...]:
@@ -77,9 +81,7 @@ def origins(settings: WebSettings, at: Listening, source: str) -> tuple[str, ...
             raise UserError(f'{source}: [web] origins: "{origin}": write https://HOST or https://HOST:PORT')
     if settings.origins:
         return tuple(origin.lower() for origin in settings.origins)
-    scheme = "https" if at.tls else "http"
-    names = dict.fromkeys([at.host, *(["localhost"] if at.loopback else [])])
-    return tuple(f"{scheme}://{f'[{name}]' if ':' in name else name}:{at.port}" for name in names)
+    return (at.url, at._replace(host="localhost").url) if is_loopback(at.host) else (at.url,)
 
 
 def engine_origin(url: str | None) -> str:
