@@ -2,17 +2,16 @@
 
 import random
 
-from ovirt_placement.model import AffinityGroup, AffinityRule, Cluster, Host, SchedulingPolicy, Snapshot, Vm
+from ovirt_placement.model import SchedulingPolicy, Snapshot, Vm
 from ovirt_simulator.core.state import required_mb
+from tests import builders
+from tests.builders import APART, TOGETHER
 
 CLUSTER = "production"
 #: VMs that wait to be started, and what becomes of each.
 JOINS, STAYS_AWAY, HAS_NO_HOST = "shop-cache", "ledger-new", "audit-probe"
 
 _HOST_MEMORY_MB = 65_536
-_HARD_TOGETHER = AffinityRule(enabled=True, positive=True, enforcing=True)
-_HARD_APART = AffinityRule(enabled=True, positive=False, enforcing=True)
-_OFF = AffinityRule(enabled=False, positive=False, enforcing=False)
 
 
 def draw(seed: int) -> Snapshot:
@@ -26,110 +25,47 @@ def draw(seed: int) -> Snapshot:
     hosts = [f"host{number}" for number in range(1, chance.randint(4, 6) + 1)]
     drawn = hosts.copy()
     chance.shuffle(drawn)
-    vms = {
-        **_split_positive_group(chance, drawn),
-        **_crowded_negative_group(chance, drawn),
-        **_waiting_vms(chance, drawn),
-        **{f"batch-{n}": chance.choice(hosts) for n in range(1, chance.randint(3, 9))},
-    }
+    on: dict[str, str | None] = {f"app-{n}": drawn[0] for n in range(1, chance.randint(2, 3) + 1)}
+    crowded, other, _ = chance.sample(drawn, 3)
+    on |= {"app-stray": drawn[1], "db-1": crowded, "db-2": crowded, "db-3": other}
+    # The shop's database runs, its web server is down; ledgers run on all hosts but one.
+    shop, free = chance.choice(drawn), chance.choice(drawn)
+    on |= {"shop-db": shop, "shop-web": None, JOINS: None, STAYS_AWAY: None}
+    on |= {f"ledger-{n}": host for n, host in enumerate((one for one in drawn if one != free), 1)}
+    on |= {"audit-log": drawn[-1], "audit-relay": None, "audit-rival": drawn[-1], HAS_NO_HOST: None}
+    on |= {f"batch-{n}": chance.choice(hosts) for n in range(1, chance.randint(3, 9))}
+    vms = [_vm(name, host) for name, host in sorted(on.items())]
+    used = {host: sum(required_mb(vm) for vm in vms if vm.host == host) for host in hosts}
     policy = SchedulingPolicy(filters=("AffinityFilter",))
-    cluster = Cluster(id=CLUSTER, name=CLUSTER, ha_reservation=False, scheduling_policy=policy)
-    return Snapshot(
-        clusters=(cluster,),
-        hosts=tuple(_host(name, vms) for name in hosts),
-        vms=tuple(_vm(name, host) for name, host in sorted(vms.items())),
-        affinity_groups=tuple(_groups(vms)),
-        affinity_labels=(),
-    )
-
-
-def _split_positive_group(chance: random.Random, hosts: list[str]) -> dict[str, str | None]:
-    majority = range(1, chance.randint(2, 3) + 1)
-    return {**{f"app-{n}": hosts[0] for n in majority}, "app-stray": hosts[1]}
-
-
-def _crowded_negative_group(chance: random.Random, hosts: list[str]) -> dict[str, str | None]:
-    crowded, *others = chance.sample(hosts, 3)
-    return {"db-1": crowded, "db-2": crowded, "db-3": others[0]}
-
-
-def _waiting_vms(chance: random.Random, hosts: list[str]) -> dict[str, str | None]:
-    """The shop's database runs, its web server is down; ledgers run on all hosts but one."""
-    shop = chance.choice(hosts)
-    free = chance.choice(hosts)
-    ledgers = {f"ledger-{n}": host for n, host in enumerate((h for h in hosts if h != free), 1)}
-    return {
-        "shop-db": shop,
-        "shop-web": None,
-        JOINS: None,
-        STAYS_AWAY: None,
-        **ledgers,
-        "audit-log": hosts[-1],
-        "audit-relay": None,
-        "audit-rival": hosts[-1],
-        HAS_NO_HOST: None,
-    }
-
-
-def _groups(vms: dict[str, str | None]) -> list[AffinityGroup]:
-    def named(prefix: str) -> list[str]:
-        return [vm for vm in vms if vm.startswith(prefix)]
-
-    return [
-        _group("app-together", _HARD_TOGETHER, named("app-")),
-        _group("db-apart", _HARD_APART, named("db-")),
-        _group("shop-backend", _HARD_TOGETHER, ["shop-db", "shop-web"]),
-        _group("shop-frontend", _HARD_TOGETHER, ["shop-web", JOINS]),
-        _group("ledger-apart", _HARD_APART, named("ledger-")),
-        _group("audit-chain", _HARD_TOGETHER, ["audit-log", "audit-relay"]),
-        _group("audit-tap", _HARD_TOGETHER, ["audit-relay", HAS_NO_HOST]),
-        _group("audit-rivals", _HARD_APART, ["audit-rival", HAS_NO_HOST]),
+    sizes = {"cluster": CLUSTER, "memory_mb": _HOST_MEMORY_MB, "cpu_percent": 10.0}
+    groups = [
+        ("app-together", TOGETHER, [vm for vm in on if vm.startswith("app-")]),
+        ("db-apart", APART, [vm for vm in on if vm.startswith("db-")]),
+        ("shop-backend", TOGETHER, ["shop-db", "shop-web"]),
+        ("shop-frontend", TOGETHER, ["shop-web", JOINS]),
+        ("ledger-apart", APART, [vm for vm in on if vm.startswith("ledger-")]),
+        ("audit-chain", TOGETHER, ["audit-log", "audit-relay"]),
+        ("audit-tap", TOGETHER, ["audit-relay", HAS_NO_HOST]),
+        ("audit-rivals", APART, ["audit-rival", HAS_NO_HOST]),
     ]
-
-
-def _host(name: str, vms: dict[str, str | None]) -> Host:
-    used = sum(required_mb(_vm(vm, host)) for vm, host in vms.items() if host == name)
-    return Host(
-        id=name,
-        name=name,
-        cluster=CLUSTER,
-        status="up",
-        memory_mb=_HOST_MEMORY_MB,
-        free_mb=_HOST_MEMORY_MB - used,
-        cpu_percent=10.0,
-        cores=16,
+    return builders.snapshot(
+        builders.cluster(CLUSTER, scheduling_policy=policy),
+        *(builders.host(name, free_mb=_HOST_MEMORY_MB - used[name], **sizes) for name in hosts),
+        *vms,
+        *(builders.group(name, rule, " ".join(members), cluster=CLUSTER) for name, rule, members in groups),
     )
 
 
 def _vm(name: str, host: str | None) -> Vm:
     memory_mb = 4096 if name.startswith(("app-", "db-")) else 2048
-    return Vm(
-        id=name,
-        name=name,
+    return builders.vm(
+        name,
+        host,
         cluster=CLUSTER,
-        host=host,
-        status="up" if host else "down",
         memory_mb=memory_mb,
         guaranteed_mb=memory_mb,
         usage_mem_percent=50.0 if host else None,
         usage_cpu_percent=5.0 if host else None,
         vcpus=2,
         ha=name.startswith("db-"),
-        migratable=True,
-        hosted_engine=False,
-    )
-
-
-def _group(name: str, rule: AffinityRule, vms: list[str]) -> AffinityGroup:
-    return AffinityGroup(
-        id=name,
-        name=name,
-        cluster=CLUSTER,
-        priority=1.0,
-        vms_rule=rule,
-        hosts_rule=_OFF,
-        vms=tuple(vms),
-        hosts=(),
-        vm_labels=(),
-        host_labels=(),
     )

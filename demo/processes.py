@@ -6,7 +6,6 @@ import selectors
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from io import FileIO
@@ -15,8 +14,8 @@ from typing import Self
 
 from rich.text import Text
 
-from demo.tables import WIDTH
-
+#: Columns of a terminal, and of the story.
+WIDTH = 100
 #: Seconds that a process may take to be ready, or to end after SIGTERM.
 PATIENCE_SECONDS = 120
 
@@ -45,13 +44,20 @@ class Processes:
 
         Raises `ProcessFailed` when it ends first or is not ready in time.
         """
-        log = self.log(name).open("w")
-        process = subprocess.Popen(
-            command(arguments), stdout=subprocess.PIPE, stderr=log, env=self.environment, text=True
-        )
-        log.close()
+        with self.log(name).open("w") as log:
+            process = subprocess.Popen(
+                command(arguments), stdout=subprocess.PIPE, stderr=log, env=self.environment, text=True
+            )
         self._running[name] = process
-        return self._first_line(name, process)
+        assert process.stdout is not None  # noqa: S101 - Popen was asked for a pipe
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stdout, selectors.EVENT_READ)
+            if not selector.select(PATIENCE_SECONDS):
+                raise ProcessFailed(self._last_words(name, f"was not ready after {PATIENCE_SECONDS} s"))
+        line = process.stdout.readline().strip()
+        if not line:
+            raise ProcessFailed(self._last_words(name, f"ended with status {process.wait()}"))
+        return line
 
     def run(self, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
         """Run a command to its end, on a terminal of `WIDTH` columns; the output is without colours."""
@@ -97,18 +103,6 @@ class Processes:
         for name, process in self._running.items():
             if process.poll() is not None:
                 raise ProcessFailed(self._last_words(name, f"ended with status {process.returncode}"))
-
-    def _first_line(self, name: str, process: subprocess.Popen[str]) -> str:
-        assert process.stdout is not None  # noqa: S101 - Popen was asked for a pipe
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        with selectors.DefaultSelector() as selector:
-            selector.register(process.stdout, selectors.EVENT_READ)
-            if not selector.select(max(0.0, deadline - time.monotonic())):
-                raise ProcessFailed(self._last_words(name, f"was not ready after {PATIENCE_SECONDS} s"))
-        line = process.stdout.readline().strip()
-        if not line:
-            raise ProcessFailed(self._last_words(name, f"ended with status {process.wait()}"))
-        return line
 
     def _last_words(self, name: str, what: str) -> str:
         lines = self.log(name).read_text().splitlines()[-20:]

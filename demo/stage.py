@@ -1,6 +1,5 @@
 """What demonstrations run: a simulated engine, our services and the page, on free ports of this machine."""
 
-import shutil
 import signal
 import sys
 import tempfile
@@ -9,25 +8,14 @@ from pathlib import Path
 
 from demo.processes import Processes, ProcessFailed, address
 from ovirt_placement.model import Snapshot, state_file
+from tests.configuration import write_configuration, write_password
 
 PASSWORD = "demo"  # noqa: S105 - a throw-away engine on loopback
 USER = "admin@internal"
 #: Simulated seconds a second: a migration takes a moment instead of half a minute.
 TIME_SCALE = 20
 
-_CONFIGURATION = """\
-[engine]
-url = "{url}/ovirt-engine/api"
-username = "{user}"
-password_file = "{folder}/password"
-
-[inventory]
-directory = "{folder}/inventory"
-interval_seconds = 0.5
-
-[store]
-url = "{store}"
-
+_CONFIGURATION = """
 [enforcer]
 mode = "{mode}"
 interval_seconds = 1
@@ -51,14 +39,16 @@ class Stage:
 
     def configure(self, mode: str, url: str = "") -> None:
         """Write the configuration, for the engine at this address, else the one that runs."""
-        password = self.folder / "password"
-        password.touch(mode=0o600)
-        password.write_text(PASSWORD)
-        self.configuration.write_text(
-            _CONFIGURATION.format(
-                url=url or self.url, user=USER, folder=self.folder, store=self.store, mode=mode
-            )
+        write_configuration(
+            self.folder,
+            f"{url or self.url}/ovirt-engine/api",
+            name=self.configuration.name,
+            user=USER,
+            inventory="interval_seconds = 0.5",
+            store_url=self.store,
+            more=_CONFIGURATION.format(mode=mode),
         )
+        write_password(self.folder, PASSWORD)
 
     def start_engine(self, state: Snapshot, *, proxy: str = "", time_scale: float = TIME_SCALE) -> None:
         """Start a simulated engine in this state, which asks the proxy if there is one."""
@@ -97,19 +87,13 @@ def demonstrate(command: str, show: Callable[[Path], None], *, interrupted: int 
 
     It is ended by Ctrl-C or SIGTERM, with the status `interrupted`.
     """
-    signal.signal(signal.SIGTERM, _interrupt)
-    folder = Path(tempfile.mkdtemp(prefix=f"ovirt-placement-{command.split()[-1]}-"))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        show(folder)
+        with tempfile.TemporaryDirectory(prefix=f"ovirt-placement-{command.split()[-1]}-") as folder:
+            show(Path(folder))
     except ProcessFailed as failure:
         print(f"{command}: {failure}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return interrupted
-    finally:
-        shutil.rmtree(folder)
     return 0
-
-
-def _interrupt(*_: object) -> None:
-    raise KeyboardInterrupt

@@ -6,6 +6,7 @@ happen next, who must do what, whether a failed host would be survived, and why 
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -91,17 +92,12 @@ def _picture(running: Browser, folder: Path, arguments: argparse.Namespace) -> N
         state.then(one)
         one.tab.goto(f"{one.url}cluster/{one.cluster}")
         one.tab.wait_for_selector(state.sign)
-        drawn = one.snapshot
-        names = {each.id: each.name for each in drawn.vms} | {each.id: each.name for each in drawn.hosts}
-        names |= {each.id: each.name for each in drawn.affinity_groups}
-        for view in _every_view(one) if arguments.every_view else state.views(drawn):
+        for view in _every_view(one) if arguments.every_view else state.views(one.snapshot):
             one.tab.goto(f"{one.url}{view}")
             one.tab.wait_for_load_state("load")
             if view.startswith("map/"):
                 one.tab.wait_for_selector("#map[data-drawn], table")
             words = view.replace(one.cluster, "").strip("/").replace("/", "-") or "first"
-            for known, called in names.items():
-                words = words.replace(known, called)
             for width, scheme in product(arguments.width, arguments.scheme):
                 one.tab.set_viewport_size({"width": width, "height": _HEIGHT})
                 one.tab.emulate_media(color_scheme=scheme)
@@ -164,24 +160,21 @@ def _unknown() -> Snapshot:
 def _full() -> Snapshot:
     """No host has room for another VM."""
     drawn = generate(_SMALL, 5)
-    used: dict[str, int] = {}
+    used = Counter[str | None]()
     for vm in drawn.vms:
-        if vm.host is not None:
-            used[vm.host] = used.get(vm.host, 0) + required_mb(vm)
-    hosts = tuple(
-        replace(one, memory_mb=used.get(one.id, 0) + 900, free_mb=400, memory_free_mb=2000)
-        for one in drawn.hosts
+        used[vm.host] += required_mb(vm)
+    hosts = (
+        replace(one, memory_mb=used[one.id] + 900, free_mb=400, memory_free_mb=2000) for one in drawn.hosts
     )
-    return replace(drawn, hosts=hosts)
-
-
-def _plan_of(snapshot: Snapshot) -> tuple[str, ...]:
-    here = snapshot.clusters[0].id
-    return "", f"cluster/{here}", f"plan/{here}"
+    return replace(drawn, hosts=tuple(hosts))
 
 
 def _overview_of(snapshot: Snapshot) -> tuple[str, ...]:
     return "", f"cluster/{snapshot.clusters[0].id}"
+
+
+def _plan_of(snapshot: Snapshot) -> tuple[str, ...]:
+    return *_overview_of(snapshot), f"plan/{snapshot.clusters[0].id}"
 
 
 def _down_of(snapshot: Snapshot) -> tuple[str, ...]:

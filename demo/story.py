@@ -1,24 +1,38 @@
-"""The story of the demonstration, one chapter a function."""
+"""The story of the demonstration, one chapter a function, and what the engine's API says of the cluster."""
 
+import textwrap
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import ovirtsdk4
 
-from demo import cluster, tables
-from demo.processes import PATIENCE_SECONDS, ProcessFailed, address
+from demo import cluster
+from demo.processes import PATIENCE_SECONDS, WIDTH, ProcessFailed, address
 from demo.stage import PASSWORD, TIME_SCALE, USER, Stage, page_text
 from ovirt_enforcer.gates.admission import GATES
 from ovirt_placement.config_file import DEFAULT_ENGINE
 from ovirt_placement.store.orders import ApprovalStore
+from ovirt_service.text import table
 
 #: Exit statuses of commands that answer: nothing is violated, or something is, and what can be done about it.
 _ANSWERS = (0, 1, 3, 4)
-PLUGINS = Path(__file__).resolve().parent.parent / "plugins"
+_PLUGINS = Path(__file__).resolve().parent.parent / "plugins"
 #: Codes of the engine's events.
-MIGRATION_STARTED, MIGRATION_DONE = 62, 63
+_MIGRATION_STARTED, _MIGRATION_DONE = 62, 63
+
+
+class _Placement(NamedTuple):
+    """What the engine's API answered at one moment, by name."""
+
+    hosts: list[str]
+    host_of_vm: dict[str, str | None]
+    members_of_group: dict[str, list[str]]
+    positive_groups: set[str]
+    violated_groups: set[str]
 
 
 class Story:
@@ -28,151 +42,152 @@ class Story:
         self._stage = Stage(folder, seed)
         self._kept = kept
         self.processes = self._stage.processes
-        self.proxy_url = ""
+        self._proxy_url = ""
 
     def report(self) -> None:
         """The whole story; raises `ProcessFailed` where it does not come out as it should."""
-        self.open()
-        self.before()
-        for vm in (cluster.JOINS, cluster.STAYS_AWAY, cluster.HAS_NO_HOST):
-            self.start_vm(vm)
-        self.plan()
-        self.repair()
-        self.after()
-        self.what_now()
-
-    def open(self) -> None:
         heading = f"A cluster, drawn with seed {self._stage.seed}; simulator, inventory and proxy start."
         if not self._kept:
             _say_heading(heading)
-            self._open()
-            return
         self._open()
-        print(page_text(self._stage.start_page()), flush=True)  # its address is the first line of all
-        _say_heading(heading)
+        if self._kept:
+            print(page_text(self._stage.start_page()), flush=True)  # its address is the first line of all
+            _say_heading(heading)
+        _say_heading("Before: two rules are violated.")
+        self._show_placement()
+        for vm in (cluster.JOINS, cluster.STAYS_AWAY, cluster.HAS_NO_HOST):
+            self._start_vm(vm)
+        _say_heading('What the enforcer would do; with mode = "observe" it changes nothing.')
+        print(self._output("ovirt-enforcer", "plan"))
+        self._repair()
+        _say_heading("After: every rule is satisfied.")
+        self._show_placement()
+        print("\nMigrations that the engine logged:")
+        for description in self._events(_MIGRATION_DONE):
+            print(_folded(f"  {description}"))
+        _say_heading("What now.")
+        print(_WHAT_NOW)
 
     def _open(self) -> None:
         # The engine asks the proxy for its units once, when it starts: so the proxy is there first.
         self._stage.configure("observe", url="http://127.0.0.1:1")
-        self.proxy_url = address(
-            self._start("ovirt-scheduler-proxy", "run", "--plugins", str(PLUGINS), "--listen", "127.0.0.1:0")
+        self._proxy_url = address(
+            self._stage.start(
+                "ovirt-scheduler-proxy", "run", "--plugins", str(_PLUGINS), "--listen", "127.0.0.1:0"
+            )
         )
-        self._stage.start_engine(cluster.draw(self._stage.seed), proxy=self.proxy_url)
+        self._stage.start_engine(cluster.draw(self._stage.seed), proxy=self._proxy_url)
         self._stage.configure("observe")
-        self._start("ovirt-placement", "inventory", "run")
+        self._stage.start("ovirt-placement", "inventory", "run")
 
-    def before(self) -> None:
-        _say_heading("Before: two rules are violated.")
-        self._show_placement()
-
-    def start_vm(self, name: str) -> None:
+    def _start_vm(self, name: str) -> None:
         """Ask the engine to start a VM; it asks the proxy, and the proxy the rules."""
         _say_heading(f"Start {name}. {_PURPOSE[name]}")
-        with self.connection() as connection:
-            vms = connection.system_service().vms_service()
-            service = vms.vm_service(_id_of(vms, name))
+        with self._system() as system:
+            vms = system.vms_service()
+            (vm,) = vms.list(search=f'name="{name}"')
+            service = vms.vm_service(vm.id)
             try:
                 service.start()
             except ovirtsdk4.Error as error:
-                print(tables.folded(f"The engine: {error}\n{_refused_start(name)}"))
+                print(_folded(f"The engine: {error}\n{_REFUSED_START.format(vm=name)}"))
             else:
                 self._until(lambda: service.get().status.value == "up", f"{name} to be up")
-                print(f"{name} runs on {self.read().host_of_vm[name]}.")
+                print(f"{name} runs on {self._read().host_of_vm[name]}.")
         print()
         print(self._output("ovirt-placement", "why", name))
 
-    def plan(self) -> None:
-        _say_heading('What the enforcer would do; with mode = "observe" it changes nothing.')
-        print(self._output("ovirt-enforcer", "plan"))
-
-    def repair(self) -> None:
+    def _repair(self) -> None:
         mode = "approve" if self._kept else "enforce"
         _say_heading(f'The enforcer, with mode = "{mode}", in four steps.')
         self._stage.configure(mode)
-        self._start("ovirt-enforcer", "run")
+        self._stage.start("ovirt-enforcer", "run")
         if self._kept:
             self._wait_for_a_word()
-        self._until(lambda: not self.read().violated_groups, "all rules to be satisfied")
-        self._until(self._migrations_ended, "the last migration to end")
-        self._until(self._is_proved, "the enforcer to find every rule satisfied")
-        placement = self.read()
+        log = self.processes.log("ovirt-enforcer")
+        self._until(lambda: not self._read().violated_groups, "all rules to be satisfied")
+        self._until(
+            lambda: len(self._events(_MIGRATION_STARTED)) == len(self._events(_MIGRATION_DONE)),
+            "the last migration to end",
+        )
+        self._until(lambda: _SATISFIED in log.read_text(), "the enforcer to find every rule satisfied")
+        placement = self._read()
         violated, groups = len(placement.violated_groups), len(placement.members_of_group)
-        print(tables.folded(_steps(self._enforcer_log(), violated, groups)))
+        print(_folded(_steps(log.read_text(), violated, groups)))
 
     def _wait_for_a_word(self) -> None:
         """Until somebody has approved of the plan, nothing is migrated."""
         with closing(ApprovalStore(self._stage.store, engine=DEFAULT_ENGINE)) as store:
             self._until(lambda: bool(store.waiting()), "a plan to wait for approval")
-            print(_how_to_approve(store.waiting()[0].plan, self._stage.configuration), flush=True)
+            words = {"plan": store.waiting()[0].plan, "configuration": self._stage.configuration}
+            print(_HOW_TO_APPROVE.format(**words, cluster=cluster.CLUSTER), flush=True)
             while not store.approvals():
                 self.processes.check()
                 time.sleep(0.5)
 
-    def after(self) -> None:
-        _say_heading("After: every rule is satisfied.")
-        self._show_placement()
-        print("\nMigrations that the engine logged:")
-        for description in self._events(MIGRATION_DONE):
-            print(tables.folded(f"  {description}"))
-
-    def what_now(self) -> None:
-        _say_heading("What now.")
-        print(_WHAT_NOW)
-
-    def read(self) -> tables.Placement:
-        with self.connection() as connection:
-            return tables.read(connection, cluster.CLUSTER)
+    def farewell(self) -> str:
+        """How to talk to what still runs."""
+        return _FAREWELL.format(
+            configuration=self._stage.configuration,
+            before=self._stage.state,
+            vm=cluster.HAS_NO_HOST,
+            time_scale=TIME_SCALE,
+            proxy=self._proxy_url,
+            folder=self._stage.folder,
+            engine=self._stage.url,
+            user=USER,
+            password=PASSWORD,
+        )
 
     @contextmanager
-    def connection(self) -> Iterator[ovirtsdk4.Connection]:
+    def _system(self) -> Iterator[ovirtsdk4.services.SystemService]:
         connection = ovirtsdk4.Connection(f"{self._stage.url}/ovirt-engine/api", USER, PASSWORD)
         try:
-            yield connection
+            yield connection.system_service()
         finally:
             connection.close()
 
-    def farewell(self) -> str:
-        """How to talk to what still runs."""
-        return "\n".join(
-            [
-                _questions(self._stage.configuration, self._stage.state),
-                "",
-                'The enforcer stays in mode = "approve": it repairs what you violate, if you approve.',
-                f"The engine's clock runs {TIME_SCALE} times as fast as yours.",
-                "",
-                f"  proxy:  {self.proxy_url}",
-                f"  logs:   {self._stage.folder}",
-                f"  API:    {self._stage.url}/ovirt-engine/api (user {USER}, password {PASSWORD})",
-            ]
+    def _read(self) -> _Placement:
+        with self._system() as system:
+            hosts = {host.id: host.name for host in system.hosts_service().list()}
+            vms = {vm.id: vm for vm in system.vms_service().list()}
+            here = system.clusters_service().cluster_service(cluster.CLUSTER)
+            groups = here.affinity_groups_service().list()
+        return _Placement(
+            sorted(hosts.values()),
+            {vm.name: hosts[vm.host.id] if vm.host else None for vm in vms.values()},
+            {group.name: [vms[vm.id].name for vm in group.vms or ()] for group in groups},
+            {group.name for group in groups if group.positive},
+            {group.name for group in groups if group.broken},
         )
-
-    def _is_proved(self) -> bool:
-        return SATISFIED in self._enforcer_log()
-
-    def _enforcer_log(self) -> str:
-        return self.processes.log("ovirt-enforcer").read_text()
-
-    def _migrations_ended(self) -> bool:
-        return len(self._events(MIGRATION_STARTED)) == len(self._events(MIGRATION_DONE))
 
     def _events(self, code: int) -> list[str]:
         """What the engine's log says with this code, oldest first."""
-        with self.connection() as connection:
-            events = connection.system_service().events_service().list()
+        with self._system() as system:
+            events = system.events_service().list()
         return [event.description for event in reversed(events) if event.code == code]
 
     def _show_placement(self) -> None:
-        placement = self.read()
-        print(tables.hosts_table(placement), tables.groups_table(placement), sep="\n\n")
-
-    def _start(self, *arguments: str) -> str:
-        return self._stage.start(*arguments)
+        """Each host with the VMs that run on it, and each affinity group with where its members run."""
+        placement = self._read()
+        running = defaultdict(list)
+        for vm, host in sorted(placement.host_of_vm.items()):
+            running[host or "(down)"].append(vm)
+        rows = [(one, textwrap.fill(" ".join(running[one]), 78)) for one in (*placement.hosts, "(down)")]
+        print(table(rows, ("host", "VMs")), end="\n\n")
+        groups = []
+        for name, members in sorted(placement.members_of_group.items()):
+            where = [f"{vm}@{host}" for vm in members if (host := placement.host_of_vm[vm])]
+            rule = "together" if name in placement.positive_groups else "apart"
+            state = "VIOLATED" if name in placement.violated_groups else "satisfied"
+            groups.append((name, rule, state, textwrap.fill(" ".join(where), 60)))
+        print(table(groups, ("affinity group", "must run", "state", "running members")))
 
     def _output(self, *arguments: str) -> str:
         completed = self.processes.run(arguments)
         if completed.returncode not in _ANSWERS:
             raise ProcessFailed(f"{' '.join(arguments)}: {completed.stderr.strip()}")
-        return tables.folded(completed.stdout.rstrip())
+        return _folded(completed.stdout.rstrip())
 
     def _until(self, holds: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + PATIENCE_SECONDS
@@ -183,13 +198,18 @@ class Story:
             time.sleep(0.1)
 
 
-def _id_of(vms: ovirtsdk4.services.VmsService, name: str) -> str:
-    (vm,) = vms.list(search=f'name="{name}"')
-    return str(vm.id)
-
-
 def _say_heading(heading: str) -> None:
-    print(f"\n{tables.folded(f'=== {heading}')}\n", flush=True)
+    print(f"\n{_folded(f'=== {heading}')}\n", flush=True)
+
+
+def _folded(text: str) -> str:
+    """The text with its lines folded at `WIDTH`; what is carried over is indented."""
+    return "\n".join(_folded_line(line) for line in text.splitlines())
+
+
+def _folded_line(line: str) -> str:
+    indent = line[: len(line) - len(line.lstrip())] + "  "
+    return "\n".join(textwrap.wrap(line, WIDTH, subsequent_indent=indent, break_on_hyphens=False)) or line
 
 
 # -- What the story says around commands' output: why a start fails, the enforcer's steps, and what now.
@@ -203,7 +223,7 @@ _PURPOSE = {
 }
 
 #: How the enforcer's log ends once nothing is left to repair.
-SATISFIED = "every rule is satisfied."
+_SATISFIED = "every rule is satisfied."
 
 _WHAT_NOW = """\
 Three commands to try:
@@ -224,70 +244,62 @@ Nothing is migrated on an engine until the configuration says mode = "enforce".
 Documentation: README.md (installation), docs/commands.md (all commands), docs/rules.md (what each
 rule means), docs/enforcer.md (how to begin with the enforcer), docs/simulator.md (this engine)."""
 
+#: What the engine's fault means when a VM cannot start.
+_REFUSED_START = (
+    "In plain words: the engine's filters and the proxy's refuse every host for {vm}, so it stays"
+    " down. The engine's API reports this as HTTP status 400, Operation Failed; the detail is empty,"
+    " so the fault gives no reason. ovirt-placement why gives one for each host:"
+)
 
-def _refused_start(vm: str) -> str:
-    """What the engine's fault means when a VM cannot start."""
-    return (
-        f"In plain words: the engine's filters and the proxy's refuse every host for {vm}, so it stays"
-        " down. The engine's API reports this as HTTP status 400, Operation Failed; the detail is empty,"
-        " so the fault gives no reason. ovirt-placement why gives one for each host:"
-    )
+_HOW_TO_APPROVE = """\
+Plan {plan} waits: both rules remain violated until you approve of it, on the page (cluster
+{cluster}, Plan, Approve of this plan) or in another shell:
+
+  export OVIRT_PLACEMENT_CONFIG={configuration}
+  .venv/bin/ovirt-enforcer approve {plan}
+"""
+
+#: What can be asked while the story's processes run; `before` is the state file of its beginning.
+_FAREWELL = """\
+Five questions to ask in another shell, the first two about the cluster before the repair:
+
+  export OVIRT_PLACEMENT_CONFIG={configuration}
+  .venv/bin/ovirt-placement violations --state {before}
+  .venv/bin/ovirt-enforcer plan --state {before}
+  .venv/bin/ovirt-placement why {vm}
+  .venv/bin/ovirt-placement groups list
+  .venv/bin/ovirt-enforcer history
+
+The enforcer stays in mode = "approve": it repairs what you violate, if you approve.
+The engine's clock runs {time_scale} times as fast as yours.
+
+  proxy:  {proxy}
+  logs:   {folder}
+  API:    {engine}/ovirt-engine/api (user {user}, password {password})"""
 
 
 def _steps(log: str, violated: int, groups: int) -> str:
     """The enforcer's steps by its log, and the engine's verdict: `violated` of `groups` affinity groups."""
     lines = [line.partition(" ")[2] for line in log.splitlines()]
+    plan = [
+        line
+        for line in lines
+        if line.startswith("  ") or (line.startswith("Cluster ") and " migration" in line)
+    ]
     closed = [line for line in lines if ": not now: " in line]
     return "\n".join(
         [
             "Step 1, plan: which VMs to migrate, as few as possible.",
-            *_indented(line for line in lines if line.startswith("  ") or _is_plan(line)),
+            *_indented(plan),
             f"Step 2, gates: each migration passes {len(GATES)} gates (mode, pause, windows, limits, ...).",
             *_indented(closed or ["No gate was closed."]),
             "Step 3, migrations: the engine carries them out, and the enforcer watches each to its end.",
             *_indented(line for line in lines if line.startswith("migration of ")),
             "Step 4, proof: the enforcer reads the cluster again, and the engine judges its groups itself.",
-            *_indented(line for line in lines if line.endswith(SATISFIED)),
+            *_indented(line for line in lines if line.endswith(_SATISFIED)),
             *_indented([f"The engine's API: {violated} of {groups} affinity groups are violated."]),
         ]
     )
-
-
-def _how_to_approve(plan: str, configuration: Path) -> str:
-    """How to let the plan be carried out that waits."""
-    return "\n".join(
-        [
-            f"Plan {plan} waits: both rules remain violated until you approve of it, on the page (cluster",
-            f"{cluster.CLUSTER}, Plan, Approve of this plan) or in another shell:",
-            "",
-            f"  export OVIRT_PLACEMENT_CONFIG={configuration}",
-            f"  .venv/bin/ovirt-enforcer approve {plan}",
-            "",
-        ]
-    )
-
-
-def _questions(configuration: Path, before: Path) -> str:
-    """What can be asked while the story's processes run; `before` is the state file of its beginning."""
-    lines = (
-        f"ovirt-placement violations --state {before}",
-        f"ovirt-enforcer plan --state {before}",
-        f"ovirt-placement why {cluster.HAS_NO_HOST}",
-        "ovirt-placement groups list",
-        "ovirt-enforcer history",
-    )
-    return "\n".join(
-        [
-            "Five questions to ask in another shell, the first two about the cluster before the repair:",
-            "",
-            f"  export OVIRT_PLACEMENT_CONFIG={configuration}",
-            *(f"  .venv/bin/{line}" for line in lines),
-        ]
-    )
-
-
-def _is_plan(line: str) -> bool:
-    return line.startswith("Cluster ") and " migration" in line
 
 
 def _indented(lines: Iterable[str]) -> list[str]:
