@@ -49,10 +49,10 @@ demo: $(if $(KEEP),$(PAGE),$(RUNS)) ## a simulated engine, violated rules, and t
 	@$(BIN)/python -m demo $(if $(SEED),--seed $(SEED)) $(if $(KEEP),--keep)
 
 page: $(PAGE) ## the page of a large simulated cluster (HOSTS=n, VMS=n, SEED=n)
-	@$(BIN)/python -m demo.page $(if $(HOSTS),--hosts $(HOSTS)) $(if $(VMS),--vms $(VMS)) $(if $(SEED),--seed $(SEED))
+	@$(BIN)/python -m demo --hosts $(or $(HOSTS),500) $(if $(VMS),--vms $(VMS)) $(if $(SEED),--seed $(SEED))
 
 screenshots: $(READY) ## take the pictures of README from the running page, by the machine's Chromium
-	@$(BIN)/python -m demo.screenshots
+	@$(BIN)/python -m demo.states --readme
 
 test: $(READY) ## the quick tests: rules, planning, parsing, answers, units, and each seam once
 	$(call run-tests,$(QUICK),--dist loadfile)

@@ -6,9 +6,9 @@ import selectors
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from io import FileIO
 from pathlib import Path
 from typing import Self
 
@@ -62,24 +62,23 @@ class Processes:
     def run(self, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
         """Run a command to its end, on a terminal of `WIDTH` columns; the output is without colours."""
         terminal, its_end = os.openpty()
-        process = subprocess.Popen(
-            command(arguments),
-            stdin=subprocess.DEVNULL,
-            stdout=its_end,
-            stderr=subprocess.PIPE,
-            env={**self.environment, "COLUMNS": str(WIDTH), "TERM": "xterm"},
-            text=True,
-        )
-        os.close(its_end)
-        with os.fdopen(terminal, "rb", buffering=0) as screen, ThreadPoolExecutor(1) as reader:
-            shown = reader.submit(_read_screen, screen)
-            try:
-                _, errors = process.communicate(timeout=PATIENCE_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                raise
-        output = Text.from_ansi(shown.result().decode().replace("\r\n", "\n")).plain
-        return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
+        with tempfile.TemporaryFile("w+") as errors, os.fdopen(terminal, "rb", buffering=0) as screen:
+            environment = {**self.environment, "COLUMNS": str(WIDTH), "TERM": "xterm"}
+            process = subprocess.Popen(
+                command(arguments), stdin=subprocess.DEVNULL, stdout=its_end, stderr=errors, env=environment
+            )
+            os.close(its_end)
+            late = threading.Timer(PATIENCE_SECONDS, process.kill)
+            late.start()
+            shown = bytearray()
+            with contextlib.suppress(OSError):  # so Linux reports the end of what is written to a terminal
+                while part := screen.read(65536):
+                    shown += part
+            status = process.wait()
+            late.cancel()
+            errors.seek(0)
+            output = Text.from_ansi(shown.decode().replace("\r\n", "\n")).plain
+            return subprocess.CompletedProcess(process.args, status, output, errors.read())
 
     def stop(self, name: str) -> int:
         """End one process with SIGTERM, by force if it does not listen, and return its exit status."""
@@ -107,15 +106,6 @@ class Processes:
     def _last_words(self, name: str, what: str) -> str:
         lines = self.log(name).read_text().splitlines()[-20:]
         return "\n".join([f"{name} {what}; the end of its log:", *lines])
-
-
-def _read_screen(screen: FileIO) -> bytes:
-    """All that is written to a terminal; Linux reports its end as an error."""
-    shown = bytearray()
-    with contextlib.suppress(OSError):
-        while part := screen.read(65536):
-            shown += part
-    return bytes(shown)
 
 
 def command(arguments: Sequence[str]) -> list[str]:

@@ -3,7 +3,7 @@
 import textwrap
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -204,12 +204,12 @@ def _say_heading(heading: str) -> None:
 
 def _folded(text: str) -> str:
     """The text with its lines folded at `WIDTH`; what is carried over is indented."""
-    return "\n".join(_folded_line(line) for line in text.splitlines())
-
-
-def _folded_line(line: str) -> str:
-    indent = line[: len(line) - len(line.lstrip())] + "  "
-    return "\n".join(textwrap.wrap(line, WIDTH, subsequent_indent=indent, break_on_hyphens=False)) or line
+    folded = []
+    for line in text.splitlines():
+        indent = line[: len(line) - len(line.lstrip())] + "  "
+        fold = textwrap.wrap(line, WIDTH, subsequent_indent=indent, break_on_hyphens=False)
+        folded.append("\n".join(fold) or line)
+    return "\n".join(folded)
 
 
 # -- What the story says around commands' output: why a start fails, the enforcer's steps, and what now.
@@ -281,26 +281,22 @@ The engine's clock runs {time_scale} times as fast as yours.
 def _steps(log: str, violated: int, groups: int) -> str:
     """The enforcer's steps by its log, and the engine's verdict: `violated` of `groups` affinity groups."""
     lines = [line.partition(" ")[2] for line in log.splitlines()]
-    plan = [
-        line
-        for line in lines
-        if line.startswith("  ") or (line.startswith("Cluster ") and " migration" in line)
-    ]
-    closed = [line for line in lines if ": not now: " in line]
-    return "\n".join(
-        [
-            "Step 1, plan: which VMs to migrate, as few as possible.",
-            *_indented(plan),
-            f"Step 2, gates: each migration passes {len(GATES)} gates (mode, pause, windows, limits, ...).",
-            *_indented(closed or ["No gate was closed."]),
-            "Step 3, migrations: the engine carries them out, and the enforcer watches each to its end.",
-            *_indented(line for line in lines if line.startswith("migration of ")),
-            "Step 4, proof: the enforcer reads the cluster again, and the engine judges its groups itself.",
-            *_indented(line for line in lines if line.endswith(_SATISFIED)),
-            *_indented([f"The engine's API: {violated} of {groups} affinity groups are violated."]),
+    steps = {
+        "Step 1, plan: which VMs to migrate, as few as possible.": [
+            line
+            for line in lines
+            if line.startswith("  ") or (line.startswith("Cluster ") and " migration" in line)
+        ],
+        f"Step 2, gates: each migration passes {len(GATES)} gates (mode, pause, windows, limits, ...).": [
+            line for line in lines if ": not now: " in line
         ]
-    )
-
-
-def _indented(lines: Iterable[str]) -> list[str]:
-    return [f"  {line}" for line in lines]
+        or ["No gate was closed."],
+        "Step 3, migrations: the engine carries them out, and the enforcer watches each to its end.": [
+            line for line in lines if line.startswith("migration of ")
+        ],
+        "Step 4, proof: the enforcer reads the cluster again, and the engine judges its groups itself.": [
+            *(line for line in lines if line.endswith(_SATISFIED)),
+            f"The engine's API: {violated} of {groups} affinity groups are violated.",
+        ],
+    }
+    return "\n".join("\n  ".join((step, *said)) for step, said in steps.items())

@@ -246,7 +246,7 @@ def test_it_installs_what_runs_and_says_so(words: tuple[str, ...], installs: lis
 
 @pytest.mark.system
 def test_the_page_of_a_large_cluster_says_where_it_is(short_path: Path) -> None:
-    page = begun(short_path, "demo.page", "--hosts", 20, "--vms", 200)
+    page = begun(short_path, "demo", "--hosts", 20, "--vms", 200)
     try:
         lines = [page.stdout.readline() for _ in range(4)]
         assert logs_in(lines[0])
