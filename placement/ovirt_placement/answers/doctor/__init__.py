@@ -34,7 +34,6 @@ class FoundProblem(Record, frozen=True, omit_defaults=False):
 def problem(
     kind: str, sentence: str, remedy: str, *, cluster: Identified | None = None, rule: bool = False
 ) -> FoundProblem:
-    """Something that is not right, perhaps with one cluster."""
     return FoundProblem(
         kind, sentence, remedy, None if cluster is None else Named(cluster.id, cluster.name), rule
     )
@@ -90,10 +89,7 @@ def examine_enforcement(enforcing: bool, events: Sequence[EngineEvent], now: flo
 def examine_permissions(
     connection: EngineConnection, root: Root, clusters: Sequence[Cluster]
 ) -> Iterator[FoundProblem]:
-    """Look whether our user may do what the enforcer does: migrate VMs in every cluster, and add events.
-
-    Raises `UserError` if the engine does not report it. What it has through a group is not counted.
-    """
+    """Look whether our user itself, not a group of it, may do what the enforcer does."""
     held = _permissions(connection, root)
     roles = parsing.roles(connection.get("/roles", follow="permits"))
     permits = {role: known.permits for role, known in roles.items()}
@@ -169,10 +165,7 @@ _SWITCH_ON = (
 def examine_units(
     units: Mapping[str, PolicyUnit], events: Sequence[EngineEvent], answered: float | None = None
 ) -> Iterator[FoundProblem]:
-    """Look whether the engine knows our units and has them enabled.
-
-    `answered` is when the proxy last answered the engine's discovery, as far as it says so.
-    """
+    """Look whether the engine has our units; `answered` is when the proxy last answered its discovery."""
     known = {(unit.type, unit.name): unit for unit in units.values() if not unit.internal}
     usual = [(rule.kind, rule.name) for rule in usual_units()]
     missing = [name for kind, name in usual if (kind, name) not in known]
@@ -241,13 +234,7 @@ def examine_proxy(url: str, units: Mapping[str, PolicyUnit]) -> Iterator[FoundPr
             f"the proxy at {shown(url)} does not offer: {', '.join(lacking)}",
             "see with ovirt-scheduler-proxy check which plugins it loads, and why not these",
         )
-    yield from _differing(offered, known)
-
-
-def _differing(
-    offered: Mapping[tuple[str, str], Mapping[str, str]], known: Mapping[tuple[str, str], PolicyUnit]
-) -> Iterator[FoundProblem]:
-    """One finding for each way in which units differ: all of a kind have one cause."""
+    # One finding for each way in which units differ: all of a kind have one cause.
     unknown = [name for kind, name in offered if (kind, name) not in known]
     disabled = [name for kind, name in offered if (kind, name) in known and not known[kind, name].enabled]
     others = [
@@ -255,13 +242,13 @@ def _differing(
         for key, properties in offered.items()
         if key in known and known[key].enabled and known[key].properties != properties
     ]
-    for what, units in (
+    for what, some in (
         ("the engine does not know units that the proxy offers", unknown),
         ("the engine has disabled units that the proxy offers", disabled),
         ("units have other properties in the engine than in the proxy", others),
     ):
-        if units:
-            yield problem("unit_differs", f"{what}: {', '.join(units)}", _RESTART)
+        if some:
+            yield problem("unit_differs", f"{what}: {', '.join(some)}", _RESTART)
 
 
 def _newest(events: Sequence[EngineEvent], *codes: int) -> float | None:

@@ -2,9 +2,8 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 from ovirt_placement.answers import doctor as engine
 from ovirt_placement.answers.doctor import FoundProblem, NotInUse, machine, policies, problem
@@ -13,13 +12,13 @@ from ovirt_placement.answers.document import Document
 from ovirt_placement.answers.proxy import configuration_of, discovery_answered_at, url_of
 from ovirt_placement.answers.question import Parameter, Reads, Route, question
 from ovirt_placement.answers.setup import KEY_WEIGHT, Units
-from ovirt_placement.answers.status import EnforcementRecord, enforcement
+from ovirt_placement.answers.status import enforcement
 from ovirt_placement.config import Config
 from ovirt_placement.engine import events as engine_events
 from ovirt_placement.engine import policies as engine_policies
 from ovirt_placement.engine import topology
 from ovirt_placement.engine.connection.client import EngineConnection, connect
-from ovirt_placement.engine.events import EngineEvent, add_event, custom_id
+from ovirt_placement.engine.events import add_event, custom_id
 from ovirt_placement.engine.users import Root
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_service import identity
@@ -35,125 +34,15 @@ class NotExamined(str):
 
 
 Result = FoundProblem | NotInUse | NotExamined
-_Subject = TypeVar("_Subject")
 #: What is looked at, and how.
-Checks = tuple[tuple[str, Callable[[_Subject], Iterable[Result]]], ...]
+Checks = tuple[tuple[str, Callable[[], Iterable[Result]]], ...]
 
 
-@dataclass
-class Seen:
-    """What has been read, once for all checks."""
-
-    connection: EngineConnection
-    configuration: Config
-    root: Root
-    #: By how many seconds the engine's clock is ahead of ours.
-    ahead: float
-    snapshot: Snapshot
-    units: Units
-    events: Sequence[EngineEvent]
-    enforcer: EnforcementRecord
-    #: Where the proxy is, whether that was said on the command line, and why it is not known where it is.
-    proxy: str | None
-    proxy_named: bool
-    proxy_error: str
-    #: Policies by cluster, as far as they could be read.
-    policies: dict[str, InUse] = field(default_factory=dict)
-
-    @property
-    def now(self) -> float:
-        """By the engine's clock."""
-        return time.time() + self.ahead
-
-    @property
-    def enforcing(self) -> bool:
-        return "enforce" in {self.enforcer.mode, self.enforcer.configured_mode}
-
-
-def _units(seen: Seen) -> Iterator[FoundProblem]:
-    answered = None if seen.proxy is None else discovery_answered_at(seen.proxy)
-    return engine.examine_units(seen.units, seen.events, answered)
-
-
-def _proxy(seen: Seen) -> Iterator[FoundProblem]:
-    if seen.proxy is None:
-        raise UserError(seen.proxy_error)
-    return engine.examine_proxy(seen.proxy, seen.units)
-
-
-def _record(seen: Seen) -> Iterator[Result]:
-    """Only of a proxy of this machine."""
-    if seen.proxy is not None and not seen.proxy_named:
-        yield from machine.examine_record(seen.configuration.engine.name)
-
-
-def _permissions(seen: Seen) -> Iterator[FoundProblem]:
-    if seen.enforcing:
-        yield from engine.examine_permissions(seen.connection, seen.root, seen.snapshot.clusters)
-
-
-def _policies(seen: Seen) -> Iterator[FoundProblem]:
-    """The policies that clusters use, and the rules of the clusters by them; note which those are."""
-    heads = {head.id: head for head in engine_policies.read_heads(seen.connection)}
-    examined: dict[str, InUse] = {}
-    by_keys: list[Cluster] = []
-    for user in engine_policies.read_users(seen.connection):
-        if user.policy not in heads:
-            continue
-        if user.policy not in examined:
-            content = engine_policies.read_content(seen.connection, heads[user.policy])
-            examined[user.policy] = policies.in_use(content, seen.units)
-            yield from policies.examine_policy(examined[user.policy])
-        policy = examined[user.policy]
-        yield from policies.examine_properties(user, policy)
-        if user.id in seen.snapshot.cluster_by_id:
-            cluster = seen.snapshot.cluster_by_id[user.id]
-            seen.policies[cluster.id] = policy
-            yield from policies.examine_rules(seen.snapshot, cluster, policy)
-            yield from policies.examine_admission(cluster, policy)
-            yield from policies.examine_keys(seen.snapshot, cluster, policy)
-            if policy.our_weights.get(KEY_WEIGHT, 0) > 0:
-                by_keys.append(cluster)
-    yield from policies.examine_property(seen.connection, by_keys)
-
-
-#: What only root may look at, then what the services' user may, each with what is looked at.
-_AS_CALLER: Checks[Config] = (
-    ("the system", lambda config: machine.examine_system(config, machine.ROOT)),
-    ("the services' users", machine.examine_services),
-)
-_HERE: Checks[Config] = (
-    ("the configuration", machine.examine_sections),
-    ("this machine", machine.examine_inventory),
-    ("this machine", machine.examine_store),
-)
-_CHECKS: Checks[Seen] = (
-    ("policy units", _units),
-    ("the proxy's connection", lambda seen: engine.examine_connection(seen.events, seen.now)),
-    ("the proxy", _proxy),
-    ("the proxy's record of decisions", _record),
-    ("scheduling policies", _policies),
-    ("our units", lambda seen: policies.unused_units(seen.snapshot, seen.policies)),
-    (
-        "the enforcer",
-        lambda seen: policies.idle_enforcer(seen.enforcer, seen.configuration.unit("ovirt-enforcer")),
-    ),
-    ("placement keys", lambda seen: policies.examine_mistakes(seen.snapshot)),
-    ("names", lambda seen: machine.examine_names(seen.connection, seen.configuration, seen.snapshot)),
-    ("placement rules", lambda seen: policies.examine_placement_rules(seen.connection, seen.snapshot)),
-    (
-        "the engine's enforcement",
-        lambda seen: engine.examine_enforcement(seen.enforcing, seen.events, seen.now),
-    ),
-    ("permissions", _permissions),
-)
-
-
-def _checked(checks: Checks[_Subject], subject: _Subject) -> Iterator[Result]:
+def _checked(checks: Checks) -> Iterator[Result]:
     """Look at one thing after another; what keeps us from one does not keep us from the next."""
     for what, look in checks:
         try:
-            yield from look(subject)
+            yield from look()
         except UserError as error:
             yield NotExamined(f"{what}: {error}")
 
@@ -161,6 +50,7 @@ def _checked(checks: Checks[_Subject], subject: _Subject) -> Iterator[Result]:
 def _examine_engine(
     connection: EngineConnection, configuration: Config, named: str | None, report: bool
 ) -> Iterator[Result]:
+    """The proxy is `named` on the command line, or that of this machine."""
     root, ahead = engine.read_root(connection)
     yield from engine.examine_version(root)
     yield from engine.examine_clock(ahead)
@@ -171,23 +61,75 @@ def _examine_engine(
         proxy = named or url_of(name)
     except UserError as unreadable:
         proxy, error = None, str(unreadable)
-    seen = Seen(
-        connection=connection,
-        configuration=configuration,
-        root=root,
-        ahead=ahead,
-        snapshot=snapshot,
-        units=Units(engine_policies.read_units(connection)),
-        events=engine_events.read_events(connection, at_most=_NEWEST_EVENTS),
-        enforcer=enforcement(configuration, snapshot),
-        proxy=proxy,
-        proxy_named=named is not None,
-        proxy_error=error,
+    units = Units(engine_policies.read_units(connection))
+    events = engine_events.read_events(connection, at_most=_NEWEST_EVENTS)
+    enforcer = enforcement(configuration, snapshot)
+    enforcing = "enforce" in {enforcer.mode, enforcer.configured_mode}
+    policy_of: dict[str, InUse] = {}
+
+    def now() -> float:
+        """By the engine's clock."""
+        return time.time() + ahead
+
+    def of_units() -> Iterable[Result]:
+        return engine.examine_units(units, events, discovery_answered_at(proxy) if proxy else None)
+
+    def of_proxy() -> Iterable[Result]:
+        if proxy is None:
+            raise UserError(error)
+        return engine.examine_proxy(proxy, units)
+
+    checks: Checks = (
+        ("policy units", of_units),
+        ("the proxy's connection", lambda: engine.examine_connection(events, now())),
+        ("the proxy", of_proxy),
+        (
+            "the proxy's record of decisions",
+            lambda: machine.examine_record(name) if proxy and not named else (),
+        ),
+        ("scheduling policies", lambda: _policies(connection, snapshot, units, policy_of)),
+        ("our units", lambda: policies.unused_units(snapshot, policy_of)),
+        ("the enforcer", lambda: policies.idle_enforcer(enforcer, configuration.unit("ovirt-enforcer"))),
+        ("placement keys", lambda: policies.examine_mistakes(snapshot)),
+        ("names", lambda: machine.examine_names(connection, configuration, snapshot)),
+        ("placement rules", lambda: policies.examine_placement_rules(connection, snapshot)),
+        ("the engine's enforcement", lambda: engine.examine_enforcement(enforcing, events, now())),
+        (
+            "permissions",
+            lambda: engine.examine_permissions(connection, root, snapshot.clusters) if enforcing else (),
+        ),
     )
-    found = tuple(_checked(_CHECKS, seen))
+    found = tuple(_checked(checks))
     yield from found
     if report:
         yield from _report(connection, found, root)
+
+
+def _policies(
+    connection: EngineConnection, snapshot: Snapshot, units: Units, policy_of: dict[str, InUse]
+) -> Iterator[FoundProblem]:
+    """The policies that clusters use, and the rules of the clusters by them; note which those are."""
+    heads = {head.id: head for head in engine_policies.read_heads(connection)}
+    examined: dict[str, InUse] = {}
+    by_keys: list[Cluster] = []
+    for user in engine_policies.read_users(connection):
+        if user.policy not in heads:
+            continue
+        if user.policy not in examined:
+            content = engine_policies.read_content(connection, heads[user.policy])
+            examined[user.policy] = InUse(content, units)
+            yield from policies.examine_policy(examined[user.policy])
+        policy = examined[user.policy]
+        yield from policies.examine_properties(user, policy)
+        if user.id in snapshot.cluster_by_id:
+            cluster = snapshot.cluster_by_id[user.id]
+            policy_of[cluster.id] = policy
+            yield from policies.examine_rules(snapshot, cluster, policy)
+            yield from policies.examine_admission(cluster, policy)
+            yield from policies.examine_keys(snapshot, cluster, policy)
+            if policy.our_weights.get(KEY_WEIGHT, 0) > 0:
+                by_keys.append(cluster)
+    yield from policies.examine_property(connection, by_keys)
 
 
 def _report(connection: EngineConnection, found: Sequence[Result], root: Root) -> Iterator[FoundProblem]:
@@ -241,27 +183,30 @@ configuration is at fault.
 def doctor(
     configuration: Config,
     proxy: Annotated[
-        str | None,
-        Parameter(help="the scheduler proxy's address; else as configured on this machine", metavar="URL"),
+        str | None, Parameter("the scheduler proxy's address; else as configured on this machine", "URL")
     ] = None,
     *,
     report: Annotated[
         bool,
         Parameter(
-            help="report rules without meaning as events of the engine, one a day and cluster",
-            option="--event",
+            "report rules without meaning as events of the engine, one a day and cluster", option="--event"
         ),
     ] = False,
 ) -> DoctorDocument:
-    """Examine all; the units of the `proxy` at this URL, too.
-
-    With `report`, the engine gets an event for rules that mean nothing. Raises `UserError` if the
-    configuration does not say where the engine is.
-    """
-    as_caller = tuple(_checked(_AS_CALLER, configuration))
+    """Examine all. With `report`, the engine gets an event for rules that mean nothing."""
+    as_caller: Checks = (  # what only root may look at, then what the services' user may
+        ("the system", lambda: machine.examine_system(configuration, machine.ROOT)),
+        ("the services' users", lambda: machine.examine_services(configuration)),
+    )
+    here: Checks = (
+        ("the configuration", lambda: machine.examine_sections(configuration)),
+        ("this machine", lambda: machine.examine_inventory(configuration)),
+        ("this machine", lambda: machine.examine_store(configuration)),
+    )
+    seen_by_caller = tuple(_checked(as_caller))
     identity.become_owner(configuration.folders, configuration.files)
     with connect(configuration.engine) as connection:
-        found = [*_checked(_HERE, configuration), *as_caller]
+        found = [*_checked(here), *seen_by_caller]
         try:
             found.extend(_examine_engine(connection, configuration, proxy, report))
         except UserError as error:
@@ -276,19 +221,14 @@ def doctor(
 
 # -- in words
 def _doctor_lines(answer: DoctorDocument) -> Iterator[str]:
-    """Each finding with its remedy, and what could not be looked at."""
     for finding in answer.findings:
         yield f"- {finding.sentence}"
         yield f"  -> {finding.remedy}"
     yield from (f"- not examined: {text}" for text in answer.not_examined)
     yield from (f"- not in use: {text}" for text in answer.not_in_use)
-    if not answer.findings:
-        yield _nothing_found(answer)
-
-
-def _nothing_found(answer: DoctorDocument) -> str:
-    """What may be concluded where there is no finding: no more than was looked at."""
-    if answer.not_examined:
-        return "No problem was found in what was examined."
-    looked_at = "engine, scheduling policies, proxy, inventory, store, configuration and this machine"
-    return f"No problem was found: {looked_at} were examined."
+    # What may be concluded where there is no finding: no more than was looked at.
+    if not answer.findings and answer.not_examined:
+        yield "No problem was found in what was examined."
+    elif not answer.findings:
+        looked_at = "engine, scheduling policies, proxy, inventory, store, configuration and this machine"
+        yield f"No problem was found: {looked_at} were examined."

@@ -7,7 +7,7 @@ import re
 import stat
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,7 +42,6 @@ _REACH = "reach the database, or set [store] url to one that is reached"
 
 
 def examine_sections(configuration: Config) -> Iterator[FoundProblem]:
-    """Look at the sections of the configuration that other commands read."""
     for complaint in configured.complaints(configuration):
         yield problem("mistaken_configuration", complaint, "correct it: the command does not start so")
 
@@ -240,7 +239,7 @@ def examine_fips(config: Config, root: Path, packages: Iterable[Path]) -> Iterat
 
 def examine_fapolicyd(engine: str, root: Path) -> Iterator[FoundProblem]:
     """Look whether the proxy's workers may read plugins that no package has installed."""
-    if not _runs(root):
+    if not any(_read(comm).strip() == _DAEMON for comm in (root / "proc").glob("[0-9]*/comm")):
         return
     allowed = [Path(found) for found in _ALLOWED.findall(_read(root / _RULES))]
     for folder in others_plugins(engine):
@@ -253,10 +252,6 @@ def examine_fapolicyd(engine: str, root: Path) -> Iterator[FoundProblem]:
                 "add the rule that docs/hardened-hosts.md shows to /etc/fapolicyd/rules.d, then"
                 " fagenrules --load && systemctl restart fapolicyd",
             )
-
-
-def _runs(root: Path) -> bool:
-    return any(_read(comm).strip() == _DAEMON for comm in (root / "proc").glob("[0-9]*/comm"))
 
 
 def _read(file: Path) -> str:
@@ -295,10 +290,7 @@ class Found(NamedTuple):
 
 
 def examine_services(config: Config) -> Iterator[FoundProblem]:
-    """Ask for each user of a service that this machine has; of a configuration of one's own nothing is asked.
-
-    Raises `UserError` if we may not look at a file.
-    """
+    """Ask for each user of a service; of a configuration of one's own nothing is asked."""
     if Path(config.source).parent != DEFAULT_PATH.parent:
         return
     users = _users()
@@ -363,16 +355,13 @@ def _files(config: Config) -> Iterator[Found]:
 def _users() -> tuple[User, ...]:
     found = []
     for name in SERVICES:
-        try:
+        with suppress(KeyError):
             entry = pwd.getpwnam(name)
-        except KeyError:
-            continue
-        found.append(User(name, entry.pw_uid, frozenset(os.getgrouplist(name, entry.pw_gid))))
+            found.append(User(name, entry.pw_uid, frozenset(os.getgrouplist(name, entry.pw_gid))))
     return tuple(found)
 
 
 def _group() -> int | None:
-    try:
+    with suppress(KeyError):
         return grp.getgrnam(GROUP).gr_gid
-    except KeyError:
-        return None
+    return None

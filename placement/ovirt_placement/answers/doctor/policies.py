@@ -1,20 +1,13 @@
 """What can be wrong with scheduling policies: rules and placement keys that no unit regards."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from msgspec.structs import replace
 
 from ovirt_placement.answers.conflicts import sentence
 from ovirt_placement.answers.doctor import FoundProblem, NotInUse, problem
 from ovirt_placement.answers.rules import rules_check_together
-from ovirt_placement.answers.setup import (
-    ADMISSION_UNITS,
-    KEY_FILTER,
-    KEY_WEIGHT,
-    Units,
-    twins,
-)
+from ovirt_placement.answers.setup import ADMISSION_UNITS, KEY_FILTER, KEY_WEIGHT, Units, twins
 from ovirt_placement.answers.status import EnforcementRecord
 from ovirt_placement.engine.clusters import PolicyUser, option_values
 from ovirt_placement.engine.connection.client import EngineConnection
@@ -32,52 +25,30 @@ from ovirt_placement.rules.placement_keys.keys import read_settings
 
 
 # -- What can be wrong with scheduling policies: rules that no unit looks at, and traps of the engine.
-@dataclass(frozen=True)
 class InUse:
     """A policy that clusters use, by the names of the units that take effect in it."""
 
-    name: str
-    locked: bool
-    internal_filters: frozenset[str]
-    our_filters: frozenset[str]
-    #: Factors; a weight that is disabled is not there.
-    internal_weights: Mapping[str, int]
-    our_weights: Mapping[str, int]
-    balances: tuple[str, ...]
-    #: Units of ours that stand in it, in effect or not.
-    attached: frozenset[str]
-    #: The parameters that its units know.
-    properties: frozenset[str]
-    #: Units that it holds twice, by the engine's mistake.
-    repeated: tuple[str, ...]
+    def __init__(self, content: PolicyContent, units: Units) -> None:
+        def named(entries: Entries, *, internal: bool) -> dict[str, int]:
+            held = [(units[one], number) for one, number in entries.items() if one in units]
+            return {unit.name: number for unit, number in held if unit.enabled and unit.internal is internal}
 
-
-def in_use(content: PolicyContent, units: Units) -> InUse:
-    """Name the units of a policy."""
-
-    def named(entries: Entries, internal: bool) -> dict[str, int]:
-        return {
-            units[unit].name: number
-            for unit, number in entries.items()
-            if unit in units and units[unit].enabled and units[unit].internal is internal
-        }
-
-    return InUse(
-        name=content.head.name,
-        locked=content.head.locked,
-        internal_filters=frozenset(named(content.filters, True)),
-        our_filters=frozenset(named(content.filters, False)),
-        internal_weights=named(content.weights, True),
-        our_weights=named(content.weights, False),
-        balances=tuple(units.name_of(unit) for unit in content.balances),
-        attached=frozenset(units.name_of(u) for u in content.units if u in units and not units[u].internal),
-        properties=frozenset(units.properties(content.units)),
-        repeated=tuple(units.name_of(unit) for unit in content.repeated),
-    )
+        self.name, self.locked = content.head.name, content.head.locked
+        self.internal_filters = named(content.filters, internal=True).keys()
+        self.our_filters = named(content.filters, internal=False).keys()
+        #: Factors; a weight that is disabled is not there.
+        self.internal_weights = named(content.weights, internal=True)
+        self.our_weights = named(content.weights, internal=False)
+        self.balances = content.balances
+        #: Units of ours that stand in it, in effect or not.
+        self.attached = {units[one].name for one in content.units if one in units and not units[one].internal}
+        #: The parameters that its units know.
+        self.properties = units.properties(content.units).keys()
+        #: Units that it holds twice, by the engine's mistake.
+        self.repeated = [units.name_of(unit) for unit in content.repeated]
 
 
 def examine_policy(policy: InUse) -> Iterator[FoundProblem]:
-    """Look at a policy that some cluster uses."""
     setup = remedy(policy)
     for unit in policy.repeated:
         yield problem(
@@ -147,7 +118,6 @@ def examine_rules(snapshot: Snapshot, cluster: Cluster, policy: InUse) -> Iterat
 
 
 def examine_admission(cluster: Cluster, policy: InUse) -> Iterator[FoundProblem]:
-    """Look for admission control in a cluster that reserves nothing."""
     units = [name for name in ADMISSION_UNITS.values() if name in policy.attached]
     if units and not cluster.ha_reservation:
         yield problem(
@@ -160,7 +130,6 @@ def examine_admission(cluster: Cluster, policy: InUse) -> Iterator[FoundProblem]
 
 
 def _takes_effect(rule: Rule, policy: InUse) -> bool:
-    """Whether our unit does, or the engine's own."""
     if rule.kind is UnitKind.FILTER:
         return rule.name in policy.our_filters or not policy.internal_filters.isdisjoint(rule.twins)
     own = policy.our_weights.get(rule.name, 0) > 0
@@ -168,7 +137,6 @@ def _takes_effect(rule: Rule, policy: InUse) -> bool:
 
 
 def _lack(policy: InUse, rule: Rule) -> str:
-    """Say why neither our unit nor the engine's takes effect."""
     if rule.name in policy.our_weights:
         return f"its policy {policy.name} has {rule.name} with factor 0"
     if rule.name in policy.attached and rule.name not in policy.our_filters:
@@ -190,7 +158,6 @@ _OPTION = "UserDefinedVMProperties"
 
 
 def examine_keys(snapshot: Snapshot, cluster: Cluster, policy: InUse) -> Iterator[FoundProblem]:
-    """Look at what the policy of a cluster makes of placement keys."""
     filters = KEY_FILTER in policy.our_filters
     weighs = policy.our_weights.get(KEY_WEIGHT, 0) > 0
     if not (filters and weighs) and _has_keys(snapshot, cluster):
@@ -210,7 +177,6 @@ def examine_keys(snapshot: Snapshot, cluster: Cluster, policy: InUse) -> Iterato
 
 
 def examine_mistakes(snapshot: Snapshot) -> Iterator[FoundProblem]:
-    """Look for keys that are ignored, in all clusters."""
     if mistakes := find_mistakes(snapshot):
         yield problem(
             "mistaken_keys",
@@ -220,10 +186,7 @@ def examine_mistakes(snapshot: Snapshot) -> Iterator[FoundProblem]:
 
 
 def examine_property(connection: EngineConnection, clusters: Sequence[Cluster]) -> Iterator[FoundProblem]:
-    """Look whether users can set keys on their VMs, where the policies of these clusters weigh keys.
-
-    Raises what `EngineConnection.get` raises; engines before 4.3 do not report it.
-    """
+    """Look whether users can set keys on their VMs, by engines of 4.3 and later, which report it."""
     try:
         declared = option_values(connection.get(f"/options/{_OPTION}"))
     except EngineFault as fault:
@@ -247,7 +210,6 @@ def examine_property(connection: EngineConnection, clusters: Sequence[Cluster]) 
 
 
 def _has_keys(snapshot: Snapshot, cluster: Cluster) -> bool:
-    """Whether there are keys on the cluster, its hosts or its VMs, by whomever."""
     vms = [vm for vm in snapshot.vms if vm.cluster == cluster.id]
     objects = {
         CLUSTER: {cluster.id},
@@ -285,10 +247,7 @@ _LEADING = 100_000
 
 
 def _factor(snapshot: Snapshot, cluster: Cluster, policy: InUse) -> Iterator[FoundProblem]:
-    """The worst rank that all other weights can give together must not outweigh one rank by keys.
-
-    Those that are meant to count before others are left out.
-    """
+    """All weights together, but those meant to count first, must not outweigh one rank by keys."""
     factor = policy.our_weights[KEY_WEIGHT]
     modest = (
         weight
@@ -349,10 +308,7 @@ def unused_units(snapshot: Snapshot, policy_of: Mapping[str, InUse]) -> Iterator
 
 
 def idle_enforcer(found: EnforcementRecord, unit: str) -> Iterator[NotInUse]:
-    """An enforcer that does not run, or not as it is configured, or migrates nothing; `unit` is systemd's.
-
-    A store that does not answer, or cannot be written, is reported elsewhere.
-    """
+    """One that does not run, or as it is configured, or migrates nothing; of a store that answers."""
     if found.error is not None or (found.leader is None and found.unwritable is not None):
         return
     if found.leader is None:

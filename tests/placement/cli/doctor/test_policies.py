@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from ovirt_placement.answers import setup
 from ovirt_placement.answers.doctor import policies
+from ovirt_placement.engine.policies import PolicyContent, PolicyHead
 from ovirt_placement.model import SchedulingPolicy as Units
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import UnitType
@@ -55,7 +57,8 @@ def test_a_unit_that_no_unit_of_the_engines_does_the_same_as() -> None:
         vm("v1", "h1", cluster="c1"),
         rule("few", "at_most_per_host", "v1", cluster="c1", most=1, enforcing=False),
     )
-    policy = policies.InUse("own", False, frozenset(), frozenset(), {}, {}, (), frozenset(), frozenset(), ())
+    head = PolicyHead("p1", "own", "", locked=False, properties={})
+    policy = policies.InUse(PolicyContent(head, {}, {}, {}), setup.Units())
     found = [one.sentence for one in policies.examine_rules(state, blue, policy)]
     assert any(one.endswith("its policy own lacks PlacementRuleWeight") for one in found)
 
