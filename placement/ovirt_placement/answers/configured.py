@@ -58,7 +58,6 @@ def _sections() -> tuple[tuple[str, type[msgspec.Struct]], ...]:
 
 
 def complaints(configuration: Config) -> Iterator[str]:
-    """What is wrong in each of them."""
     for name, settings in _sections():
         try:
             configuration.section(name, settings)
@@ -116,10 +115,7 @@ _MOST_NAMED: Final = 3
 def unmatched_names(
     snapshot: Snapshot, configured: Iterable[ConfiguredName] = (), tagged: frozenset[str] | None = None
 ) -> tuple[UnmatchedName, ...]:
-    """All of them, each with its place and the names that it is most like.
-
-    `tagged` are the ids that bear a tag of the configuration, where the engine was asked for them.
-    """
+    """All, in their places; `tagged` are ids that bear a configured tag, where the engine was asked."""
     configured = [one for one in configured if one.word not in {WILDCARD, ""}]
     gone = gone_keys(snapshot.placement_keys, snapshot, LISTED)
     return (
@@ -141,7 +137,6 @@ def tagged_in(file: Snapshot, configured: Iterable[ConfiguredName]) -> frozenset
 
 
 def summary(names: Sequence[UnmatchedName]) -> str:
-    """The first of them in a line."""
     said = [one.sentence for one in names[:_MOST_NAMED]]
     if more := len(names) - len(said):
         said.append(f"and {more} more")
@@ -184,10 +179,7 @@ Domains = tuple[Domain, ...]
 
 
 def configured_domains(snapshot: Snapshot, settings: HaSettings) -> Domains:
-    """Those that are listed, then those that tags name.
-
-    Raises `UserError` if a host that is listed is not known, or if a name means two domains.
-    """
+    """Those listed, then those of tags. Raises `UserError` for unknown hosts, and for a name of two."""
     listed = tuple(
         Domain(
             one.name,

@@ -40,7 +40,6 @@ from ovirt_placement.rules.elements.rule import AtMost
 
 # -- Hard groups, placement rules and keys that cannot be satisfied together, as data and in a sentence.
 NEEDS_PLANNER = "needs OR-Tools: install ovirt-placement[planner]"
-_Parts = Sequence[Sequence[Ask]]
 
 
 class ContradictionFound(Record, frozen=True, omit_defaults=False, kw_only=True):
@@ -75,10 +74,7 @@ _judging: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
 
 def judge_rules(snapshot: Snapshot, cluster: str) -> RulesJudged:
-    """Judge all hard rules of a cluster.
-
-    Groups alone need no OR-Tools; with placement rules and placement keys they do.
-    """
+    """All hard rules of a cluster: groups alone without OR-Tools, with placement rules and keys by it."""
     standing = _standing(snapshot)
     with _judging[cluster]:
         known = _remembered.get(cluster)
@@ -116,10 +112,6 @@ def _judged(snapshot: Snapshot, cluster: str) -> RulesJudged:
     if not mixed or not OPTIMAL_IS_THERE:
         found = tuple(_of_groups(snapshot, alone, ()))
         return RulesJudged(found, alone.unknown, tuple(map(_asked_ids, mixed)))
-    return _with_all(snapshot, cluster, alone, mixed)
-
-
-def _with_all(snapshot: Snapshot, cluster: str, alone: Feasibility, mixed: _Parts) -> RulesJudged:
     # Only here, so that all else works without OR-Tools.
     from ovirt_placement.planning.solver.contradictions import judge
 
@@ -162,14 +154,12 @@ def _of_groups(
 
 # -- in words
 def sentence(one: ContradictionFound, *, whole: bool = True) -> str:
-    """What cannot be satisfied together."""
     names = listed(titles(one), whole=whole)
     together = " together" if len(one.groups) + len(one.keys_of) > 1 else ""
     return f"{names} cannot be satisfied{together}{remark(one)}"
 
 
 def titles(one: ContradictionFound) -> list[str]:
-    """All that has a part in it."""
     return [
         *(group.title for group in one.groups),
         *(f"placement keys of VM {vm.name}" for vm in one.keys_of),
@@ -245,7 +235,6 @@ class ConflictsDocument(Document, frozen=True, kw_only=True, tag="conflicts"):
 
     @property
     def sound(self) -> bool:
-        """Whether there is no conflict, and all hard rules are known to be satisfiable together."""
         return all(one.feasible is True and not one.conflicts and not one.unreserved for one in self.clusters)
 
 
@@ -273,18 +262,12 @@ def conflicts(
     snapshot: Snapshot,
     clusters: Annotated[Iterable[Cluster], SOME_CLUSTERS],
     *,
-    vm: Annotated[str | None, Parameter(help="only of this VM", metavar="VM", names=VMS)] = None,
+    vm: Annotated[str | None, Parameter("only of this VM", "VM", VMS)] = None,
     group: Annotated[
-        str | None,
-        Parameter(
-            help="only of this affinity group or placement rule", metavar="GROUP", names=_GROUPS_AND_RULES
-        ),
+        str | None, Parameter("only of this affinity group or placement rule", "GROUP", _GROUPS_AND_RULES)
     ] = None,
 ) -> ConflictsDocument:
-    """What is wrong in these clusters, or of it what concerns a VM and a group of these ids.
-
-    Groups of which nothing is known yet may concern any VM.
-    """
+    """What is wrong in these clusters, or of it what may concern a VM and a group of these ids."""
 
     def concerns(groups: Iterable[str], vms: Iterable[str]) -> bool:
         return (vm is None or vm in vms) and (group is None or group in groups)

@@ -58,7 +58,6 @@ _AN_HOUR = 60 * _A_MINUTE
 
 
 def duration_text(seconds: float) -> str:
-    """Seconds, minutes or hours."""
     if seconds < _A_MINUTE:
         return f"{max(1, round(seconds))} s"
     if seconds < _AN_HOUR:
@@ -167,7 +166,6 @@ def _unit(rule: Rule) -> Unit:
 
 
 def utc_text(seconds: float) -> str:
-    """A moment in seconds since the epoch, as people read it."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 

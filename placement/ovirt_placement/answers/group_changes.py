@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.answers.conflicts import MEANINGS, judge_rules, remark, titles
 from ovirt_placement.answers.document import DRY_RUN, ChangeDocument
-from ovirt_placement.answers.groups import MEMBER_WORDS, DescribedGroup
+from ovirt_placement.answers.groups import MEMBER_WORDS, DescribedGroup, table_of
 from ovirt_placement.forecast.changes import with_group, without_group
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.names import host_name, vm_name
@@ -20,10 +20,7 @@ from ovirt_placement.rules.affinity.groups import members
 
 # -- Judges an affinity group before the engine does: what it would refuse, and what it would let through.
 def clashes_of(snapshot: Snapshot, group: AffinityGroup) -> tuple[Conflict, ...]:
-    """The conflicts of a group's cluster that need that group, then the others.
-
-    One of each type at most of both; each names all groups that take part, and no other.
-    """
+    """The conflicts that need the group, then the others of its cluster: at most one of each type."""
     clashes = _smallest(tuple(_named(snapshot, group)))
     own, others = ([one for one in clashes if (group.id in one.groups) is its] for its in (True, False))
     return (*merged(own), *merged(others))
@@ -113,7 +110,6 @@ class GroupJudgement:
 
     @property
     def all(self) -> tuple[str, ...]:
-        """Whatever is to be said of it, the worst first."""
         return (*self.refusals, *self.unchecked, *self.warnings)
 
 
@@ -122,19 +118,41 @@ def judge(snapshot: Snapshot, group: AffinityGroup) -> GroupJudgement:
     others = tuple(other for other in snapshot.affinity_groups if other.id != group.id)
     intended = replace(snapshot, affinity_groups=(*others, group))
     refused, tolerated = _conflicts(intended, group)
+    hosts, hosts_missing = group.hosts_rule, tuple[str, ...]()
+    if hosts.enabled and hosts.positive and not intended.group_hosts[group.id]:
+        means = "the engine lets no host run its VMs" if hosts.hard else "it is violated"
+        hosts_missing = (f"the host rule is positive and there are no hosts: {means}",)
+    own, foreign = snapshot.cluster_by_id[group.cluster].name, tuple(_foreign(snapshot, group))
     return GroupJudgement(
-        refusals=(*_name(group, others), *_repeated(snapshot, group)),
-        unchecked=(*_foreign_members(snapshot, group), *refused),
+        refusals=tuple(_refusals(snapshot, group, others)),
+        unchecked=(
+            *(
+                f"{member} belongs to cluster {cluster}, the group to cluster {own}"
+                for label, member, cluster in foreign
+                if label is None
+            ),
+            *refused,
+        ),
         warnings=(
-            *_foreign_labelled(snapshot, group),
-            *_hosts_missing(intended, group),
+            *(
+                f"label {label} brings {member} of cluster {cluster}: our rules do not count it,"
+                " the engine's do"
+                for label, member, cluster in foreign
+                if label is not None
+            ),
+            *hosts_missing,
             *tolerated,
-            *_contradictions(intended, group),
+            *(
+                f"these hard rules cannot be satisfied together{remark(one)}:"
+                f" {', '.join(sorted(titles(one)))}"
+                for one in judge_rules(intended, group.cluster).contradictions
+                if any(named.id == group.id for named in one.groups)
+            ),
         ),
     )
 
 
-def _name(group: AffinityGroup, others: Iterable[AffinityGroup]) -> Iterator[str]:
+def _refusals(snapshot: Snapshot, group: AffinityGroup, others: Iterable[AffinityGroup]) -> Iterator[str]:
     if not _NAME.fullmatch(group.name) or len(group.name) > _LONGEST_NAME:
         yield (
             f'the name "{group.name}": a name has 1 to {_LONGEST_NAME} letters, digits, dots, hyphens and'
@@ -142,43 +160,27 @@ def _name(group: AffinityGroup, others: Iterable[AffinityGroup]) -> Iterator[str
         )
     if any(other.name == group.name for other in others):
         yield f'the name "{group.name}" is used already; names are unique over all clusters'
-
-
-def _repeated(snapshot: Snapshot, group: AffinityGroup) -> Iterator[str]:
     for name, kind in MEMBER_WORDS.items():
+        table = table_of(name, snapshot)
         for member, times in Counter(getattr(group, name)).items():
             if times > 1:
-                yield f"{kind} {_member_name(snapshot, member)} is a member already"
+                yield f"{kind} {table[member].name if member in table else member} is a member already"
 
 
-def _foreign_members(snapshot: Snapshot, group: AffinityGroup) -> Iterator[str]:
-    own = snapshot.cluster_by_id[group.cluster].name
-    for kind, ids in (("VM", group.vms), ("host", group.hosts)):
-        for member, cluster in _foreign(snapshot, group, ids):
-            yield (
-                f"{kind} {_member_name(snapshot, member)} belongs to cluster"
-                f" {snapshot.cluster_by_id[cluster].name}, the group to cluster {own}"
-            )
-
-
-def _foreign_labelled(snapshot: Snapshot, group: AffinityGroup) -> Iterator[str]:
-    labels = snapshot.label_by_id
-    for kind, found in (
-        ("VM", [(label, labels[label].vms) for label in group.vm_labels]),
-        ("host", [(label, labels[label].hosts) for label in group.host_labels]),
+def _foreign(snapshot: Snapshot, group: AffinityGroup) -> Iterator[tuple[str | None, str, str]]:
+    """Members of other clusters, each with the label that brings it, if one does, and its cluster."""
+    vm_labels = [snapshot.label_by_id[one] for one in group.vm_labels]
+    host_labels = [snapshot.label_by_id[one] for one in group.host_labels]
+    for label, kind, ids in (
+        (None, "VM", group.vms),
+        (None, "host", group.hosts),
+        *((one.name, "VM", one.vms) for one in vm_labels),
+        *((one.name, "host", one.hosts) for one in host_labels),
     ):
-        for label, ids in found:
-            for member, cluster in _foreign(snapshot, group, ids):
-                yield (
-                    f"label {labels[label].name} brings {kind} {_member_name(snapshot, member)} of cluster"
-                    f" {snapshot.cluster_by_id[cluster].name}: our rules do not count it, the engine's do"
-                )
-
-
-def _hosts_missing(intended: Snapshot, group: AffinityGroup) -> Iterator[str]:
-    if group.hosts_rule.enabled and group.hosts_rule.positive and not intended.group_hosts[group.id]:
-        means = "the engine lets no host run its VMs" if group.hosts_rule.hard else "it is violated"
-        yield f"the host rule is positive and there are no hosts: {means}"
+        for member in dict.fromkeys(ids):
+            known = snapshot.vm_by_id.get(member) or snapshot.host_by_id.get(member)
+            if known is not None and known.cluster != group.cluster:
+                yield label, f"{kind} {known.name}", snapshot.cluster_by_id[known.cluster].name
 
 
 def _conflicts(intended: Snapshot, group: AffinityGroup) -> tuple[list[str], list[str]]:
@@ -215,27 +217,6 @@ def _conflict_sentence(intended: Snapshot, conflict: Conflict, group: AffinityGr
     if conflict.hosts:
         parts.append(f"hosts {', '.join(host_name(host, intended) for host in conflict.hosts)}")
     return f"{MEANINGS[conflict.type]} ({'; '.join(parts)})"
-
-
-def _contradictions(intended: Snapshot, group: AffinityGroup) -> Iterator[str]:
-    for found in judge_rules(intended, group.cluster).contradictions:
-        if any(one.id == group.id for one in found.groups):
-            names = ", ".join(sorted(titles(found)))
-            yield f"these hard rules cannot be satisfied together{remark(found)}: {names}"
-
-
-def _foreign(snapshot: Snapshot, group: AffinityGroup, ids: Iterable[str]) -> Iterator[tuple[str, str]]:
-    for member in dict.fromkeys(ids):
-        known = snapshot.vm_by_id.get(member) or snapshot.host_by_id.get(member)
-        if known is not None and known.cluster != group.cluster:
-            yield member, known.cluster
-
-
-def _member_name(snapshot: Snapshot, member: str) -> str:
-    for table in (snapshot.vm_by_id, snapshot.host_by_id, snapshot.label_by_id):
-        if member in table:
-            return table[member].name
-    return member
 
 
 # -- In which order the engine lets groups become what they are to be: it checks each among all others.
@@ -323,7 +304,6 @@ class GroupOutcome(NamedTuple):
 
 
 def group_change(one: GroupOutcome, warnings: Iterable[str], *, dry_run: bool) -> GroupChangeDocument:
-    """What was done about a group."""
     return GroupChangeDocument(
         changed=one.before != one.after,
         dry_run=dry_run,
@@ -338,7 +318,6 @@ def group_change(one: GroupOutcome, warnings: Iterable[str], *, dry_run: bool) -
 def groups_change(
     groups: Sequence[GroupOutcome], warnings: Iterable[str] = (), *, dry_run: bool
 ) -> GroupsChangeDocument:
-    """What was done about groups."""
     touched = [one for one in groups if one.before != one.after]
 
     def named(outcome: Outcome) -> tuple[str, ...]:
@@ -358,7 +337,6 @@ def groups_change(
 
 
 def change_text(answer: GroupChangeDocument) -> str:
-    """In a line what was done."""
     done = "left as it is:" if answer.outcome == "unchanged" else answer.outcome
     identity = f" ({answer.group.id})" if answer.group.id else ""
     tried = f"\n{DRY_RUN}" if answer.dry_run and answer.changed else ""
@@ -366,12 +344,7 @@ def change_text(answer: GroupChangeDocument) -> str:
 
 
 def change_lines(answer: GroupsChangeDocument) -> Iterator[str]:
-    """In a line each what was added, changed and removed."""
-    for done, names in (
-        ("removed", answer.removed),
-        ("added", answer.added),
-        ("changed", answer.edited),
-    ):
+    for done, names in (("removed", answer.removed), ("added", answer.added), ("changed", answer.edited)):
         yield from (f"{done} affinity group {name}" for name in names)
     if not answer.changed:
         yield "Nothing to change."

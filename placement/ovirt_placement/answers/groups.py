@@ -24,10 +24,10 @@ from ovirt_placement.answers.question import (
 )
 from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import AffinityGroup, AffinityLabel, AffinityRule, Cluster, Host, Snapshot, Vm
-from ovirt_placement.model.names import Named, NamedCluster, host_name, named_cluster, named_vms, with_names
+from ovirt_placement.model.names import Named, NamedCluster, named_cluster, named_host, named_vms, with_names
 from ovirt_placement.model.record import Record
 from ovirt_placement.model.yaml_files import Polarity
-from ovirt_placement.rules.catalogue import Violation, find_violations
+from ovirt_placement.rules.catalogue import find_violations
 
 # -- The members of an affinity group, by the words that options and files have for them.
 #: Of each member list of the model: its option and its word.
@@ -50,7 +50,6 @@ def find_member(word: str, name: str, cluster: str, snapshot: Snapshot) -> Vm | 
 
 
 def member_ids(words: Iterable[str], name: str, cluster: str, snapshot: Snapshot) -> tuple[str, ...]:
-    """The ids of the members that words mean."""
     return tuple(find_member(word, name, cluster, snapshot).id for word in words)
 
 
@@ -87,12 +86,10 @@ def differences(before: AffinityGroup, after: AffinityGroup, snapshot: Snapshot)
 
 
 def rule_of(polarity: str, *, enforcing: bool) -> AffinityRule:
-    """A rule by the word that options and files have for it."""
     return AffinityRule(enabled=polarity != "disabled", positive=polarity == "positive", enforcing=enforcing)
 
 
 def polarity_of(rule: AffinityRule) -> Polarity:
-    """That word."""
     return "disabled" if not rule.enabled else "positive" if rule.positive else "negative"
 
 
@@ -143,35 +140,26 @@ def described_group(group: AffinityGroup, snapshot: Snapshot, description: str) 
 
 
 def _all_members(group: AffinityGroup, snapshot: Snapshot) -> dict[str, Any]:
+    def members(ids: Iterable[str], known: Mapping[str, Vm] | Mapping[str, Host]) -> tuple[Member, ...]:
+        return tuple(_member_of(group, one, known.get(one), snapshot) for one in ids)
+
+    def labels(ids: Iterable[str], field: str, known: Any) -> Iterator[MemberLabel]:
+        """One that is not known has its id for a name, and no members."""
+        for one in ids:
+            label = snapshot.label_by_id.get(one)
+            brought = members(getattr(label, field, ()), known)
+            yield MemberLabel(one, one if label is None else label.name, members=brought)
+
+    vms, hosts = snapshot.vm_by_id, snapshot.host_by_id
     return {
-        "vms": _members(group.vms, snapshot.vm_by_id, group, snapshot),
-        "hosts": _members(group.hosts, snapshot.host_by_id, group, snapshot),
-        "vm_labels": tuple(
-            MemberLabel(label.id, label.name, members=_members(label.vms, snapshot.vm_by_id, group, snapshot))
-            for label in _labels(group.vm_labels, snapshot)
-        ),
-        "host_labels": tuple(
-            MemberLabel(
-                label.id, label.name, members=_members(label.hosts, snapshot.host_by_id, group, snapshot)
-            )
-            for label in _labels(group.host_labels, snapshot)
-        ),
+        "vms": members(group.vms, vms),
+        "hosts": members(group.hosts, hosts),
+        "vm_labels": tuple(labels(group.vm_labels, "vms", vms)),
+        "host_labels": tuple(labels(group.host_labels, "hosts", hosts)),
     }
 
 
-def _labels(ids: Iterable[str], snapshot: Snapshot) -> Iterator[AffinityLabel]:
-    """One that is not known has its id for a name, and no members."""
-    for one in ids:
-        yield snapshot.label_by_id.get(one) or AffinityLabel(id=one, name=one, vms=(), hosts=())
-
-
-def _members(
-    ids: Iterable[str], known: Mapping[str, Vm] | Mapping[str, Host], group: AffinityGroup, snapshot: Snapshot
-) -> tuple[Member, ...]:
-    return tuple(_named_member(one, known.get(one), group, snapshot) for one in ids)
-
-
-def _named_member(member: str, known: Vm | Host | None, group: AffinityGroup, snapshot: Snapshot) -> Member:
+def _member_of(group: AffinityGroup, member: str, known: Vm | Host | None, snapshot: Snapshot) -> Member:
     """Labels and unchecked commands let members of other clusters in."""
     if known is None:
         return Member(member, member)
@@ -212,7 +200,6 @@ class ListedGroup(Group, frozen=True, omit_defaults=False, kw_only=True):
 
     @property
     def state(self) -> State:
-        """How it stands, in a word."""
         return "violated" if self.violated else "satisfied" if self.enabled else "disabled"
 
 
@@ -242,18 +229,14 @@ def groups_list(
     snapshot: Snapshot,
     clusters: Annotated[Iterable[Cluster], SOME_CLUSTERS],
     *,
-    vm: Annotated[str | None, Parameter(help="only groups of this VM", metavar="VM", names=VMS)] = None,
+    vm: Annotated[str | None, Parameter("only groups of this VM", "VM", VMS)] = None,
     host: Annotated[
-        str | None,
-        Parameter(help="only groups that list this host, or have a VM on it", metavar="HOST", names=HOSTS),
+        str | None, Parameter("only groups that list this host, or have a VM on it", "HOST", HOSTS)
     ] = None,
-    group: Annotated[str | None, Parameter(help="only this group", metavar="GROUP", names=GROUPS)] = None,
-    violated: Annotated[bool, Parameter(help="only violated groups")] = False,
+    group: Annotated[str | None, Parameter("only this group", "GROUP", GROUPS)] = None,
+    violated: Annotated[bool, Parameter("only violated groups")] = False,
 ) -> GroupsListDocument:
-    """The groups of these clusters, or of them those with a VM or a host of this id, or that are violated.
-
-    A host is one that the group lists, or on which a VM of the group runs.
-    """
+    """The groups of these clusters, or of them those with this VM, or this host or a VM on it."""
     rules = {cluster.id: _violated_rules(snapshot, cluster.id) for cluster in clusters}
     return GroupsListDocument(
         groups=tuple(
@@ -275,6 +258,7 @@ def _is_on(host: str, group: AffinityGroup, snapshot: Snapshot) -> bool:
 
 
 def _listed(group: AffinityGroup, rules: Collection[ViolatedRule], snapshot: Snapshot) -> ListedGroup:
+    members = [snapshot.vm_by_id[vm] for vm in snapshot.group_vms[group.id] if vm in snapshot.vm_by_id]
     found = with_names(
         ListedGroup,
         group,
@@ -283,39 +267,25 @@ def _listed(group: AffinityGroup, rules: Collection[ViolatedRule], snapshot: Sna
         sentence="",
         violated=bool(rules),
         violated_rules=tuple(rules),
-        running=tuple(_running(group, snapshot)),
+        running=tuple(
+            RunningMember(Named(vm.id, vm.name), named_host(vm.host, snapshot))
+            for vm in members
+            if vm.host is not None
+        ),
     )
     return replace(found, sentence=", ".join(_state(found)))
 
 
 def _violated_rules(snapshot: Snapshot, cluster: str) -> dict[str, list[ViolatedRule]]:
-    """By group, its violated rules."""
+    """By group."""
     violated: dict[str, list[ViolatedRule]] = defaultdict(list)
-    for violation in find_violations(snapshot, cluster):
-        for group in violation.groups:
-            violated[group].append(_violated_rule(violation, group, snapshot))
+    for one in find_violations(snapshot, cluster):
+        offenders = named_vms(one.offenders, snapshot)
+        for group in one.groups:
+            tied = [other for other in one.groups if other != group and group not in one.violated]
+            only_with = tuple(Named(other, snapshot.group_by_id[other].name) for other in tied)
+            violated[group].append(ViolatedRule(one.constraint.asks, one.hard, offenders, only_with))
     return violated
-
-
-def _violated_rule(violation: Violation, group: str, snapshot: Snapshot) -> ViolatedRule:
-    alone = group in violation.violated
-    return ViolatedRule(
-        asks=violation.constraint.asks,
-        hard=violation.hard,
-        offenders=named_vms(violation.offenders, snapshot),
-        only_with=()
-        if alone
-        else tuple(
-            Named(other, snapshot.group_by_id[other].name) for other in violation.groups if other != group
-        ),
-    )
-
-
-def _running(group: AffinityGroup, snapshot: Snapshot) -> Iterator[RunningMember]:
-    for vm in snapshot.group_vms[group.id]:
-        known = snapshot.vm_by_id.get(vm)
-        if known is not None and known.host is not None:
-            yield RunningMember(Named(vm, known.name), Named(known.host, host_name(known.host, snapshot)))
 
 
 # -- in words
@@ -352,7 +322,6 @@ _COLUMNS: Columns = {
 
 
 def _state(group: ListedGroup) -> Iterator[str]:
-    """The state in a word, or each rule that is violated."""
     if not group.violated:
         yield group.state
     for rule in group.violated_rules:

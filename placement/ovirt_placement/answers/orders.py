@@ -44,7 +44,6 @@ class ApprovalChangeDocument(ChangeDocument, frozen=True, kw_only=True, tag="app
 def approval_change(
     before: Iterable[Approval], plans: Mapping[str, str], text: str, dry_run: bool
 ) -> ApprovalChangeDocument:
-    """What approving of these plans changes, by their clusters."""
     return ApprovalChangeDocument(
         changed=bool(plans),
         dry_run=dry_run,
@@ -64,7 +63,6 @@ class RefusalChangeDocument(ChangeDocument, frozen=True, kw_only=True, tag="refu
 
 
 def refusal_change(refused: WaitingPlan, dry_run: bool) -> RefusalChangeDocument:
-    """What refusing a plan changes."""
     return RefusalChangeDocument(
         changed=True,
         dry_run=dry_run,
@@ -161,14 +159,12 @@ class MaintenanceChangeDocument(ChangeDocument, frozen=True, kw_only=True, tag="
 
 
 def runs_document(runs: Iterable[MaintenanceRun]) -> MaintenanceRunsDocument:
-    """These runs of the store as an answer."""
     return MaintenanceRunsDocument(runs=tuple(map(_run_record, runs)))
 
 
 def runs_change(
     before: MaintenanceRun | None, after: MaintenanceRun, *, dry_run: bool
 ) -> MaintenanceChangeDocument:
-    """What an order makes of a run."""
     was = None if before is None else _run_record(before)
     return MaintenanceChangeDocument(changed=True, dry_run=dry_run, before=was, after=_run_record(after))
 

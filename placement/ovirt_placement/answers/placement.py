@@ -116,30 +116,22 @@ def not_waited(snapshot: Snapshot, cluster: str) -> Iterator[NotWaiting]:
 
 # -- in words
 def restart_text(name: str, restart: Restart) -> str:
-    """In a line, when a VM restarts."""
-    text = f"restart priority {restart.priority}"
-    if restart.host is not None:
-        text += f"; if {restart.host.name} fails, {name} {_place_text(restart)}"
-    return text
-
-
-def _place_text(restart: Restart) -> str:
-    """Its place among the VMs that restart with it, as far as anything orders them."""
     first, last, count = restart.earliest, restart.latest, restart.of
     if first == last:
-        return f"is number {first} of {count} to restart"
-    if (first, last) == (1, count):
-        return f"is one of {count} VMs that restart in any order"
-    return f"restarts as number {first} of {count} at the earliest, and {last} at the latest"
+        place = f"is number {first} of {count} to restart"
+    elif (first, last) == (1, count):
+        place = f"is one of {count} VMs that restart in any order"
+    else:
+        place = f"restarts as number {first} of {count} at the earliest, and {last} at the latest"
+    text = f"restart priority {restart.priority}"
+    return text if restart.host is None else f"{text}; if {restart.host.name} fails, {name} {place}"
 
 
 def after_text(name: str, after: RestartsAfter) -> str:
     """In a line, what a VM restarts after, and whether the engine waits for it."""
-    waits = (
-        "the engine waits for its higher priority"
-        if after.engine_waits
-        else "the engine does not wait: its priority is not higher"
-    )
+    waits = "the engine waits for its higher priority"
+    if not after.engine_waits:
+        waits = "the engine does not wait: its priority is not higher"
     return f"{name} is to restart after {after.vm.name} ({after.rule.title}): {waits}"
 
 
@@ -184,7 +176,7 @@ class WhyDocument(Document, frozen=True, kw_only=True, tag="why"):
 ALSO = Annotated[
     Collection[str],
     Parameter(
-        help="apply placement keys even if the cluster's policy lacks their units",
+        "apply placement keys even if the cluster's policy lacks their units",
         option="--placement-keys",
         given=KEY_UNITS,
     ),

@@ -5,7 +5,7 @@ import os
 import re
 import xmlrpc.client
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from http import HTTPStatus
 from itertools import count
 from pathlib import Path
@@ -61,10 +61,7 @@ class ProxyRecord(Record, frozen=True, omit_defaults=False):
 
 
 def configuration_of(engine: str) -> Path:
-    """The configuration of the proxy of an engine, which need not exist.
-
-    As the proxy itself, that of the only engine may be named by a variable.
-    """
+    """The configuration of the proxy of an engine, if it exists; that of the only one as a variable says."""
     named = os.environ.get(_FILE_VARIABLE)
     if named and engine == DEFAULT_ENGINE:
         return Path(named)
@@ -73,10 +70,7 @@ def configuration_of(engine: str) -> Path:
 
 
 def section_of(engine: str, name: str) -> Mapping[str, Any] | None:
-    """A section of that configuration, empty if it is not there; None if this machine has no such proxy.
-
-    Raises `UserError` if the configuration cannot be read.
-    """
+    """A section of it, perhaps empty; None without such a proxy. Raises `UserError` if it is unreadable."""
     settings = _settings(engine)
     if settings is None:
         return None
@@ -85,10 +79,7 @@ def section_of(engine: str, name: str) -> Mapping[str, Any] | None:
 
 
 def others_plugins(engine: str) -> tuple[Path, ...]:
-    """The proxy's plugin folders but for that of our units; none if this machine has no such proxy.
-
-    Raises `UserError` if the configuration cannot be read.
-    """
+    """The plugin folders but for that of our units. Raises `UserError` as `section_of`."""
     settings = _settings(engine)
     if settings is None:
         return ()
@@ -129,10 +120,7 @@ def of_machine(engine: str) -> ProxyRecord | None:
 
 
 def discover(url: str) -> dict[Key, dict[str, str]]:
-    """Ask a proxy for its units and their properties.
-
-    Raises `NoDiscovery`, and `UserError` where the proxy runs, and does not answer this user.
-    """
+    """The proxy's units with their properties. Raises `NoDiscovery`; `UserError` if not for this user."""
     try:
         with xmlrpc.client.ServerProxy(url, transport=_Transport(headers=[_NOT_THE_ENGINE])) as proxy:
             answer: Any = proxy.discover()
@@ -144,17 +132,19 @@ def discover(url: str) -> dict[Key, dict[str, str]]:
     if not isinstance(answer, dict) or set(answer) != set(_KINDS):
         raise NoDiscovery("its discover does not answer filters, scores and balance")
     return {
-        (_KINDS[key], name): _properties(str(described[1]))
+        (_KINDS[key], name): {
+            word: regex
+            for part in str(described[1]).split(";")
+            for word, _, regex in (part.strip().partition("="),)
+            if part.strip()
+        }
         for key, found in answer.items()
         for name, described in found.items()
     }
 
 
 def discovery_answered_at(url: str) -> float | None:
-    """When a proxy last answered the engine's discovery, in Unix time; None if it does not say.
-
-    It says 0 if it has not since it was started.
-    """
+    """When it last answered the engine's discovery, in Unix time; 0 if not yet, None if it does not say."""
     try:
         parts = urlsplit(url)
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
@@ -173,11 +163,6 @@ class _Transport(xmlrpc.client.Transport):
         connection = super().make_connection(host)
         connection.timeout = _PATIENCE_SECONDS
         return connection
-
-
-def _properties(text: str) -> dict[str, str]:
-    parts = (part.strip().partition("=") for part in text.split(";") if part.strip())
-    return {name: regex for name, _, regex in parts}
 
 
 # -- Reads the proxy's record of decisions: one line of JSON each, in a file and those that made way for it.
@@ -239,19 +224,17 @@ def record_of(engine: str) -> Path:
         return Path(section["file"])
     own = "" if engine == DEFAULT_ENGINE else f"-{engine}"
     usual = LOG_DIRECTORY / f"decisions{own}.jsonl"
-    if section is None and not _exists(usual):
-        raise NoRecord(
-            f"this machine has no scheduler proxy of engine {engine}: there is neither {file} nor {usual};"
-            " name the record of its proxy with --decisions"
-        )
+    with suppress(PermissionError):  # the directory of its log is there, and closed to us
+        if section is None and not usual.exists():
+            raise NoRecord(
+                f"this machine has no scheduler proxy of engine {engine}: there is neither {file} nor"
+                f" {usual}; name the record of its proxy with --decisions"
+            )
     return usual
 
 
 def decisions(record: Path, fits: Callable[[bytes], bool] = bool) -> Iterator[LoggedDecision]:
-    """The decisions whose line `fits`, the oldest first.
-
-    A line that is none, as a full disk leaves it, is passed over. Raises `NoRecord` if nothing can be read.
-    """
+    """Those whose line `fits` and can be read, the oldest first. Raises `NoRecord` if none can be."""
     bad = good = 0
     with ExitStack() as opened:
         for lines in reversed(_opened(record, opened)):
@@ -327,10 +310,3 @@ def _unreadable(file: Path, error: OSError) -> str:
             f" (usermod -aG {GROUP} USER)"
         )
     return f"{file}: cannot read the record of decisions: {error.strerror}"
-
-
-def _exists(file: Path) -> bool:
-    try:
-        return file.exists()
-    except PermissionError:
-        return True  # the directory of its log is there, and closed to us

@@ -87,7 +87,7 @@ class Names(NamedTuple):
         return tuple({one.id: one for one in named}.values())
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Parameter:
     """How people give a parameter of a question; its type and default stand with the function.
 
@@ -98,6 +98,7 @@ class Parameter:
     metavar: str | tuple[str, ...] | None = None
     #: What a word of it names; else the word itself is meant.
     names: Names | None = None
+    _: KW_ONLY
     #: Whether all that could be named are meant where nothing is, and else a tuple of the one.
     every: bool = False
     #: Whether it stands without an option.
@@ -140,7 +141,6 @@ Columns = Mapping[str, Callable[[Any], object]]
 
 
 def table(items: Iterable[object], columns: Columns, *, whole: bool = False) -> Table:
-    """A row for each item."""
     return Table([[cell(one) for cell in columns.values()] for one in items], tuple(columns), whole)
 
 
@@ -254,7 +254,6 @@ question = Question
 
 
 def question_named(name: str, package: ModuleType = answers) -> Question:
-    """Load a question of a package."""
     import_module(summaries(package)[name][1])
     return _KNOWN[name]
 
@@ -276,21 +275,17 @@ GROUPS = Names("affinity group", lambda snapshot, _: snapshot.affinity_groups, p
 
 #: The clusters that are asked about.
 SOME_CLUSTERS = Parameter(
-    help="only this cluster, by name or id; else all",
-    metavar="CLUSTER",
-    names=CLUSTERS,
-    every=True,
-    option="--cluster",
+    "only this cluster, by name or id; else all", "CLUSTER", CLUSTERS, every=True, option="--cluster"
 )
-THE_VM = Parameter(help="by name or id", metavar="VM", names=VMS, positional=True)
+THE_VM = Parameter("by name or id", "VM", VMS, positional=True)
 
 
 # -- What a preview of a change is asked with; what reads it takes long to load: not for `--help`.
 def conditions_parameter(what: str) -> Parameter:
     """Of conditions by which a preview fails; `what` says what comes of that."""
     return Parameter(
-        help=f"{what}: violated, conflicts, unplaced, moves, staying, failures",
-        metavar="violated,moves>5,failures<1",
+        f"{what}: violated, conflicts, unplaced, moves, staying, failures",
+        "violated,moves>5,failures<1",
         argument={"type": _conditions, "default": ()},
     )
 
@@ -311,7 +306,5 @@ def _repair(text: str) -> frozenset[Repair]:
 
 
 REPAIR = Parameter(
-    help="the rules whose repair is counted; else hard",
-    metavar="hard,soft",
-    argument={"type": _repair, "default": "hard"},
+    "the rules whose repair is counted; else hard", "hard,soft", argument={"type": _repair, "default": "hard"}
 )

@@ -19,7 +19,6 @@ from ovirt_service.errors import UserError
 
 
 def rule_kinds() -> dict[str, str]:
-    """What a rule of each kind asks, by the kind's name."""
     return {name: kind.summary for name, kind in EVERY_KIND.items()}
 
 
@@ -127,7 +126,6 @@ def rules_change(
 
 
 def change_lines(answer: RulesChangeDocument) -> Iterator[str]:
-    """In a line each what was added, edited and removed."""
     yield from (f"added {rule.name}: {asked(rule)}, {strength(rule)}" for rule in answer.added)
     yield from (f"changed {rule.name}: {asked(rule)}, {strength(rule)}" for rule in answer.edited)
     yield from (f"removed {name}" for name in answer.removed)

@@ -66,14 +66,13 @@ class RuleRecord(Record, frozen=True, omit_defaults=False, kw_only=True):
 
 
 def rule_record(found: Resolved, snapshot: Snapshot) -> RuleRecord:
-    """What is known of a rule in a state."""
     offenders = _offenders(found, snapshot)
     return with_names(
         RuleRecord,
         found,
         snapshot,
         hosts=sorted(found.hosts),
-        domains=_domains(found, snapshot),
+        domains=tuple(_domains(found, snapshot)),
         satisfied=None if offenders is None else not offenders,
         offenders=offenders or (),
         problems=(*mistakes(found.rule), *found.problems, *why_circular(snapshot, found.rule.id)),
@@ -86,27 +85,20 @@ def _offenders(found: Resolved, snapshot: Snapshot) -> tuple[str, ...] | None:
         return None
     if found.rule.kind == RESTART_AFTER.name:
         return not_waiting(snapshot, found)
-    constraint = next(
-        (one for one in constraints_in(snapshot, found.cluster or "") if one.groups == (found.rule.id,)), None
-    )
+    every = constraints_in(snapshot, found.cluster or "")
+    constraint = next((one for one in every if one.groups == (found.rule.id,)), None)
     return None if constraint is None else constraint.offenders(SnapshotPlacement(snapshot))
 
 
-def _domains(found: Resolved, snapshot: Snapshot) -> tuple[RuleDomainRecord, ...]:
+def _domains(found: Resolved, snapshot: Snapshot) -> Iterator[RuleDomainRecord]:
     hosts = [snapshot.vm_by_id[vm].host or "" for vm in found.vms]
     running = Counter(found.domain_of[host] for host in hosts if host in found.domain_of)
-    return tuple(
-        RuleDomainRecord(
-            domain,
-            named_hosts([host for host, its in found.domain_of.items() if its == domain], snapshot),
-            running[domain],
-        )
-        for domain in dict.fromkeys(found.domain_of.values())
-    )
+    for domain in dict.fromkeys(found.domain_of.values()):
+        own = [host for host, its in found.domain_of.items() if its == domain]
+        yield RuleDomainRecord(domain, named_hosts(own, snapshot), running[domain])
 
 
 def asked(rule: PlacementRule) -> str:
-    """What a rule asks, with its numbers."""
     numbers = ("most", "least", "max_skew", "min_domains")
     given = [f"{name} {getattr(rule, name)}" for name in numbers if getattr(rule, name) is not None]
     if rule.counted != "vms":
@@ -151,7 +143,6 @@ class RulesListDocument(Document, frozen=True, kw_only=True, tag="rules_list"):
     reads=Reads.RULES,
 )
 def rules_list(state: AuthoredState) -> RulesListDocument:
-    """All rules of a state."""
     return rules_show(state, ())
 
 
@@ -209,13 +200,12 @@ def _list_text(answer: RulesListDocument) -> Iterator[str | Table]:
 
 
 def _count(record: RuleRecord) -> str:
-    """How many VMs it names; one that names none is about all of its cluster."""
+    """One that names none is about all VMs of its cluster."""
     words = record.rule.vms or record.rule.other_vms
     return str(len(record.vms) + len(record.other_vms)) if words else "all"
 
 
 def state_text(record: RuleRecord) -> str:
-    """Whether it is satisfied, and what is wrong with it."""
     standing = {None: "not in force", True: "satisfied", False: "violated"}[record.satisfied]
     return "\n".join((standing, *record.problems))
 
@@ -300,10 +290,7 @@ placement can satisfy. The exit status is 1 if there is any.
     status=lambda answer, _: int(not answer.sound),
     options={
         "file": Parameter(
-            help="check the rules of this file",
-            metavar="FILE",
-            positional=True,
-            argument={"type": Path, "nargs": "?"},
+            "check the rules of this file", "FILE", positional=True, argument={"type": Path, "nargs": "?"}
         )
     },
     reads=Reads.RULES,
@@ -339,7 +326,6 @@ def rules_check_together(snapshot: Snapshot) -> RulesCheckDocument:
 
 
 def check_lines(answer: RulesCheckDocument) -> Iterator[str]:
-    """In a line each what is wrong, and what is not known."""
     yield from (f"{one.rule.name}: {one.sentence}" for one in answer.problems)
     yield from map(sentence, answer.contradictions)
     yield from open_questions(answer)

@@ -91,13 +91,9 @@ def violations(
     snapshot: Snapshot,
     clusters: Annotated[Iterable[Cluster], SOME_CLUSTERS],
     *,
-    vm: Annotated[str | None, Parameter(help="only of this VM", metavar="VM", names=VMS)] = None,
-    host: Annotated[
-        str | None, Parameter(help="only of VMs on this host", metavar="HOST", names=HOSTS)
-    ] = None,
-    group: Annotated[
-        str | None, Parameter(help="only of this affinity group", metavar="GROUP", names=_RULES_OF_GROUPS)
-    ] = None,
+    vm: Annotated[str | None, Parameter("only of this VM", "VM", VMS)] = None,
+    host: Annotated[str | None, Parameter("only of VMs on this host", "HOST", HOSTS)] = None,
+    group: Annotated[str | None, Parameter("only of this affinity group", "GROUP", _RULES_OF_GROUPS)] = None,
 ) -> ViolationsDocument:
     """The violated rules of these clusters, or of them those with a VM, a host or a group of this id."""
     clusters = tuple(clusters)

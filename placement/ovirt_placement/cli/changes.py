@@ -79,7 +79,6 @@ def stored(
 
 
 def connected(args: argparse.Namespace) -> EngineConnection:
-    """A connection to the engine of the configuration named."""
     from ovirt_placement.engine.connection.client import connect  # the SDK takes long to load
 
     return connect(config.load(args.config).engine)
@@ -184,10 +183,7 @@ def add_writing(parser: argparse.ArgumentParser) -> None:
 
 
 def stops(args: argparse.Namespace, intended: Callable[[], tuple[Snapshot, Change]]) -> int | None:
-    """The exit status, where the command is to write nothing; None where it is to go on.
-
-    The effect of the change is reported if that was asked, or if a condition is true.
-    """
+    """Report the effect if asked; the status of a command that then writes nothing, None where it goes on."""
     if not (args.what_if or args.fail_if):
         return None
     # Planning takes long to load.

@@ -50,10 +50,7 @@ _DISABLED = AffinityRule(enabled=False, positive=False, enforcing=False)
 
 
 def with_groups_of_now(known: Snapshot, connection: EngineConnection) -> Snapshot | None:
-    """Read all affinity groups and labels, and lay them over what is known of the rest.
-
-    None if they have members that are not known yet. Raises what `EngineConnection.get` raises.
-    """
+    """What is known with all groups and labels of now; None if they have members not known yet."""
     groups, labels = read_groups(connection)
     found = consistent(replace(known, affinity_groups=groups, affinity_labels=labels))
     return found if (found.affinity_groups, found.affinity_labels) == (groups, labels) else None
@@ -110,10 +107,7 @@ class _Engine(NamedTuple):
         return stops(self.args, intended)
 
     def carry_out(self, one: _Meant, snapshot: Snapshot, *, unchecked: bool = False) -> str:
-        """Ask for what differs, and record who asks and how it ended; the id of the group.
-
-        With `unchecked`, members are sent one by one, and nothing else.
-        """
+        """Ask for what differs, or with `unchecked` for its members one by one; return the group's id."""
         before, group, cluster = one.before, one.group, snapshot.cluster_by_id[one.group.cluster]
         kind = UserActionKind("group_remove" if one.gone else "group_edit" if before else "group_add")
         details = tuple(differences(before, group, snapshot)) if before else ()

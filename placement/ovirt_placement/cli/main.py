@@ -90,8 +90,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 def _parser(given: Sequence[str] | None = None) -> argparse.ArgumentParser:
     parser = Parser(
-        prog=COMMAND,
-        description="What is true of an oVirt engine's placement of VMs, and what is allowed.",
+        prog=COMMAND, description="What is true of an oVirt engine's placement of VMs, and what is allowed."
     )
     add_version(parser)
     add_subcommands(parser, _subcommands(), given)

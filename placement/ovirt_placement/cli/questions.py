@@ -75,10 +75,7 @@ def add_command(
 ) -> argparse.ArgumentParser:
     """Add a command, or an action of one; description and examples stand in `--help` as they are written."""
     parser = subparsers.add_parser(
-        name,
-        help=summary,
-        description=description,
-        epilog=f"examples:\n{examples}" if examples else None,
+        name, help=summary, description=description, epilog=f"examples:\n{examples}" if examples else None
     )
     parser.set_defaults(run=run)
     return parser
@@ -115,7 +112,6 @@ def add_question_command(
     examples: str = "",
     reading: Reading | None = None,
 ) -> None:
-    """Add the command that asks a question, with all its options."""
     reading = reading or _READINGS[asked.reads]
     parser = add_command(
         subparsers,
@@ -176,7 +172,6 @@ def _read_word(read: Callable[[str], Any], text: str) -> Any:
 
 
 def ask(asked: Question, read: Reader, args: argparse.Namespace) -> int:
-    """Run the command of a question."""
     words = vars(args)
     state = read(args, asked.needs(words))
     snapshot = state if isinstance(state, Snapshot) else getattr(state, "snapshot", None)
@@ -227,10 +222,7 @@ def add_keyed_question(parser: argparse.ArgumentParser) -> None:
     """The same, and `--keys`."""
     add_question(parser)
     parser.add_argument(
-        "--keys",
-        type=Path,
-        metavar="FILE",
-        help="try the keys of this YAML file in place of all others",
+        "--keys", type=Path, metavar="FILE", help="try the keys of this YAML file in place of all others"
     )
 
 
@@ -243,10 +235,7 @@ def _add_configuration(parser: argparse.ArgumentParser) -> None:
 
 def add_state(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--state",
-        type=Path,
-        metavar="FILE",
-        help="answer for this cluster state file instead of the engine",
+        "--state", type=Path, metavar="FILE", help="answer for this cluster state file instead of the engine"
     )
 
 
@@ -262,9 +251,7 @@ def seconds(text: str) -> float:
 
 
 def read_state(
-    args: argparse.Namespace,
-    max_age: float | None = None,
-    measured: Measured = Measured.FOR_RESERVATION,
+    args: argparse.Namespace, max_age: float | None = None, measured: Measured = Measured.FOR_RESERVATION
 ) -> Snapshot:
     """The state file named, else what the inventory publishes, else the engine itself.
 

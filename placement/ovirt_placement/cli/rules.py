@@ -108,10 +108,7 @@ def _number(text: str) -> int:
 
 # -- Where commands about placement rules take them from: a state file, or engine and store.
 def read_rules(args: argparse.Namespace) -> AuthoredState:
-    """The state that is asked about; a live one with the rules that the store holds at this moment.
-
-    With a file of rules, as if they stood.
-    """
+    """The state that is asked about, with the rules of a file, or that the store holds at this moment."""
     if getattr(args, "file", None) is not None:
         rules = yaml_files.load_rules(args.file)
         known = (

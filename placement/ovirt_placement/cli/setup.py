@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ovirt_placement.answers.document import find
 from ovirt_placement.answers.setup import ADMISSION_UNITS, SetupPlan
 from ovirt_placement.answers.setup import answer as answers
-from ovirt_placement.answers.setup.answer import SetupOutcome, policy_change, policy_state
+from ovirt_placement.answers.setup.answer import PolicyChange, SetupOutcome, policy_change, policy_state
 from ovirt_placement.answers.setup.plan import UnitChoice, plan, read_seen
 from ovirt_placement.answers.setup.previous import (
     DEFAULT,
@@ -176,10 +176,10 @@ class _Setup(NamedTuple):
         if isinstance(plan, UserError):
             if not self.args.all_policies:
                 raise plan
-            return SetupOutcome(policy_change(task.policy, SetupPlan(), error=str(plan)))
+            return SetupOutcome(PolicyChange(task.policy, (), (), (), str(plan)))
         keys, there = self._planned_keys(task.policy, plan)
         of_clusters = tuple(answers.changes(keys, overview.users))
-        notes = tuple(answers.notes(keys, there, overview.users))
+        notes = answers.notes(keys, there, overview.users)
         change = policy_change(task.policy, plan, of_clusters, notes)
         if not plan.requests and keys == _NO_KEYS:
             return SetupOutcome(change)

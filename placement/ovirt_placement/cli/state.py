@@ -146,8 +146,10 @@ def _init(args: argparse.Namespace) -> int:
             database.begin_again(lambda connection: record(EngineRows(connection, engine), act))
         after = before or _WITH_A_RECORD
         state = "is there" if before else "would be made, empty" if args.dry_run else "made, empty"
-        changed = before is None
-        _report(args, database, (before, after), f"store {database.name}: {state}", changed=changed)
+    answer = StoreChangeDocument(
+        changed=before is None, dry_run=args.dry_run, store=database.name, before=before, after=after
+    )
+    show_change(args, answer, [f"store {database.name}: {state}"])
     return 0
 
 
@@ -174,7 +176,10 @@ def _restore(args: argparse.Namespace) -> int:
             else:
                 backup.check(database, found, replace=args.replace)
             said = f"{counted(backup.count_of(found), 'row')} would be restored"
-        _report(args, database, (before, after), f"store {database.name}: {said}", changed=True)
+    answer = StoreChangeDocument(
+        changed=True, dry_run=args.dry_run, store=database.name, before=before, after=after
+    )
+    show_change(args, answer, [f"store {database.name}: {said}"])
     return 0
 
 
@@ -195,21 +200,6 @@ def _content(args: argparse.Namespace) -> StoreContent | None:
                 raise
     with _database(args) as database:
         return StoreContent(backup.count(database))
-
-
-def _report(
-    args: argparse.Namespace,
-    database: Database,
-    content: tuple[StoreContent | None, StoreContent],
-    said: str,
-    *,
-    changed: bool,
-) -> None:
-    before, after = content
-    answer = StoreChangeDocument(
-        changed=changed, dry_run=args.dry_run, store=database.name, before=before, after=after
-    )
-    show_change(args, answer, [said])
 
 
 def _recorded_by(args: argparse.Namespace, kind: UserActionKind, subject: str = "") -> tuple[str, Act]:

@@ -183,7 +183,6 @@ def decision_lines(found: PastDecision) -> Iterator[str]:
 
 
 def decision_text(found: PastDecision) -> Iterator[str | Table]:
-    """The same, and the table of its hosts."""
     yield from decision_lines(found)
     if columns := decision_headers(found):
         yield Table(decision_rows(found), columns)
@@ -198,7 +197,6 @@ def decision_headers(found: PastDecision) -> tuple[str, ...]:
 
 
 def decision_rows(found: PastDecision) -> list[tuple[object, ...]]:
-    """What was said of each host."""
     if found.method == WEIGHTS:
         return [(one.host.name, *one.weights.values()) for one in found.hosts]
     return [
@@ -323,7 +321,6 @@ class EngineSaid(Record, frozen=True, omit_defaults=False):
 
 
 def engine_said(event: EngineEvent) -> EngineSaid:
-    """An event as it stands in answers."""
     from ovirt_placement.engine.events import START_FAILED
 
     return EngineSaid(time_text(event.time), event.code, event.code in START_FAILED, event.description)
@@ -345,10 +342,7 @@ def cut_text(since: str) -> str:
 
 
 def said_of_host(said: Iterable[EngineSaid], host: Host) -> str | None:
-    """What the engine said of one host, in its own language: the part of a sentence with the host's name.
-
-    What it says twice is of several hosts, all under the name of one, and so of none.
-    """
+    """What the engine said of one host, in its words; what it says twice is of several, and so of none."""
     named = re.compile(rf"(?<![\w.-]){re.escape(host.name)}(?![\w-])")
     for one in said:
         parts = _parts(one.sentence)

@@ -34,7 +34,7 @@ from ovirt_placement.model.record import Record
 from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:
-    from ovirt_placement.engine.events import EngineEvent, LatestEvents
+    from ovirt_placement.engine.events import LatestEvents
 
 # -- Reads a moment as an administrator writes it: 02:13, yesterday 02:13, 2026-01-31 02:13.
 _CLOCK: Final = re.compile(r"(today +|yesterday +)?(\d{1,2}:\d\d)(:\d\d)?")
@@ -172,17 +172,36 @@ def decisions_at(
     # By their times, not their order: the clock may have been set.
     before = max((one for one in attempts if one.time <= moment), key=lambda one: one.time, default=None)
     after = min((one for one in attempts if one.time > moment), key=lambda one: one.time, default=None)
-    said = _events(events.events, vm, moment, before, after)
+    spans = [(moment, moment + _MINUTE_SECONDS), *((one.time, one.time) for one in (before, after) if one)]
+    wanted = {event.id: event for span in spans for event in near(events.events, vm.id, *span)}
+    said = [wanted[number] for number in sorted(wanted)]
+    until = (one for one in events.events if one.vm == vm.id and one.time <= moment)
+    last = None if said else max(until, key=lambda one: (one.time, one.id), default=None)
     asked_from = min(one.time for one in (before, after) if one) if attempts else moment
     began = begins(record)
+    there = [one for one in snapshot.hosts_of_cluster.get(vm.cluster, ()) if only in (None, one)]
+
+    def attempt(found: _Found | None) -> Attempt | None:
+        if found is None:
+            return None
+        filters = past_decision(found.filters, snapshot, only)
+        of_it = tuple(map(engine_said, near(said, vm.id, found.time, found.time)))
+        return Attempt(
+            after_seconds=round(found.time - moment, 3),
+            filters=filters,
+            weights=None if found.weights is None else past_decision(found.weights, snapshot, only),
+            not_asked=unasked(there, found.filters.hosts, of_it),
+            ways=remedies(filters.hosts) if found.filters.refused else (),
+        )
+
     return DecisionsAtDocument(
         vm=Named(vm.id, vm.name),
         at=time_text(moment),
-        before=None if before is None else _attempt(before, snapshot, vm, moment, said, only),
-        after=None if after is None else _attempt(after, snapshot, vm, moment, said, only),
+        before=attempt(before),
+        after=attempt(after),
         record_begins=None if began is None or began <= moment else time_text(began),
         events=tuple(map(engine_said, said)),
-        earlier=None if said else _earlier(events.events, vm, moment),
+        earlier=None if last is None else Earlier(round(last.time - moment, 3), engine_said(last)),
         events_error=events_error,
         events_since=cut_at(events, min(asked_from, moment)),
     )
@@ -211,42 +230,8 @@ def _attempts(found: Iterable[LoggedDecision]) -> list[_Found]:
     return attempts
 
 
-def _events(events: Sequence[EngineEvent], vm: Vm, moment: float, *found: _Found | None) -> list[EngineEvent]:
-    spans = [(moment, moment + _MINUTE_SECONDS)]
-    spans += [(one.time, one.time) for one in found if one is not None]
-    wanted = {event.id: event for begin, end in spans for event in near(events, vm.id, begin, end)}
-    return [wanted[number] for number in sorted(wanted)]
-
-
-def _earlier(events: Iterable[EngineEvent], vm: Vm, moment: float) -> Earlier | None:
-    until = (one for one in events if one.vm == vm.id and one.time <= moment)
-    last = max(until, key=lambda one: (one.time, one.id), default=None)
-    return None if last is None else Earlier(round(last.time - moment, 3), engine_said(last))
-
-
-def _attempt(
-    found: _Found,
-    snapshot: Snapshot,
-    vm: Vm,
-    moment: float,
-    events: Iterable[EngineEvent],
-    only: Host | None,
-) -> Attempt:
-    filters = past_decision(found.filters, snapshot, only)
-    said = tuple(map(engine_said, near(events, vm.id, found.time, found.time)))
-    there = snapshot.hosts_of_cluster.get(vm.cluster, ())
-    return Attempt(
-        after_seconds=round(found.time - moment, 3),
-        filters=filters,
-        weights=None if found.weights is None else past_decision(found.weights, snapshot, only),
-        not_asked=unasked([one for one in there if only in (None, one)], found.filters.hosts, said),
-        ways=remedies(filters.hosts) if found.filters.refused else (),
-    )
-
-
 # -- in words
 def at_time_text(answer: DecisionsAtDocument, record: str, *, whole: bool) -> Iterator[str | Table]:
-    """The decisions next to the moment, and the engine's events; `record` names the proxy's."""
     yield f"VM {answer.vm.name} at {answer.at}"
     if answer.record_begins is not None:
         yield f"The proxy's record begins later, at {answer.record_begins}."

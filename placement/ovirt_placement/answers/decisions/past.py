@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -89,7 +89,10 @@ past, from its record and the engine's events (docs/proxy.md).
   ovirt-placement why --refused --since 1d  # all that was refused since yesterday
 """,
     text=lambda answer, shown: _text(answer, shown),
-    status=lambda answer, shown: int(bool(shown.words.get("fail_if_refused")) and _is_refused(answer)),
+    # With that option, it is an answer about now.
+    status=lambda answer, shown: int(
+        bool(shown.words.get("fail_if_refused")) and not any(one.accepted for one in answer.hosts)
+    ),
     reads=Reads.CONFIGURED,
     # Filters ask for what their units read; placement keys, where no policy says so, for all.
     measured=lambda words: Measured.FOR_RESERVATION if words.get("also") else Measured.FOR_UNITS,
@@ -100,31 +103,21 @@ def why_now_or_then(
     vm: Annotated[
         Vm | None,
         Parameter(
-            help="by name or id; with --refused, else all",
-            metavar="VM",
-            names=VMS,
-            positional=True,
-            argument={"nargs": "?"},
+            "by name or id; with --refused, else all", "VM", VMS, positional=True, argument={"nargs": "?"}
         ),
     ] = None,
     hosts: Annotated[
         Sequence[Host],
-        Parameter(
-            help="only this host, by name or id",
-            metavar="HOST",
-            names=_ITS_HOSTS,
-            every=True,
-            positional=True,
-        ),
+        Parameter("only this host, by name or id", "HOST", _ITS_HOSTS, every=True, positional=True),
     ] = (),
     also: ALSO = NO_UNITS,
     *,
-    fail_if_refused: Annotated[bool, Parameter(help="exit with status 1 if no host accepts the VM")] = False,
+    fail_if_refused: Annotated[bool, Parameter("exit with status 1 if no host accepts the VM")] = False,
     last: Annotated[
         int | None,
         Parameter(
-            help="the last N decisions about the VM (default: 1)",
-            metavar="N",
+            "the last N decisions about the VM (default: 1)",
+            "N",
             one_of="past",
             argument={"nargs": "?", "const": 1},
         ),
@@ -132,30 +125,24 @@ def why_now_or_then(
     at: Annotated[
         float | None,
         Parameter(
-            help='the decisions around that time: 02:13, "yesterday 02:13", 2026-01-31T02:13+01:00',
-            metavar="TIME",
+            'the decisions around that time: 02:13, "yesterday 02:13", 2026-01-31T02:13+01:00',
+            "TIME",
             one_of="past",
             argument={"type": moment},
         ),
     ] = None,
-    refused: Annotated[
-        bool, Parameter(help="starts and migrations that were refused", one_of="past")
-    ] = False,
+    refused: Annotated[bool, Parameter("starts and migrations that were refused", one_of="past")] = False,
     since: Annotated[
         float | None,
         Parameter(
-            help="with --refused: 12h, 3d, or a time as of --at (default: 7d)",
-            metavar="TIME",
+            "with --refused: 12h, 3d, or a time as of --at (default: 7d)",
+            "TIME",
             argument={"type": since_moment},
         ),
     ] = None,
     decisions: Annotated[
         Path | None,
-        Parameter(
-            help="the proxy's record, if not where its configuration says",
-            metavar="FILE",
-            argument={"type": Path},
-        ),
+        Parameter("the proxy's record, if not where its configuration says", "FILE", argument={"type": Path}),
     ] = None,
 ) -> Document:
     """What filters say of each host now, or what the record says of the past. Raises `UserError`."""
@@ -195,11 +182,6 @@ def _text(answer: Document, shown: Shown) -> Iterator[str | Table]:
             yield f"{record} has no decision about VM {answer.vm.name}"
     elif isinstance(answer, DecisionsAtDocument):
         yield from at_time_text(answer, str(record), whole=shown.whole)
-
-
-def _is_refused(answer: Document) -> bool:
-    """Whether no host accepts the VM now."""
-    return isinstance(answer, WhyDocument) and not any(one.accepted for one in answer.hosts)
 
 
 # -- Every start or migration that was refused lately, by the proxy's record and by the engine's events.
@@ -265,15 +247,21 @@ def _refused(state: ConfiguredState, since: float, file: Path | None, only: Vm |
     rows, began, record_error = _Rows(), None, None
     events, events_error = refusals(state)
     try:
-        began = rows.read(_record_file(state, file), since, only)
+        for decision in decisions(_record_file(state, file), lambda line: FILTERS.encode() in line):
+            began = decision.time if began is None else min(began, decision.time)
+            if decision.refused and decision.time >= since and (only is None or decision.vm == only.id):
+                reasons = decision.hosts, decision.fallen, decision.failure_sentences
+                rows.add(decision.vm, decision.time, reasons, decision)
     except NoRecord as error:
-        rows, record_error = _Rows(), str(error)
+        rows, began, record_error = _Rows(), None, str(error)
+    for row in rows.all:
+        row.times.sort()  # the clock may have been set
     for event in events.events:
         if event.time >= since and event.vm is not None and (only is None or event.vm == only.id):
             own = (row for row in rows.by_vm[event.vm] if row.decision is not None and row.has(event))
             row = next(own, None) or rows.add(event.vm, event.time, event.description, None)
             row.events.append(event)
-    found = sorted((row for own in rows.by_vm.values() for row in own), key=lambda row: row.times[0])
+    found = sorted(rows.all, key=lambda row: row.times[0])
     return RefusedPlacementsDocument(
         since=time_text(since),
         recorded_since=None if began is None else time_text(began),
@@ -290,19 +278,9 @@ class _Rows:
     def __init__(self) -> None:
         self.by_vm: defaultdict[str, list[_Row]] = defaultdict(list)
 
-    def read(self, record: Path, since: float, only: Vm | None) -> float | None:
-        """Take what the record has; return when it begins."""
-        began: float | None = None
-        mark = FILTERS.encode()
-        for decision in decisions(record, lambda line: mark in line):
-            began = decision.time if began is None else min(began, decision.time)
-            if decision.refused and decision.time >= since and (only is None or decision.vm == only.id):
-                reasons = decision.hosts, decision.fallen, decision.failure_sentences
-                self.add(decision.vm, decision.time, reasons, decision)
-        for rows in self.by_vm.values():
-            for row in rows:
-                row.times.sort()  # the clock may have been set
-        return began
+    @property
+    def all(self) -> list[_Row]:
+        return [row for own in self.by_vm.values() for row in own]
 
     def add(self, vm: str, time: float, reasons: object, decision: LoggedDecision | None) -> _Row:
         """Add it to the last row of its VM, unless it was refused for other reasons, or much earlier."""
@@ -337,9 +315,17 @@ def _placement(row: _Row, snapshot: Snapshot) -> RefusedPlacement:
 
 # -- in words
 def _refused_lines(answer: RefusedPlacementsDocument, *, whole: bool = False) -> Iterator[str]:
-    """Each refusal with its reasons, and what would have let the VM start."""
     if not answer.refused:
-        yield f"No start or migration is known to have been refused since {answer.since}{_only(answer)}."
+        only = ""  # what it is known by, where something could not be asked
+        if answer.record_error is not None:
+            only = (
+                ": nothing could be asked"
+                if answer.events_error is not None
+                else ", by the engine's events alone"
+            )
+        elif answer.events_error is not None:
+            only = ", by the proxy's decisions alone"
+        yield f"No start or migration is known to have been refused since {answer.since}{only}."
     for one in answer.refused:
         yield from _refusal_lines(one, whole=whole)
         yield ""
@@ -355,29 +341,16 @@ def _refused_lines(answer: RefusedPlacementsDocument, *, whole: bool = False) ->
         yield cut_text(answer.events_since)
 
 
-def _only(answer: RefusedPlacementsDocument) -> str:
-    """What it is known by, where something could not be asked."""
-    if answer.record_error is None:
-        return "" if answer.events_error is None else ", by the proxy's decisions alone"
-    return ", by the engine's events alone" if answer.events_error is None else ": nothing could be asked"
-
-
 def _refusal_lines(one: RefusedPlacement, *, whole: bool) -> Iterator[str]:
     often = "" if one.times == 1 else f", {one.times} times until {one.last}"
     yield f"{one.first}  {one.what or 'start or migration'} of VM {one.vm.name} refused{often}"
-    for said, hosts in _by_reason(one.hosts):
-        yield f"  {listed(hosts, whole=whole)}: {said}"
-    yield from (f"  {line}" for line in not_asked_lines(one.not_asked, whole=whole) if one.hosts)
-    if not one.hosts:
-        yield from (f"  The engine: {said.sentence}" for said in one.events)
-    for way in one.ways:
-        yield f"  It could have started {way.sentence}"
-
-
-def _by_reason(hosts: Iterable[HostInDecision]) -> Iterator[tuple[str, list[str]]]:
-    """Hosts that were dropped for the same reasons together."""
     alike: dict[str, list[str]] = {}
-    for one in hosts:
-        said = "; ".join(f"{reason.sentence} [{reason.unit}]" for reason in one.reasons)
-        alike.setdefault(said, []).append(one.host.name)
-    yield from alike.items()
+    for host in one.hosts:
+        said = "; ".join(f"{reason.sentence} [{reason.unit}]" for reason in host.reasons)
+        alike.setdefault(said, []).append(host.host.name)
+    yield from (f"  {listed(hosts, whole=whole)}: {said}" for said, hosts in alike.items())
+    if one.hosts:
+        yield from (f"  {line}" for line in not_asked_lines(one.not_asked, whole=whole))
+    else:
+        yield from (f"  The engine: {said.sentence}" for said in one.events)
+    yield from (f"  It could have started {way.sentence}" for way in one.ways)

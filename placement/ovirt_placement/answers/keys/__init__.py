@@ -62,21 +62,15 @@ def code_sentence(code: Code) -> str:
     return _SENTENCES[code]
 
 
-def mistake_place(mistake: Mistake, snapshot: Snapshot) -> str:
-    """Where to look for what is wrong."""
+def mistake_text(mistake: Mistake, snapshot: Snapshot) -> tuple[str, str]:
+    """Where to look for what is wrong, and what it is."""
     if isinstance(mistake, MistakenKey):
-        return key_title(mistake.key, snapshot)
+        return key_title(mistake.key, snapshot), "; ".join(map(code_sentence, mistake.codes))
     if isinstance(mistake, MissingNodeKeys):
-        return f"host {host_name(mistake.host, snapshot)}"
-    return f"VM {vm_name(mistake.vm, snapshot)}: custom property {NAME}"
-
-
-def mistake_sentence(mistake: Mistake) -> str:
-    if isinstance(mistake, MistakenKey):
-        return "; ".join(map(code_sentence, mistake.codes))
-    if isinstance(mistake, MissingNodeKeys):
-        return f"{code_sentence(Code.NODE_KEY_SET_DIFFERS)}: {', '.join(mistake.names)}"
-    return f"{code_sentence(Code.PROPERTY_UNREADABLE)}: {mistake.text}"
+        what = f"{code_sentence(Code.NODE_KEY_SET_DIFFERS)}: {', '.join(mistake.names)}"
+        return f"host {host_name(mistake.host, snapshot)}", what
+    where = f"VM {vm_name(mistake.vm, snapshot)}: custom property {NAME}"
+    return where, f"{code_sentence(Code.PROPERTY_UNREADABLE)}: {mistake.text}"
 
 
 def without_effect(clusters: Iterable[Cluster]) -> Iterator[str]:
@@ -137,7 +131,6 @@ class KeyRecord(Record, frozen=True, omit_defaults=False, kw_only=True):
 
 
 def key_record(key: PlacementKey, snapshot: Snapshot) -> KeyRecord:
-    """A key, with names."""
     return with_names(KeyRecord, key, snapshot, **key_words(key, snapshot))
 
 
@@ -282,14 +275,11 @@ Show how keys place a VM, host by host: nearness, score, round, customer's score
 )
 def keys_explain(
     state: AuthoredState,
-    vm: Annotated[Vm, Parameter(help="its name or id", metavar="VM", names=VMS, positional=True)],
+    vm: Annotated[Vm, Parameter("its name or id", "VM", VMS, positional=True)],
     *,
     whole: Annotated[bool, Parameter(common="all")] = True,
 ) -> KeysExplainDocument:
-    """How keys place a VM among the other hosts that all other filters accept.
-
-    Unless `whole`, the sentence names no more hosts than a person reads.
-    """
+    """How keys place a VM; unless `whole`, the sentence names no more hosts than a person reads."""
     snapshot = state.snapshot
     hosts = snapshot.hosts_of_cluster.get(vm.cluster, ())
     asked = tuple(host.id for host in hosts if host.id != vm.host)

@@ -15,8 +15,7 @@ from ovirt_placement.answers.keys import (
     key_record,
     key_title,
     key_words,
-    mistake_place,
-    mistake_sentence,
+    mistake_text,
     without_effect,
     written,
     written_weight,
@@ -37,15 +36,7 @@ from ovirt_placement.inventory.on_demand import referred
 from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import Cluster, Host, PlacementKey, Snapshot
 from ovirt_placement.model.names import Place, clusters_of, find_place, find_resource, with_names
-from ovirt_placement.model.record import (
-    BILLING_ENTITY,
-    CLUSTER,
-    CUSTOMER,
-    NODE,
-    SETTABLE,
-    SYSTEM,
-    level_of,
-)
+from ovirt_placement.model.record import BILLING_ENTITY, CLUSTER, CUSTOMER, NODE, SETTABLE, SYSTEM, level_of
 from ovirt_placement.rules.placement_keys.hierarchy import MissingNodeKeys, refusals
 from ovirt_placement.rules.placement_keys.keys import RATIO_NAMES, Code, number
 from ovirt_placement.store.keys import KeyChange, KeyPlace, KeyRecords, KeyStore
@@ -73,10 +64,7 @@ def read_records(store: KeyStore) -> tuple[KeyRecords, tuple[StoredKey, ...]]:
 
 
 def read_named(config: Config, patience_seconds: float, level: str, *words: str) -> Snapshot:
-    """All that keys on this level can be set on.
-
-    What the inventory publishes will do if it has the objects that are named, and all that hangs on them.
-    """
+    """All that keys on this level can be set on; what is published will do if it has what is named."""
     if level in SETTABLE and level not in _WITHOUT_VMS and not referred((level,)):
         known = inventory.known(config=config, deadline=patience_seconds, measured=Measured.NOTHING)
         with suppress(UserError):
@@ -141,20 +129,15 @@ on, who set it and when.
 def keys_list(
     state: AuthoredState,
     *,
-    name: Annotated[str | None, Parameter(help="only keys of this name", metavar="NAME")] = None,
+    name: Annotated[str | None, Parameter("only keys of this name", "NAME")] = None,
     on: Annotated[
         Sequence[str] | None,
         Parameter(
-            help="only keys of this level, or of this object",
-            metavar=("LEVEL", "RESOURCE"),
-            argument={"nargs": "+"},
+            "only keys of this level, or of this object", ("LEVEL", "RESOURCE"), argument={"nargs": "+"}
         ),
     ] = None,
 ) -> KeysListDocument:
-    """The keys of a store, also of objects that are gone; without any, those of the state.
-
-    Of them, those of this name, and on this level and object. Raises `UserError` if these are not known.
-    """
+    """The keys of a store, or without any those of the state. Raises `UserError` for unknown places."""
     snapshot, authors = state
     known = [one.key for one in authors.values()] or snapshot.placement_keys
     wanted = None if on is None else find_place(on, known, snapshot)
@@ -270,8 +253,9 @@ def objections(snapshot: Snapshot, change: KeyChange) -> str:
     """Why a change is not made, in one line; nothing, if it can be."""
     found = refusals(snapshot, change.put, change.remove)
     reasons = [
-        f"{mistake_place(one, snapshot)}: {', '.join(one.codes)}: {mistake_sentence(one)}"
+        f"{where}: {', '.join(one.codes)}: {what}"
         for one in found[:_REPORTED]
+        for where, what in (mistake_text(one, snapshot),)
     ]
     if len(found) > _REPORTED:
         reasons.append(f"and {len(found) - _REPORTED} more like these")
@@ -352,10 +336,7 @@ def keys_change(
     *,
     dry_run: bool,
 ) -> KeysChangeDocument:
-    """What was set and removed of the keys that stood before.
-
-    `forgotten` are the VMs whose frozen sets and sticky copies went.
-    """
+    """What was set and removed, and the VMs whose frozen sets and sticky copies were `forgotten`."""
     there = {KeyPlace.of_key(key): key_record(key, snapshot) for key in standing}
     gone = {KeyPlace.of_key(key) for key in change.remove}
     put = {KeyPlace.of_key(key): key_record(key, snapshot) for key in change.put}
@@ -376,7 +357,6 @@ def keys_change(
 
 
 def key_change_lines(answer: KeysChangeDocument) -> Iterator[str]:
-    """In a line each what was set, removed and forgotten."""
     for key in answer.set:
         weight = written_weight(key.weight)
         sticky = ", sticky" if key.sticky else ""

@@ -1,7 +1,7 @@
 """The compiled placement keys of a VM or a host, level by level, and those that are ignored, and why."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from fractions import Fraction
 from typing import Annotated
@@ -14,8 +14,7 @@ from ovirt_placement.answers.keys import (
     figure,
     key_record,
     key_title,
-    mistake_place,
-    mistake_sentence,
+    mistake_text,
     without_effect,
     written,
     written_weight,
@@ -31,15 +30,15 @@ from ovirt_placement.answers.question import (
     Table,
     question,
 )
-from ovirt_placement.model import Host, PlacementKey, Snapshot, Vm
+from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.names import (
     LISTED,
     Named,
+    NamedHost,
+    NamedVm,
     UnmatchedName,
     clusters_of,
     gone_keys,
-    named_host,
-    named_vm,
     resource_name,
     unmatched,
     with_names,
@@ -47,10 +46,7 @@ from ovirt_placement.model.names import (
 from ovirt_placement.model.record import CLUSTER, NODE, SERVER, SYSTEM, Record, strength
 from ovirt_placement.rules.placement_keys.capacity import Source, contention_of_host
 from ovirt_placement.rules.placement_keys.hierarchy import (
-    MissingNodeKeys,
     Mistake,
-    MistakenKey,
-    UnreadableProperty,
     find_mistakes,
     keys_by_resource,
     keys_of,
@@ -92,7 +88,6 @@ class KeysOfVmDocument(Document, frozen=True, kw_only=True, tag="keys_of_vm"):
 
 
 def keys_of_vm(snapshot: Snapshot, vm: Vm) -> KeysOfVmDocument:
-    """The keys that have a say about a VM, and those that have none."""
     keys = compiled_keys(snapshot, vm.id)
     return KeysOfVmDocument(
         vm=Named(vm.id, vm.name),
@@ -107,7 +102,6 @@ def keys_of_vm(snapshot: Snapshot, vm: Vm) -> KeysOfVmDocument:
 
 # -- in words
 def vm_table(answer: KeysOfVmDocument) -> Table:
-    """The keys of both lists, with the level that each comes from and what it hides there."""
     lists = (("system", answer.system), ("customer", answer.customer))
     rows = [_vm_row(name, key) for name, keys in lists for key in keys.values()]
     return Table(rows, ("list", "name", "value", "weight", "from", "hides"), whole=True)
@@ -119,11 +113,7 @@ def _vm_row(keys: str, key: Compiled) -> tuple[str, ...]:
 
 
 # -- The placement keys of a host: its own, those computed for it, and those that VMs on it brought.
-_SOURCES = {
-    Source.HOST: "its own",
-    Source.POLICY: "the policy's",
-    Source.CLUSTER: "the cluster's",
-}
+_SOURCES = {Source.HOST: "its own", Source.POLICY: "the policy's", Source.CLUSTER: "the cluster's"}
 
 
 class HostValue(Record, frozen=True, omit_defaults=False):
@@ -183,7 +173,6 @@ def _values(values: Values) -> Iterator[HostValue]:
 
 # -- in words
 def host_table(answer: KeysOfHostDocument) -> Table:
-    """Each value of both lists, and whether VMs that start there take a copy."""
     sticky = {key.name for key in answer.sticky}
     rows = [
         (name, one.name, figure(one.value), str(one.count), "sticky" if copied and one.name in sticky else "")
@@ -194,7 +183,6 @@ def host_table(answer: KeysOfHostDocument) -> Table:
 
 
 def ratios_text(answer: KeysOfHostDocument) -> str:
-    """How often memory and CPUs may be handed out, and who says so."""
     memory, cpu = answer.ratios.memory, answer.ratios.cpu
     return (
         f"Contention ratios: memory {figure(memory.value)} ({_SOURCES[memory.source]}),"
@@ -221,11 +209,8 @@ Show the compiled keys of a VM, with the level of each and what it hides, or all
 )
 def keys_show(
     state: AuthoredState,
-    item: Annotated[
-        Vm | Host, Parameter(help="its name or id", metavar="VM|HOST", names=_VM_OR_HOST, positional=True)
-    ],
+    item: Annotated[Vm | Host, Parameter("its name or id", "VM|HOST", _VM_OR_HOST, positional=True)],
 ) -> KeysOfVmDocument | KeysOfHostDocument:
-    """The keys of a VM or of a host."""
     if isinstance(item, Vm):
         return keys_of_vm(state.snapshot, item)
     return keys_of_host(state.snapshot, item)
@@ -242,7 +227,6 @@ def _show_text(answer: KeysOfVmDocument | KeysOfHostDocument) -> Iterator[str | 
 
 
 def ignored_lines(answer: KeysOfVmDocument) -> Iterator[str]:
-    """The keys that take no part, and why."""
     for one in answer.ignored:
         yield f"ignored: {one.key.place}: {one.key.name}: {one.sentence}"
 
@@ -280,7 +264,17 @@ def key_levels(snapshot: Snapshot, vm: Vm) -> tuple[KeyLevel, ...]:
     places = sorted(dict.fromkeys(every), key=lambda place: strength(place[0]) or 0)
     stored = keys_by_resource(snapshot)
     are_set = [key_record(key, snapshot) for place in places for key in stored.get(place, ())]
-    states = tuple(_states(keys_of_vm(snapshot, vm), are_set))
+    found, states = keys_of_vm(snapshot, vm), list[KeyOfLevel]()
+
+    def add(key: KeyRecord, state: KeyState, by: KeyRecord | None = None, because: str = "") -> None:
+        states.append(KeyOfLevel(key, state, by, because, key in are_set))
+
+    for one in (*found.system.values(), *found.customer.values()):
+        add(one.source, KeyState.IN_FORCE)
+        for key in one.hidden:
+            add(key, KeyState.OVERRIDDEN, one.source)
+    for mistaken in found.ignored:
+        add(mistaken.key, KeyState.IGNORED, because=mistaken.sentence)
     return tuple(
         KeyLevel(
             level,
@@ -291,17 +285,6 @@ def key_levels(snapshot: Snapshot, vm: Vm) -> tuple[KeyLevel, ...]:
     )
 
 
-def _states(answer: KeysOfVmDocument, are_set: Collection[KeyRecord]) -> Iterator[KeyOfLevel]:
-    def of(key: KeyRecord, state: KeyState, by: KeyRecord | None = None, because: str = "") -> KeyOfLevel:
-        return KeyOfLevel(key, state, by, because, key in are_set)
-
-    for one in (*answer.system.values(), *answer.customer.values()):
-        yield of(one.source, KeyState.IN_FORCE)
-        yield from (of(key, KeyState.OVERRIDDEN, one.source) for key in one.hidden)
-    for mistaken in answer.ignored:
-        yield of(mistaken.key, KeyState.IGNORED, because=mistaken.sentence)
-
-
 # -- What is wrong with the placement keys that are set.
 class KeyMistake(Record, frozen=True, omit_defaults=False, kw_only=True):
     """Something that is wrong; which of key, host and VM are not null depends on the codes."""
@@ -309,9 +292,9 @@ class KeyMistake(Record, frozen=True, omit_defaults=False, kw_only=True):
     codes: tuple[str, ...]
     where: str
     sentence: str
-    key: KeyRecord | None = None
-    host: Named | None = None
-    vm: Named | None = None
+    key: Annotated[KeyRecord, key_record] | None = None
+    host: NamedHost | None = None
+    vm: NamedVm | None = None
 
 
 class KeysCheckDocument(Document, frozen=True, kw_only=True, tag="keys_check"):
@@ -337,34 +320,33 @@ The exit status is 1 if there is any.
 def keys_check(state: AuthoredState) -> KeysCheckDocument:
     """The mistakes of a state, and of the keys that are stored those whose objects are gone."""
     snapshot, stored = state.snapshot, (one.key for one in state.authors.values())
-    mistakes = (_mistake(one, snapshot) for one in find_mistakes(snapshot))
-    gone = (_gone(key, snapshot) for key in gone_keys(stored, snapshot, LISTED))
-    return KeysCheckDocument(mistakes=(*mistakes, *gone), notes=tuple(_notes(snapshot)))
-
-
-def _mistake(mistake: Mistake, snapshot: Snapshot) -> KeyMistake:
-    return KeyMistake(
-        codes=tuple(mistake.codes),
-        where=mistake_place(mistake, snapshot),
-        sentence=mistake_sentence(mistake),
-        key=key_record(mistake.key, snapshot) if isinstance(mistake, MistakenKey) else None,
-        host=named_host(mistake.host, snapshot) if isinstance(mistake, MissingNodeKeys) else None,
-        vm=named_vm(mistake.vm, snapshot) if isinstance(mistake, UnreadableProperty) else None,
+    places = dict.fromkeys((key.level, key.resource) for key in snapshot.placement_keys)
+    having = {one.id for place in places for one in clusters_of(*place, snapshot)}
+    return KeysCheckDocument(
+        mistakes=(
+            *(_mistake(one, snapshot) for one in find_mistakes(snapshot)),
+            *(
+                KeyMistake(
+                    codes=("resource-gone",),
+                    where=key_title(key, snapshot),
+                    sentence="the engine has no such object any more; keys prune removes it",
+                    key=key_record(key, snapshot),
+                )
+                for key in gone_keys(stored, snapshot, LISTED)
+            ),
+        ),
+        # Clusters whose policies do not heed the keys there, and keys of VMs that no host has.
+        notes=(
+            *without_effect(cluster for cluster in snapshot.clusters if cluster.id in having),
+            *(one.sentence for one in unmatched_keys(snapshot)),
+        ),
     )
 
 
-def _gone(key: PlacementKey, snapshot: Snapshot) -> KeyMistake:
-    why = "the engine has no such object any more; keys prune removes it"
-    title, record = key_title(key, snapshot), key_record(key, snapshot)
-    return KeyMistake(codes=("resource-gone",), where=title, sentence=why, key=record)
-
-
-def _notes(snapshot: Snapshot) -> Iterator[str]:
-    """Clusters whose policies do not heed the keys there, and keys of VMs that no host has."""
-    places = dict.fromkeys((key.level, key.resource) for key in snapshot.placement_keys)
-    having = {one.id for place in places for one in clusters_of(*place, snapshot)}
-    yield from without_effect(cluster for cluster in snapshot.clusters if cluster.id in having)
-    yield from (one.sentence for one in unmatched_keys(snapshot))
+def _mistake(mistake: Mistake, snapshot: Snapshot) -> KeyMistake:
+    where, sentence = mistake_text(mistake, snapshot)
+    its = {name: getattr(mistake, name, None) for name in ("key", "host", "vm")}
+    return with_names(KeyMistake, mistake, snapshot, where=where, sentence=sentence, **its)
 
 
 def unmatched_keys(snapshot: Snapshot) -> Iterator[UnmatchedName]:
@@ -377,17 +359,12 @@ def unmatched_keys(snapshot: Snapshot) -> Iterator[UnmatchedName]:
     for key in snapshot.placement_keys:
         if key.key_class != SYSTEM or key_kind(key) is not KeyKind.PLACEMENT or key.level == NODE:
             continue  # those of customers are held against one another, too
-        there = carried[_cluster_of(key, snapshot)]
+        vm = snapshot.vm_by_id.get(key.resource) if key.level == SERVER else None
+        # The cluster whose hosts it is held against; None where that may be any.
+        of = vm.cluster if vm is not None else key.resource if key.level == CLUSTER else None
+        there = carried[of]
         if key.name not in there:
             yield unmatched(key_title(key, snapshot), "host with the key", key.name, there)
-
-
-def _cluster_of(key: PlacementKey, snapshot: Snapshot) -> str | None:
-    """The cluster whose hosts a key is held against; None where that may be any."""
-    vm = snapshot.vm_by_id.get(key.resource)
-    if key.level == SERVER and vm is not None:
-        return vm.cluster
-    return key.resource if key.level == CLUSTER else None
 
 
 # -- in words

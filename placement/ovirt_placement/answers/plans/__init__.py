@@ -119,7 +119,6 @@ _BY_HOST = {_KIND.REFUSED, _KIND.REFUSED_TOGETHER, _KIND.NO_MEMORY, _KIND.NO_MEM
 
 
 def obstacle_text(obstacle: Obstacle, snapshot: Snapshot) -> str:
-    """What stands in the way, in a sentence."""
     return _text(_SENTENCES[obstacle.kind], obstacle, snapshot)
 
 
@@ -142,7 +141,6 @@ def misfit_text(misfit: Misfit, snapshot: Snapshot) -> str:
 
 
 def reasons_text(reasons: Iterable[Reason], snapshot: Snapshot) -> str:
-    """Reasons as sentences, each once."""
     return "; ".join(dict.fromkeys(sentence(reason, snapshot) for reason in reasons))
 
 
@@ -337,7 +335,6 @@ def plan_record(plan: Plan, snapshot: Snapshot, not_now: str | None = None) -> C
 
 
 def step_record(step: Step, snapshot: Snapshot) -> PlannedStep:
-    """One step, with names and with what it is for."""
     moved = zip(step.vms, step.sources, strict=True)
     return with_names(
         PlannedStep,
@@ -351,26 +348,22 @@ def step_record(step: Step, snapshot: Snapshot) -> PlannedStep:
 
 
 def remaining_record(rule: Remaining, snapshot: Snapshot) -> RemainingRule:
-    """One rule that remains violated, with names."""
     obstacles = named_obstacles(rule.obstacles, snapshot)
     because = tuple(one.text for one in obstacles)
     return with_names(RemainingRule, rule, snapshot, obstacles=obstacles, because=because)
 
 
 def reservation_record(reservation: Reservation, snapshot: Snapshot) -> PlannedReservation:
-    """What becomes of the HA reservation, with names."""
     holds = not reservation.lost if reservation.known else None
     return with_names(PlannedReservation, reservation, snapshot, holds=holds)
 
 
 def dropped_record(dropped: RefusedStep, snapshot: Snapshot) -> DroppedStep:
-    """A step that the search took for legal and a rule refuses."""
     because = dict.fromkeys(f"{rule}: {sentence(reason, snapshot)}" for rule, reason in dropped.vetoes)
     return DroppedStep(step_record(dropped.step, snapshot), tuple(because))
 
 
 def reason(step: Step, snapshot: Snapshot) -> str:
-    """What a step is for, as a sentence."""
     if step.repairs:
         return f"repairs {group_names(step.repairs, snapshot)}"
     if step.reserves:

@@ -39,7 +39,6 @@ class MovedByEngine(Record, frozen=True, omit_defaults=False):
 
 
 def move_record(step: Step, snapshot: Snapshot) -> ForeseenMove:
-    """A step of a plan, with names."""
     return with_names(ForeseenMove, step, snapshot, to=step.target, reason=reason(step, snapshot))
 
 
@@ -83,21 +82,18 @@ class EvacuationRecord(Record, frozen=True, omit_defaults=False, kw_only=True):
 
 
 def evacuation_record(found: Evacuation, snapshot: Snapshot) -> EvacuationRecord:
-    """Give it names."""
     plan = found.plan
     others = {"moves": plan.steps, "proven": plan.proven, "seconds": plan.seconds}
     return with_names(EvacuationRecord, found, snapshot, moved_by_engine=found.by_engine, **others)
 
 
 def staying_vm(one: Staying, snapshot: Snapshot) -> StayingVm:
-    """Give it names, and say why it stays."""
     because = tuple(dict.fromkeys(kept_text(obstacle, snapshot) for obstacle in one.obstacles))
     found = all(obstacle.kind is not ObstacleKind.NOT_FOUND for obstacle in one.obstacles)
     return with_names(StayingVm, one, snapshot, proven=bool(one.obstacles) and found, because=because)
 
 
 def evacuation_text(found: EvacuationRecord) -> Iterator[str]:
-    """The answer as a person reads it."""
     hosts = names_of(found.hosts)
     yield f"Maintenance of {hosts} in cluster {found.cluster.name}: {_evacuation_summary(found)}"
     for number, move in enumerate(found.moves, 1):
@@ -211,18 +207,15 @@ class MaintenancePlans(Record, frozen=True, omit_defaults=False):
 
 
 def maintenance_record(plan: MaintenancePlan, snapshot: Snapshot) -> ClusterMaintenance:
-    """A plan with names."""
     others = {"without_round": plan.blocked, "not_back": plan.kept, "relaxed": plan.relaxations}
     return with_names(ClusterMaintenance, plan, snapshot, **others)
 
 
 def maintenance_round(one: Round, snapshot: Snapshot) -> MaintenanceRound:
-    """A round with names."""
     return with_names(MaintenanceRound, one, snapshot, moves=one.steps, moved_by_engine=one.by_engine)
 
 
 def relaxed_obstacle(one: Relaxation, snapshot: Snapshot) -> RelaxedObstacle:
-    """Give it names, and say whether its VMs are held back."""
     (obstacle,) = named_obstacles((one.obstacle,), snapshot)
     return with_names(RelaxedObstacle, one, snapshot, obstacle=obstacle, held=bool(one.obstacle.words))
 
@@ -231,14 +224,17 @@ def relaxed_obstacle(one: Relaxation, snapshot: Snapshot) -> RelaxedObstacle:
 def maintenance_text(found: ClusterMaintenance) -> Iterator[str]:
     """Rounds with their moves, then hosts without one."""
     yield f"Maintenance in cluster {found.cluster.name}: {summary_text(found)}"
-    for number, one in enumerate(found.rounds, 1):
-        yield from (f"  {line}" for line in _round_text(number, one))
-    yield from (f"  {line}" for line in rest_text(found))
+    rounds = (line for number, one in enumerate(found.rounds, 1) for line in _round_text(number, one))
+    yield from (f"  {line}" for line in (*rounds, *rest_text(found)))
 
 
 def rest_text(found: ClusterMaintenance) -> Iterator[str]:
     """What stands after the rounds: the way back, hosts without a round, and what would help."""
-    yield from _back_text(found)
+    if found.back:
+        count = sum(len(move.vms) for move in found.back)
+        yield f"Back: {counted(count, 'migration')}, about {duration_text(found.back_seconds)}"
+    yield from (f"  {place}. {move_text(move)}" for place, move in enumerate(found.back, 1))
+    yield from (f"{one.vm.name} is not brought back: {one.because}" for one in found.not_back)
     for left in found.without_round:
         yield f"No round for {left.host.name}:"
         yield from (f"  - {obstacle.text}" for obstacle in left.obstacles)
@@ -268,18 +264,7 @@ def _round_text(number: int, one: MaintenanceRound) -> Iterator[str]:
         yield f"  {place}. {move_text(move)}"
     if one.stopped:
         yield f"  stopped meanwhile, as you agreed to: {names_of(one.stopped)}"
-    for moved in one.moved_by_engine:
-        yield f"  {moved_by_engine_text(moved)}"
-
-
-def _back_text(found: ClusterMaintenance) -> Iterator[str]:
-    if found.back:
-        count = sum(len(move.vms) for move in found.back)
-        yield f"Back: {counted(count, 'migration')}, about {duration_text(found.back_seconds)}"
-    for place, move in enumerate(found.back, 1):
-        yield f"  {place}. {move_text(move)}"
-    for one in found.not_back:
-        yield f"{one.vm.name} is not brought back: {one.because}"
+    yield from (f"  {moved_by_engine_text(moved)}" for moved in one.moved_by_engine)
 
 
 def _relaxed_text(one: RelaxedObstacle) -> str:
@@ -288,10 +273,9 @@ def _relaxed_text(one: RelaxedObstacle) -> str:
     stays = (
         f"Once {names_of(one.obstacle.vms)} may be migrated, or with {stop}" if one.held else f"With {stop}"
     )
-    relaxed = {
-        ObstacleKind.RULE: f"Without {groups}",
-        ObstacleKind.STAYS: stays,
-    }.get(ObstacleKind(one.obstacle.kind), "Without the HA reservation of the cluster")
+    relaxed = {ObstacleKind.RULE: f"Without {groups}", ObstacleKind.STAYS: stays}.get(
+        ObstacleKind(one.obstacle.kind), "Without the HA reservation of the cluster"
+    )
     if not one.hosts:
         return f"{relaxed} alone, there is still no round for any of them."
     return f"{relaxed}, there is a round for {names_of(one.hosts)} as well."

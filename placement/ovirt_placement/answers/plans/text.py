@@ -31,7 +31,6 @@ _MOST_FAILURES = 10
 
 
 def text(plan: ClusterPlan) -> str:
-    """A plan as an administrator reads it."""
     return "\n".join(plan_lines(plan))
 
 
@@ -45,10 +44,8 @@ def plan_lines(plan: ClusterPlan) -> list[str]:
         needs_it = f"a hard rule {'or the HA reservation ' if reserves else ''}needs it"
         lines.append(f"  Takes of the headroom of {names_of(plan.crowded)}: {needs_it}")
     for cost in plan.costs:
-        lines.append(
-            f"  If {_failing(cost)} failed afterwards, {names_of(cost.vms)} would not restart:"
-            " the rules that are repaired leave no other host"
-        )
+        lost = f"  If {_failing(cost)} failed afterwards, {names_of(cost.vms)} would not restart:"
+        lines.append(f"{lost} the rules that are repaired leave no other host")
     for rule in plan.remaining:
         lines.append(f"  Not repaired: {rule_text(rule)} ({names_of(rule.vms)})")
         lines += (f"    - {reason}" for reason in rule.because)
@@ -64,7 +61,6 @@ def steps_text(steps: Iterable[PlannedStep]) -> Iterator[str]:
 
 
 def step_text(step: PlannedStep) -> str:
-    """Which VMs go where, and what for."""
     moves = ((vm.name, vm.from_.name) for vm in step.vms)
     return migration_text(moves, step.to.name, step.reason, closure=step.closure)
 
@@ -77,13 +73,11 @@ def migration_text(moves: Iterable[tuple[str, str]], to: str, reason: str, *, cl
 
 
 def dropped_text(dropped: DroppedStep) -> str:
-    """A step that the search took for legal and a rule refuses."""
     because = "; ".join(dropped.because) or "the rules refuse it"
     return f"dropped from the plan: {step_text(dropped.step)}: {because}"
 
 
 def rule_text(rule: RemainingRule) -> str:
-    """Which rule it is, with what it asks."""
     if rule.family in (Leaving.family, HOMEWARD):
         return f"maintenance: {rule.asks}"
     return f"{title(rule.groups)}, {'hard' if rule.hard else 'soft'}: {rule.asks}"
@@ -109,13 +103,10 @@ def reservation_text(reservation: PlannedReservation) -> Iterator[str]:
 
 
 def _summary(plan: ClusterPlan) -> str:
-    if not plan.steps and not plan.remaining and not plan.proven:
-        return "nothing is planned."
     if not plan.steps and not plan.remaining:
-        lost = plan.reservation is not None and plan.reservation.lost
-        if lost:
+        if plan.proven and plan.reservation is not None and plan.reservation.lost:
             return "every affinity rule is satisfied, but the HA reservation is not."
-        return "every rule is satisfied."
+        return "every rule is satisfied." if plan.proven else "nothing is planned."
     if not plan.steps:
         none_found = "no repair of the violated rules was found"
         return f"{none_text(plan.proven, 'migration repairs the violated rules', none_found)}."
@@ -235,10 +226,7 @@ def waiting_on(steps: Sequence[Document], numbers: Collection[int]) -> tuple[int
 
 
 def leads_to(snapshot: Snapshot, plan: Document, done: Collection[int] = ()) -> Snapshot | str:
-    """The state that the rest of a plan leads to; why it does not fit the state any more, where that is so.
-
-    The steps with the numbers in `done` have been carried out.
-    """
+    """The state that a plan leads to without the steps `done`, or why it does not fit any more."""
     try:
         made = plan_of(plan)
     except NoPlan as error:

@@ -75,10 +75,7 @@ def preview(
     deadline: Deadline = NEVER,
     fail_if: Iterable[Condition] = (),
 ) -> WhatIfDocument:
-    """The violations, migrations and survived failures that a change of a state comes to.
-
-    It fails by those conditions that are true.
-    """
+    """The violations, migrations and survived failures that a change of a state comes to."""
     outlooks = foresee(
         state, change.after, tuple(dict.fromkeys(change.clusters)), repair=repair, deadline=deadline
     )
@@ -256,25 +253,22 @@ def what_if_hosts(
     now: Snapshot,
     *,
     maintenance: Annotated[
-        Sequence[Host],
-        Parameter(help="these hosts go into maintenance", metavar="HOST,...", names=SOME_HOSTS),
+        Sequence[Host], Parameter("these hosts go into maintenance", "HOST,...", SOME_HOSTS)
     ] = (),
-    down: Annotated[
-        Sequence[Host], Parameter(help="these hosts fail", metavar="HOST,...", names=SOME_HOSTS)
-    ] = (),
+    down: Annotated[Sequence[Host], Parameter("these hosts fail", "HOST,...", SOME_HOSTS)] = (),
     add_host: Annotated[
         Sequence[tuple[str, int]],
         Parameter(
-            help="add N empty hosts like this one to its cluster; repeatable",
-            metavar="like=HOST[*N]",
+            "add N empty hosts like this one to its cluster; repeatable",
+            "like=HOST[*N]",
             argument={"type": _like, "action": "append", "default": []},
         ),
     ] = (),
     vm: Annotated[
         Sequence[tuple[str, int]],
         Parameter(
-            help="start N VMs like this one, with its groups and labels; repeatable",
-            metavar="like=VM[*N]",
+            "start N VMs like this one, with its groups and labels; repeatable",
+            "like=VM[*N]",
             argument={"type": _like, "action": "append", "default": []},
         ),
     ] = (),
@@ -283,10 +277,7 @@ def what_if_hosts(
     ] = (),
     repair: Annotated[frozenset[Repair], REPAIR] = HARD,
 ) -> WhatIfDocument:
-    """What comes of it, in the order of the parameters: new hosts are there before others are emptied.
-
-    Raises `UserError`.
-    """
+    """What comes of it: new hosts are there before others are emptied. Raises `UserError`."""
     if not (maintenance or down or add_host or vm):
         raise UserError("say what is to happen: --maintenance, --down, --add-host or --vm")
     for host in maintenance:
@@ -321,7 +312,6 @@ def _check(host: Host, in_question: bool) -> None:
 
 # -- in lines
 def lines(found: WhatIfDocument) -> Iterator[str]:
-    """The answer as a person reads it."""
     yield from (f"speaks against it: {conflict}" for conflict in found.conflicts)
     for evacuation in found.maintenance:
         yield from evacuation_text(evacuation)
@@ -348,8 +338,8 @@ def _start_text(start: ForeseenStart, *, by_priority: bool) -> str:
 
 def _cluster_text(one: ForeseenCluster, further: str) -> Iterator[str]:
     yield f"Cluster {one.cluster.name}:"
-    yield from (f"  violates {_rule_text(rule)}" for rule in one.violated)
-    yield from (f"  repairs {_rule_text(rule)}" for rule in one.repaired)
+    for verb, rules in (("violates", one.violated), ("repairs", one.repaired)):
+        yield from (f"  {verb} {_title(rule)}: {rule.asks} ({names_of(rule.vms)})" for rule in rules)
     if one.doubt:
         yield f"  not known yet, and no migrations are foreseen: {one.doubt}"
     count = sum(len(move.vms) for move in one.moves)
@@ -360,20 +350,16 @@ def _cluster_text(one: ForeseenCluster, further: str) -> Iterator[str]:
         yield f"  costs {counted(count, 'migration')} ({least}):"
         yield from (f"    {number}. {move_text(move)}" for number, move in enumerate(one.moves, 1))
     for rule in one.remains_violated:
-        asks = f", {_hardness(rule)}: {rule.asks}" if rule.groups else ""
-        yield f"  not repaired: {title(rule.groups)}{asks}"
+        yield f"  not repaired: {_title(rule)}{f': {rule.asks}' if rule.groups else ''}"
         yield from (f"    - {reason}" for reason in rule.because)
     if one.barred:
         yield f"  {names_of(one.barred)}, which {be(len(one.barred))} down, could start on no host any more"
     if one.unjudged_starts:
         yield f"  not known whether a host would take {counted(one.unjudged_starts, 'VM')} more that are down"
     if one.failures_now or one.failures_changed:
-        yield f"  hosts that may fail at once: {_failures_text(one)}"
-
-
-def _failures_text(one: ForeseenCluster) -> str:
-    text = f"{_count(one.failures_now)} now, {_count(one.failures_changed)} with it"
-    return f"{text}, {_count(one.failures_settled)} once the migrations are made" if one.moves else text
+        settled = f", {_count(one.failures_settled)} once the migrations are made" if one.moves else ""
+        known = f"{_count(one.failures_now)} now, {_count(one.failures_changed)} with it{settled}"
+        yield f"  hosts that may fail at once: {known}"
 
 
 def _count(known: ForeseenFailures | None) -> str:
@@ -382,10 +368,6 @@ def _count(known: ForeseenFailures | None) -> str:
     return f"{known.count}" if known.exact else f"at least {known.count}"
 
 
-def _rule_text(rule: ForeseenRule) -> str:
-    what = title(rule.groups) + (f", {_hardness(rule)}" if rule.groups else "")
-    return f"{what}: {rule.asks} ({names_of(rule.vms)})"
-
-
-def _hardness(rule: ForeseenRule) -> str:
-    return "hard" if rule.hard else "soft"
+def _title(rule: ForeseenRule) -> str:
+    hardness = f", {'hard' if rule.hard else 'soft'}" if rule.groups else ""
+    return f"{title(rule.groups)}{hardness}"

@@ -169,19 +169,13 @@ class SetupDocument(ChangeDocument, frozen=True, kw_only=True, tag="setup"):
 
 
 def policy_change(
-    policy: str,
-    plan: SetupPlan,
-    keys: tuple[ClusterKeys, ...] = (),
-    key_notes: tuple[str, ...] = (),
-    error: str | None = None,
+    policy: str, plan: SetupPlan, keys: tuple[ClusterKeys, ...], key_notes: Iterable[str]
 ) -> PolicyChange:
-    """What a plan does about a policy; of several policies, one may be refused."""
     requests = (SentRequest(one.what, one.method, one.path, one.body.decode()) for one in plan.requests)
-    return PolicyChange(policy, tuple(requests), keys, (*plan.notes, *key_notes), error)
+    return PolicyChange(policy, tuple(requests), keys, (*plan.notes, *key_notes), None)
 
 
 def setup(outcomes: Sequence[SetupOutcome], notes: Iterable[str], *, dry_run: bool) -> SetupDocument:
-    """What was done about each policy, and notes about others."""
     changed = [one for one in outcomes if one.change.requests or one.change.placement_keys]
     return SetupDocument(
         changed=bool(changed),

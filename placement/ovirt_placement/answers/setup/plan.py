@@ -179,7 +179,6 @@ class _Planning:
     # -- What the finished policy is to hold, and what the engine lacks or would refuse of it.
     @cached_property
     def _after(self) -> PolicyContent:
-        """The policy with our units and those of the engine next to them."""
         policy, properties = self._policy, self._choice.properties
         filters, weights = self._filters(), self._weights()
         gone = self._replaced() - filters.keys() - weights.keys()
@@ -199,7 +198,6 @@ class _Planning:
         return with_properties(after, {**kept, **properties})
 
     def _usable(self, kind: UnitKind, name: str, *, internal: bool = False) -> str:
-        """The id of a unit that the policy must have."""
         found = self._units.id_of(kind, name, internal=internal)
         if found is None:
             raise UserError(
@@ -232,10 +230,7 @@ class _Planning:
         return wanted
 
     def _weights(self) -> dict[str, int]:
-        """Factors by unit: one that is there keeps its own, unless another is asked for.
-
-        Ours comes in with the factor of the engine's weight next to it.
-        """
+        """Factors by unit: as asked, as they are, or as that of the engine's weight next to it."""
         of_base, alongside = self._seen.base.weights, self._units.weight_twins()
         asked = self._asked_factors(alongside)
         settled = {**self._policy.weights, **asked}
@@ -250,11 +245,7 @@ class _Planning:
         return {**{unit: settled.get(unit, factor) for unit, factor in wanted.items()}, **asked}
 
     def _asked_factors(self, alongside: Mapping[str, str]) -> dict[str, int]:
-        """Factors by unit; one that the policy lacks comes in, as after a change that was interrupted.
-
-        What is asked for a weight of ours is meant for the engine's next to it, too, if nothing is asked for
-        that.
-        """
+        """By unit, and for the engine's weight next to it, too, if nothing is asked for that."""
         weights = (one for one in self._units.items() if one[1].type == UnitKind.WEIGHT and one[1].enabled)
         by_name = {unit.name: i for i, unit in weights}
         for name in self._choice.factors:

@@ -161,10 +161,7 @@ def read_policy(connection: EngineConnection, overview: Overview, name: str) -> 
 def restore_policies(
     overview: Overview, head: PolicyHead, going: frozenset[str], *, all_users: bool
 ) -> Iterator[tuple[PolicyUser, PolicyRequest]]:
-    """Give the clusters that use a policy what they had: all of them, or those that it remembers.
-
-    Each with its policy as it is then.
-    """
+    """Give its clusters, or those that it remembers, what they had; each with its policy by then."""
     former = remembered(head.description).clusters
     heads, former = {one.id: one for one in overview.heads}, remembered(head.description).clusters
     for user in overview.users:
@@ -353,10 +350,7 @@ def _without_ours(
 def _dropping(
     overview: Overview, policy: PolicyContent, after: PolicyContent
 ) -> Iterator[tuple[PolicyUser, list[str]]]:
-    """The engine drops parameters that no unit knows when a cluster is changed, whatever is changed.
-
-    Clusters that get another policy are changed by that.
-    """
+    """The engine drops parameters that no unit knows when a cluster is changed, whatever is changed."""
     others, known = remembered(policy.head.description).clusters, overview.units.properties
     unknown = known(policy.units).keys() - known(after.units)
     for user in overview.users:

@@ -26,7 +26,6 @@ from ovirt_placement.model.record import Record
 from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:
-    from ovirt_placement.store.enforcer.leader import LastCycle
     from ovirt_placement.store.sql.access import StoreAccess
 
 
@@ -127,17 +126,13 @@ class EnforcementRecord(Record, frozen=True, omit_defaults=False, kw_only=True):
 
     @property
     def acts(self) -> bool:
-        """Whether it is configured to migrate."""
         return self.mode != "observe"
 
 
 def enforcement(
     config: Config, snapshot: Snapshot, seconds: float = _MOST_PATIENCE_SECONDS
 ) -> EnforcementRecord:
-    """Read what the store says; `snapshot` has the names. Raises `UserError` if the section is wrong.
-
-    `seconds` is how long the store as a whole may take.
-    """
+    """What the store says within this time. Raises `UserError` if the section is wrong."""
     from ovirt_placement.store.sql.access import answered_within
 
     configured = config.section("enforcer", _Settings).mode
@@ -149,10 +144,7 @@ def enforcement(
 
 
 def not_led(config: Config) -> str | None:
-    """Why nothing is carried out: no enforcer leads, or none can; None while one does.
-
-    Raises `StoreAway` where the store does not answer.
-    """
+    """Why nothing is carried out; None while an enforcer leads. Raises `StoreAway`."""
     from ovirt_placement.store.enforcer.leader import LeaseStore
     from ovirt_placement.store.sql.access import stored
 
@@ -194,6 +186,10 @@ def _read(config: Config, snapshot: Snapshot, here: EnforcementRecord) -> Enforc
     leads = last if last is not None and last.left_seconds > 0 else None
     ended_badly = [one for one in lately if one.state is IntentState.FAILED]
     failed = [one for one in ended_badly if one.cause not in (*REFUSALS, Cause.NEVER_ASKED)]
+    ended = None
+    if cycle is not None:
+        age = round(max(0.0, cycle.age_seconds), 1)
+        ended = CycleRecord(utc_text(cycle.ended), age, cycle.error)
     return EnforcementRecord(
         mode=here.mode if its_own is None else its_own["mode"],
         configured_mode=here.configured_mode,
@@ -201,7 +197,9 @@ def _read(config: Config, snapshot: Snapshot, here: EnforcementRecord) -> Enforc
         epoch=None if leads is None else leads.epoch,
         paused=paused,
         waiting=plans,
-        **_of_cycle(cycle, snapshot),
+        last_cycle=ended,
+        breakers=tuple(with_names(BreakerRecord, one, snapshot) for one in (cycle.breakers if cycle else ())),
+        refusals=tuple(with_names(RefusalRecord, one, snapshot) for one in (cycle.refusals if cycle else ())),
         migrations_under_way=under_way,
         migrations_done=sum(one.state is IntentState.DONE for one in lately),
         migrations_failed=len(failed),
@@ -244,20 +242,8 @@ def _running_process(owner: str | None) -> int | None:
     return None
 
 
-def _of_cycle(cycle: LastCycle | None, snapshot: Snapshot) -> dict[str, Any]:
-    """The fields that the last cycle has left."""
-    if cycle is None:
-        return {}
-    return {
-        "last_cycle": CycleRecord(utc_text(cycle.ended), round(max(0.0, cycle.age_seconds), 1), cycle.error),
-        "breakers": tuple(with_names(BreakerRecord, one, snapshot) for one in cycle.breakers),
-        "refusals": tuple(with_names(RefusalRecord, one, snapshot) for one in cycle.refusals),
-    }
-
-
 # -- in words
 def enforcement_text(found: EnforcementRecord) -> Iterator[str]:
-    """Mode and leader, what holds it back, and how migrations went."""
     if found.error is not None:
         known = f", {_who(found)}" if found.running_process is not None else ""
         yield f"Enforcer: mode {found.mode}{known}; nothing else is known: {found.error}."

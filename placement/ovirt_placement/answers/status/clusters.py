@@ -54,7 +54,6 @@ class LostVm(Record, frozen=True, omit_defaults=False):
 
 
 def lost_vm(one: Lost, snapshot: Snapshot) -> LostVm:
-    """Give it names, and say what becomes of it."""
     crashed = snapshot.vm_by_id[one.vm].crashed
     what = "has crashed" if crashed else f"is {one.status}"
     place = "" if one.host is None else f" on {host_name(one.host, snapshot)}, which is {one.host_status}"
@@ -188,7 +187,6 @@ def _ha_text(one: ClusterStatus) -> str:
 
 
 def _violations_text(one: ClusterStatus) -> str:
-    """In sum, and by family."""
     if not one.violations:
         return "none"
     lines = [f"{one.hard_violations} hard, {one.soft_violations} soft"]
@@ -227,22 +225,42 @@ def judge(
     is configured is in vain or rests.
     """
     known = tuple(clusters)
-    grave = tuple(_grave(error, mistakes, known))
-    light = tuple(_light(known, enforcer, proxy, rule_problems, unmatched))
+    grave = [
+        *(() if error is None else (error,)),
+        *(f"a command will not start: {mistake}" for mistake in mistakes),
+        *(text for one in known for text in _grave(one)),
+    ]
+    light = [text for one in known for text in _light(one)]
+    if proxy is not None and proxy.error not in (None, NOT_THIS_USER):
+        light.append("the proxy does not answer" if proxy.url else "the proxy's configuration cannot be read")
+    light += () if enforcer is None else degraded_by(enforcer)
+    if rule_problems:
+        wrong = f"{rule_problems} mistakes are" if rule_problems > 1 else "a mistake is"
+        light.append(f"{wrong} in placement rules (ovirt-placement rules check)")
+    if others := [one for one in unmatched if not one.in_rule]:  # those of rules are mistakes in rules
+        what = "a name matches" if len(others) == 1 else f"{len(others)} names match"
+        light.append(f"{what} nothing: {summary(others)}")
     health = Health.UNHEALTHY if grave else Health.DEGRADED if light else Health.HEALTHY
     return health, (*grave, *light)
 
 
-def _grave(error: str | None, mistakes: Iterable[str], clusters: Iterable[ClusterStatus]) -> Iterator[str]:
-    if error is not None:
-        yield error
-    yield from (f"a command will not start: {mistake}" for mistake in mistakes)
-    for one in clusters:
-        yield from _lost_text(one)
-        if one.disabled_units:
-            yield f"cluster {one.cluster.name}: {disabled_text(one.disabled_units)} (ovirt-placement doctor)"
-        if one.ha_reservation and one.ha_safe is False and not one.lost:
-            yield f"cluster {one.cluster.name}: HA VMs would not all restart (ovirt-placement ha-check)"
+def _grave(one: ClusterStatus) -> Iterator[str]:
+    yield from _lost_text(one)
+    if one.disabled_units:
+        yield f"cluster {one.cluster.name}: {disabled_text(one.disabled_units)} (ovirt-placement doctor)"
+    if one.ha_reservation and one.ha_safe is False and not one.lost:
+        yield f"cluster {one.cluster.name}: HA VMs would not all restart (ovirt-placement ha-check)"
+
+
+def _light(one: ClusterStatus) -> Iterator[str]:
+    if number := one.hard_violations:
+        yield f"cluster {one.cluster.name}: {number} hard rule{'s are' if number > 1 else ' is'} violated"
+    if one.hard_violations and one.upgrade:
+        yield f"cluster {one.cluster.name}: {one.upgrade}: nothing is migrated until that is over"
+    if one.doubt:
+        yield f"cluster {one.cluster.name}: no verdict, and nothing is planned: {one.doubt}"
+    elif one.ha_reservation and one.ha_safe is None:
+        yield f"cluster {one.cluster.name}: not all failures of hosts could be judged"
 
 
 def disabled_text(units: Sequence[str]) -> str:
@@ -269,32 +287,3 @@ def _lost_text(one: ClusterStatus) -> Iterator[str]:
         names = "; ".join([listed([vm.vm.name for vm in lost]), *silent[:MOST_NAMES]])
         hint = f"(ovirt-placement why {lost[0].vm.name})"
         yield f"cluster {one.cluster.name}: {vms} {state}{fate}: {names} {hint}"
-
-
-def _light(
-    clusters: Iterable[ClusterStatus],
-    enforcer: EnforcementRecord | None,
-    proxy: ProxyRecord | None,
-    rule_problems: int,
-    unmatched: Sequence[UnmatchedName],
-) -> Iterator[str]:
-    for one in clusters:
-        if one.hard_violations:
-            number = one.hard_violations
-            yield f"cluster {one.cluster.name}: {number} hard rule{'s are' if number > 1 else ' is'} violated"
-        if one.hard_violations and one.upgrade:
-            yield f"cluster {one.cluster.name}: {one.upgrade}: nothing is migrated until that is over"
-        if one.doubt:
-            yield f"cluster {one.cluster.name}: no verdict, and nothing is planned: {one.doubt}"
-        elif one.ha_reservation and one.ha_safe is None:
-            yield f"cluster {one.cluster.name}: not all failures of hosts could be judged"
-    if proxy is not None and proxy.error not in (None, NOT_THIS_USER):
-        yield "the proxy does not answer" if proxy.url else "the proxy's configuration cannot be read"
-    if enforcer is not None:
-        yield from degraded_by(enforcer)
-    if rule_problems:
-        mistakes = f"{rule_problems} mistakes are" if rule_problems > 1 else "a mistake is"
-        yield f"{mistakes} in placement rules (ovirt-placement rules check)"
-    if others := [one for one in unmatched if not one.in_rule]:  # those of rules are mistakes in rules
-        what = "a name matches" if len(others) == 1 else f"{len(others)} names match"
-        yield f"{what} nothing: {summary(others)}"

@@ -19,29 +19,11 @@ from ovirt_placement.answers.placement import NotWaiting, PriorityClass, not_wai
 from ovirt_placement.answers.status.clusters import LostVm, lost_vm
 from ovirt_placement.forecast.outages import why_unplaced
 from ovirt_placement.model import Snapshot
-from ovirt_placement.model.names import (
-    Named,
-    NamedCluster,
-    NamedHost,
-    NamedVm,
-    vm_name,
-    with_names,
-)
+from ovirt_placement.model.names import Named, NamedCluster, NamedHost, NamedVm, vm_name, with_names
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.elements.verdict import Reason, sentence
-from ovirt_placement.rules.failover.check import (
-    DEFAULT_BUDGET,
-    CheckQuestion,
-    HaCheck,
-    Spread,
-)
-from ovirt_placement.rules.failover.measures import (
-    ExaminationTask,
-    Examined,
-    Examiner,
-    Measure,
-    examine,
-)
+from ovirt_placement.rules.failover.check import DEFAULT_BUDGET, CheckQuestion, HaCheck, Spread
+from ovirt_placement.rules.failover.measures import ExaminationTask, Examined, Examiner, Measure, examine
 from ovirt_placement.rules.failover.outcomes import Loss, Outside, Proven, Size, protected
 from ovirt_service.errors import UserError
 
@@ -63,10 +45,7 @@ _Pool = Callable[[bytes, Sequence[Sequence[ExaminationTask]]], Iterator[list[Exa
 
 @contextmanager
 def spreading(processes: int | None, scheduler: str | None) -> Iterator[Spread | None]:
-    """Say who does the work: this many processes, a Dask cluster by its address, or None: the process itself.
-
-    Raises `UserError` if there is no such scheduler, or if processes are lost again and again.
-    """
+    """Who does the work; None: the process itself. Raises `UserError` if others are not there, or lost."""
     if scheduler is not None:
         with _connected(scheduler) as client:
             yield lambda question: _lump_wise(question, _workers_of(client), _on_cluster(client))
@@ -80,10 +59,7 @@ def spreading(processes: int | None, scheduler: str | None) -> Iterator[Spread |
 
 
 def examine_lump(encoded: bytes, tasks: Sequence[ExaminationTask]) -> list[Examined]:
-    """Examine failures one by one: what a worker does.
-
-    It ends where nothing is asked any more, since the steps of the whole question are taken.
-    """
+    """What a worker does, until the steps of the whole question are taken."""
     question, measure = _understood(encoded)
     found: list[Examined] = []
     left = question.steps
@@ -322,11 +298,13 @@ class HaCheckDocument(Document, frozen=True, kw_only=True, tag="ha_check"):
 
     @property
     def safe(self) -> bool:
-        """Whether all clusters are known to be safe."""
         return all(one.safe is True for one in self.clusters)
 
 
 def checked_cluster(found: HaCheck, softer: Proven, snapshot: Snapshot) -> CheckedCluster:
+    up = [host.id for host in snapshot.hosts_of_cluster.get(found.cluster, ()) if host.up]
+    # All VMs that restart after the failure of some host.
+    restarting = [vm for vms in protected(snapshot, up).values() for vm in vms]
     return with_names(
         CheckedCluster,
         found,
@@ -341,15 +319,9 @@ def checked_cluster(found: HaCheck, softer: Proven, snapshot: Snapshot) -> Check
             snapshot,
             losses=tuple(_lost(one, snapshot, explained=False) for one in softer.losses),
         ),
-        restart_order=priority_classes(snapshot, _restarting(found.cluster, snapshot)),
+        restart_order=priority_classes(snapshot, restarting),
         not_waiting=tuple(not_waited(snapshot, found.cluster)),
     )
-
-
-def _restarting(cluster: str, snapshot: Snapshot) -> list[str]:
-    """All VMs of a cluster that restart after the failure of some host."""
-    up = [host.id for host in snapshot.hosts_of_cluster.get(cluster, ()) if host.up]
-    return [vm for vms in protected(snapshot, up).values() for vm in vms]
 
 
 def _lost(one: Loss, snapshot: Snapshot, *, explained: bool) -> LostSet:
@@ -364,5 +336,4 @@ def refusal_text(reasons: Iterable[Reason], snapshot: Snapshot) -> tuple[str, ..
 
 
 def resting_vm(one: Outside, snapshot: Snapshot) -> RestingVm:
-    """Give it a name, and say what it is."""
     return with_names(RestingVm, one, snapshot, sentence=f"{vm_name(one.vm, snapshot)} is {one.status}")

@@ -66,60 +66,44 @@ def check_ha(
     state: ConfiguredState,
     *,
     cluster: Annotated[
-        Cluster | None,
-        Parameter(help="only this cluster, by name or id; else all", metavar="CLUSTER", names=CLUSTERS),
+        Cluster | None, Parameter("only this cluster, by name or id; else all", "CLUSTER", CLUSTERS)
     ] = None,
     failures: Annotated[
         int | None,
-        Parameter(
-            help="how many hosts or domains fail together; else as each cluster is set, else 1", metavar="X"
-        ),
+        Parameter("how many hosts or domains fail together; else as each cluster is set, else 1", "X"),
     ] = None,
     hosts: Annotated[
         Sequence[Host],
-        Parameter(
-            help="only the failure of these hosts together",
-            metavar="HOST,...",
-            names=SOME_HOSTS,
-            one_of="what",
-        ),
+        Parameter("only the failure of these hosts together", "HOST,...", SOME_HOSTS, one_of="what"),
     ] = (),
     domain: Annotated[
         Sequence[str] | None,
         Parameter(
-            help="only this failure domain; repeatable",
-            metavar="DOMAIN",
-            one_of="what",
-            argument={"action": "append"},
+            "only this failure domain; repeatable", "DOMAIN", one_of="what", argument={"action": "append"}
         ),
     ] = None,
-    domains: Annotated[bool, Parameter(help="all failure domains", one_of="what")] = False,
+    domains: Annotated[bool, Parameter("all failure domains", one_of="what")] = False,
     steps: Annotated[
         int,
         Parameter(
-            help="the limit of work: a step for each set of hosts and for each of its VMs;"
-            f" else {DEFAULT_STEPS}",
-            metavar="N",
+            f"the limit of work: a step for each set of hosts and for each of its VMs; else {DEFAULT_STEPS}",
+            "N",
         ),
     ] = DEFAULT_STEPS,
     processes: Annotated[
-        int | None,
-        Parameter(help="spread the work over this many processes", metavar="N", one_of="where"),
+        int | None, Parameter("spread the work over this many processes", "N", one_of="where")
     ] = None,
     scheduler: Annotated[
         str | None,
         Parameter(
-            help="spread the work over the workers of this Dask scheduler, as in tcp://HOST:8786"
+            "spread the work over the workers of this Dask scheduler, as in tcp://HOST:8786"
             " (needs the extra `distributed`)",
-            metavar="ADDRESS",
+            "ADDRESS",
             one_of="where",
         ),
     ] = None,
 ) -> HaCheckDocument:
-    """Check the clusters that have HA reservation, or the one named; the others are named as not checked.
-
-    Where hosts or domains were chosen, only clusters that have some of them. Raises `UserError`.
-    """
+    """Check clusters with HA reservation, the one named, or those of the hosts named. Raises `UserError`."""
     snapshot = state.snapshot
     failing: Domains | None = None
     if hosts:

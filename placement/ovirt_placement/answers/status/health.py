@@ -132,12 +132,12 @@ all restart).
     routes=(Route("/status", "the health in one word, and what it is made of"),),
 )
 def status(known: HealthState, clusters: Annotated[Iterable[Cluster], SOME_CLUSTERS]) -> StatusDocument:
-    """What is known of these clusters."""
     snapshot = known.snapshot
     numbers = tuple(cluster_status(snapshot, cluster.id) for cluster in clusters)
     rules = rules_check(snapshot)
     tagged = tagged_in(snapshot, known.names) if known.source.kind == "state file" else None
     unmatched = unmatched_names(snapshot, known.names, tagged) if known.source.kind != "nothing" else ()
+    unread = known.source.kind == "inventory" and known.source.details_age_seconds is None
     health, reasons = judge(
         known.source.error,
         known.mistakes,
@@ -151,7 +151,7 @@ def status(known: HealthState, clusters: Annotated[Iterable[Cluster], SOME_CLUST
         health=health,
         reasons=reasons,
         source=known.source,
-        details_lacking=_details_are_lacking(known),
+        details_lacking=unread and bool(referred(key.level for key in snapshot.placement_keys)),
         placement_keys=Keys(
             keys=len(snapshot.placement_keys),
             frozen_sets=len(snapshot.frozen_keys),
@@ -207,7 +207,6 @@ def nothing_known(config: Config, error: str) -> HealthState:
 
 
 def of_known(config: Config, found: KnownState) -> HealthState:
-    """What is known, with where it is from."""
     snapshot, published = found.known
     if published is None:
         source = StateSource(kind="engine", where=config.engine.address)
@@ -226,12 +225,6 @@ def of_known(config: Config, found: KnownState) -> HealthState:
         error=found.error,
     )
     return HealthState(snapshot=snapshot, source=source, age_seconds=found.age_seconds)
-
-
-def _details_are_lacking(known: HealthState) -> bool:
-    levels = (key.level for key in known.snapshot.placement_keys)
-    published = known.source.kind == "inventory" and known.source.details_age_seconds is None
-    return published and bool(referred(levels))
 
 
 # -- in words
