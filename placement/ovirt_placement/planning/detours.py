@@ -4,7 +4,6 @@ A swap goes through a third host, a bystander makes room. The search is best-fir
 VMs concerned: a way is judged by its migrations so far and the VMs that are not yet where they should be.
 """
 
-import random
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -16,19 +15,15 @@ from ovirt_placement.planning.problem.problem import Move
 from ovirt_placement.rules.elements.assignment import Budget
 
 
-def direct_moves(
-    placement: ProblemPlacement, where: Mapping[str, str], chance: random.Random | None = None
-) -> list[Move]:
+def direct_moves(placement: ProblemPlacement, where: Mapping[str, str]) -> list[Move]:
     """Legal moves that bring as many VMs as may go straight to their hosts in `where`; changes `placement`.
 
-    What repairs a hard rule goes first; or, to see whether that fares better, all go as it happens.
+    What repairs a hard rule goes first.
     """
     waiting = {vm for vm, host in where.items() if placement.where(vm) != host}
     asked = sorted(waiting, key=lambda vm: (not _repairs(placement, vm), vm))
     moves: list[Move] = []
     while asked:
-        if chance is not None:
-            chance.shuffle(asked)
         next_round: dict[str, None] = {}
         for vm in asked:
             move = straight(placement, vm, where) if vm in waiting else None

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from importlib.util import find_spec
+from itertools import count as numbers
 
 from ovirt_placement.planning.plan import NO_TIME, Deadline
 from ovirt_placement.planning.problem.bound import bound, least_migrations
@@ -20,16 +21,13 @@ from ovirt_placement.planning.problem.ends import (
     StrategyChoice,
     Value,
     meeting_first,
-    score,
     value,
 )
 from ovirt_placement.planning.problem.placement import after, placement_after
 from ovirt_placement.planning.problem.problem import Goal, Move, Problem
-from ovirt_placement.planning.sequence import sequence
+from ovirt_placement.planning.sequence import sequence, shortened
 from ovirt_placement.planning.solver.assignment import Assignment, EmptiestFirst
 from ovirt_placement.planning.solver.greedy import Greedy
-from ovirt_placement.planning.solver.local_search import improved
-from ovirt_placement.planning.solver.spread import spread
 from ovirt_placement.rules.engine_affinity import buckets
 from ovirt_service.errors import UserError
 
@@ -57,7 +55,7 @@ class Random(Strategy):
         for goal in goals:
             if deadline.over or _tried(assignment, goal, dice):
                 break
-        return StrategyChoice(dict(assignment.placement.moved), score(assignment.placement), bound(problem))
+        return StrategyChoice(dict(assignment.placement.moved), bound(problem))
 
 
 def _tried(assignment: Assignment, goal: Goal, dice: random.Random) -> bool:
@@ -136,16 +134,10 @@ def strategy(name: StrategyName | None = None, seed: int | None = None) -> Strat
 # -- The best moves that are found with a strategy.
 _Moves = tuple[Move, ...]
 
-#: Shares of the time that is left: for a choice, for the shortest way of all, for an order of moves, and for
-#: going on rule by rule.
+#: Shares of the time that is left: for a choice, for the shortest way of all, and for an order of moves.
 _CHOOSING_SHARE = 0.6
 _SHORTENING_SHARE = 0.6
 _ORDERING_SHARE = 0.2
-_STEPWISE_SHARE = 0.6
-#: The same for other ends, where no straight way leads to the one chosen.
-_OTHERS_SHARE = 0.2
-#: The same for making an end better; the rest is for the way to it.
-_IMPROVING_SHARE = 0.8
 #: The same for a simple strategy, and the seconds that it gets in any case: in less no other comes to more.
 #: Then for what it does after that, where it has not repaired all that some end might.
 _SIMPLE_SHARE = 0.3
@@ -156,6 +148,12 @@ _SMALL = 2_000
 _DETOURS_SHARE = 0.1
 _PLACES_A_SECOND = 1_000_000
 _GOING_ON_SHARE = 0.2
+#: How often it is begun again without any gain: for what is violated, and for fewer migrations alone; less
+#: often in large clusters, where each takes longer. And VMs that move by lot before.
+_PATIENCE = 20
+_LITTLE_PATIENCE = 4
+_PATIENT_UP_TO_VMS = 250
+_SHAKES = 25
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +178,7 @@ class _Found:
 
     def ordered(self, problem: Problem, deadline: Deadline) -> _Found:
         """With moves to the end that it chose, in as much time."""
-        moves = _best_moves(problem, self.choice, deadline)
+        moves = _moves(problem, self.choice.where, deadline)
         worth = value(problem, moves)
         return replace(self, moves=moves, worth=worth, proven=worth <= self.choice.bound)
 
@@ -249,67 +247,42 @@ def _found(
 
 
 def _gone_on(problem: Problem, found: _Found, strategy: Strategy, deadline: Deadline) -> _Found:
-    """By all that is known, in turn, as long as the bound is open, there is time, and any of it helps."""
-    moves, bound = found.moves, found.choice.bound
-    while strategy.goes_on and not found.proven and not deadline.over:
-        repaired = _further(problem, found.moves, bound, strategy, deadline)
-        moves = _to_better_ends(problem, repaired, found.choice, deadline)
-        worth = value(problem, moves)
-        same = moves == found.moves
-        found = replace(found, moves=moves, worth=worth, proven=worth <= bound)
-        if same or worth[:-1] <= bound[:-1]:
+    """Planned again from where the moves lead; then, as long as patience lasts, from elsewhere.
+
+    Elsewhere is where moves by lot lead from there, and from the start: in a nearly full cluster other ends
+    are within reach from there.
+    """
+    bound, idle = found.choice.bound, 0
+    large = max(1.0, len(problem.where) / _PATIENT_UP_TO_VMS)
+    for number in numbers():
+        patience = _PATIENCE if found.worth[:-1] > bound[:-1] else _LITTLE_PATIENCE
+        if found.proven or not strategy.goes_on or idle * large >= patience or deadline.over:
             break
+        begun = found.moves
+        if idle:
+            begun = _shaken(problem, begun if number % 2 else (), random.Random(number))  # noqa: S311 - dice
+            strategy = strategy.simple or strategy
+        there = after(problem, begun)
+        choice = strategy.choose(there, deadline.within(_CHOOSING_SHARE))
+        moves = (*begun, *_moves(there, choice.where, deadline))
+        if idle:
+            moves = shortened(problem, moves, deadline)
+        idle += 1
+        if (worth := value(problem, moves)) < found.worth:
+            found, idle = replace(found, moves=moves, worth=worth, proven=worth <= bound), 0
     return found
 
 
-def _to_better_ends(problem: Problem, moves: _Moves, choice: StrategyChoice, deadline: Deadline) -> _Moves:
-    """The end that the moves lead to is made better, and a way is looked for to where that leads."""
-    worth = value(problem, moves)
-    while choice.further is not None and worth > choice.bound and not deadline.over:
-        where = choice.further(placement_after(problem, moves).moved, deadline.within(_IMPROVING_SHARE))
-        tried = _moves(problem, where, deadline)
-        reached = value(problem, tried)
-        if reached >= worth:
-            break
-        moves, worth = tried, reached
-    return moves
-
-
-def _further(problem: Problem, moves: _Moves, bound: Value, strategy: Strategy, deadline: Deadline) -> _Moves:
-    """Rule by rule, and by the strategy again from there, as long as that repairs something."""
-    while value(problem, moves)[:-1] > bound[:-1]:
-        repaired = improved(problem, moves, bound, deadline.within(_STEPWISE_SHARE))
-        longer = _onwards(problem, repaired, strategy, deadline)
-        if longer == moves or deadline.over:
-            return longer
-        moves = longer
-    return moves
-
-
-def _onwards(problem: Problem, moves: _Moves, strategy: Strategy, deadline: Deadline) -> _Moves:
-    """Plan again from where the moves lead, as long as that repairs something."""
-    worth = value(problem, moves)
-    while not deadline.over:
-        there = after(problem, moves)
-        choice = strategy.choose(there, deadline.within(_CHOOSING_SHARE))
-        longer = (*moves, *_best_moves(there, choice, deadline))
-        reached = value(problem, longer)
-        if reached[:-1] >= worth[:-1]:
-            break
-        moves, worth = longer, reached
-    return moves
-
-
-def _best_moves(problem: Problem, choice: StrategyChoice, deadline: Deadline) -> _Moves:
-    """To the end that was chosen, if it is reached straight; else to the one with the shortest way there."""
-    best = _moves(problem, choice.where, deadline)
-    trying = deadline.within(_OTHERS_SHARE)
-    for where in choice.others:
-        if value(problem, best) <= choice.score.value or trying.over:
-            break
-        moves = _moves(problem, spread(problem, where), trying)
-        best = min(best, moves, key=lambda one: value(problem, one))
-    return best
+def _shaken(problem: Problem, moves: _Moves, dice: random.Random) -> _Moves:
+    """Some VMs go elsewhere, for no reason but that it might help."""
+    placement, vms = placement_after(problem, moves), sorted(problem.memory_mb)
+    shaken = list(moves)
+    for vm in dice.sample(vms, min(len(vms), _SHAKES)) if problem.hosts else ():
+        move = Move(placement.closure(vm), dice.choice(problem.hosts))
+        if placement.allows(move):
+            placement.move(move.vms, move.host)
+            shaken.append(move)
+    return tuple(shaken)
 
 
 def _moves(problem: Problem, where: Mapping[str, str], deadline: Deadline) -> _Moves:

@@ -20,8 +20,7 @@ from ovirt_placement.planning.strategies import Random
 from tests.builders import CLUSTER, SOFT_TOGETHER, group, host, snapshot, vm
 from tests.examples import examples
 from tests.placement.planning.brute_force import BruteForce, Violations
-from tests.placement.planning.clusters import tiny_clusters
-from tests.placement.planning.solver.test_local_search import scrambled
+from tests.placement.planning.clusters import scrambled, tiny_clusters
 
 ALL = PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}))
 PARTLY = PlanOptions(repair=frozenset(Repair))

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import count
 
@@ -11,21 +11,12 @@ import pytest
 from ovirt_placement.planning.plan import NEVER, NO_TIME, Deadline
 from ovirt_placement.planning.problem.bound import bound
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
-from ovirt_placement.planning.problem.ends import Strategy, StrategyChoice, score, value
-from ovirt_placement.planning.problem.placement import ProblemPlacement
-from ovirt_placement.planning.problem.problem import Move, Problem
+from ovirt_placement.planning.problem.ends import Strategy, StrategyChoice, value
+from ovirt_placement.planning.problem.problem import Problem
 from ovirt_placement.planning.solver.greedy import Greedy
 from ovirt_placement.planning.strategies import solve
 from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.placement.planning.clusters import drawn
-
-#: Both stand wrong, neither host has room for another, and on h3 there is room for one.
-STATE = snapshot(
-    host("h1", free_mb=0), host("h2", free_mb=0), host("h3", free_mb=1024), vm("a", "h1"), vm("b", "h2"),
-    group("a", vms="a", hosts_rule=TOGETHER, hosts="h2 h3"),
-    group("b", vms="b", hosts_rule=TOGETHER, hosts="h1 h3"),
-)  # fmt: skip
-SWAPPED = {"a": "h2", "b": "h1"}
 
 
 @dataclass
@@ -45,38 +36,18 @@ class Clock:
 
 
 class Found(Strategy):
-    """A strategy that has come to these ends, the last is the best."""
+    """A strategy that has come to this end."""
 
     name = "found"
     goes_on = False
 
-    def __init__(self, *ends: Mapping[str, str]) -> None:
-        *self._others, self._best = ends
+    def __init__(self, end: Mapping[str, str]) -> None:
+        self._end = end
 
     def choose(
         self, problem: Problem, deadline: Deadline, known: StrategyChoice | None = None
     ) -> StrategyChoice:
-        placement = ProblemPlacement(problem)
-        for one, target in self._best.items():
-            placement.move((one,), target)
-        return StrategyChoice(
-            self._best, score(placement), bound(problem), others=tuple(reversed(self._others))
-        )
-
-
-def moves(*ends: Mapping[str, str]) -> list[Move]:
-    *_, found = solve(pose(STATE, CLUSTER), Found(*ends), NEVER)
-    return list(found.moves)
-
-
-def test_an_end_that_is_reached_by_a_detour_alone_gives_way_to_one_found_before_it() -> None:
-    assert len(moves(SWAPPED)) == 3
-    straight = moves({"a": "h2"}, {"a": "h3", "b": "h1"}, SWAPPED)
-    assert straight == [Move(("a",), "h3"), Move(("b",), "h1")]
-
-
-def test_an_end_that_is_reached_straight_is_kept() -> None:
-    assert moves({"b": "h3", "a": "h2"}, {"a": "h3", "b": "h1"}) == [Move(("a",), "h3"), Move(("b",), "h1")]
+        return StrategyChoice(self._end, bound(problem))
 
 
 def test_a_part_of_the_way_that_repairs_nothing_is_not_taken() -> None:
@@ -101,67 +72,6 @@ def test_more_time_makes_no_plan_of_the_greedy_strategy_worse(seed: int) -> None
         *_, solution = solve(problem, Greedy(), Deadline(partial(next, left)))
         values.append(value(problem, solution.moves))
     assert values == sorted(values, reverse=True)
-
-
-#: Three stand wrong, and there is room everywhere. Groups without a common VM alone would need two.
-WRONG = snapshot(
-    *(host(f"h{number}") for number in range(3)), *(vm(name, "h0") for name in "abcxyz"),
-    *(group(name, vms=name, hosts_rule=TOGETHER, hosts="h1") for name in ("a b", "b c")),
-)  # fmt: skip
-RIGHT = dict.fromkeys("abc", "h1")
-#: Of these each is better than the one before: fewer move who need not.
-ENDS = [RIGHT | dict.fromkeys(idle, "h2") for idle in ("xyz", "xy", "x", "")]
-
-
-class Improving(Found):
-    """Begins with the first end, and knows a better one each time it is asked, which takes it a second."""
-
-    goes_on = True
-    simple = Found({})
-
-    def __init__(self, clock: Clock, *ends: Mapping[str, str], migrations: int) -> None:
-        """No end has fewer migrations than this many, as far as it knows."""
-        first, *self._better = ends
-        super().__init__(first)
-        self._clock = clock
-        self._migrations = migrations
-        self.asked = 0
-
-    def choose(
-        self, problem: Problem, deadline: Deadline, known: StrategyChoice | None = None
-    ) -> StrategyChoice:
-        choice = super().choose(problem, deadline)
-        known = (*choice.bound[:-1], self._migrations)
-        return replace(choice, bound=known, further=self._further)
-
-    def _further(self, where: Mapping[str, str], deadline: Deadline) -> Mapping[str, str]:
-        assert not deadline.over
-        self.asked += 1
-        self._clock.run(1.0)
-        return self._better.pop(0) if self._better else where
-
-
-@pytest.mark.parametrize(
-    ("at_least", "seconds", "asked", "migrations"),
-    [
-        pytest.param(3, 100.0, 3, 3, id="ends as soon as the bound is reached"),
-        pytest.param(2, 100.0, 4, 3, id="goes on while the bound is open, until nothing better is known"),
-        pytest.param(3, 3.0, 3, 3, id="no share of the time ends what still makes it better"),
-        pytest.param(3, 1.5, 2, 4, id="and the deadline does"),
-    ],
-)
-@pytest.mark.parametrize("busy", [1.0, 0.25])
-def test_the_time_is_used_as_long_as_it_helps(
-    busy: float, at_least: int, seconds: float, asked: int, migrations: int
-) -> None:
-    clock = Clock(busy)
-    strategy = Improving(clock, *ENDS, migrations=at_least)
-    deadline = Deadline.after(seconds, lambda: clock.now, lambda: clock.worked)
-    *_, solution = solve(pose(WRONG, CLUSTER), strategy, deadline)
-    assert strategy.asked == asked
-    assert sum(len(one.vms) for one in solution.moves) == migrations
-    assert solution.proven is (migrations == at_least)
-    assert solution.at_least == at_least
 
 
 def ending(clock: Clock, seconds: float) -> Deadline:

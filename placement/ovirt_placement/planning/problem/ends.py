@@ -282,25 +282,14 @@ def value(problem: Problem, moves: Sequence[Move]) -> Value:
     return (*score(end).value[:-1], sum(len(move.vms) for move in moves))
 
 
-#: Ends besides the best that are worth the time it takes to find ways to them.
-MOST_OTHERS = 8
-
-
 @dataclass(frozen=True, slots=True)
 class StrategyChoice:
     """An end that satisfies every hard rule that is satisfied at the start and fits on every host."""
 
     #: VMs that end elsewhere than they start, with their hosts.
     where: Mapping[str, str]
-    score: Score
     #: No end is better than this, as far as is proven; it says nothing of the way there.
     bound: Value
-    #: Ends that were found before it and are hardly worse, the best first: the way to one may be shorter.
-    #: Not more than `MOST_OTHERS`.
-    others: tuple[Mapping[str, str], ...] = ()
-    #: Makes another end better, as far as the strategy knows how, given its VMs that are elsewhere than at
-    #: the start; what it has tried is not tried again. None where the strategy knows nothing more.
-    further: Callable[[Mapping[str, str], Deadline], Mapping[str, str]] | None = None
 
 
 #: The fewest legal moves to the best that any reach, where a problem is so small that all can be tried; else

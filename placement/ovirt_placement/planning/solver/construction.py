@@ -162,8 +162,6 @@ class Construction:
         #: Of each VM of a part all VMs of the part.
         self.part_of: dict[str, tuple[str, ...]] = {}
         self._start = ProblemPlacement(problem)
-        #: An end of a part to which its VMs may go in any order, where the best end is not known to be such.
-        self.in_any_order: Mapping[str, str] = {}
 
     def run(self, deadline: Deadline) -> None:
         parts = parts_of(self.problem, self.candidates)
@@ -286,8 +284,6 @@ class Construction:
                 best, hint = solved, solved.where
                 if solved.value <= least:
                     return solved, least
-        if best is not None:
-            self.in_any_order = {vm: host for vm, host in best.where.items() if host != home[vm]}
         solved = solve(
             self.placement,
             self.candidates,

@@ -216,55 +216,6 @@ class Model:
             self.cp.add(there + violated >= 1)
 
 
-class Turns:
-    """The hosts one after another: in its turn, each gets all VMs that come to it."""
-
-    def __init__(self, model: Model) -> None:
-        self._model, self._domains = model, model.scope.domains
-        hosts = model.problem.hosts
-        self._turn = {host: model.cp.new_int_var(0, len(hosts), "") for host in hosts}
-
-    def limit(self) -> None:
-        for host in self._model.on:
-            self._limit_room(host)
-        for vm in self._domains:
-            for goal in self._model.problem.goals_of.get(vm, ()):
-                if goal.binding and goal.limit is not None:
-                    self._limit_rivals(vm, goal, goal.limit)
-
-    def _limit_room(self, host: str) -> None:
-        """What comes fits, or what leaves has left before."""
-        model, problem = self._model, self._model.problem
-        memory, free_mb = problem.memory_mb, problem.free_mb.get(host, 0)
-        coming = [vm for vm in model.on[host] if problem.where[vm] != host]
-        if sum(memory[vm] for vm in coming) <= free_mb:
-            return
-        waits = model.cp.new_bool_var("")
-        taken = sum(memory[vm] * model.at[vm, host] for vm in coming)
-        model.cp.add(taken <= max(0, free_mb)).only_enforce_if(waits.negated())
-        for vm in model.on[host]:
-            if problem.where[vm] == host:
-                for other in self._domains[vm]:
-                    self._before(vm, other, host, waits)
-
-    def _limit_rivals(self, vm: str, goal: Goal, limit: AtMost) -> None:
-        """Rivals that leave a place have left it before a VM comes there."""
-        model, home = self._model, self._model.problem.where
-        for rival in goal.rivals({vm}):
-            place = limit.place(home[rival])
-            for host in self._domains[vm] if rival in self._domains else ():
-                if limit.place(host) == place and host != home[vm]:
-                    for other in self._domains[rival]:
-                        if limit.place(other) != place:
-                            self._before(rival, other, host, model.at[vm, host])
-
-    def _before(self, vm: str, other: str, host: str, condition: cp_model.IntVar) -> None:
-        """If a VM goes to another host, and on this condition, that host has its turn before."""
-        if other != self._model.problem.where[vm]:
-            earlier = self._model.cp.add(self._turn[other] + 1 <= self._turn[host])
-            earlier.only_enforce_if(condition, self._model.at[vm, other])
-
-
 def goals_of(problem: Problem, vms: Iterable[str]) -> list[Goal]:
     """The goals of any of these VMs, each once, in an order that does not depend on the engine's."""
     found = {goal.number: goal for vm in vms for goal in problem.goals_of.get(vm, ())}

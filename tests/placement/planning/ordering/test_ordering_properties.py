@@ -6,13 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from ovirt_placement.planning.plan import NEVER
-from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
-from ovirt_placement.planning.sequence import tied
-from tests.builders import CLUSTER, host, snapshot, vm
+from ovirt_placement.planning.problem.build_problem import pose
+from tests.builders import CLUSTER
 from tests.placement.planning.ordering.oracle import Cluster, Request
 from tests.placement.planning.ordering.ordered import (
     MOVES,
@@ -95,26 +92,3 @@ def test_238_migrations_among_10_000_vms_are_ordered_at_once() -> None:
     assert migrations(found) == MOVES
     assert found.proven
     assert Cluster(state).replay(requests(found), random.Random(1)) is None
-
-
-@given(
-    st.lists(st.tuples(st.integers(1, 4), st.sampled_from(HOSTS), st.sampled_from(HOSTS)), max_size=7),
-    st.tuples(*(st.integers(0, 8) for _ in HOSTS)),
-)
-@example([(2, "h1", "h2"), (2, "h2", "h3")], (0, 1, 0))
-def test_vms_whose_order_matters_to_a_host_are_ordered_together(
-    trips: list[tuple[int, str, str]], free_gib: tuple[int, ...]
-) -> None:
-    """It does not where all that come fit next to all that are there."""
-    hosts = [host(name, free_mb=GIB * gib) for name, gib in zip(HOSTS, free_gib, strict=True)]
-    vms = [vm(f"v{number}", start, needs_mb=GIB * gib) for number, (gib, start, _) in enumerate(trips)]
-    ends = {f"v{number}": end for number, (_, _, end) in enumerate(trips)}
-    parts = tied(pose(snapshot(*hosts, *vms), CLUSTER, options=PlanOptions()), ends)
-    moving = {name: (start, end) for (name, end), (_, start, _) in zip(ends.items(), trips, strict=True)}
-    moving = {name: trip for name, trip in moving.items() if trip[0] != trip[1]}
-    assert sorted(name for part in parts for name in part) == sorted(moving)
-    part_of = {name: number for number, part in enumerate(parts) for name in part}
-    for at, gib in zip(HOSTS, free_gib, strict=True):
-        come = sum(trips[int(name[1:])][0] for name, trip in moving.items() if trip[1] == at)
-        if come > gib:
-            assert len({part_of[name] for name, trip in moving.items() if at in trip}) <= 1
