@@ -75,19 +75,16 @@ def plan_of(
     if question.home is not None and not plan.steps:
         plan = plan_home(snapshot, question.cluster, question.home, question.holding.frozen, deadline)
     if question.simulate and (plan.steps or question.restless):
-        plan = replace(plan, loop=_loop(snapshot, question, simulation_seconds))
+        simulated = simulate(
+            snapshot,
+            question.cluster,
+            question.holding.frozen,
+            options=question.options,
+            deadline=Deadline.after(simulation_seconds),
+        )
+        if simulated.loop is not None:
+            plan = replace(plan, loop=simulation_text(simulated))
     return plan
-
-
-def _loop(snapshot: Snapshot, question: PlanQuestion, seconds: float) -> str:
-    simulated = simulate(
-        snapshot,
-        question.cluster,
-        question.holding.frozen,
-        options=question.options,
-        deadline=Deadline.after(seconds),
-    )
-    return simulation_text(simulated) if simulated.loop is not None else ""
 
 
 class PlannerProcesses:
@@ -105,7 +102,7 @@ class PlannerProcesses:
         if self._encoded is None or self._encoded[0] is not snapshot:
             self._encoded = snapshot, msgspec.msgpack.encode(snapshot)
         seconds = question.deadline + GRACE_SECONDS
-        planning = with_snapshot(plan_of, self._encoded[1], (question,), seconds)
+        planning = Call(plan_of, self._encoded[1], (question,), seconds)
         self._waiting.append(planning)
         self.answers()
         return planning
@@ -137,11 +134,7 @@ def planned_in_process(found: Asked, cluster: str, seconds: float, staying: Mapp
     strategy = strategies.DEFAULT if found.settings is None else strategy_name(found.settings)
     holding = dataclasses.replace(found.holding, frozen={**found.holding.frozen, **staying})
     question = PlanQuestion(cluster, holding, found.options, strategy, seconds)
-    return in_process(_planned, found.snapshot, question, seconds=seconds)
-
-
-def _planned(snapshot: Snapshot, question: PlanQuestion, *, deadline: Deadline) -> Plan:
-    return plan_of(snapshot, question)
+    return _awaited(plan_of, found.snapshot, (question,), seconds)
 
 
 #: Policy units decide on the same machine within milliseconds: background work gives way.
@@ -164,11 +157,13 @@ def preload(*modules: str) -> None:
 
 
 class Call(Generic[Result]):
-    """A call of a function that a process makes; for one thread."""
+    """A call of a function with a snapshot and more arguments, made by a process; for one thread."""
 
-    def __init__(self, function: Callable[..., Result], arguments: tuple[Any, ...], seconds: float) -> None:
-        """The function, with its arguments, must be one that can be pickled. After `seconds` it is ended."""
-        self._asked = function, arguments
+    def __init__(
+        self, function: Callable[..., Result], snapshot: bytes, arguments: tuple[Any, ...], seconds: float
+    ) -> None:
+        """The snapshot goes along encoded by msgpack, the others pickled. After `seconds` it is ended."""
+        self._asked = function, snapshot, arguments
         self._seconds = seconds
         self._until = math.inf
         #: Ready to be read once the call is over; None before it has begun, and once its result was taken.
@@ -192,16 +187,12 @@ class Call(Generic[Result]):
         else:
             self._process = process
 
-    def over(self) -> bool:
-        """Whether `result` has something to return or to raise."""
+    def over(self, wait_seconds: float = 0.0) -> bool:
+        """Whether `result` has something to return or to raise, by then."""
         if self.answer is None:
             return self._failed is not None
-        return self.answer.poll() or time.monotonic() >= self._until
-
-    def wait(self) -> None:
-        """Until it is over; for who has nothing else to do."""
-        while self.answer is not None and not self.over():
-            self.answer.poll(max(0.0, self._until - time.monotonic()))
+        left = self._until - time.monotonic()
+        return self.answer.poll(max(0.0, min(wait_seconds, left))) or time.monotonic() >= self._until
 
     def result(self) -> Result:
         """What the function returned, once the call is over. Raises `CallFailed`, or its `UserError`."""
@@ -233,13 +224,6 @@ class Call(Generic[Result]):
             self.answer = None
 
 
-def with_snapshot(
-    function: Callable[..., Result], snapshot: bytes, arguments: tuple[Any, ...], seconds: float
-) -> Call[Result]:
-    """A call of a function with a snapshot, which goes along encoded by msgpack, and more arguments."""
-    return Call(_decoded, (function, snapshot, arguments), seconds)
-
-
 def in_process(
     function: Callable[..., Result], snapshot: Snapshot, *arguments: Any, seconds: float, **keywords: Any
 ) -> Result:
@@ -247,21 +231,22 @@ def in_process(
 
     It is also given the deadline that is over after `seconds`. Raises `UserError`.
     """
-    question = (function, arguments, keywords, seconds)
-    call = with_snapshot(_within, msgspec.msgpack.encode(snapshot), question, seconds + GRACE_SECONDS)
+    answer: Result = _awaited(_within, snapshot, (function, arguments, keywords, seconds), seconds)
+    return answer
+
+
+def _awaited(
+    function: Callable[..., Result], snapshot: Snapshot, arguments: tuple[Any, ...], seconds: float
+) -> Result:
+    call = Call(function, msgspec.msgpack.encode(snapshot), arguments, seconds + GRACE_SECONDS)
     try:
         call.begin()
-        call.wait()
-        answer: Result = call.result()
+        call.over(math.inf)
+        return call.result()
     except CallFailed as error:
         raise UserError(f"no plan was made: {error}") from None
     finally:
         call.cancel()
-    return answer
-
-
-def _decoded(function: Callable[..., Any], snapshot: bytes, arguments: tuple[Any, ...]) -> Any:
-    return function(msgspec.msgpack.decode(snapshot, type=Snapshot), *arguments)
 
 
 def _within(
@@ -274,13 +259,15 @@ def _within(
     return function(snapshot, *arguments, **keywords, deadline=Deadline.after(seconds))
 
 
-def _work(answer: Connection, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+def _work(
+    answer: Connection, function: Callable[..., Any], snapshot: bytes, arguments: tuple[Any, ...]
+) -> None:
     """Be the process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: it is for the daemon to hear
     os.nice(_NICENESS)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
-        answer.send(function(*arguments))
+        answer.send(function(msgspec.msgpack.decode(snapshot, type=Snapshot), *arguments))
     except UserError as error:
         answer.send(error)
     except Exception as error:  # whatever it is, the daemon must learn of it

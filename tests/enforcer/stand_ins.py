@@ -23,7 +23,7 @@ class PlannersHere(PlannerProcesses):
 
 class _Made(Call[Plan]):
     def __init__(self, plan: Plan) -> None:
-        super().__init__(lambda: plan, (), _LONG)
+        super().__init__(lambda _: plan, b"", (), _LONG)
         self._plan = plan
 
     def over(self) -> bool:

@@ -2,7 +2,7 @@
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby, islice
@@ -17,7 +17,7 @@ from ovirt_placement.answers.configured import ConfiguredName, unmatched_names
 from ovirt_placement.answers.orders import loss, loss_sentence, losses
 from ovirt_placement.answers.placement import why
 from ovirt_placement.engine.events import custom_id
-from ovirt_placement.model import Cluster, Host, Snapshot, Vm
+from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.names import UnmatchedName
 from ovirt_placement.store.enforcer.observations import (
     LostMembership,
@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(eq=False)
 class DrainWatch:
-    """A watcher of the daemon's readings."""
+    """Reports hosts on their way to maintenance whose VMs have stayed for long, but for those of our runs."""
 
     notifications: Notifications
     clock: Callable[[], float]
@@ -48,38 +48,29 @@ class DrainWatch:
     _said: Said = field(default_factory=Said, init=False)
 
     def observe(self, snapshot: Snapshot) -> None:
-        """Report hosts whose VMs have stayed for long."""
-        draining = [host for host in snapshot.hosts if host.status == "preparing_for_maintenance"]
-        for gone in self._staying.keys() - {host.id for host in draining}:
-            del self._staying[gone]
-            self._said.is_over(gone)
-        for host in draining:
-            if host.id in snapshot.draining_hosts:
+        before, self._staying, now = self._staying, {}, self.clock()
+        for host in snapshot.hosts:
+            if host.status != "preparing_for_maintenance" or host.id in snapshot.draining_hosts:
                 continue
             there = [vm for vm in snapshot.vms_of_host.get(host.id, ()) if vm.status != "migrating"]
-            staying, now = frozenset(vm.id for vm in there), self.clock()
-            before, since = self._staying.get(host.id, (None, now))
-            if staying != before:
-                self._staying[host.id] = staying, now
-                continue
+            staying = frozenset(vm.id for vm in there)
+            known, since = before.get(host.id, (staying, now))
+            since = since if known == staying else now
+            self._staying[host.id] = staying, since
             if staying and now - since >= self.patience_seconds:
                 self._report(snapshot, host, there)
+        for gone in before.keys() - self._staying.keys():
+            self._said.is_over(gone)
 
     def _report(self, snapshot: Snapshot, host: Host, there: Sequence[Vm]) -> None:
         reason = "; ".join(_why(snapshot, vm) for vm in there[:_MOST_VMS])
         if len(there) > _MOST_VMS:
             reason += f"; and {len(there) - _MOST_VMS} more VMs"
-        if not self._said.is_news(host.id, reason):
-            return
-        cluster = snapshot.cluster_by_id[host.cluster]
-        report(LogText.DRAIN_BLOCKED, host=host.name, reason=reason)
-        self.notifications.report(
-            NoticeKind.DRAIN_BLOCKED,
-            cluster_id=cluster.id,
-            cluster=cluster.name,
-            host=host.name,
-            reason=reason,
-        )
+        if self._said.is_news(host.id, reason):
+            report(LogText.DRAIN_BLOCKED, host=host.name, reason=reason)
+            name = snapshot.cluster_by_id[host.cluster].name
+            facts = {"cluster": name, "host": host.name, "reason": reason}
+            self.notifications.report(NoticeKind.DRAIN_BLOCKED, cluster_id=host.cluster, **facts)
 
 
 def _why(snapshot: Snapshot, vm: Vm) -> str:
@@ -102,42 +93,38 @@ START_SECONDS: Final = 150.0
 _DAY_SECONDS: Final = 24 * 3600.0
 
 
+@dataclass(eq=False)
 class UnitWatch:
-    """A watcher of the daemon's readings."""
+    """Reports clusters whose units stay disabled, once a day, and those whose units are enabled again."""
 
-    def __init__(self, notifications: Notifications, clock: Callable[[], float]) -> None:
-        self._notifications = notifications
-        self._clock = clock
-        #: Since when units have been disabled, by cluster.
-        self._since: dict[str, float] = {}
-        self._said = Said(_DAY_SECONDS, clock)
+    notifications: Notifications
+    clock: Callable[[], float]
+    #: Since when units have been disabled, by cluster.
+    _since: dict[str, float] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        self._said = Said(_DAY_SECONDS, self.clock)
 
     def observe(self, snapshot: Snapshot) -> None:
-        """Report clusters whose units stay disabled, once a day, and those whose units are enabled again."""
-        now = self._clock()
+        before, self._since, now = self._since, {}, self.clock()
         for cluster in snapshot.clusters:
+            about = {"cluster_id": cluster.id, "cluster": cluster.name}
             if cluster.scheduling_policy and (disabled := cluster.scheduling_policy.disabled):
-                since = self._since.setdefault(cluster.id, now)
+                since = self._since[cluster.id] = before.get(cluster.id, now)
                 if now - since >= START_SECONDS and self._said.is_news(cluster.id):
                     units = ", ".join(disabled)
                     report(LogText.UNITS_DISABLED, cluster=cluster.name, units=units)
-                    self._report(NoticeKind.UNITS_DISABLED, cluster, units=units)
-                continue
-            self._since.pop(cluster.id, None)
-            if self._said.is_over(cluster.id):
+                    self.notifications.report(NoticeKind.UNITS_DISABLED, **about, units=units)
+            elif self._said.is_over(cluster.id):
                 report(LogText.UNITS_ENABLED, cluster=cluster.name)
-                self._report(NoticeKind.UNITS_ENABLED, cluster)
-        for gone in self._since.keys() - snapshot.cluster_by_id.keys():
-            del self._since[gone]
+                self.notifications.report(NoticeKind.UNITS_ENABLED, **about)
+        for gone in before.keys() - snapshot.cluster_by_id.keys():
             self._said.is_over(gone)
-
-    def _report(self, kind: NoticeKind, cluster: Cluster, **facts: str) -> None:
-        self._notifications.report(kind, cluster_id=cluster.id, cluster=cluster.name, **facts)
 
 
 @dataclass(eq=False)
 class NameWatch:
-    """A watcher of the daemon's readings."""
+    """Compares the names of the configuration, of rules, keys and policies with the engine."""
 
     configured: Sequence[ConfiguredName]
     #: Gives the ids that bear the tag of the configuration; None while that is not known.
@@ -146,14 +133,12 @@ class NameWatch:
     _said: dict[tuple[str, str], UnmatchedName] = field(default_factory=dict, init=False)
 
     def observe(self, snapshot: Snapshot) -> None:
-        """Compare the names of the configuration, of rules, keys and policies with the engine."""
         found = {*unmatched_names(snapshot, self.configured, self.tagged())}
-        now = {(one.where, one.word): one for one in found}
-        before, self._said = self._said, now
+        before, self._said = self._said, {(one.where, one.word): one for one in found}
         self.gauge.set(len(found))
-        for name in sorted(now.keys() - before.keys()):
-            report(LogText.NAME_UNMATCHED, sentence=now[name].sentence)
-        for where, word in sorted(before.keys() - now.keys()):
+        for name in sorted(self._said.keys() - before.keys()):
+            report(LogText.NAME_UNMATCHED, sentence=self._said[name].sentence)
+        for where, word in sorted(before.keys() - self._said.keys()):
             report(LogText.NAME_MATCHES, where=where, word=word)
 
 
@@ -189,14 +174,22 @@ class MembershipRecorder:
         reading, which has all of it, wherever the VM is then.
         """
         remembered, known = self.store.seen(), snapshot.vm_by_id
-        outside = frozenset(
-            vm for vm, seen in remembered.items() if vm in known and known[vm].cluster != seen.cluster
-        )
-        change = found_change(
-            remembered, self.store.lost(), snapshot, judged=self._outside, waiting=outside - self._outside
+        present = {seen.vm: seen for seen in _present(snapshot)}
+        outside = (vm for vm, one in remembered.items() if vm in known and known[vm].cluster != one.cluster)
+        waiting = frozenset(outside) - self._outside
+        settled = [vm for vm in remembered if vm in known and vm not in waiting]
+        change = MembershipChange(
+            seen=tuple(one for vm, one in present.items() if vm not in waiting and one != remembered.get(vm)),
+            without=tuple(vm for vm in settled if vm not in present),
+            lost=tuple(
+                entry
+                for vm in sorted(self._outside.intersection(settled))
+                for entry in _lost(remembered[vm], present.get(vm), snapshot)
+            ),
+            regained=tuple(entry for entry in self.store.lost() if _has_again(entry, present.get(entry.vm))),
         )
         self.store.change(change)
-        self._outside = outside - self._outside
+        self._outside = waiting
         for one in losses(change.lost):
             _log.warning("%s", loss_sentence(one))
 
@@ -214,30 +207,6 @@ class MembershipRecorder:
                 vm=None if known is None else known.id,
             )
             self.store.mark_reported(vm, since)
-
-
-def found_change(
-    remembered: Mapping[str, Seen],
-    lost: tuple[LostMembership, ...],
-    snapshot: Snapshot,
-    *,
-    judged: Set[str],
-    waiting: Set[str],
-) -> MembershipChange:
-    """What a reading adds to what is remembered: of those judged what they lost; nothing of those waiting."""
-    present = {seen.vm: seen for seen in _present(snapshot)}
-    return MembershipChange(
-        seen=tuple(seen for vm, seen in present.items() if vm not in waiting and seen != remembered.get(vm)),
-        without=tuple(
-            vm for vm in remembered if vm in snapshot.vm_by_id and vm not in present and vm not in waiting
-        ),
-        lost=tuple(
-            entry
-            for vm in sorted(judged & remembered.keys() & snapshot.vm_by_id.keys())
-            for entry in _lost(remembered[vm], present.get(vm), snapshot)
-        ),
-        regained=tuple(entry for entry in lost if _has_again(entry, present.get(entry.vm))),
-    )
 
 
 def _present(snapshot: Snapshot) -> Iterator[Seen]:

@@ -1,7 +1,7 @@
 """Records the placement keys of running VMs, with those copied from the host on which each started."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -49,35 +49,6 @@ def start_hosts(vms: Iterable[Vm], starts: Iterable[EngineEvent]) -> dict[str, s
 MISSING_SECONDS = 7 * 24 * 3600.0
 #: In this many whole readings in a row, all of them by this process.
 READINGS = 3
-
-
-class Departures:
-    """Forgets what VMs were remembered by, once it is sure that the engine has them no more.
-
-    One reading may be partial, an engine may list nothing for a moment, and a VM whose storage domain is
-    detached comes back with it under the same id. So a VM must be missing for a week, and several readings of
-    this process must agree on that: one that has just started does not rely on what was seen before.
-    """
-
-    def __init__(self, store: KeyStore) -> None:
-        self._store = store
-        self._readings: dict[str, int] = {}
-
-    def observe(self, snapshot: Snapshot) -> None:
-        """Take a whole reading of the engine; one without any VM says nothing about them."""
-        if not snapshot.vms:
-            return
-        missing = self._store.remembered_vms() - snapshot.vm_by_id.keys()
-        self._readings = {vm: self._readings.get(vm, 0) + 1 for vm in missing}
-        ages = self._store.mark_missing(missing)
-        gone = [
-            vm
-            for vm, readings in sorted(self._readings.items())
-            if readings >= READINGS and ages[vm] >= MISSING_SECONDS
-        ]
-        self._store.forget_vms(gone)
-        if gone:
-            report(LogText.VMS_FORGOTTEN, vms=", ".join(gone))
 
 
 def warn_of_properties(snapshot: Snapshot, known: Set[tuple[str, str]]) -> frozenset[tuple[str, str]]:
@@ -131,9 +102,10 @@ class KeyRecorder:
     #: VMs that were down, or about to run, when they were last seen, and the epoch in which that was.
     _idle: frozenset[str] = field(default=frozenset(), init=False)
     _seen_in: int = field(default=0, init=False)
+    #: In how many readings in a row each VM was missing that is remembered.
+    _missing: dict[str, int] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        self._departures = Departures(self.store)
         self._all = RetryState("placement keys")
 
     @property
@@ -169,17 +141,33 @@ class KeyRecorder:
         # Sets of runs that are over are dropped; a VM that is missing keeps its own until it is surely gone.
         known = snapshot.vm_by_id
         self.store.end_runs(
-            [vm for vm, since in self._recorded.items() if vm in known and is_over(known[vm], since)]
+            [vm for vm, since in self._recorded.items() if vm in known and _is_over(known[vm], since)]
         )
         self._remember_started(snapshot)
-        if whole:
-            self._departures.observe(snapshot)
+        if whole and snapshot.vms:  # a reading without any VM says nothing about them
+            self._forget_departed(snapshot)
+
+    def _forget_departed(self, snapshot: Snapshot) -> None:
+        """Forget VMs, once it is sure that the engine has them no more.
+
+        One reading may be partial, an engine may list nothing for a moment, and a VM whose storage domain is
+        detached comes back with it under the same id. So a VM must be missing for a week, and several
+        readings of this process must agree on that: it does not rely on what was seen before it started.
+        """
+        missing = self.store.remembered_vms() - snapshot.vm_by_id.keys()
+        self._missing = {vm: self._missing.get(vm, 0) + 1 for vm in missing}
+        ages = self.store.mark_missing(missing)
+        surely = (vm for vm, readings in sorted(self._missing.items()) if readings >= READINGS)
+        gone = [vm for vm in surely if ages[vm] >= MISSING_SECONDS]
+        self.store.forget_vms(gone)
+        if gone:
+            report(LogText.VMS_FORGOTTEN, vms=", ".join(gone))
 
     def _remember_started(self, snapshot: Snapshot) -> None:
         """Record each cluster by itself: one cluster's failure never ends another's."""
         started = defaultdict(list)
         for vm in snapshot.vms:
-            if runs(vm) and (vm.id not in self._recorded or other_run(vm, self._recorded[vm.id])):
+            if _runs(vm) and (vm.id not in self._recorded or _is_other_run(vm, self._recorded[vm.id])):
                 started[vm.cluster].append(vm)
         if started:
             # Not as the snapshot has them: what this store holds is newer.
@@ -195,7 +183,8 @@ class KeyRecorder:
                 retry_state.attempt(work, self.clock, self.longest_pause)
         for cluster in self._clusters.keys() - started.keys():
             self._clusters.pop(cluster).recover()  # what failed there is not to be done any more
-        self._idle = frozenset(vm.id for vm in snapshot.vms if is_idle(vm))
+        idle = RESTING_STATUSES | _STARTING  # they will have started where they are known to run next
+        self._idle = frozenset(vm.id for vm in snapshot.vms if vm.status in idle)
 
     def _must_wait(self, keyed: Snapshot) -> bool:
         """Whether a set compiled now might lack keys that counted when the VM was placed."""
@@ -210,31 +199,35 @@ class KeyRecorder:
         return False
 
     def _remember(self, cluster: str, vms: list[Vm], keyed: Snapshot) -> None:
+        """Record running VMs as if they had started just now, on the host where each did."""
+        own, before = keys_by_resource(keyed), sticky_copies(keyed)
         unwatched = [vm for vm in vms if vm.id not in self._idle]
-        matters = bool(unwatched) and gives_copies(keyed, cluster)
+        # Only where hosts have sticky keys it matters on which one a VM started.
+        nodes = keyed.hosts_of_cluster.get(cluster, ())
+        matters = unwatched and any(sticky_keys(own.get((NODE, host.id), ())) for host in nodes)
         hosts = start_hosts(unwatched, self.read_starts()) if matters else {}
-        self.store.begin_runs(begun(keyed, vms, hosts))
+        begun = []
+        for vm in vms:
+            of_host = sticky_keys(own.get((NODE, hosts.get(vm.id) or vm.host or ""), ()))
+            copies = copies_after_start(vm.id, before.get(vm.id, ()), of_host)
+            begun.append(Run(vm.id, vm.running_since, present_set(keyed, vm), copies))
+        self.store.begin_runs(tuple(begun))
 
 
-def runs(vm: Vm) -> bool:
+def _runs(vm: Vm) -> bool:
     """Whether its start has succeeded."""
     return vm.host is not None and vm.status in RUNNING_STATUSES - _STARTING
 
 
-def stopped(vm: Vm) -> bool:
-    """Whether it is on no host; one whose host does not respond may run still.
+def _is_over(vm: Vm, since: float | None) -> bool:
+    """Whether the run that was recorded is over; another may be under way and not have succeeded yet.
 
-    A suspended VM is on none, and to resume it is a start: the engine asks again where.
+    A VM whose host does not respond may run still; to resume a suspended one is a start.
     """
-    return vm.status in RESTING_STATUSES
+    return vm.status in RESTING_STATUSES or (not _runs(vm) and _is_other_run(vm, since))
 
 
-def is_idle(vm: Vm) -> bool:
-    """Whether it will have started where it is known to run next."""
-    return stopped(vm) or vm.status in _STARTING
-
-
-def other_run(vm: Vm, since: float | None) -> bool:
+def _is_other_run(vm: Vm, since: float | None) -> bool:
     """Whether a VM has stopped and started since its record was made, unobserved.
 
     The engine says when the last start began; a migration and a reboot of the guest are no start.
@@ -242,28 +235,3 @@ def other_run(vm: Vm, since: float | None) -> bool:
     if vm.running_since is None:
         return False
     return since is None or abs(vm.running_since - since) > _SAME_RUN_SECONDS
-
-
-def is_over(vm: Vm, since: float | None) -> bool:
-    """Whether the run that was recorded is over; another may be under way and not have succeeded yet."""
-    return stopped(vm) or (not runs(vm) and other_run(vm, since))
-
-
-def gives_copies(snapshot: Snapshot, cluster: str) -> bool:
-    """Whether hosts of a cluster have sticky keys: only then it matters on which one a VM started."""
-    own = keys_by_resource(snapshot)
-    hosts = snapshot.hosts_of_cluster.get(cluster, ())
-    return any(sticky_keys(own.get((NODE, host.id), ())) for host in hosts)
-
-
-def begun(snapshot: Snapshot, vms: Iterable[Vm], hosts: Mapping[str, str]) -> tuple[Run, ...]:
-    """What running VMs are to be remembered by, as if they had started just now.
-
-    On these hosts, where another is named than that on which they run: a VM may have migrated since.
-    """
-    own, before, found = keys_by_resource(snapshot), sticky_copies(snapshot), []
-    for vm in vms:
-        of_host = sticky_keys(own.get((NODE, hosts.get(vm.id) or vm.host or ""), ()))
-        copies = copies_after_start(vm.id, before.get(vm.id, ()), of_host)
-        found.append(Run(vm.id, vm.running_since, present_set(snapshot, vm), copies))
-    return tuple(found)

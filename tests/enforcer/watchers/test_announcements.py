@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from ovirt_enforcer.notices import NoticeKind
 from ovirt_enforcer.notifications import Delivery, Notifications
-from ovirt_enforcer.watchers.ha_watch import Announced, Announcements, due
+from ovirt_enforcer.watchers.ha_watch import Announcements, due
 from ovirt_enforcer.watchers.verdict import ReservationState, ReservationVerdict
-from ovirt_placement.store.enforcer.leader import HaAnnouncementStore, LeaseStore
+from ovirt_placement.store.enforcer.leader import Announcement, HaAnnouncementStore, LeaseStore
 from ovirt_placement.store.sql.access import LeaseLost
 from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
@@ -41,7 +41,7 @@ def reported(states: list[ReservationState]) -> list[tuple[float, NoticeKind]]:
         now = number * EVERY
         if number == 0 or states[number - 1] is not state:
             since = now
-        history = [Announced(kind, now - at) for at, kind in said]
+        history = [Announcement(0, "c1", kind, {}, now - at, True) for at, kind in said]
         kind = due(history, state, now - since, HOLD)
         if kind is not None:
             said.append((now, kind))
