@@ -17,13 +17,9 @@ from typing import Any
 import msgspec
 import sqlalchemy
 
-from ovirt_enforcer.memory import Stores
 from ovirt_enforcer.notifications import Notifications
 from ovirt_enforcer.service.daemon import Daemon, Watcher
-from ovirt_enforcer.service.leader import Leader
-from ovirt_enforcer.service.metrics import Cycles, EnforcerMetrics, Sampler
 from ovirt_enforcer.service.reading import Parts
-from ovirt_enforcer.service.recording import Recorder
 from ovirt_enforcer.watchers.engine_watch import DrainWatch
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection, connect
@@ -181,32 +177,25 @@ def daemon_of(
     notifications: Notifications = Notifications(),  # noqa: B008 - nobody is notified
 ) -> Iterator[Daemon]:
     """A daemon with all its parts, which plans at once, and for which time passes by `clock`."""
-    stores = Stores(config, lambda: leader.epoch)
-    metrics = EnforcerMetrics(clock)
-    recorder = Recorder(stores.history, metrics, sampler=Sampler(stores.samples, clock, lambda: 1))
-    leader = Leader(stores.leases, "the only one", LEASE_SECONDS, clock)
     parts = Parts(
         config,
         connection,
-        stores,
-        recorder=recorder,
-        planners=PlannersHere(),
+        PlannersHere(),
+        Progress(inf),
+        lambda: not goes_on(),
+        "the only one",
         clock=clock,
-        still_leads=leader.still_leads,
-        goes_on=goes_on,
         notifications=notifications,
+        lease_seconds=LEASE_SECONDS,
         time_of_day=lambda: START + timedelta(seconds=clock()),
         patience_seconds=patience_seconds,
     )
     whole: Callable[[], Snapshot] = partial(inventory.snapshot, config=config, max_age=0.0)
     try:
-        interval = parts.settings.interval_seconds
-        cycles = Cycles(stores.cycles, metrics, leader, Progress(inf), clock, interval, lambda: leader.epoch)
-        drains = DrainWatch(Notifications(), clock, 2 * interval)
-        shown = (parts.executor, recorder, drains, *watchers)
-        yield Daemon(read or whole, leader, parts, metrics, cycles, shown)
+        drains = DrainWatch(Notifications(), clock, 2 * parts.settings.interval_seconds)
+        yield Daemon(read or whole, parts, (parts.executor, parts.recorder, drains, *watchers))
     finally:
-        stores.close()
+        parts.stores.close()
 
 
 @contextmanager

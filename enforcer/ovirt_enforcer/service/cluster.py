@@ -12,12 +12,11 @@ from ovirt_enforcer.gates.limits import LegalityGate
 from ovirt_enforcer.gates.people import ApprovalGate
 from ovirt_enforcer.log import LogText, RetryState, report
 from ovirt_enforcer.planners import Call
-from ovirt_enforcer.service.plan_progress import LastPlan, UnderWay, applied_plan
+from ovirt_enforcer.service.plan_progress import AskedPlan, LastPlan, UnderWay, applied_plan, last_plan
 from ovirt_enforcer.service.reading import Parts, Reading
 from ovirt_placement.answers.plans import misfit_text, plan_record, step_record
 from ovirt_placement.answers.plans.text import dropped_text, plan_lines, step_text
 from ovirt_placement.engine.connection.dialogues import Outcome
-from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import counted, group_names, vm_name
 from ovirt_placement.planning.maintenance.site import Leaving
 from ovirt_placement.planning.plan import Plan
@@ -29,19 +28,6 @@ from ovirt_placement.store.enforcer.intents import Intent, IntentState
 from ovirt_placement.store.orders import Paused
 from ovirt_service.daemon import BackOff
 from ovirt_service.repetition import Said
-
-
-def gist(plan: Plan, unsettled: Collection[str]) -> str:
-    """What a plan comes to, without what changes each time that others move a VM back and forth."""
-    remaining = {group for rule in plan.remaining for group in rule.groups} - {*unsettled}
-    return f"{plan.id if plan.steps else ''} {sorted(remaining)}"
-
-
-def rules_of(plan: Plan) -> Plan:
-    """A plan without what a maintenance run asks for besides the rules."""
-    remaining = tuple(one for one in plan.remaining if one.family not in (Leaving.family, HOMEWARD))
-    return replace(plan, remaining=remaining)
-
 
 #: For this many times as long as a plan took, nothing that happens has another one made.
 _REST: Final = 2.0
@@ -58,9 +44,9 @@ class ClusterWork:
         self._parts = parts
         self._under_way: UnderWay | None = None
         self._planning: Call[Plan] | None = None
-        #: A plan that was made and not looked at yet, and what every plan is made of.
+        #: What the plan is made of that is being made, or that was made and not looked at yet.
+        self._asked: AskedPlan | None = None
         self._made: Plan | None = None
-        self._asked: Snapshot | None = None
         #: Whether a plan is to be made, though there may be one.
         self._wanted = True
         #: When planning began, and until when it is to rest.
@@ -73,7 +59,7 @@ class ClusterWork:
         self._said = Said()
         #: Whether it was tried out if the first plan would lead to a loop.
         self._simulated = False
-        self.last_plan = LastPlan(cluster)
+        self.last_plan = LastPlan()
 
     @property
     def vms(self) -> Collection[str]:
@@ -101,24 +87,9 @@ class ClusterWork:
     def answered(self, outcome: Outcome) -> None:
         """Take note of what a request or a look at a migration came to. Raises what was raised there."""
         try:
-            changed = outcome.result()
+            self._take_ended(outcome.result())
         except (Stale, Paused) as why:
             self._put_off_steps(why)
-            return
-        for intent in changed:
-            if not intent.open:
-                self._ended(intent)
-
-    def _put_off_steps(self, why: Exception) -> None:
-        report(LogText.NOT_NOW, cluster=self.retry_state.name, why=why)
-        self.wake(self._parts.clock())
-
-    def _ended(self, intent: Intent) -> None:
-        if self._under_way is not None:
-            self._under_way.end(intent)
-        if intent.state is not IntentState.DONE:
-            self._wanted = True
-        self._hurry(self._parts.clock())
 
     def compare(self, open_intents: Iterable[Intent]) -> None:
         """Take note of which migrations are open: any other step that runs was ended elsewhere."""
@@ -130,18 +101,6 @@ class ClusterWork:
         self._collect()
         if self._made is not None:
             self._hurry(self._parts.clock())
-
-    def _collect(self) -> None:
-        if self._planning is None or not self._planning.over():
-            return
-        planning, self._planning = self._planning, None
-        try:
-            self._made = planning.result()
-        except Exception:
-            self._wanted = True
-            raise
-        now = self._parts.clock()
-        self._rested_at = now + _REST * (now - self._asked_at)
 
     def reconcile(self, reading: Reading) -> None:
         """Do what can be done now. `reading` must have begun after all that was reported before."""
@@ -165,6 +124,31 @@ class ClusterWork:
             self._take_steps(reading, self._under_way)
         self._hurry(self._parts.clock() + reading.seconds_left(self._cluster))
 
+    def _take_ended(self, intents: Iterable[Intent]) -> None:
+        for intent in intents:
+            if intent.open:
+                continue
+            if self._under_way is not None:
+                self._under_way.end(intent)
+            self._wanted |= intent.state is not IntentState.DONE
+            self._hurry(self._parts.clock())
+
+    def _put_off_steps(self, why: Exception) -> None:
+        report(LogText.NOT_NOW, cluster=self.retry_state.name, why=why)
+        self.wake(self._parts.clock())
+
+    def _collect(self) -> None:
+        if self._planning is None or not self._planning.over():
+            return
+        planning, self._planning = self._planning, None
+        try:
+            self._made = planning.result()
+        except Exception:
+            self._wanted = True
+            raise
+        now = self._parts.clock()
+        self._rested_at = now + _REST * (now - self._asked_at)
+
     def _ask_for_plan(self, reading: Reading) -> None:
         """Have a plan made for the cluster as it will be once what moves has arrived."""
         if self._planning is not None:
@@ -173,13 +157,16 @@ class ClusterWork:
         if self._obey(reading):
             return
         plan = None if self._under_way is None else self._under_way.plan
-        self._asked, self._asked_at = reading.projection.snapshot, self._parts.clock()
         # What was drawn stands until it begins: a user may be about to approve of it.
         waiting = self._under_way is not None and not self._under_way.begun
         seed = plan.seed if plan is not None and waiting else None
         question = reading.question(self._cluster, plan, simulate=not self._simulated, seed=seed)
-        self.last_plan.note_question(reading, question)
-        self._planning = self._parts.planners.start(self._asked, question)
+        state = reading.projection.snapshot
+        self._asked, self._asked_at = (
+            AskedPlan(state, question, reading.way_home(self._cluster)),
+            self._parts.clock(),
+        )
+        self._planning = self._parts.planners.start(state, question)
         self._collect()
 
     def _obey(self, reading: Reading) -> bool:
@@ -188,13 +175,16 @@ class ClusterWork:
         if applied is None or (order := applied.order) is None or (order.plan, order.set_at) in self._void:
             return False
         plan, projection = applied.plan, reading.projection.snapshot
-        facts = {"cluster": self.retry_state.name, "plan": plan.id, "who": order.set_by}
         ahead = tuple(plan.steps[place] for place in sorted(applied.ahead))
         why = misfit(projection, replace(plan, steps=ahead))
         if why is not None:
             self._void.add((order.plan, order.set_at))
-            report(LogText.ORDER_VOID, **facts, why=misfit_text(why, projection))
+            text = misfit_text(why, projection)
+            report(
+                LogText.ORDER_VOID, cluster=self.retry_state.name, plan=plan.id, who=order.set_by, why=text
+            )
             return False
+        facts = {"cluster": self.retry_state.name, "plan": plan.id, "who": order.set_by}
         self.retry_state.say(LogText.ORDER_BEGINS, **facts)
         self._under_way = applied
         return True
@@ -205,23 +195,21 @@ class ClusterWork:
         if plan is None or asked is None:
             return False
         self._made, self._asked = None, None
-        self.last_plan.note_plan(reading, plan, asked)
+        self.last_plan = last_plan(reading, plan, asked)
         self._under_way = UnderWay(plan) if plan.steps else None
-        if not plan.steps and reading.moves_in(self._cluster):
-            return True  # all will be well once what moves has arrived: it is said then
-        if not plan.steps and misfit(reading.projection.snapshot, rules_of(plan)) is not None:
-            self._wanted = True  # what was on its way then has not arrived
-            return True
+        if not plan.steps:
+            if reading.moves_in(self._cluster):
+                return True  # all will be well once what moves has arrived: it is said then
+            # Without what a maintenance run asks for besides the rules.
+            rules = (one for one in plan.remaining if one.family not in (Leaving.family, HOMEWARD))
+            if misfit(reading.projection.snapshot, replace(plan, remaining=tuple(rules))) is not None:
+                self._wanted = True  # what was on its way then has not arrived
+                return True
         self._simulated |= bool(plan.steps or plan.loop)
         if plan.loop:
             self.retry_state.warn_once(plan.loop)
-        record = plan_record(plan, asked)
-        for dropped in record.refused:
-            self.retry_state.warn_once(dropped_text(dropped))
-        unsettled = reading.backoff.spared(self._cluster).keys()
-        self.retry_state.announce(plan_lines(record), gist(plan, unsettled) if unsettled else None)
-        self._parts.recorder.planned(plan.id, self._cluster, msgspec.to_builtins(record), reading.epoch)
-        if self._parts.memory.offer(reading.gates, asked, plan):
+        self._announce(reading, plan, asked)
+        if self._parts.memory.offer(reading.gates, asked.snapshot, plan):
             report(LogText.PLAN_WAITS, cluster=self.retry_state.name, plan=plan.id)
             self._parts.recorder.waits(plan.id, self._cluster)
         # Each VM that violates a rule, and that others move away whenever we move it.
@@ -231,6 +219,17 @@ class ClusterWork:
             if self._said.is_news(("undone", vm), reason):
                 self._warn_of_others(LogText.MOVED_BY_OTHERS, reading, vm, reason=reason)
         return True
+
+    def _announce(self, reading: Reading, plan: Plan, asked: AskedPlan) -> None:
+        record = plan_record(plan, asked.snapshot)
+        for dropped in record.refused:
+            self.retry_state.warn_once(dropped_text(dropped))
+        # What a plan comes to, without what changes each time that others move a VM back and forth.
+        unsettled = reading.backoff.spared(self._cluster).keys()
+        remaining = {group for rule in plan.remaining for group in rule.groups} - unsettled
+        gist = f"{plan.id if plan.steps else ''} {sorted(remaining)}" if unsettled else None
+        self.retry_state.announce(plan_lines(record), gist)
+        self._parts.recorder.planned(plan.id, self._cluster, msgspec.to_builtins(record), reading.epoch)
 
     def _warn_of_restless(self, reading: Reading) -> bool:
         """Warn of each VM that others move back and forth; whether there was any that is news."""
@@ -245,17 +244,15 @@ class ClusterWork:
 
     def _warn_of_others(self, text: LogText, reading: Reading, vm: str, **facts: object) -> None:
         ours = {one.request_id for one in reading.history if one.vm == vm}
-        who = self._parts.moves.who_moved(vm, ours)
-        name = vm_name(vm, reading.snapshot)
+        name, who = vm_name(vm, reading.snapshot), self._parts.moves.who_moved(vm, ours)
         report(text, cluster=self.retry_state.name, vm=name, who=who, **facts)
 
     def _check(self, reading: Reading, under_way: UnderWay) -> None:
         """Give up a plan that has led elsewhere, or leads nowhere any more, or is over."""
         violated = under_way.prove(reading.snapshot)
         if violated:
-            self._drop(
-                f"{group_names(violated, reading.snapshot)} is still violated after all steps of its repair"
-            )
+            names = group_names(violated, reading.snapshot)
+            self._drop(f"{names} is still violated after all steps of its repair")
             return
         # VMs that the plan must leave alone; what a user had applied waits for the gates instead.
         held = frozenset() if under_way.order else reading.frozen(under_way.plan).keys()
@@ -265,9 +262,9 @@ class ClusterWork:
         elif under_way.over:
             self._under_way, self._wanted = None, True
         elif left_out:
-            first = step_text(step_record(under_way.plan.steps[min(left_out)], reading.snapshot))
-            first += f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
-            report(LogText.STEPS_LEFT_OUT, cluster=self.retry_state.name, steps=first)
+            first = self._step_text(under_way.plan, min(left_out), reading)
+            more = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
+            report(LogText.STEPS_LEFT_OUT, cluster=self.retry_state.name, steps=first + more)
 
     def _drop(self, why: str) -> None:
         report(LogText.PLAN_DROPPED, cluster=self.retry_state.name, why=why)
@@ -286,11 +283,10 @@ class ClusterWork:
             step = under_way.plan.steps[place]
             try:
                 admitted = reading.gates.admit(snapshot, self._cluster, step, under_way.plan)
+                begun = self._begin_step(reading, under_way, place, admitted)
             except Closed as why:
                 closed[place] = why
                 continue
-            try:
-                begun = self._begin_step(reading, under_way, place, admitted)
             except (Stale, Paused) as why:
                 self._put_off_steps(why)
                 return
@@ -302,31 +298,32 @@ class ClusterWork:
     def _begin_step(self, reading: Reading, under_way: UnderWay, place: int, admitted: Admitted) -> bool:
         """Have a step carried out; whether it is under way then."""
         plan, self._misfits = under_way.plan, 0
-        step = step_text(step_record(plan.steps[place], reading.snapshot))
-        report(LogText.STEP_BEGINS, cluster=self.retry_state.name, step=step)
+        report(LogText.STEP_BEGINS, cluster=self.retry_state.name, step=self._step_text(plan, place, reading))
         under_way.begin(place)
         task = Task(admitted, reading, plan=plan.id, number=place + 1)
         intents = self._parts.executor.begin(task)
         self._parts.moves.note_ours(*(intent.correlation_id for intent in intents))
-        for intent in intents:
-            if not intent.open:
-                self._ended(intent)
+        self._take_ended(intents)
         return any(intent.open for intent in intents)
 
     def _wait(self, reading: Reading, plan: Plan, closed: dict[int, Closed]) -> None:
         """Nothing runs and nothing may begin: say why, and plan again soon if the plan does not fit."""
         place, why = next(iter(closed.items()))
-        step = step_text(step_record(plan.steps[place], reading.snapshot))
+        step = self._step_text(plan, place, reading)
         self.retry_state.say(LogText.STEP_WAITS, cluster=self.retry_state.name, step=step, why=why)
         reasons = {place + 1: (why.gate, str(why)) for place, why in closed.items()}
         self._parts.recorder.held(plan.id, self._cluster, reasons)
-        if any(why.gate == ApprovalGate.name for why in closed.values()):  # its approval may have expired
+        gates = {why.gate for why in closed.values()}
+        if ApprovalGate.name in gates:  # its approval may have expired
             self._parts.memory.offer(reading.gates, reading.snapshot, plan)
-        if any(why.gate == LegalityGate.name for why in closed.values()):
+        if LegalityGate.name in gates:
             self._misfits += 1
             settings = self._parts.settings
             pause = BackOff(settings.poll_seconds, settings.interval_seconds).pause_after(self._misfits)
             self.wake(self._parts.clock() + pause)
+
+    def _step_text(self, plan: Plan, place: int, reading: Reading) -> str:
+        return step_text(step_record(plan.steps[place], reading.snapshot))
 
     def _hurry(self, at: float) -> None:
         self.retry_state.due = min(self.retry_state.due, at)

@@ -16,8 +16,6 @@ from ovirt_enforcer.actions.recent_moves import REACH_SECONDS
 from ovirt_enforcer.gates.admission import Gates
 from ovirt_enforcer.log import LogText, RetryState, report
 from ovirt_enforcer.service.cluster import ClusterWork
-from ovirt_enforcer.service.leader import Leader
-from ovirt_enforcer.service.metrics import Cycles, EnforcerMetrics
 from ovirt_enforcer.service.reading import Parts, Reading, changed, reported
 from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.engine.events import EngineEvent
@@ -82,17 +80,13 @@ class Daemon:
 
     #: Gives a snapshot whose reading began after the call.
     read: Callable[[], Snapshot]
-    leader: Leader
     parts: Parts
-    metrics: EnforcerMetrics
-    cycles: Cycles
     #: They are shown what is read.
     watchers: Sequence[Watcher] = ()
     #: Called in each cycle, to log what people did.
     people: Callable[[], None] = lambda: None
     _last_reading: Reading | None = field(default=None, init=False)
     _clusters: dict[str, ClusterWork] = field(default_factory=dict, init=False)
-    _epoch: int = field(default=0, init=False)
     _latest: Snapshot | None = field(default=None, init=False)
     #: What people had said of migrations in the last cycle.
     _said: Hashable = field(default=None, init=False)
@@ -102,6 +96,7 @@ class Daemon:
     def __post_init__(self) -> None:
         self._settings, self._clock = self.parts.settings, self.parts.clock
         self._store, self._runs = self.parts.stores.intents, self.parts.maintenance
+        self._leader, self._metrics, self._cycles = self.parts.leader, self.parts.metrics, self.parts.cycles
         self._watchers = [(watcher, RetryState(type(watcher).__name__)) for watcher in self.watchers]
         self._pace = Pace(self._clock)
 
@@ -110,16 +105,6 @@ class Daemon:
         while not sleep(self.cycle()):
             pass
         self._forget_all()
-
-    @property
-    def epoch(self) -> int:
-        """The epoch of the lease in which it acts; 0 while it watches who does."""
-        return self._epoch
-
-    @property
-    def leads(self) -> bool:
-        """Whether it acts, rather than watches who does."""
-        return self._epoch > 0
 
     @property
     def due(self) -> bool:
@@ -135,22 +120,22 @@ class Daemon:
 
     def _seconds_until_due(self) -> float:
         """Cycle, and note how that ended."""
-        with self.metrics.cycle_seconds.time():
+        with self._metrics.cycle_seconds.time():
             try:
                 pause = self._cycle()
             except Exception as error:  # no failure may end the daemon
-                self.cycles.failed(error)
+                self._cycles.failed(error)
                 self.parts.recorder.news.failed(error)
-                return min(self.cycles.pause, self.leader.seconds_until_due())
-        if not self.leads:
-            self.cycles.followed()
+                return min(self._cycles.pause, self._leader.seconds_until_due())
+        if not self.parts.epoch:
+            self._cycles.followed()
         else:
-            self.cycles.ended(engine_asked=self._last_reading is not None)
+            self._cycles.ended(engine_asked=self._last_reading is not None)
             if self.parts.goes_on():  # what is about to stop has looked at nothing
                 works = self._clusters.values()
                 waiting = {vm for work in works for vm in work.last_plan.waiting}
                 last = self._last_reading
-                self.cycles.write_down(None if last is None else partial(last.cycle, waiting))
+                self._cycles.write_down(None if last is None else partial(last.cycle, waiting))
         return pause
 
     def happened(self, events: Iterable[EngineEvent]) -> None:
@@ -170,12 +155,12 @@ class Daemon:
 
     def _cycle(self) -> float:
         self._last_reading = None
-        if not self.leader.tend():
+        if not self._leader.tend():
             self._lead(0)
-            return self.leader.seconds_until_due()
-        self._lead(self.leader.epoch)
+            return self._leader.seconds_until_due()
+        self._lead(self._leader.epoch)
         intents = self._store.open_intents()
-        self.metrics.pending.set(len(intents))
+        self._metrics.pending.set(len(intents))
         self.parts.executor.following.keep_only(intents)
         self._follow(intents)
         self.people()
@@ -191,9 +176,9 @@ class Daemon:
 
     def _lead(self, epoch: int) -> None:
         """Begin again where another may have led meanwhile; 0 to lead no more."""
-        if epoch != self._epoch:
+        if epoch != self.parts.epoch:
             self._forget_all()
-            self._epoch = epoch
+            self.parts.epoch = epoch
 
     def _forget_all(self) -> None:
         for work in self._clusters.values():
@@ -262,7 +247,7 @@ class Daemon:
         busy = {intent.cluster for intent in reading.open_intents}
         for gone in self._clusters.keys() - reading.snapshot.cluster_by_id.keys() - busy:
             self._clusters.pop(gone).leave()
-        self.metrics.keep_only({cluster.name for cluster in reading.snapshot.clusters})
+        self._metrics.keep_only({cluster.name for cluster in reading.snapshot.clusters})
         self._last_reading = reading
         self._pace.looked(reading.began)
 
@@ -279,12 +264,12 @@ class Daemon:
 
     def _read_all(self) -> Reading:
         """Open migrations before those that have ended, and these before the engine: nothing is missed."""
-        began, epoch = self._clock(), self._epoch
+        began, epoch = self._clock(), self.parts.epoch
         if self._store.settle_clock():
             report(LogText.CLOCK_SET_BACK)
         gates, intents = self.parts.memory.gates(), self._store.open_intents()
         history = self._store.history(within_seconds=REACH_SECONDS)
-        self.metrics.read(began)
+        self._metrics.read(began)
         self._runs.read()
         snapshot = replace(self.read(), draining_hosts=self._runs.draining)
         self.parts.executor.reconsider(history, snapshot)
@@ -326,7 +311,7 @@ class Daemon:
         """Seconds until a migration under way is to be looked at, a cluster is due, or the lease is."""
         now = self._clock()
         pauses = [
-            self.leader.seconds_until_due(),
+            self._leader.seconds_until_due(),
             *(work.retry_state.due - now for work in self._clusters.values()),
             self._runs.due - now,
         ]

@@ -1,10 +1,12 @@
 """How far a plan has come, and what of it still fits a cluster that has changed."""
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ovirt_enforcer.gates.gate import HOUR_SECONDS
+from ovirt_enforcer.maintenance.decision import WayHome
 from ovirt_enforcer.planners import PlanQuestion
 from ovirt_enforcer.service.reading import Parts, Reading
 from ovirt_enforcer.service.recording import violated_groups
@@ -94,11 +96,15 @@ class UnderWay:
     #: Done steps of which it is not known yet whether what they repair is satisfied.
     unproven: set[int] = field(default_factory=set)
 
-    def ready(self) -> Iterator[int]:
-        """The steps that may begin now, the most urgent first."""
-        for place, step in enumerate(self.plan.steps):
-            if place in self.ahead and self.done.issuperset(step.after):
-                yield place
+    @property
+    def vms(self) -> frozenset[str]:
+        """All VMs that the plan moves."""
+        return frozenset(vm for step in self.plan.steps for vm in step.vms)
+
+    @property
+    def ahead(self) -> set[int]:
+        """The places of the steps that have not begun and are not given up."""
+        return set(range(len(self.plan.steps))) - self.done - self.running.keys() - self.given_up
 
     @property
     def begun(self) -> bool:
@@ -110,21 +116,24 @@ class UnderWay:
         """Whether nothing is left to be done or seen."""
         return not (self.ahead or self.running or self.unproven)
 
+    def ready(self) -> Iterator[int]:
+        """The steps that may begin now, the most urgent first."""
+        for place, step in enumerate(self.plan.steps):
+            if place in self.ahead and self.done.issuperset(step.after):
+                yield place
+
     def begin(self, place: int) -> None:
         self.running[place] = {*self.plan.steps[place].vms}
 
     def end(self, intent: Intent) -> None:
         """Take note of an ended migration; one of another plan is none of ours."""
-        if intent.plan != self.plan.id or intent.step is None:
+        if intent.plan != self.plan.id or intent.step is None or intent.step - 1 not in self.running:
             return
         place = intent.step - 1
-        vms = self.running.get(place)
-        if vms is None:
-            return
-        vms.discard(intent.vm)
+        self.running[place].discard(intent.vm)
         if intent.state is not IntentState.DONE:
             self._give_up(place)
-        if not vms:
+        if not self.running[place]:
             del self.running[place]
             if place not in self.given_up:
                 self.done.add(place)
@@ -144,11 +153,20 @@ class UnderWay:
 
         A step may repair a group together with steps before it: then it is reported once those are done.
         """
-        violated = violated_groups(snapshot, self.plan.cluster)
-        ended = [place for place in self.unproven if self._alone(place)]
+        violated, steps = violated_groups(snapshot, self.plan.cluster), self.plan.steps
+        to_come = (*self.ahead, *self.running)
+        ended = [
+            place
+            for place in self.unproven
+            if not any(
+                earlier < place and not set(steps[place].repairs).isdisjoint(steps[earlier].groups)
+                for earlier in to_come
+            )
+        ]
         self.unproven.difference_update(ended)
-        wanted = [group for place in ended for group in self.plan.steps[place].repairs]
-        return tuple(dict.fromkeys(group for group in wanted if group in violated))
+        return tuple(
+            dict.fromkeys(group for place in ended for group in steps[place].repairs if group in violated)
+        )
 
     def leave_out(self, projection: Snapshot, frozen: Set[str]) -> frozenset[int]:
         """Give up the steps ahead that do not fit the cluster any more, and what hangs on them; return them.
@@ -156,19 +174,9 @@ class UnderWay:
         The others start where VMs are, and repair what they say. Each is checked again when it is taken.
         """
         ahead = frozenset(self.ahead)
-        kept = fitting_steps(self.plan, ahead, self.given_up, projection, frozen)
-        self.given_up |= ahead - kept
-        return ahead - kept
-
-    @property
-    def vms(self) -> frozenset[str]:
-        """All VMs that the plan moves."""
-        return frozenset(vm for step in self.plan.steps for vm in step.vms)
-
-    @property
-    def ahead(self) -> set[int]:
-        """The places of the steps that have not begun and are not given up."""
-        return set(range(len(self.plan.steps))) - self.done - self.running.keys() - self.given_up
+        left_out = ahead - fitting_steps(self.plan, ahead, self.given_up, projection, frozen)
+        self.given_up |= left_out
+        return left_out
 
     def _give_up(self, place: int) -> None:
         """Leave out a step, and all that wait for it."""
@@ -176,14 +184,6 @@ class UnderWay:
         for later, step in enumerate(self.plan.steps):
             if not self.given_up.isdisjoint(step.after) and later not in self.done:
                 self.given_up.add(later)
-
-    def _alone(self, place: int) -> bool:
-        """Whether no earlier step with the same groups is yet to be done."""
-        groups = {*self.plan.steps[place].repairs}
-        return not any(
-            earlier < place and not groups.isdisjoint(self.plan.steps[earlier].groups)
-            for earlier in (*self.ahead, *self.running)
-        )
 
 
 def applied_plan(parts: Parts, cluster: str) -> UnderWay | None:
@@ -201,70 +201,60 @@ def applied_plan(parts: Parts, cluster: str) -> UnderWay | None:
 
 
 def _as_far_as_done(record: PlanRecord, order: Approval) -> UnderWay | None:
+    """None of a plan of another release, of one that is done, and of one whose rest leads elsewhere."""
     try:
         plan = plan_of(record.document)
     except NoPlan:
-        return None  # of another release
-    since = [
-        one for one in record.migrations if one.created >= order.set_at and one.cause is not Cause.NEVER_ASKED
-    ]
-    if any(one.state is IntentState.FAILED for one in since):
-        return None  # what is left of it leads elsewhere
+        return None
+    asked = [one for one in record.migrations if one.cause is not Cause.NEVER_ASKED]
+    since = [one for one in asked if one.created >= order.set_at]
     running: dict[int, set[str]] = {}
     for one in since:
         if one.step and one.state is not IntentState.DONE:
             running.setdefault(one.step - 1, set()).add(one.vm)
     done = {one.step - 1 for one in since if one.step and one.step - 1 not in running}
-    if done.issuperset(range(len(plan.steps))):
+    if any(one.state is IntentState.FAILED for one in since) or len(done) >= len(plan.steps):
         return None
     return UnderWay(plan, done, order, running)
 
 
-def staying_text(plan: Plan, snapshot: Snapshot, family: str = Leaving.family) -> dict[str, str]:
-    """The VMs that a plan cannot take off hosts that are to be empty, each with what stands in the way.
+class AskedPlan(NamedTuple):
+    """What a plan is made of, and the VMs that a maintenance run was bringing back then."""
 
-    With the family `HOMEWARD`, those that it cannot bring back.
-    """
+    snapshot: Snapshot
+    question: PlanQuestion
+    way: WayHome | None
+
+
+class LastPlan(NamedTuple):
+    """What the last plan of a cluster leaves undone; nothing is known before the first."""
+
+    #: VMs of what it leaves unrepaired.
+    waiting: frozenset[str] = frozenset()
+    #: VMs that it could not take off a host that is to be empty, with the reasons.
+    staying: Mapping[str, str] = {}
+    #: By the run that brings VMs back, once nothing is left to be done, those that stay.
+    at_home: Mapping[str, Mapping[str, str]] = {}
+
+
+def last_plan(reading: Reading, plan: Plan, asked: AskedPlan) -> LastPlan:
+    lost = plan.reservation.lost if plan.reservation is not None else ()
+    unrepaired = (*(one.vms for one in plan.remaining), *(one.vms for one in lost))
+    waiting = frozenset(vm for vms in unrepaired for vm in vms)
+    staying, way = _staying(plan, asked.snapshot, Leaving.family), asked.way
+    if way is None or plan.steps or reading.moves_in(plan.cluster):
+        return LastPlan(waiting, staying)
+    held = {one.vm for one in way.moved if one.vm in asked.question.holding.frozen}.difference(way.given_up)
+    if held and math.isfinite(reading.seconds_left(plan.cluster)):
+        return LastPlan(waiting, staying)  # time alone lets them go
+    return LastPlan(waiting, staying, {way.run: _staying(plan, asked.snapshot, HOMEWARD)})
+
+
+def _staying(plan: Plan, snapshot: Snapshot, family: str) -> dict[str, str]:
+    """The VMs that a plan cannot take where this family wants them, each with what stands in the way."""
     return {
         vm: "; ".join(dict.fromkeys(kept_text(obstacle, snapshot) for obstacle in one.obstacles))
         for one in plan.remaining
         if one.family == family
         for vm in one.vms
     }
-
-
-class LastPlan:
-    """Of one cluster; nothing is known before the first plan."""
-
-    def __init__(self, cluster: str) -> None:
-        self._cluster = cluster
-        #: VMs of what it leaves unrepaired.
-        self.waiting: frozenset[str] = frozenset()
-        #: VMs that it could not take off a host that is to be empty, with the reasons.
-        self.staying: dict[str, str] = {}
-        #: By the run that brings VMs back, once nothing is left to be done, those that stay.
-        self.at_home: dict[str, dict[str, str]] = {}
-        #: The run that a plan is being made for, if any, and VMs that cannot go back for now.
-        self._asked: tuple[str, frozenset[str]] | None = None
-
-    def note_question(self, reading: Reading, question: PlanQuestion) -> None:
-        """Take note of what is asked of a planner."""
-        way = reading.way_home(self._cluster)
-        self._asked = None
-        if way is not None:
-            held = {one.vm for one in way.moved if one.vm in question.holding.frozen}
-            self._asked = way.run, frozenset(held.difference(way.given_up))
-
-    def note_plan(self, reading: Reading, plan: Plan, asked: Snapshot) -> None:
-        """Take note of a plan that was made of what was asked."""
-        lost = plan.reservation.lost if plan.reservation is not None else ()
-        unrepaired = (*(one.vms for one in plan.remaining), *(one.vms for one in lost))
-        self.waiting = frozenset(vm for vms in unrepaired for vm in vms)
-        self.staying = staying_text(plan, asked)
-        self.at_home = {}
-        if self._asked is None or plan.steps or reading.moves_in(self._cluster):
-            return
-        run, held = self._asked
-        if held and math.isfinite(reading.seconds_left(self._cluster)):
-            return  # time alone lets them go
-        self.at_home = {run: staying_text(plan, asked, HOMEWARD)}

@@ -9,20 +9,20 @@ import os
 import threading
 import time
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import wait
-from typing import Final, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 from ovirt_enforcer.log import AUDIT_LOG, LogText, report
-from ovirt_enforcer.memory import Stores, check_store
-from ovirt_enforcer.notifications import notifications_of
+from ovirt_enforcer.memory import check_store
 from ovirt_enforcer.planners import PlannerProcesses, preload
 from ovirt_enforcer.service.daemon import Daemon
-from ovirt_enforcer.service.leader import Leader, boot_clock, own_name
-from ovirt_enforcer.service.metrics import Cycles, EnforcerMetrics, HaMetrics, Sampler
-from ovirt_enforcer.service.reading import Changes, Parts
-from ovirt_enforcer.service.recording import Recorder, log_user_actions
-from ovirt_enforcer.settings import EnforcerSettings, Mode, recorded_settings
+from ovirt_enforcer.service.leader import own_name
+from ovirt_enforcer.service.metrics import HaMetrics
+from ovirt_enforcer.service.reading import Parts
+from ovirt_enforcer.service.recording import log_user_actions
+from ovirt_enforcer.settings import Mode, recorded_settings
 from ovirt_enforcer.watchers.engine_watch import DrainWatch, MembershipRecorder, NameWatch, UnitWatch
 from ovirt_enforcer.watchers.ha_watch import Announcements, HaMonitor
 from ovirt_enforcer.watchers.key_recorder import KeyRecorder
@@ -31,10 +31,12 @@ from ovirt_placement.answers.configured import configured_names
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection, connect
 from ovirt_placement.engine.connection.failures import EngineAway, EngineFault
-from ovirt_placement.engine.events import add_event, find_start_events
+from ovirt_placement.engine.events import EngineEvent, add_event, find_start_events, read_events
 from ovirt_placement.inventory import client as inventory
+from ovirt_placement.inventory.connection import NoService
 from ovirt_placement.inventory.on_demand import referred
 from ovirt_placement.inventory.publication import age
+from ovirt_placement.inventory.service.events import Feed, FeedInterrupted
 from ovirt_placement.model import Snapshot
 from ovirt_service import metrics as metrics_page
 from ovirt_service.daemon import Notifier, Progress, Stop
@@ -46,6 +48,111 @@ _log = logging.getLogger(__name__)
 _MARK_SECONDS: Final = 1.0
 #: HA reservations are judged by statistics no older than this many of their intervals.
 _MOST_INTERVALS: Final = 2
+
+
+#: For so long the inventory service lets an asker wait, so that the end is heard of.
+_WAIT_SECONDS: Final = 1.0
+#: More events than this at once are not looked at one by one.
+_PAGE: Final = 500
+
+
+class Changed(NamedTuple):
+    """What happened since the last time."""
+
+    #: Whether the inventory service has published another snapshot.
+    published: bool
+    events: tuple[EngineEvent, ...]
+    #: Whether there were more events than were read.
+    missed: bool
+
+
+_NOTHING: Final = Changed(published=False, events=(), missed=False)
+
+
+class Changes:
+    """Notices changes; one thread may wait for them, with `fileno`."""
+
+    def __init__(
+        self, config: Config, connection: EngineConnection, seconds: float, wanted: Callable[[], bool]
+    ) -> None:
+        """Without an inventory service the engine is asked for events every `seconds`, while `wanted`."""
+        self._config = config
+        self._connection = connection
+        self._seconds = seconds
+        self._wanted = wanted
+        self._lock = threading.Lock()
+        self._changed = _NOTHING
+        self._taken = threading.Event()
+        self._feed: Feed | None = None
+        self._awake, self._wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def watch(self) -> None:
+        """Begin, until it is closed."""
+        threading.Thread(target=self._watch, name="changes", daemon=True).start()
+
+    def close(self) -> None:
+        """Release what is waited for: there is no rest any more that could be ended."""
+        ends, self._awake, self._wake = (self._awake, self._wake), -1, -1
+        for end in ends:
+            os.close(end)
+
+    def fileno(self) -> int:
+        """What is ready to be read once something happened."""
+        return self._awake
+
+    def wake(self) -> None:
+        """Wake who waits, though nothing happened."""
+        with suppress(OSError):  # it has been reported often enough, or is closed
+            os.write(self._wake, b"!")
+
+    def take_changes(self) -> Changed:
+        """What happened since this was called last."""
+        with self._lock:
+            with suppress(BlockingIOError):
+                os.read(self._awake, 4096)
+            changed, self._changed = self._changed, _NOTHING
+        self._taken.set()
+        return changed
+
+    def _watch(self) -> None:
+        while self._wake >= 0:
+            try:
+                published = inventory.wait_for_change(_WAIT_SECONDS, config=self._config)
+            except NoService:
+                self._read_events()
+                time.sleep(self._seconds)
+                continue
+            if published:
+                self._taken.clear()
+                with self._lock:
+                    self._changed = self._changed._replace(published=True)
+                self.wake()
+                # Until it is read, it counts as not seen yet, and would be reported at once again.
+                self._taken.wait()
+
+    def _read_events(self) -> None:
+        """Ask the engine; if it is away, the daemon will say so."""
+        if not self._wanted():
+            self._feed = None
+            return
+        try:
+            after = 0 if self._feed is None else self._feed.after
+            page = read_events(self._connection, after=after, at_most=_PAGE)
+        except Exception as error:  # whatever it is, the daemon meets it, too, and says so
+            _log.debug("no events: %s", error)
+            return
+        # At first, and after a gap, it is not known what happened before.
+        now, new = time.monotonic(), None
+        if self._feed is not None:
+            with suppress(FeedInterrupted):
+                new = self._feed.take_page(page, now)
+        if new is None:
+            self._feed = Feed(page, now)
+        with self._lock:
+            events = (*self._changed.events, *(new or ()))
+            self._changed = self._changed._replace(events=events, missed=self._changed.missed or new is None)
+        if new is None or new:
+            self.wake()
 
 
 #: Without an inventory service a large engine is read page by page; who waits is a loop, and no person.
@@ -97,48 +204,36 @@ class Service:
         self, config: Config, connection: EngineConnection, progress: Progress, stopping: Callable[[], bool]
     ) -> None:
         """Once `stopping` says so, nothing more is asked of the engine. Raises `UserError`."""
-        self.settings = settings = config.section("enforcer", EnforcerSettings)
         check_store(config)
         self._progress = progress
         self._stopping = stopping
         self._reading = StateReading(config)
         preload("ovirt_enforcer.planners", "ovirt_enforcer.watchers.verdict")
         self._planners = PlannerProcesses()
-        self._changes = Changes(config, connection, settings.events_seconds, lambda: self._daemon.leads)
-        metrics = EnforcerMetrics(engine=config.engine.label)
+        self._parts = parts = Parts(config, connection, self._planners, progress, stopping, own_name())
+        self.settings = settings = parts.settings
+        clock, interval, stores = parts.clock, settings.interval_seconds, parts.stores
+        metrics, notified = parts.metrics, parts.notified
+        self._changes = Changes(config, connection, settings.events_seconds, lambda: parts.epoch > 0)
         for mode in Mode:
             metrics.mode.labels(mode.value).set(mode is settings.mode)
-        clock, interval = boot_clock, settings.interval_seconds
+        AUDIT_LOG.open(settings.audit_log)
+        pages = {"/healthz": parts.cycles.page}
+        metrics_page.serve(metrics.registry, settings.metrics, "[enforcer] metrics", pages)
 
         def epoch() -> int:
-            return self._daemon.epoch
+            return parts.epoch
 
-        self._stores = stores = Stores(config, epoch)
-        notifications = notifications_of(settings.notifications, config.engine, metrics.notified)
-        name = own_name()
-        sampler = Sampler(stores.samples, boot_clock, epoch)
-        recorder = Recorder(stores.history, metrics, notifications, name, sampler)
-        self._leader = Leader(
-            stores.leases,
-            name,
-            settings.lease_seconds,
-            changed=recorder.leading,
-            lasts=lambda until: self._parts.maintenance.commands.lead_until(until),
-        )
-        cycles = Cycles(stores.cycles, metrics, self._leader, progress, clock, interval, epoch)
-        AUDIT_LOG.open(settings.audit_log)
-        pages = {"/healthz": cycles.page}
-        metrics_page.serve(metrics.registry, settings.metrics, "[enforcer] metrics", pages)
         read_starts = partial(find_start_events, connection)
         self._keeper = KeyRecorder(stores.keys, clock, interval, read_starts, self._reading.suffices, epoch)
         ha_metrics = HaMetrics(metrics)
 
         def judged(verdicts: Collection[ReservationVerdict]) -> None:
             ha_metrics.judged(verdicts)
-            sampler.judged(verdicts)
+            parts.sampler.judged(verdicts)
 
         self._ha_watch = HaMonitor(
-            Announcements(stores.ha_announcements, notifications, clock, epoch),
+            Announcements(stores.ha_announcements, notified, clock, epoch),
             config.ha,
             hold_seconds=settings.ha.hold_seconds,
             statistics_seconds=_MOST_INTERVALS * config.inventory.statistics_interval_seconds,
@@ -148,38 +243,19 @@ class Service:
             statistics_age=lambda: self._reading.statistics_age_seconds,
             report=judged,
         )
-        self._parts = Parts(
-            config,
-            connection,
-            stores,
-            recorder=recorder,
-            planners=self._planners,
-            clock=clock,
-            still_leads=self._leader.still_leads,
-            goes_on=self._goes_on,
-            notifications=notifications,
-        )
-        #: The last epoch in which the settings of this process were written down.
-        self._recorded_in = 0
         watchers = (
-            self._parts.executor,
-            recorder,
+            parts.executor,
+            parts.recorder,
             MembershipRecorder(stores.memberships, partial(add_event, connection), clock, interval),
             self._keeper,
             self._ha_watch,
-            DrainWatch(notifications, clock, 2 * interval),
-            UnitWatch(notifications, clock),
-            NameWatch(configured_names(config), lambda: self._parts.memory.tagged, metrics.unmatched_names),
+            DrainWatch(notified, clock, 2 * interval),
+            UnitWatch(notified, clock),
+            NameWatch(configured_names(config), lambda: parts.memory.tagged, metrics.unmatched_names),
         )
-        self._daemon = Daemon(
-            self._reading.whole,
-            self._leader,
-            self._parts,
-            metrics,
-            cycles,
-            watchers,
-            self._record_actions,
-        )
+        self._daemon = Daemon(self._reading.whole, parts, watchers, self._record_actions)
+        #: The last epoch in which the settings of this process were written down.
+        self._recorded_in = 0
         try:
             connection.get("/clusters", max=1)  # what a person must set right is found out now
         except (EngineAway, EngineFault) as passing:  # an engine that is away is waited for
@@ -188,19 +264,19 @@ class Service:
     def run(self) -> None:
         """Enforce until it is to stop; lead no more then."""
         self._changes.watch()
-        self._leader.tend_concurrently(lambda: self._progress.hangs)
+        self._parts.leader.tend_concurrently(lambda: self._progress.hangs)
         try:
             self._daemon.run(self._rest)
         finally:
             self._planners.close()
             self._ha_watch.close()
-            self._leader.step_down()
+            self._parts.leader.step_down()
             self.close()
 
     def close(self) -> None:
         """Close the store, and what ends a rest."""
         self._changes.close()
-        self._stores.close()
+        self._parts.stores.close()
 
     def wake(self) -> None:
         """End the rest between two cycles; for any thread."""
@@ -208,20 +284,18 @@ class Service:
 
     def _record_actions(self) -> None:
         """Record what settings this process leads with, once in each epoch, and log what people did."""
-        epoch = self._daemon.epoch
+        epoch, stores = self._parts.epoch, self._parts.stores
         if epoch != self._recorded_in:
-            self._stores.settings.record(epoch, recorded_settings(self.settings))
+            stores.settings.record(epoch, recorded_settings(self.settings))
             self._recorded_in = epoch
-        log_user_actions(self._stores.actions)
-
-    def _goes_on(self) -> bool:
-        self._progress.mark()
-        return not self._stopping()
+        log_user_actions(stores.actions)
 
     def _rest(self, seconds: float) -> bool:
         """Until something is due, see what happens and what is published; whether it is time to stop."""
         until = time.monotonic() + seconds
-        while self._goes_on() and not self._pass_on_changes() and (left := until - time.monotonic()) > 0:
+        while (
+            self._parts.goes_on() and not self._pass_on_changes() and (left := until - time.monotonic()) > 0
+        ):
             plans = self._planners.answers()
             checks = self._ha_watch.answers()
             ready = wait([self._changes.fileno(), *plans, *checks], min(left, _MARK_SECONDS))
@@ -232,7 +306,7 @@ class Service:
     def _pass_on_changes(self) -> bool:
         """Pass on what happened; whether that calls for a cycle."""
         changed = self._changes.take_changes()
-        if not self._daemon.leads:
+        if not self._parts.epoch:
             return False
         self._ha_watch.tend()
         if changed.missed:

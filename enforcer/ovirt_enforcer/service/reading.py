@@ -1,12 +1,7 @@
 """Readings of the engine: what calls for another one, and one with all that is known besides."""
 
 import dataclasses
-import logging
-import os
-import threading
-import time
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -19,19 +14,19 @@ from ovirt_enforcer.gates.gate import Held
 from ovirt_enforcer.maintenance.decision import WayHome
 from ovirt_enforcer.maintenance.runs import MaintenanceRuns, UpgradeFlags
 from ovirt_enforcer.memory import Memory, Stores
-from ovirt_enforcer.notifications import Notifications
+from ovirt_enforcer.notifications import Notifications, notifications_of
 from ovirt_enforcer.planners import PlannerProcesses, PlanQuestion
 from ovirt_enforcer.plans import failure_domains, plan_options, planning_seconds, strategy_name
+from ovirt_enforcer.service.leader import Leader, boot_clock
+from ovirt_enforcer.service.metrics import Cycles, EnforcerMetrics, Sampler
 from ovirt_enforcer.service.recording import Recorder
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.dialogues import PATIENCE_SECONDS
-from ovirt_placement.engine.events import MIGRATION_CODES, VM_STARTED, EngineEvent, EventCode, read_events
+from ovirt_placement.engine.events import MIGRATION_CODES, VM_STARTED, EngineEvent, EventCode
 from ovirt_placement.engine.requests import tagged_ids
-from ovirt_placement.inventory import client as inventory
-from ovirt_placement.inventory.connection import NoService
-from ovirt_placement.inventory.service.events import DOWN, SUBJECTS, WITH_ITS_VMS, Feed, FeedInterrupted
+from ovirt_placement.inventory.service.events import DOWN, SUBJECTS, WITH_ITS_VMS
 from ovirt_placement.inventory.service.schedule import SubjectKind
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.infrastructure import set_up
@@ -41,8 +36,7 @@ from ovirt_placement.planning.plan import Plan
 from ovirt_placement.rules.elements.placement import World
 from ovirt_placement.store.enforcer.intents import Intent
 from ovirt_placement.store.enforcer.leader import Cycle, OpenBreaker, RememberedRefusal
-
-_log = logging.getLogger(__name__)
+from ovirt_service.daemon import Progress
 
 
 @dataclass(eq=False)
@@ -51,38 +45,69 @@ class Parts:
 
     config: Config
     connection: EngineConnection
-    stores: Stores
-    recorder: Recorder
     planners: PlannerProcesses
+    progress: Progress
+    #: Whether no other piece of work is to be begun.
+    stopping: Callable[[], bool]
+    #: This process's own, as a candidate for the lease.
+    name: str
     #: Seconds that only grow.
-    clock: Callable[[], float]
-    #: Whether the epoch of a decision lasts.
-    still_leads: Callable[[int], bool]
-    #: Whether another piece of work is to be done.
-    goes_on: Callable[[], bool]
-    notifications: Notifications
+    clock: Callable[[], float] = boot_clock
+    #: Absent: as configured.
+    notifications: Notifications | None = None
+    lease_seconds: float | None = None
     time_of_day: Callable[[], datetime] = lambda: datetime.now(UTC)
     patience_seconds: float = PATIENCE_SECONDS
+    #: The epoch of the lease in which is acted; 0 while it is watched who does.
+    epoch: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        self.settings = settings = self.config.section("enforcer", EnforcerSettings)
+        """Raise `UserError` for what a person must set right."""
+        config, clock = self.config, self.clock
+        self.settings = settings = config.section("enforcer", EnforcerSettings)
+
+        def epoch() -> int:
+            return self.epoch
+
+        self.stores = stores = Stores(config, epoch)
+        self.metrics = metrics = EnforcerMetrics(clock, config.engine.label)
+        if self.notifications is None:
+            self.notified = notifications_of(settings.notifications, config.engine, metrics.notified)
+        else:
+            self.notified = self.notifications
+        self.sampler = Sampler(stores.samples, clock, epoch)
+        self.recorder = recorder = Recorder(stores.history, metrics, self.notified, self.name, self.sampler)
+        self.leader = leader = Leader(
+            stores.leases,
+            self.name,
+            self.lease_seconds or settings.lease_seconds,
+            clock,
+            changed=recorder.leading,
+            lasts=lambda until: self.maintenance.commands.lead_until(until),
+        )
+        self.cycles = Cycles(
+            stores.cycles, metrics, leader, self.progress, clock, settings.interval_seconds, epoch
+        )
         self.executor = Executor(
             self.connection,
-            self.stores.intents,
+            stores.intents,
             settings,
-            self.clock,
-            self.still_leads,
-            self.recorder.began,
-            self.recorder.ended,
+            clock,
+            leader.still_leads,
+            recorder.began,
+            recorder.ended,
             self.patience_seconds,
         )
         tagged = partial(tagged_ids, self.connection, settings.exclude_tag)
-        self.memory = Memory(settings, self.stores, tagged, self.time_of_day)
-        self.moves = Moves(self.connection, settings.circle_seconds, self.clock)
+        self.memory = Memory(settings, stores, tagged, self.time_of_day)
+        self.moves = Moves(self.connection, settings.circle_seconds, clock)
         flags = UpgradeFlags(self.connection)
-        self.maintenance = MaintenanceRuns(
-            self.stores, self.executor, settings, flags, self.clock, self.notifications
-        )
+        self.maintenance = MaintenanceRuns(stores, self.executor, settings, flags, clock, self.notified)
+
+    def goes_on(self) -> bool:
+        """Whether another piece of work is to be done."""
+        self.progress.mark()
+        return not self.stopping()
 
 
 class Projection(NamedTuple):
@@ -276,108 +301,3 @@ def _each_fact(snapshot: Snapshot, ours: Collection[str]) -> Iterator[tuple[str,
         yield vm.cluster, (vm.id, where, status, restart, size, vm.migratable, vm.pinned_hosts)
     for group in snapshot.affinity_groups:
         yield group.cluster, (repr(group), snapshot.group_vms[group.id], snapshot.group_hosts[group.id])
-
-
-#: For so long the inventory service lets an asker wait, so that the end is heard of.
-_WAIT_SECONDS: Final = 1.0
-#: More events than this at once are not looked at one by one.
-_PAGE: Final = 500
-
-
-class Changed(NamedTuple):
-    """What happened since the last time."""
-
-    #: Whether the inventory service has published another snapshot.
-    published: bool
-    events: tuple[EngineEvent, ...]
-    #: Whether there were more events than were read.
-    missed: bool
-
-
-_NOTHING: Final = Changed(published=False, events=(), missed=False)
-
-
-class Changes:
-    """Notices changes; one thread may wait for them, with `fileno`."""
-
-    def __init__(
-        self, config: Config, connection: EngineConnection, seconds: float, wanted: Callable[[], bool]
-    ) -> None:
-        """Without an inventory service the engine is asked for events every `seconds`, while `wanted`."""
-        self._config = config
-        self._connection = connection
-        self._seconds = seconds
-        self._wanted = wanted
-        self._lock = threading.Lock()
-        self._changed = _NOTHING
-        self._taken = threading.Event()
-        self._feed: Feed | None = None
-        self._awake, self._wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-
-    def watch(self) -> None:
-        """Begin, until it is closed."""
-        threading.Thread(target=self._watch, name="changes", daemon=True).start()
-
-    def close(self) -> None:
-        """Release what is waited for: there is no rest any more that could be ended."""
-        ends, self._awake, self._wake = (self._awake, self._wake), -1, -1
-        for end in ends:
-            os.close(end)
-
-    def fileno(self) -> int:
-        """What is ready to be read once something happened."""
-        return self._awake
-
-    def wake(self) -> None:
-        """Wake who waits, though nothing happened."""
-        with suppress(OSError):  # it has been reported often enough, or is closed
-            os.write(self._wake, b"!")
-
-    def take_changes(self) -> Changed:
-        """What happened since this was called last."""
-        with self._lock:
-            with suppress(BlockingIOError):
-                os.read(self._awake, 4096)
-            changed, self._changed = self._changed, _NOTHING
-        self._taken.set()
-        return changed
-
-    def _watch(self) -> None:
-        while self._wake >= 0:
-            try:
-                published = inventory.wait_for_change(_WAIT_SECONDS, config=self._config)
-            except NoService:
-                self._read_events()
-                time.sleep(self._seconds)
-                continue
-            if published:
-                self._taken.clear()
-                with self._lock:
-                    self._changed = self._changed._replace(published=True)
-                self.wake()
-                # Until it is read, it counts as not seen yet, and would be reported at once again.
-                self._taken.wait()
-
-    def _read_events(self) -> None:
-        """Ask the engine; if it is away, the daemon will say so."""
-        if not self._wanted():
-            self._feed = None
-            return
-        try:
-            after = 0 if self._feed is None else self._feed.after
-            page = read_events(self._connection, after=after, at_most=_PAGE)
-        except Exception as error:  # whatever it is, the daemon meets it, too, and says so
-            _log.debug("no events: %s", error)
-            return
-        # At first, and after a gap, it is not known what happened before.
-        now, new = time.monotonic(), None
-        if self._feed is not None:
-            with suppress(FeedInterrupted):
-                new = self._feed.take_page(page, now)
-        if new is None:
-            self._feed = Feed(page, now)
-        with self._lock:
-            events = (*self._changed.events, *(new or ()))
-            self._changed = self._changed._replace(events=events, missed=self._changed.missed or new is None)
-        if new is None or new:
-            self.wake()

@@ -96,8 +96,8 @@ class Stage:
 
     @property
     def notices(self) -> list[Notice]:
-        """What was reported, oldest first."""
-        return self.notified.notices
+        """What was reported of maintenance, oldest first."""
+        return [one for one in self.notified.notices if one.kind.startswith("maintenance")]
 
     def offer_updates(self, *hosts: str) -> None:
         for host in hosts:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ovirt_enforcer.service.daemon import Pace
-from ovirt_enforcer.service.process import StateReading
-from ovirt_enforcer.service.reading import Changed, Changes, changed, reported
+from ovirt_enforcer.service.process import Changed, Changes, StateReading
+from ovirt_enforcer.service.reading import changed, reported
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.inventory.client import DEFAULT_DEADLINE_SECONDS
