@@ -75,7 +75,6 @@ def selected(
 
 
 def _narrowed(record: PlanRecord, wanted: Wanted) -> PlanRecord:
-    """A record without the steps, and what came of them, that do not concern what is called so."""
     if not wanted.name:
         return record
     numbers = steps_about(record, wanted)
@@ -89,7 +88,6 @@ def _narrowed(record: PlanRecord, wanted: Wanted) -> PlanRecord:
 def user_actions_about(
     actions: Iterable[UserAction], plans: Iterable[PlanRecord], name: str
 ) -> tuple[UserAction, ...]:
-    """What people did with these plans, or with what is called so; all of it if the name is empty."""
     known = {plan.id for plan in plans}
     return tuple(
         one
@@ -107,7 +105,6 @@ def remaining(record: PlanRecord) -> tuple[_Part, ...]:
 
 
 def _names(part: _Part, wanted: Wanted) -> bool:
-    """Whether a step, or a rule that is not repaired, is about what is called so."""
     if wanted.subject is Subject.HOST:
         named = [part["to"]] if "to" in part else []
         named += [vm["from"] for vm in part.get("vms", ()) if "from" in vm]
@@ -167,7 +164,6 @@ def plan_text(record: PlanRecord, wanted: Wanted, superseded_by: str | None) -> 
 
 
 def _folded_text(plans: Sequence[PlanRecord], superseded_by: str) -> str:
-    """Superseded plans of a cluster that came to nothing, in a line."""
     last = plans[-1]
     at, cluster = moment(last.updated), f"cluster {_cluster_name(last)}"
     by = f"superseded by plan {superseded_by}, nothing was migrated"
@@ -188,13 +184,11 @@ def moment(seconds: float) -> str:
 
 
 def step_text(step: Mapping[str, Any]) -> str:
-    """A step as its plan has it, without the reason."""
     moves = ", ".join(f"{vm['name']} from {vm['from']['name']}" for vm in step["vms"])
     return f"{moves} to {step['to']['name']}"
 
 
 def held_text(held: HeldStep) -> str:
-    """What held a step back."""
     often = "once" if held.times == 1 else f"{held.times} times, last"
     return f"held back {often} at {moment(held.updated)} ({held.gate}): {held.reason}"
 
@@ -296,7 +290,6 @@ Show which rules a VM violates, and why each is not repaired yet: a gate, a plan
     command="ovirt-enforcer",
 )
 def why_not(known: KnownHistory, vm: Annotated[Vm, THE_VM]) -> WhyNot:
-    """Judge a VM by all that is known."""
     found = find_violations(known.snapshot, vm.cluster)
     violations = [one for one in found if vm.id in {*one.offenders, *(place.vm for place in one.locations)}]
     plan = next((plan for plan in reversed(known.plans) if plan.cluster == vm.cluster), None)
@@ -317,7 +310,6 @@ def why_not(known: KnownHistory, vm: Annotated[Vm, THE_VM]) -> WhyNot:
 
 
 def _why_not_lines(answer: WhyNot) -> list[str]:
-    """The answer in lines."""
     where = "runs on no host" if answer.host is None else f"is on {answer.host}"
     if not answer.rules:
         return [f"{answer.vm} {where} and violates no rule."]

@@ -81,7 +81,6 @@ class LogText(Enum):
 
 
 def report(text: LogText, **facts: object) -> None:
-    """Log it, with these facts."""
     _log.log(text.level, "%s", text.words.format(**facts))
 
 
@@ -108,7 +107,6 @@ class RetryState:
 
     @property
     def failing(self) -> bool:
-        """Whether the last look failed."""
         return self._failures > 0
 
     def announce(self, plan: Sequence[str], gist: str | None = None) -> None:
@@ -118,7 +116,6 @@ class RetryState:
                 _log.info("%s", line)
 
     def say(self, text: LogText, **facts: object) -> None:
-        """Log something, unless it was the last thing said."""
         words = text.words.format(**facts)
         if self._said.is_news("state", words):
             _log.log(text.level, "%s", words)

@@ -217,7 +217,6 @@ _SEVERITIES: Final = {about.begins: about.severity for about in ABOUT.values() i
 
 
 def alerts_of(notice: Notice, sentence: str) -> list[dict[str, Any]]:
-    """The alerts of a notice, each of which begins or ends."""
     about = ABOUT[notice.kind]
     found = []
     for name in about.ends:
@@ -300,5 +299,4 @@ class NotificationSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
                     raise ValueError(f"sentence of {kind}: no ${name}: it has ${', $'.join(sorted(known))}")
 
     def sentence(self, kind: NoticeKind, facts: Mapping[str, str]) -> str:
-        """The sentence with these facts."""
         return Template(self.sentences.get(kind, ABOUT[kind].sentence)).substitute(facts)

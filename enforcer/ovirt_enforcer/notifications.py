@@ -50,12 +50,10 @@ class Receipt:
 
     @property
     def over(self) -> bool:
-        """Whether no channel is about to deliver it any more."""
         return self._waiting == 0
 
     @property
     def delivered(self) -> bool:
-        """Whether all have it."""
         return self.over and not self._failed
 
 
@@ -72,7 +70,6 @@ class RateLimit:
         self._filled_at = clock()
 
     def take_token(self) -> bool:
-        """Take one, if there is any."""
         now = self._clock()
         filled = (now - self._filled_at) * self._most / _HOUR_SECONDS
         self._stock, self._filled_at = min(float(self._most), self._stock + filled), now
@@ -123,8 +120,6 @@ class Channel(Protocol):
 
 
 class _Addressed(NamedTuple):
-    """A notice, and who learns what becomes of it."""
-
     notice: Notice
     receipt: Receipt
 
@@ -169,7 +164,6 @@ class Delivery:
             self._changed.notify()
 
     def queue_notice(self, notice: Notice, receipt: Receipt) -> None:
-        """Have it delivered, after those that wait; it returns at once."""
         dropped = None
         with self._changed:
             if len(self._waiting) >= self._most_waiting:
@@ -193,7 +187,6 @@ class Delivery:
                 self._settle(one.receipt, result)
 
     def _take_next(self) -> list[_Addressed]:
-        """What is to be delivered now: what was held back, if it may go, before what came later."""
         if self._held and self._may_go():
             held = [*self._held]
             self._held.clear()
@@ -243,8 +236,6 @@ class Delivery:
 
 
 class EngineEvents:
-    """The engine's log; for one thread."""
-
     name = "engine"
 
     def __init__(
@@ -302,7 +293,6 @@ class Notifications:
         return receipt
 
     def sentence(self, kind: NoticeKind, facts: Mapping[str, str]) -> str:
-        """The words in which this is reported."""
         return self._settings.sentence(kind, self._complete(facts))
 
     def _completed(self, notice: Notice) -> Notice:

@@ -45,8 +45,6 @@ _SIMULATION_SECONDS: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class PlanQuestion:
-    """What is asked of a planner, besides a snapshot."""
-
     cluster: str
     #: What is to be left alone.
     holding: Holding
@@ -88,8 +86,6 @@ def plan_of(
 
 
 class PlannerProcesses:
-    """Make plans in processes; for one thread."""
-
     def __init__(self) -> None:
         self._at_once = max(_LEAST_AT_ONCE, os.cpu_count() or 1)
         self._waiting: deque[Call[Plan]] = deque()
@@ -121,7 +117,6 @@ class PlannerProcesses:
         return [planning.answer for planning in self._running if planning.answer is not None]
 
     def close(self) -> None:
-        """End all that is under way."""
         for planning in (*self._waiting, *self._running):
             planning.cancel()
 
@@ -262,7 +257,6 @@ def _within(
 def _work(
     answer: Connection, function: Callable[..., Any], snapshot: bytes, arguments: tuple[Any, ...]
 ) -> None:
-    """Be the process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: it is for the daemon to hear
     os.nice(_NICENESS)
     threading.Thread(target=_end_with_parent, daemon=True).start()

@@ -66,12 +66,10 @@ def failure_domains(settings: HaSettings, snapshot: Snapshot) -> tuple[Domain, .
 
 
 def strategy_name(settings: EnforcerSettings) -> StrategyName:
-    """The strategy that plans are made by."""
     return strategies.DEFAULT if settings.strategy is None else StrategyName(settings.strategy)
 
 
 def planning_seconds(settings: EnforcerSettings) -> float:
-    """How long a plan may take."""
     return settings.planning_seconds or _SECONDS.get(strategy_name(settings), _QUICK_SECONDS)
 
 
@@ -165,7 +163,6 @@ def _until_then(now: Plan, later: Plan, reason: str) -> Plan:
 
 
 def _left(plan: Plan) -> set[tuple[str, tuple[str, ...]]]:
-    """What stays violated."""
     lost = () if plan.reservation is None else plan.reservation.lost
     rules = ((one.family, one.groups or one.vms) for one in plan.remaining)
     return {*rules, *(("ha", one.vms) for one in lost)}
@@ -288,7 +285,6 @@ def maintenance_options(
 def maintenance_planned(
     snapshot: Snapshot, hosts: Sequence[str], options: MaintenanceOptions, *, deadline: Deadline
 ) -> ClusterMaintenance:
-    """What a rolling maintenance of hosts of one cluster would be."""
     return maintenance_record(plan_maintenance(snapshot, hosts, options, deadline), snapshot)
 
 

@@ -32,8 +32,6 @@ _HIGH, _LOW = "HighUtilization", "LowUtilization"
 
 
 class Actor(StrEnum):
-    """Who migrates VMs on their own."""
-
     ENFORCER = "enforcer"  # this one, by its plans
     ENGINE = "engine"  # the engine's own affinity rules enforcement
     BALANCE = "balance"  # the balance of the cluster's scheduling policy
@@ -55,8 +53,6 @@ class SimulatedMigration(Record, frozen=True, omit_defaults=False):
 
 
 class AskedBy(NamedTuple):
-    """A constraint with the rule that asks for it."""
-
     rule: Rule
     constraint: Constraint
 
@@ -95,7 +91,6 @@ class SimulatedCluster:
         return tuple(sorted(host.id for host in hosts if host.up))
 
     def violated(self, vms: Iterable[str] | None = None) -> list[AskedBy]:
-        """What is violated now, of that which concerns any of some VMs where they are given."""
         placement, concerned = SnapshotPlacement(self.snapshot), None if vms is None else {*vms}
         return [
             one
@@ -131,7 +126,6 @@ class Actors(NamedTuple):
     options: PlanOptions
 
     def wanted(self, cluster: SimulatedCluster) -> frozenset[tuple[str, ...]]:
-        """The violated rules that the enforcer would repair, by their groups."""
         return frozenset(
             one.constraint.groups
             for one in cluster.violated()
@@ -139,7 +133,6 @@ class Actors(NamedTuple):
         )
 
     def enforce(self, cluster: SimulatedCluster, deadline: Deadline) -> list[SimulatedMigration]:
-        """Carry out a whole plan of the enforcer."""
         if not self.wanted(cluster) and not self.options.keys:
             return []
         plan = make_plan(
@@ -307,7 +300,6 @@ def balance(cluster: SimulatedCluster, deadline: Deadline) -> list[SimulatedMigr
 
 
 def _balance_text(cluster: SimulatedCluster, unit: str, vm: Vm, host: str, limits: LoadLimits) -> str:
-    """Why a host gives a VM away."""
     parameters, name = cluster.policy.scheduling_properties, f"host {host_name(host, cluster.snapshot)}"
     if unit == _OURS:
         over = whole_number(parameters, "ha_balance_over_utilization", OVER_UTILIZATION)

@@ -79,8 +79,6 @@ class Simulations(Record, frozen=True, omit_defaults=False):
 
 
 class Run(NamedTuple):
-    """How it went."""
-
     outcome: SimulationOutcome
     #: Until it ended, or the loop began, and one round of the loop.
     migrations: tuple[SimulatedMigration, ...]
@@ -202,7 +200,6 @@ def _needed_groups(loop: Run, cluster: str, actors: Actors, deadline: Deadline) 
 
 
 def _with_only(snapshot: Snapshot, cluster: str, groups: Collection[str]) -> Snapshot:
-    """The state with only these groups and legacy labels in force in a cluster."""
     kept = (group for group in snapshot.affinity_groups if group.cluster != cluster or group.id in groups)
     labels = (
         replace(label, implicit=label.implicit and label.id in groups) for label in snapshot.affinity_labels

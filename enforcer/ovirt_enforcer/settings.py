@@ -59,7 +59,6 @@ class Window(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return False
 
     def next_start(self, now: datetime) -> datetime:
-        """When it begins next, in its own zone."""
         return next(at for at in self._starts(now) if at.timestamp() > now.timestamp())
 
     def _starts(self, around: datetime) -> CronSim:

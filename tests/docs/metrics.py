@@ -6,7 +6,6 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from ovirt_enforcer.service.metrics import EnforcerMetrics as EnforcerMetrics
-from ovirt_enforcer.service.metrics import HaMetrics
 from ovirt_placement.inventory.service.attempts import InventoryMetrics as InventoryMetrics
 from ovirt_placement_web.bounds import WebMetrics
 from ovirt_scheduler_proxy.logs import Metrics as ProxyMetrics
@@ -59,7 +58,6 @@ def all_metrics() -> Iterator[KnownMetric]:
     """Every metric but `process_*`, which each service has."""
     proxy = ProxyMetrics(_NO_PLUGINS)  # type: ignore[arg-type]
     enforcer = EnforcerMetrics()
-    HaMetrics(enforcer)
     registries = (proxy.registry, InventoryMetrics().registry, enforcer.registry, WebMetrics().registry)
     for service, registry in zip(SERVICES, registries, strict=True):
         for collector in registry._collector_to_names:

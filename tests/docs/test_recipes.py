@@ -19,7 +19,7 @@ import yaml
 
 from ovirt_enforcer.notices import ABOUT, Notice, NoticeKind, NotificationSettings, alerts_of
 from ovirt_enforcer.notifications import NotDelivered, Webhook
-from ovirt_enforcer.service.metrics import EnforcerMetrics, HaMetrics
+from ovirt_enforcer.service.metrics import EnforcerMetrics
 from ovirt_placement.cli.main import main
 from ovirt_placement.engine.connection.exchanges import Trust, ask_once
 from ovirt_placement.model import AffinityRule, PlacementKey
@@ -250,7 +250,6 @@ def test_each_engine_answers_and_one_that_is_not_well_is_the_exit_status(tmp_pat
 
 def test_the_queries_ask_for_metrics_with_their_labels() -> None:
     metrics = EnforcerMetrics(engine="east")
-    HaMetrics(metrics)
     known = {}
     for family in metrics.registry.collect():
         total = "_total" if family.type == "counter" else ""

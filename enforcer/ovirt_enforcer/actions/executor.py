@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from ovirt_enforcer.actions.following import OF_VMS, Following
 from ovirt_enforcer.actions.recent_moves import digest
@@ -55,13 +55,8 @@ class Stale(Exception):
     """What a step was decided on has grown too old to act on: the engine was not asked."""
 
 
-class _Key(NamedTuple):
-    """What a dialogue with the engine is about."""
-
-    cluster: str
-    #: A migration, by its intent's id; or a request that may be for several, by the id of its first intent.
-    intent: int
-    begins: bool
+#: What a dialogue is about: the cluster, the intent (of a request for several the first), whether it begins.
+_Key = tuple[str, int, bool]
 
 
 @dataclass(eq=False)
@@ -93,7 +88,6 @@ class Executor:
         self._dialogues: Dialogues[_Key] = Dialogues(patience_seconds=self.patience_seconds)
 
     def observe(self, snapshot: Snapshot) -> None:
-        """Learn the names of VMs and hosts."""
         self.following.latest = snapshot
 
     def begin(self, task: Task) -> tuple[Intent, ...]:
@@ -109,7 +103,7 @@ class Executor:
         intents = self.store.prepare(_intended(task), epoch=task.seen.epoch, paused_by=_paused_by(task))
         if intents[0].kind is IntentKind.MIGRATE_VM:
             self.began(intents)
-        key = _Key(task.admitted.cluster, intents[0].id, begins=True)
+        key = task.admitted.cluster, intents[0].id, True
         self._dialogues.begin(key, self._send_request(task, intents))
         self._dialogues.wait()
         outcome = self._dialogues.take_one(key)
@@ -126,7 +120,7 @@ class Executor:
         looks = [(one, self.following.follow_action(one)) for one in intents if one.id not in self._requested]
         self._look_at(looks)
         for intent, _ in looks:
-            outcome = self._dialogues.take_one(_Key(intent.cluster, intent.id, begins=False))
+            outcome = self._dialogues.take_one((intent.cluster, intent.id, False))
             if outcome is not None and not outcome.late:
                 outcome.result()
 
@@ -145,7 +139,7 @@ class Executor:
                 if self._said.is_news(key):
                     report(LogText.UNANSWERED, error=outcome.error)
                 continue
-            yield key.cluster, outcome
+            yield key[0], outcome
 
     def _look_at(self, looks: Iterable[tuple[Intent, Dialogue[Intent | None]]]) -> None:
         def as_changed(dialogue: Dialogue[Intent | None]) -> Dialogue[tuple[Intent, ...]]:
@@ -153,28 +147,24 @@ class Executor:
             return () if ended is None else (ended,)
 
         for intent, dialogue in looks:
-            key = _Key(intent.cluster, intent.id, begins=False)
+            key = intent.cluster, intent.id, False
             if key not in self._dialogues:
                 self._dialogues.begin(key, as_changed(dialogue))
         self._dialogues.wait()
 
     def _request(self, task: Task, intents: tuple[Intent, ...]) -> Callable[..., None]:
-        """What the engine is asked for; the first intent's correlation id goes with it."""
         what, correlation_id = task.admitted.what, intents[0].correlation_id
         if isinstance(what, Step):
-            chosen = self._chosen(what)
-            given = (self.connection, what.vms[0], chosen, correlation_id)
+            given = (self.connection, what.vms[0], self._chosen(what), correlation_id)
             return partial(actions.migrate, *given, closure=what.closure)
         subject = what.vm if what.kind in OF_VMS else what.host
         more: dict[str, Any] = {"reboot": task.reboot} if what.kind is IntentKind.UPGRADE_HOST else {}
         return partial(_HOST_REQUESTS[what.kind], self.connection, subject, correlation_id, **more)
 
     def _chosen(self, step: Step) -> str | None:
-        """The host that the engine is given; None where it is to choose one."""
         return None if self.settings.target == "engine" else step.target
 
     def _rejected(self, task: Task, rejection: Rejection) -> tuple[Callable[..., Intent], Cause]:
-        """How a refusal is recorded."""
         step = task.admitted.what
         if not isinstance(step, Step):
             return self.store.fail, Cause.TARGET_REFUSED
@@ -184,7 +174,6 @@ class Executor:
         return transition, cause_of(rejection, chosen and host_name(chosen, task.seen.snapshot))
 
     def _send_request(self, task: Task, intents: tuple[Intent, ...]) -> Dialogue[tuple[Intent, ...]]:
-        """Send the request of intents, and record its answer."""
         record, sent = self.following.record, False
         self._requested.update(intent.id for intent in intents)
 

@@ -108,7 +108,6 @@ class Following:
     def _record_end(
         self, intent: Intent, transition: Callable[..., Intent], *why: str | None
     ) -> Intent | None:
-        """Record the end of one migration; None where another process has done so."""
         return next(iter(self.record((intent,), transition, *why)), None)
 
     def _title(self, intent: Intent) -> str:
@@ -116,7 +115,6 @@ class Following:
         return f"{title(intent.kind, vm, host)} ({intent.correlation_id})"
 
     def keep_only(self, open_intents: Collection[Intent]) -> None:
-        """Forget what was seen of other migrations: they have ended."""
         for gone in self._noted.keys() - {intent.id for intent in open_intents}:
             del self._noted[gone]
 
@@ -235,7 +233,6 @@ class Following:
         return self._record_end(intent, self.store.fail, *why)
 
     def _why_not_begun(self, intent: Intent, seen: VmState | None) -> Dialogue[_Why]:
-        """As a refusal, where the engine's events say so; else what happened to the VM, or no trace."""
         refusal = yield partial(_event_text, self.connection, intent, events.REFUSED)
         if refusal is not None:
             return refusal, Cause.TARGET_REFUSED
@@ -251,36 +248,29 @@ OF_VMS: Final = (IntentKind.STOP_VM, IntentKind.START_VM)
 
 
 class HostProgress(StrEnum):
-    """How far an action is."""
-
     NOT_BEGUN = "not begun"
     UNDER_WAY = "under way"
     DONE = "done"
     FAILED = "failed"
 
 
-#: Statuses of a host by what they say; all others are on the way.
-_DEACTIVATION: Final = {"maintenance": HostProgress.DONE, "preparing_for_maintenance": HostProgress.UNDER_WAY}
-_ACTIVATION: Final = {
-    "up": HostProgress.DONE,
-    "maintenance": HostProgress.NOT_BEGUN,
-    "preparing_for_maintenance": HostProgress.NOT_BEGUN,
-    "install_failed": HostProgress.FAILED,
-}
-_UPGRADE: Final = {"up": HostProgress.DONE, "install_failed": HostProgress.FAILED}
-
-
 def host_progress(kind: IntentKind, seen: HostState | None) -> HostProgress:
     """How far an action on a host is; one that is gone has failed."""
     if seen is None:
         return HostProgress.FAILED
+    leaving = seen.status == "preparing_for_maintenance"
     if kind is IntentKind.DEACTIVATE_HOST:
-        return _DEACTIVATION.get(seen.status, HostProgress.NOT_BEGUN)
+        if seen.status == "maintenance":
+            return HostProgress.DONE
+        return HostProgress.UNDER_WAY if leaving else HostProgress.NOT_BEGUN
+    if seen.status in ("up", "install_failed"):
+        return HostProgress.DONE if seen.status == "up" else HostProgress.FAILED
     if kind is IntentKind.ACTIVATE_HOST:
-        return _ACTIVATION.get(seen.status, HostProgress.UNDER_WAY)
+        waits = leaving or seen.status == "maintenance"
+        return HostProgress.NOT_BEGUN if waits else HostProgress.UNDER_WAY
     if seen.status == "maintenance":
         return HostProgress.NOT_BEGUN if seen.update_available else HostProgress.DONE
-    return _UPGRADE.get(seen.status, HostProgress.UNDER_WAY)
+    return HostProgress.UNDER_WAY
 
 
 def vm_progress(kind: IntentKind, seen: VmState | None) -> HostProgress:

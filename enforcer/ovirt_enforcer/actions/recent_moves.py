@@ -16,7 +16,7 @@ from ovirt_enforcer.plans import Holding
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.engine import events
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.model import Snapshot
 from ovirt_placement.model.infrastructure import set_up
 from ovirt_placement.model.names import host_name, vm_name
 from ovirt_placement.rules.catalogue import find_violations
@@ -86,7 +86,6 @@ class Moves:
 
     @property
     def ours(self) -> Set[str]:
-        """The VMs that we migrated lately, and our correlation ids."""
         self._ours = {one: until for one, until in self._ours.items() if until > self._clock()}
         return self._ours.keys()
 
@@ -169,8 +168,9 @@ def digest(snapshot: Snapshot, vm: str, hosts: tuple[str, ...]) -> str:
     groups = snapshot.groups_of_vm.get(vm, ())
     members = {vm, *(peer for group in groups for peer in snapshot.group_vms[group.id])}
     running = (one for peer in members if (one := snapshot.vm_by_id.get(peer)) and one.host is not None)
+    busy = {"host": None, "usage_mem_percent": None, "usage_cpu_percent": None, "migrating_to": None}
     facts = (
-        None if known is None else _set_up(known),
+        None if known is None else msgspec.structs.replace(known, status="", **busy),
         [set_up(host) if (host := snapshot.host_by_id.get(one)) else None for one in sorted(hosts)],
         None if known is None else snapshot.cluster_by_id.get(known.cluster),
         [
@@ -183,12 +183,6 @@ def digest(snapshot: Snapshot, vm: str, hosts: tuple[str, ...]) -> str:
     return hashlib.sha256(msgspec.json.encode((*facts, drained) if drained else facts)).hexdigest()[:_DIGITS]
 
 
-def _set_up(vm: Vm) -> Vm:
-    return msgspec.structs.replace(
-        vm, host=None, status="", usage_mem_percent=None, usage_cpu_percent=None, migrating_to=None
-    )
-
-
 #: What stands against the VM itself is a lock, a backup or its state, and mostly over soon.
 _FIRST_WAIT_SECONDS: Final = 10.0
 _LONGEST_WAIT_SECONDS: Final = 600.0
@@ -197,19 +191,7 @@ _MOST_IN_A_ROW: Final = 6
 _LONGEST_SECONDS: Final = 24 * 3600.0
 
 
-def _wait(intents: Sequence[Intent], first_seconds: float) -> float:
-    """How long a VM waits after its refusals in a row, since anything else."""
-    refusals = _in_a_row(intents)
-    of_vm = len(list(takewhile(_any_target, refusals)))
-    rounds = len(refusals) // _MOST_IN_A_ROW
-    return max(
-        BackOff(_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS).pause_after(of_vm),
-        BackOff(first_seconds, _LONGEST_SECONDS).pause_after(rounds),
-    )
-
-
 def _in_a_row(intents: Sequence[Intent]) -> list[Intent]:
-    """The refusals since anything else, the last one first."""
     return list(takewhile(refused, reversed(intents)))
 
 
@@ -238,7 +220,6 @@ class Backoff:
 
     @cached_property
     def refused_targets(self) -> Mapping[tuple[str, str], Held]:
-        """Hosts that the engine refused for VMs."""
         pauses = BackOff(self.settings.refusal_seconds, _LONGEST_SECONDS)
         to_hosts: dict[tuple[str, str], list[Intent]] = {}
         for intent in asked(self.history):
@@ -251,10 +232,17 @@ class Backoff:
 
     @cached_property
     def refused_vms(self) -> Mapping[str, Held]:
-        """VMs that the engine refuses to move at all."""
-        first_seconds = self.settings.refusal_seconds
+        of_vm = BackOff(_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS)
+        of_rounds = BackOff(self.settings.refusal_seconds, _LONGEST_SECONDS)
+
+        def pause(intents: Sequence[Intent]) -> float:
+            refusals = _in_a_row(intents)
+            rounds = len(refusals) // _MOST_IN_A_ROW
+            any_target = sum(1 for _ in takewhile(_any_target, refusals))
+            return max(of_vm.pause_after(any_target), of_rounds.pause_after(rounds))
+
         return self._held(
-            (vm, intents[-1], _wait(intents, first_seconds), self._refusal(intents[-1]))
+            (vm, intents[-1], pause(intents), self._refusal(intents[-1]))
             for vm, intents in by_vm(asked(self.history)).items()
         )
 
@@ -292,10 +280,6 @@ class Backoff:
                 found[vm] = Held(reason, left)
         return found
 
-    @property
-    def _targets(self) -> Mapping[tuple[str, str], Held]:
-        return {**self.left_behind, **self.refused_targets}
-
     def holding(
         self, by_gates: Mapping[str, Held], spared: Mapping[str, str], cluster: str | None = None
     ) -> Holding:
@@ -306,18 +290,14 @@ class Backoff:
         vms = {vm.id for vm in self.snapshot.vms if cluster in (None, vm.cluster)}
         # What may be done in a while: VMs with hosts, or with "" for any. What goes round in circles is not
         # among it: it would again.
-        refused = {(vm, ""): one.seconds for vm, one in self.refused_vms.items()}
-        found = {pair: one.seconds for pair, one in self.refused_targets.items()}
-        for vm, one in by_gates.items():
-            refused[vm, ""] = max(one.seconds, refused.get((vm, ""), 0.0))
-        lasting = {
-            *self.undone,
-            *self.moves.restless,
-            *(vm for (vm, _), left in refused.items() if left == inf),
-        }
+        seconds = {pair: one.seconds for pair, one in self.refused_targets.items()}
+        for vm, one in (*self.refused_vms.items(), *by_gates.items()):
+            seconds[vm, ""] = max(one.seconds, seconds.get((vm, ""), 0.0))
+        ends = {vm for (vm, _), left in seconds.items() if left == inf}
+        lasting = {*self.undone, *self.moves.restless, *ends}
         waits = {
-            (vm, host): seconds
-            for (vm, host), seconds in {**found, **refused}.items()
+            (vm, host): left
+            for (vm, host), left in seconds.items()
             if vm in vms and vm not in lasting and (vm, host) not in self.left_behind
         }
         return Holding(
@@ -329,8 +309,7 @@ class Backoff:
 
     @cached_property
     def left_out(self) -> Mapping[tuple[str, str], str]:
-        """Hosts that VMs are not to be sent to, with the reason, by VM and host id."""
-        return {pair: one.reason for pair, one in self._targets.items()}
+        return {pair: one.reason for pair, one in {**self.left_behind, **self.refused_targets}.items()}
 
     def frozen(self, cluster: str | None = None) -> dict[str, str]:
         """VMs of a cluster, or of all, that are not to be moved at all, with the reason: plans avoid them.
@@ -350,7 +329,6 @@ class Backoff:
         }
 
     def restless_in(self, cluster: str) -> dict[str, Restless]:
-        """The VMs of one cluster that others move back and forth."""
         known = self.snapshot.vm_by_id
         return {vm: found for vm, found in self.moves.restless.items() if known[vm].cluster == cluster}
 
@@ -364,9 +342,9 @@ class Backoff:
         }
 
     def seconds_left(self, cluster: str) -> float:
-        """How long until the first of these is over in a cluster; infinite without any."""
         known = self.snapshot.vm_by_id
-        held = [(vm, one.seconds) for (vm, _), one in self._targets.items()]
+        targets = {**self.left_behind, **self.refused_targets}
+        held = [(vm, one.seconds) for (vm, _), one in targets.items()]
         held += [(vm, one.seconds) for vm, one in (*self.refused_vms.items(), *self.undone.items())]
         held += [(vm, one.left_seconds) for vm, one in self.moves.restless.items()]
         return min(
@@ -378,7 +356,6 @@ class Backoff:
         return by_vm(intent for intent in self.history if intent.state is IntentState.DONE)
 
     def _held(self, found: Iterable[tuple[_Key, Intent, float, str]]) -> dict[_Key, Held]:
-        """Those of keys, with migrations, pauses and reasons, that are in force."""
         return {
             key: Held(reason, pause - intent.age_seconds)
             for key, intent, pause, reason in found

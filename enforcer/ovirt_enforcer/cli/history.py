@@ -165,7 +165,6 @@ def _read(
 
 
 def _found(args: argparse.Namespace, name: str, what: str) -> Named:
-    """What a name denotes in the engine; raises `UserError` with the nearest name."""
     snapshot = inventory.snapshot(config=configuration.load(args.config), deadline=PATIENCE_SECONDS)
     things: Sequence[Cluster | Host | Vm | AffinityGroup | AffinityLabel]
     if what == "cluster":
@@ -188,7 +187,6 @@ def _plan_data(plan: PlanRecord) -> PlanDecided:
 
 
 def _show_days(args: argparse.Namespace) -> None:
-    """Print totals, a line a day, and what people did last."""
     answer = _answer(args, _WEEK_SECONDS, history.history)
     if args.json:
         show_json(answer)
@@ -201,7 +199,6 @@ def _show_days(args: argparse.Namespace) -> None:
 
 
 def _show_trend(args: argparse.Namespace) -> None:
-    """Print how clusters developed."""
     answer = _answer(args, _TREND_SECONDS, history.trend)
     if args.json:
         show_json(answer)
@@ -225,17 +222,14 @@ def _answer(args: argparse.Namespace, usual_seconds: float, answer: Callable[...
 
 
 def _actions(args: argparse.Namespace, usual_seconds: float) -> tuple[UserAction, ...]:
-    """What people did lately, in a cluster or in all."""
     seconds = args.since or usual_seconds
     done = stored(UserActionStore, args, lambda store: store.actions(since_seconds=seconds), ())
     return tuple(one for one in done if args.cluster in (None, one.cluster, one.cluster_name))
 
 
 def _action_text(action: UserAction) -> str:
-    """When, and who did what."""
     return f"{moment(action.created)}  {action.sentence}"
 
 
 def _action_data(action: UserAction) -> UserActionDone:
-    """The same for programs."""
     return UserActionDone(**msgspec.structs.asdict(action), sentence_=action.sentence)

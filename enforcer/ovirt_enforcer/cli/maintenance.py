@@ -221,7 +221,6 @@ def _request(args: argparse.Namespace) -> int:
 
 
 def _hosts(args: argparse.Namespace, snapshot: Snapshot, *, up: bool = False) -> Sequence[Host]:
-    """The hosts that are named; of a cluster all, or those that are up. Raises `UserError`."""
     if bool(args.hosts) == bool(args.cluster):
         raise UserError("name hosts, or a cluster with --cluster" + " and not both" * bool(args.hosts))
     if not args.cluster:
@@ -266,7 +265,6 @@ def _status(args: argparse.Namespace) -> int:
 
 
 def _follow(args: argparse.Namespace, run_id: str) -> int:
-    """Print what changes of a run, other than time that passes, until it has ended."""
     shown: set[str] = set()
     while True:
         found = _named(args, run_id)
@@ -301,7 +299,6 @@ def _runs(args: argparse.Namespace) -> tuple[MaintenanceRun, ...]:
 
 
 def _named(args: argparse.Namespace, run_id: str) -> MaintenanceRun:
-    """The run of this id. Raises `UserError` if there is none."""
     for found in _runs(args):
         if found.id == run_id:
             return found

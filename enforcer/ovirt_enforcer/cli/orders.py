@@ -172,7 +172,6 @@ def _run_apply(args: argparse.Namespace) -> int:
 
 
 def _document(file: Path) -> Mapping[str, Any]:
-    """What a file holds, with its clusters."""
     try:
         if str(file) == "-":
             content = files.read_stream(sys.stdin.buffer, "standard input", _MOST_MIB)

@@ -77,13 +77,10 @@ REPAIR = Parameter(
 
 
 def deadline_parameter(text: str) -> Parameter:
-    """How long planning may take, in seconds."""
     return Parameter(help=text, metavar="SECONDS", argument={"type": questions.seconds})
 
 
 def word_of(words: type[Word]) -> Callable[[str], Word]:
-    """Reads one of some words."""
-
     def read(given: str) -> Word:
         try:
             return words(given)

@@ -125,7 +125,6 @@ class Gates:
 
     @staticmethod
     def reach_seconds(settings: EnforcerSettings) -> float:
-        """How far back the history must go for every gate."""
         return max(gate.reach_seconds(settings) for gate in GATES)
 
     def unrenewed(self) -> Gates:
@@ -147,7 +146,6 @@ class Gates:
         return found
 
     def frozen(self, snapshot: Snapshot, plan: Plan | None = None) -> dict[str, str]:
-        """The same, with the reasons alone."""
         return {vm: one.reason for vm, one in self.held(snapshot, plan).items()}
 
     def frozen_hosts(self, snapshot: Snapshot) -> dict[str, str]:
@@ -163,12 +161,10 @@ class Gates:
         return self._first(lambda gate, facts: gate.held_groups(facts), snapshot)
 
     def seconds_left(self, snapshot: Snapshot, cluster: str) -> float:
-        """How long until time alone opens a gate for something in a cluster; infinite if none will."""
         facts = Facts(self._settings, snapshot, self._remembered, self._open, self._now)
         return min(gate.seconds_left(facts, cluster) for gate in GATES)
 
     def open_breakers(self, snapshot: Snapshot) -> dict[str, str]:
-        """Clusters in which nothing is migrated since migrations failed there, with the reason, by id."""
         facts, breaker = self._facts(snapshot, None), BreakerGate()
         reasons = {cluster.id: breaker.why_open(facts, cluster.id) for cluster in snapshot.clusters}
         return {cluster: reason for cluster, reason in reasons.items() if reason is not None}
@@ -264,7 +260,6 @@ def _with_decided(snapshot: Snapshot, open_intents: Sequence[Intent]) -> Snapsho
 
 
 def _as_intent(cluster: str, step: Step, at: int) -> Intent:
-    """One VM of a step as it will stand in the store."""
     return Intent(
         id=0,
         vm=step.vms[at],

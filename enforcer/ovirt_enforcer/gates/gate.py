@@ -39,7 +39,6 @@ class HostAction:
 
 
 def title(kind: IntentKind, vm: str, host: str) -> str:
-    """What an action is called, by the names of VM and host."""
     return _TITLES[kind].format(vm=vm, host=host)
 
 
@@ -54,12 +53,10 @@ def refused(intent: Intent) -> bool:
 
 
 def failed(intent: Intent) -> bool:
-    """Whether a migration began and came to nothing."""
     return intent.state is IntentState.FAILED and not refused(intent)
 
 
 def by_vm(intents: Iterable[Intent]) -> Mapping[str, Sequence[Intent]]:
-    """The intents of each VM, in the order given."""
     found = defaultdict(list)
     for intent in intents:
         found[intent.vm].append(intent)
@@ -118,7 +115,6 @@ class Movement:
 
     @property
     def migrates(self) -> bool:
-        """Whether it leaves a host; a start does not."""
         return self.source is not None
 
 
@@ -181,18 +177,14 @@ class Facts:
         return (*self.history, *self.open_intents)
 
     def begun_in(self, cluster: str) -> Iterator[Intent]:
-        """The same of one cluster."""
         return (intent for intent in self.begun if intent.cluster == cluster)
 
     @cached_property
     def movements(self) -> tuple[Movement, ...]:
-        """All that is on its way, ours and others'."""
         return tuple(movements(self.snapshot, self.open_intents))
 
 
 class Gate(ABC):
-    """One reason to hold back."""
-
     #: A short word for it, the same whatever the sentence says.
     name: str
 
@@ -226,8 +218,6 @@ class Gate(ABC):
 
 
 class ClusterGate(Gate):
-    """A gate that holds all of a cluster."""
-
     #: Actions that it does not hold.
     at_any_time: Collection[IntentKind] = ()
 

@@ -215,7 +215,6 @@ class BreakerGate(Gate):
         return self.why_open(facts, cluster)
 
     def why_open(self, facts: Facts, cluster: str) -> str | None:
-        """Why nothing is migrated in a cluster for now; None if something may be."""
         trips = _trips(facts, cluster)
         if not trips.in_a_row:
             return None

@@ -84,7 +84,6 @@ def _as_strict(mode: Mode, other: Mode) -> bool:
 
 
 def _reasons(ids: Iterable[str], why_not: WhyNot) -> dict[str, str]:
-    """Those for which nothing is to be done, with the reason."""
     return {one: why for one in ids if (why := why_not(one)) is not None}
 
 
@@ -164,7 +163,6 @@ class HostMaintenanceGate(Gate):
 
 
 def _vms_there(facts: Facts, hosts: Mapping[str, str]) -> dict[str, str]:
-    """The VMs on hosts that are left alone, with the reason."""
     vms_of_host = facts.snapshot.vms_of_host
     return {vm.id: why for host, why in hosts.items() for vm in vms_of_host.get(host, ())}
 
@@ -274,12 +272,10 @@ def empties(step: Step, facts: Facts) -> bool:
 
 
 def moves(plan: Plan) -> tuple[ApprovedMove, ...]:
-    """What a plan does, as it is approved of."""
     return tuple(ApprovedMove(step.vms, step.sources, step.target) for step in plan.steps)
 
 
 def _left(planned: Iterable[ApprovedMove], approval: Approval, facts: Facts) -> frozenset[ApprovedMove]:
-    """Those moves that were not asked for since the approval."""
     used = {
         (intent.vm, intent.source, intent.target)
         for intent in (*facts.history, *facts.open_intents)

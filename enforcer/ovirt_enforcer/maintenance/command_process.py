@@ -67,7 +67,6 @@ class CommandProcess:
         self._asked: set[int] = set()
 
     def run(self) -> None:
-        """Until it has ended, and its descendants with it."""
         while self._something_left():
             now = time.monotonic()
             if self._kill_at is None and self._is_over(now):
@@ -146,7 +145,6 @@ def _report(**facts: object) -> None:
 
 
 def main(seconds: float, leads_until: float, words: list[str]) -> None:
-    """Be the process."""
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     try:
         command = CommandProcess(words, seconds, leads_until)

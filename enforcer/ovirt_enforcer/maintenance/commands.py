@@ -71,15 +71,12 @@ class CommandStatus:
 
     @property
     def why(self) -> str:
-        """How it ended, in words."""
         how = self.interrupted or ("" if self.text else f"exit status {self.status}")
         return ": ".join(filter(None, (how, self.text)))
 
 
 @dataclass(slots=True)
 class _Started:
-    """A command's process, and what is known of it."""
-
     #: None if it could not be started, or has ended.
     process: subprocess.Popen[bytes] | None
     known: CommandStatus
@@ -87,7 +84,6 @@ class _Started:
     printed: bytes = b""
 
     def status(self) -> CommandStatus:
-        """How it stands now; without waiting."""
         if (process := self.process) is None or process.stdout is None or process.stderr is None:
             return self.known
         over = process.poll() is not None
@@ -105,7 +101,6 @@ class _Started:
         return self.known
 
     def stop(self) -> None:
-        """End it, with its descendants; `status` shows when it is done."""
         if self.process is not None and self.process.stdin is not None:
             with contextlib.suppress(OSError):
                 self.process.stdin.close()
@@ -133,11 +128,17 @@ class Commands:
         now = None if started is None else started.status()
         if kind is CommandKind.BLOCKED_BY or run.request.work is not Work.COMMAND:
             return now
-        intent = self._recorded(run, host)
+        ended = self.intents.actions(host.host, within_seconds=run.age_seconds)
+        actions, command = (*self.intents.open_actions(), *ended), _correlation_id(run, host)
+        intent = next((one for one in actions if one.correlation_id == command), None)
         if intent is None:
             return None
+        if intent.state is IntentState.DONE:
+            return CommandStatus(0)
+        if not intent.open and intent.cause is Cause.INTERRUPTED:
+            return CommandStatus(None, interrupted=intent.error or "")
         if not intent.open:
-            return _as_recorded(intent)
+            return CommandStatus(1, intent.error or "")
         if now is None:
             now = CommandStatus(None, interrupted="was ended with the enforcer that had begun it")
         if not now.runs:
@@ -151,13 +152,24 @@ class Commands:
         key = (kind, run.id, host.host)
         if key in self._started and self._started[key].status().runs:
             return
-        intent = self._prepare(run, host, epoch) if kind is CommandKind.WORK else None
-        line = self.settings.command if kind is CommandKind.WORK else self.settings.blocked_by
+        line, intents = self.settings.blocked_by, tuple[Intent, ...]()
+        if kind is CommandKind.WORK:
+            intended = IntendedMigration(
+                kind=IntentKind.RUN_COMMAND,
+                vm="",
+                cluster=run.cluster,
+                source=None,
+                target=host.host,
+                correlation_id=_correlation_id(run, host),
+            )
+            paused_by = run.cluster, run.cluster_name
+            line = self.settings.command
+            intents = self.intents.prepare((intended,), epoch=epoch, paused_by=paused_by)
         report(LogText.COMMAND_BEGINS, host=host.name, kind=kind)
         started = _start(line, self.settings.command_seconds, self._leads_until, host)
         self._started[key] = started
         started.go_on(self._leads_until)  # it may have been renewed meanwhile
-        if intent is not None:
+        for intent in intents:
             self.intents.accept(intent.id)
 
     def read(self) -> None:
@@ -172,7 +184,6 @@ class Commands:
             started.go_on(moment)
 
     def stop(self, run: MaintenanceRun, host: HostProgress, kind: CommandKind) -> None:
-        """End a command, with its descendants; `status` shows when it is done."""
         if (started := self._started.get((kind, run.id, host.host))) is not None:
             started.stop()
 
@@ -181,7 +192,6 @@ class Commands:
         self._started.pop((kind, run.id, host.host), None)
 
     def end(self, run: MaintenanceRun) -> None:
-        """End all commands of a run that has ended."""
         for key in [key for key in self._started if key[1] == run.id]:
             self._started.pop(key).stop()
         commands = {_correlation_id(run, host) for host in run.hosts}
@@ -198,23 +208,6 @@ class Commands:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(max(0.0, until - time.monotonic()))
         self._started.clear()
-
-    def _recorded(self, run: MaintenanceRun, host: HostProgress) -> Intent | None:
-        ended = self.intents.actions(host.host, within_seconds=run.age_seconds)
-        actions, command = (*self.intents.open_actions(), *ended), _correlation_id(run, host)
-        return next((one for one in actions if one.correlation_id == command), None)
-
-    def _prepare(self, run: MaintenanceRun, host: HostProgress, epoch: int | None) -> Intent:
-        intended = IntendedMigration(
-            kind=IntentKind.RUN_COMMAND,
-            vm="",
-            cluster=run.cluster,
-            source=None,
-            target=host.host,
-            correlation_id=_correlation_id(run, host),
-        )
-        (intent,) = self.intents.prepare((intended,), epoch=epoch, paused_by=(run.cluster, run.cluster_name))
-        return intent
 
     def _record(self, intent: Intent, ended: CommandStatus) -> None:
         if ended.interrupted:
@@ -233,16 +226,7 @@ def _correlation_id(run: MaintenanceRun, host: HostProgress) -> str:
     return f"command-{run.id}-{host.host}"
 
 
-def _as_recorded(intent: Intent) -> CommandStatus:
-    if intent.state is IntentState.DONE:
-        return CommandStatus(0)
-    if intent.cause is Cause.INTERRUPTED:
-        return CommandStatus(None, interrupted=intent.error or "")
-    return CommandStatus(1, intent.error or "")
-
-
 def _start(line: str, seconds: float, leads_until: float, host: HostProgress) -> _Started:
-    """Run a command line, without a shell."""
     known = CommandStatus(None, since=datetime.now(UTC).isoformat(" ", "seconds"))
     environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     environment |= {"MAINTENANCE_HOST": host.name, "MAINTENANCE_HOST_ID": host.host}

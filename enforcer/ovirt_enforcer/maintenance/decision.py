@@ -79,8 +79,6 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Enter:
-    """The host enters a phase."""
-
     phase: HostPhase
     message: str = ""
     #: Whether it is marked from now on; None leaves it as it is.
@@ -89,16 +87,12 @@ class Enter:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """The engine is asked for an action."""
-
     kind: IntentKind
     vm: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class RunCommand:
-    """A command of the administrator is run."""
-
     kind: CommandKind
 
 
@@ -119,7 +113,6 @@ Decision = Wait | Enter | Ask | RunCommand | StopCommand | End
 
 
 def decide(scene: Scene) -> Decision:
-    """What is next for the host that has its turn."""
     if scene.open and scene.host.phase not in (HostPhase.WORKING, HostPhase.ACTIVATING):
         return _under_way(scene)
     if scene.status is None:
@@ -296,7 +289,6 @@ def _fail_run(scene: Scene, message: str) -> End:
 
 
 def _rests(scene: Scene) -> bool:
-    """Whether the last request of this phase failed a moment ago."""
     return scene.failed is not None and scene.failed.age_seconds < _AGAIN_SECONDS
 
 
@@ -338,7 +330,6 @@ class WayHome:
 
 
 def brings_back(run: MaintenanceRun) -> bool:
-    """Whether all its hosts are done with, and VMs are to go back."""
     return run.request.back is not Return.NONE and all(host.phase in ENDED for host in run.hosts)
 
 

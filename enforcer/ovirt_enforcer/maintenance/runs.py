@@ -5,9 +5,9 @@ All that must survive stands in the store; what is true is in the engine. Each l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 from typing import Any, Final
 
@@ -48,7 +48,7 @@ from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import group_names
 from ovirt_placement.rules.catalogue import find_violations
-from ovirt_placement.store.enforcer.intents import IntentKind, IntentState
+from ovirt_placement.store.enforcer.intents import Intent, IntentKind, IntentState
 from ovirt_placement.store.enforcer.maintenance import (
     ENDED,
     UPGRADE_OF_RUN,
@@ -64,8 +64,6 @@ from ovirt_service.errors import UserError
 
 #: Phases in which the planner takes the VMs of a host away.
 _EMPTIED: Final = (HostPhase.DRAINING, HostPhase.DEACTIVATING)
-
-
 #: Two looks are this many times as far apart as one takes.
 _LEAST_PAUSE_LOOKS: Final = 5.0
 
@@ -105,7 +103,6 @@ class MaintenanceRuns:
 
     @property
     def draining(self) -> tuple[str, ...]:
-        """The hosts that are marked."""
         return tuple(sorted(host.host for run in self._active for host in run.hosts if host.draining))
 
     @property
@@ -169,14 +166,12 @@ class MaintenanceRuns:
         self, run: MaintenanceRun, host: HostProgress, seen: Observation, staying: Mapping[str, str]
     ) -> Scene:
         snapshot, known, hosts = seen.snapshot, seen.snapshot.vm_by_id, seen.snapshot.host_by_id
-        asked = [
-            one
-            for one in self._intents.open_actions()
-            if one.kind is not IntentKind.RUN_COMMAND and one.target == host.host
-        ]
-        self.executor.follow_actions(asked)
-        followed = {one.id for one in asked}
-        under_way = tuple(one for one in self._intents.open_actions() if one.id in followed)
+
+        def asked() -> tuple[Intent, ...]:
+            actions = (one for one in self._intents.open_actions() if one.target == host.host)
+            return tuple(one for one in actions if one.kind is not IntentKind.RUN_COMMAND)
+
+        self.executor.follow_actions(asked())
         state = read_host(self.executor.connection, host.host)
         there = snapshot.vms_of_host.get(host.host, ())
         # They may be back, as long as it is not known that they have arrived.
@@ -195,7 +190,7 @@ class MaintenanceRuns:
             staying={vm: why for vm, why in staying.items() if why},
             pinned=frozenset(vm.id for vm in there if not vm.migratable),
             down=_names(snapshot, (vm for vm in host.stopped if vm in known and known[vm].status == "down")),
-            open=under_way,
+            open=asked(),
             failed=ended[-1] if ended and ended[-1].state is IntentState.FAILED else None,
             closed=_blocked_reason(seen, run.cluster, host.host),
             blocked_by=self.commands.status(CommandKind.BLOCKED_BY, run, host),
@@ -218,7 +213,7 @@ class MaintenanceRuns:
         if violated:
             return f"violated since the run began: {', '.join(violated)}"
         announced = self.stores.ha_announcements.announcements()
-        *_, last = (None, *(one for one in announced if one.cluster == run.cluster))
+        last = next((one for one in reversed(announced) if one.cluster == run.cluster), None)
         if last and last.kind == NoticeKind.HA_ALERT and last.age_seconds < run.age_seconds:
             return "the HA reservation of the cluster is not satisfied: ovirt-placement ha-check shows it"
         return ""
@@ -281,8 +276,8 @@ class MaintenanceRuns:
             self._finish(run)
         elif run.state is RunState.STOPPING:
             self._end_run(run, RunState.STOPPED, "stopped before all VMs were back on their hosts")
-        elif run.state is RunState.PAUSED or kept is None:
-            message = "the run is paused" if run.state is RunState.PAUSED else "VMs go back to their hosts"
+        elif (paused := run.state is RunState.PAUSED) or kept is None:
+            message = "the run is paused" if paused else "VMs go back to their hosts"
             if message != run.message:
                 self._store.say(run.id, message)
                 report(LogText.RUN_WAITS, run=run.id, why=message)
@@ -300,12 +295,12 @@ class MaintenanceRuns:
         self.commands.end(run)
         self._store.end(run.id, state, message)
         self.flags.finish(run.cluster, run.id)
-        text = LogText.RUN_FAILED if state is RunState.FAILED else LogText.RUN_ENDED
-        report(text, run=run.id, cluster=run.cluster_name, state=state, why=message)
-        kind = NoticeKind.MAINTENANCE_FAILED if state is RunState.FAILED else NoticeKind.MAINTENANCE_ENDED
-        self.notifications.report(
-            kind, cluster_id=run.cluster, cluster=run.cluster_name, run=run.id, reason=message
-        )
+        text, kind = LogText.RUN_ENDED, NoticeKind.MAINTENANCE_ENDED
+        if state is RunState.FAILED:
+            text, kind = LogText.RUN_FAILED, NoticeKind.MAINTENANCE_FAILED
+        name = run.cluster_name
+        report(text, run=run.id, cluster=name, state=state, why=message)
+        self.notifications.report(kind, cluster_id=run.cluster, cluster=name, run=run.id, reason=message)
 
 
 def _names(snapshot: Snapshot, vms: Iterable[str]) -> dict[str, str]:
@@ -325,7 +320,7 @@ _LOOKS_BETWEEN: Final = 30
 
 
 class UpgradeFlags:
-    """The flags of all runs; for one thread."""
+    """Has the engine show how far runs are, unless an upgrade by others is under way; for one thread."""
 
     def __init__(self, connection: EngineConnection) -> None:
         self._connection = connection
@@ -335,55 +330,50 @@ class UpgradeFlags:
         self._rests: dict[str, int] = {}
 
     def show(self, run: MaintenanceRun) -> None:
-        """Have the engine show how far a run is, unless an upgrade by others is under way."""
         if run.request.work is Work.NOTHING or run.state is RunState.STOPPING:
             return
         percent = 100 * sum(host.phase in ENDED for host in run.hosts) // max(1, len(run.hosts))
-        if self._shown.get(run.id) == percent or self._is_resting(run.id):
-            return
-        with self._rest_after_failure(run.id, "is not shown as an upgrade"):
-            if self._show_upgrade(run.cluster, upgrade_id(run.id), percent):
-                self._shown[run.id] = percent
+        if self._shown.get(run.id) != percent:
+            self._attempt(run.id, "is not shown as an upgrade", partial(self._show, run, percent))
 
     def finish(self, cluster: str, run: str) -> None:
         """Take the flag of a run away, if it is still its own."""
         self._shown.pop(run, None)
-        if self._is_resting(run):
+        what = "has ended and is still shown as an upgrade"
+        self._attempt(run, what, partial(self._finish, cluster, upgrade_id(run)))
+
+    def _attempt(self, run: str, what: str, work: Callable[[], None]) -> None:
+        """Do it, unless it failed a few looks ago."""
+        left = self._rests.pop(run, 0)
+        if left > 1:
+            self._rests[run] = left - 1
+        if left > 0:
             return
-        with self._rest_after_failure(run, "has ended and is still shown as an upgrade"):
-            state = read_upgrade(self._connection, cluster)
-            if state.running and state.correlation_id == upgrade_id(run):
-                finish_upgrade(self._connection, cluster, upgrade_id(run))
-
-    def _show_upgrade(self, cluster: str, correlation_id: str, percent: int) -> bool:
-        """Begin it where none is under way, as after a restart of the engine, which forgets them all.
-
-        False while an upgrade by others is under way. An engine that does not say whose an upgrade is
-        is shown none: it could not be distinguished from those of others.
-        """
-        state = read_upgrade(self._connection, cluster)
-        if not state.attributed:
-            return True
-        if state.running and state.correlation_id != correlation_id:
-            return False
-        if not state.running:
-            start_upgrade(self._connection, cluster, correlation_id)
-        if percent:
-            show_progress(self._connection, cluster, correlation_id, percent)
-        return True
-
-    @contextmanager
-    def _rest_after_failure(self, run: str, what: str) -> Iterator[None]:
         try:
-            yield
+            work()
         except EngineAway:
             return
         except UserError as error:
             report(LogText.FLAG_FAILED, run=run, what=what, error=error)
             self._rests[run] = _LOOKS_BETWEEN
 
-    def _is_resting(self, run: str) -> bool:
-        left = self._rests.pop(run, 0)
-        if left > 1:
-            self._rests[run] = left - 1
-        return left > 0
+    def _show(self, run: MaintenanceRun, percent: int) -> None:
+        """Begin it where none is under way, as after a restart of the engine, which forgets them all.
+
+        An engine that does not say whose an upgrade is is shown none: it could not be distinguished from
+        those of others.
+        """
+        state, correlation_id = read_upgrade(self._connection, run.cluster), upgrade_id(run.id)
+        if state.attributed:
+            if state.running and state.correlation_id != correlation_id:
+                return
+            if not state.running:
+                start_upgrade(self._connection, run.cluster, correlation_id)
+            if percent:
+                show_progress(self._connection, run.cluster, correlation_id, percent)
+        self._shown[run.id] = percent
+
+    def _finish(self, cluster: str, correlation_id: str) -> None:
+        state = read_upgrade(self._connection, cluster)
+        if state.running and state.correlation_id == correlation_id:
+            finish_upgrade(self._connection, cluster, correlation_id)

@@ -63,12 +63,10 @@ class ClusterWork:
 
     @property
     def vms(self) -> Collection[str]:
-        """The VMs that its plan moves."""
         return frozenset() if self._under_way is None else self._under_way.vms
 
     @property
     def planning(self) -> bool:
-        """Whether a plan is being made."""
         return self._planning is not None
 
     def wake(self, at: float) -> None:
@@ -150,7 +148,6 @@ class ClusterWork:
         self._rested_at = now + _REST * (now - self._asked_at)
 
     def _ask_for_plan(self, reading: Reading) -> None:
-        """Have a plan made for the cluster as it will be once what moves has arrived."""
         if self._planning is not None:
             return
         self._wanted = False
@@ -296,7 +293,6 @@ class ClusterWork:
             self._wait(reading, under_way.plan, closed)
 
     def _begin_step(self, reading: Reading, under_way: UnderWay, place: int, admitted: Admitted) -> bool:
-        """Have a step carried out; whether it is under way then."""
         plan, self._misfits = under_way.plan, 0
         report(LogText.STEP_BEGINS, cluster=self.retry_state.name, step=self._step_text(plan, place, reading))
         under_way.begin(place)

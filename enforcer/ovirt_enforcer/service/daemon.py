@@ -52,7 +52,6 @@ class Pace:
         self._took = self.look_seconds = 0.0
 
     def looked(self, began: float) -> None:
-        """A look that began then has ended now."""
         self._looked_at, self.look_seconds = self._clock(), self._clock() - began
 
     def fresh_until(self, began: float) -> float:
@@ -108,7 +107,6 @@ class Daemon:
 
     @property
     def due(self) -> bool:
-        """Whether there is a cluster or a maintenance run to look at."""
         return self._runs.due <= self._clock() or any(
             work.retry_state.due <= self._clock() for work in self._clusters.values()
         )
@@ -119,7 +117,6 @@ class Daemon:
             return self._seconds_until_due()
 
     def _seconds_until_due(self) -> float:
-        """Cycle, and note how that ended."""
         with self._metrics.cycle_seconds.time():
             try:
                 pause = self._cycle()
@@ -150,7 +147,6 @@ class Daemon:
             self._latest = snapshot
 
     def wake_all(self) -> None:
-        """Look at every cluster: much happened, and it is not known what."""
         self._wake(self._clusters)
 
     def _cycle(self) -> float:
@@ -221,7 +217,6 @@ class Daemon:
             retry_state.fail(error, self._clock(), self._settings.interval_seconds)
 
     def _read_and_reconcile(self) -> None:
-        """Read the engine, and reconcile each cluster that is due."""
         if self._clock() >= self._forgot_at + _FORGETTING_SECONDS:
             self._forgot_at = self._clock()
             kept = max(Gates.reach_seconds(self._settings), REACH_SECONDS, _REMEMBERED_SECONDS)

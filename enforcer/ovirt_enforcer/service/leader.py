@@ -116,7 +116,6 @@ class Leader:
         return self.epoch == epoch
 
     def seconds_until_due(self) -> float:
-        """Seconds until `tend` has something to do; not negative."""
         return max(0.0, self._due - self.clock())
 
     def step_down(self) -> None:
@@ -182,7 +181,6 @@ class Leader:
             self.changed(epoch)
 
     def _begin_term(self, epoch: int, asked: float) -> None:
-        """Lead from now on, in this epoch or further in it."""
         self.lasts(asked + self.lease_seconds)
         self._term = _Term(epoch, asked + self.lease_seconds)
 

@@ -31,6 +31,15 @@ _BUCKETS = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 _HARDNESS = {True: "hard", False: "soft"}
 
 
+#: What is shown of each verdict, by the name of its gauge.
+_HA_GAUGES: Final = {
+    "ha_safe": "1 if all highly available VMs would be started again, 0 if not, NaN if that is not known",
+    "ha_vms_without_home": "Highly available VMs without a home in the failure that is worst",
+    "ha_failures_survived": "How many hosts may fail at once; at most as many as the cluster is set to",
+    "ha_check_duration_seconds": "How long the last check took",
+}
+
+
 class EnforcerMetrics(Instruments):
     """Counts, times and states; each is moved where it happens."""
 
@@ -82,9 +91,10 @@ class EnforcerMetrics(Instruments):
         self.mode = self.gauge("mode", "1 for the mode that is configured, 0 for the others", "mode")
         self.leader = self.gauge("leader", "1 while this process leads, 0 while it watches who does")
         self.epoch = self.gauge("lease_epoch", "The epoch in which this process leads; 0 while it does not")
+        self._of_ha = [self.gauge(name, text, "cluster") for name, text in _HA_GAUGES.items()]
+        self._judged: set[str] = set()
 
     def notified(self, channel: str, result: str) -> None:
-        """Count what became of something that was to be reported."""
         self.notifications.labels(channel, result).inc()
 
     def read(self, began: float) -> None:
@@ -99,7 +109,6 @@ class EnforcerMetrics(Instruments):
             self.migration_seconds.observe(max(0.0, intent.updated - intent.created))
 
     def looked_at(self, name: str, violations: Iterable[Violation]) -> None:
-        """Count the rules that a cluster of this name breaks."""
         found = Counter((violation.constraint.family, _HARDNESS[violation.hard]) for violation in violations)
         known = self._violated.setdefault(name, set())
         known.update(found)
@@ -107,45 +116,23 @@ class EnforcerMetrics(Instruments):
             self.violations.labels(name, family, hardness).set(found[family, hardness])
 
     def keep_only(self, clusters: Set[str]) -> None:
-        """Report only these clusters, by their names."""
         for gone in self._violated.keys() - clusters:
             for family, hardness in self._violated.pop(gone):
                 self.violations.remove(gone, family, hardness)
             self.planned.remove(gone)
 
-
-#: What is shown of each verdict, by the name of its gauge.
-_HA_GAUGES: Final = {
-    "ha_safe": "1 if all highly available VMs would be started again, 0 if not, NaN if that is not known",
-    "ha_vms_without_home": "Highly available VMs without a home in the failure that is worst",
-    "ha_failures_survived": "How many hosts may fail at once; at most as many as the cluster is set to",
-    "ha_check_duration_seconds": "How long the last check took",
-}
-
-
-class HaMetrics:
-    """The latest verdicts."""
-
-    def __init__(self, metrics: Instruments) -> None:
-        self._gauges = [metrics.gauge(name, text, "cluster") for name, text in _HA_GAUGES.items()]
-        self._reported: set[str] = set()
-
     def judged(self, verdicts: Collection[ReservationVerdict]) -> None:
-        """Report these clusters, and no others."""
-        for gone in self._reported - {verdict.name for verdict in verdicts}:
-            for gauge in self._gauges:
+        """Report the HA reservations of these clusters, and of no others."""
+        before, self._judged = self._judged, {verdict.name for verdict in verdicts}
+        for gone in before - self._judged:
+            for gauge in self._of_ha:
                 gauge.remove(gone)
-        self._reported = {verdict.name for verdict in verdicts}
         for one in verdicts:
-            known = one.state is not ReservationState.UNKNOWN
-            values = (
-                # What is not known is neither one nor the other, and no comparison holds of it.
-                float(one.state is ReservationState.SAFE) if known else math.nan,
-                one.vms_without_home if known else math.nan,
-                one.failures_survived,
-                one.seconds,
-            )
-            for gauge, value in zip(self._gauges, values, strict=True):
+            # What is not known is neither one nor the other, and no comparison holds of it.
+            known = 1.0 if one.state is not ReservationState.UNKNOWN else math.nan
+            safe = float(one.state is ReservationState.SAFE)
+            values = (safe * known, one.vms_without_home * known, one.failures_survived, one.seconds)
+            for gauge, value in zip(self._of_ha, values, strict=True):
                 gauge.labels(one.name).set(value)
 
 
@@ -183,7 +170,6 @@ class Cycles:
         return self._retry_state.due - self.clock()
 
     def failed(self, error: Exception) -> None:
-        """One has failed."""
         self.failure = error
         self._retry_state.fail(error, self.clock(), self.longest_pause)
         self._count("failed")

@@ -98,7 +98,6 @@ class UnderWay:
 
     @property
     def vms(self) -> frozenset[str]:
-        """All VMs that the plan moves."""
         return frozenset(vm for step in self.plan.steps for vm in step.vms)
 
     @property
@@ -108,12 +107,10 @@ class UnderWay:
 
     @property
     def begun(self) -> bool:
-        """Whether any step was taken."""
         return bool(self.done or self.running or self.given_up)
 
     @property
     def over(self) -> bool:
-        """Whether nothing is left to be done or seen."""
         return not (self.ahead or self.running or self.unproven)
 
     def ready(self) -> Iterator[int]:
@@ -251,7 +248,6 @@ def last_plan(reading: Reading, plan: Plan, asked: AskedPlan) -> LastPlan:
 
 
 def _staying(plan: Plan, snapshot: Snapshot, family: str) -> dict[str, str]:
-    """The VMs that a plan cannot take where this family wants them, each with what stands in the way."""
     return {
         vm: "; ".join(dict.fromkeys(kept_text(obstacle, snapshot) for obstacle in one.obstacles))
         for one in plan.remaining

@@ -8,7 +8,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import wait
@@ -19,14 +19,12 @@ from ovirt_enforcer.memory import check_store
 from ovirt_enforcer.planners import PlannerProcesses, preload
 from ovirt_enforcer.service.daemon import Daemon
 from ovirt_enforcer.service.leader import own_name
-from ovirt_enforcer.service.metrics import HaMetrics
 from ovirt_enforcer.service.reading import Parts
 from ovirt_enforcer.service.recording import log_user_actions
 from ovirt_enforcer.settings import Mode, recorded_settings
 from ovirt_enforcer.watchers.engine_watch import DrainWatch, MembershipRecorder, NameWatch, UnitWatch
 from ovirt_enforcer.watchers.ha_watch import Announcements, HaMonitor
 from ovirt_enforcer.watchers.key_recorder import KeyRecorder
-from ovirt_enforcer.watchers.verdict import ReservationVerdict
 from ovirt_placement.answers.configured import configured_names
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection, connect
@@ -91,7 +89,6 @@ class Changes:
         threading.Thread(target=self._watch, name="changes", daemon=True).start()
 
     def close(self) -> None:
-        """Release what is waited for: there is no rest any more that could be ended."""
         ends, self._awake, self._wake = (self._awake, self._wake), -1, -1
         for end in ends:
             os.close(end)
@@ -101,7 +98,6 @@ class Changes:
         return self._awake
 
     def wake(self) -> None:
-        """Wake who waits, though nothing happened."""
         with suppress(OSError):  # it has been reported often enough, or is closed
             os.write(self._wake, b"!")
 
@@ -177,7 +173,6 @@ class StateReading:
         return self._read(max_age=0.0)
 
     def latest(self) -> Snapshot:
-        """A snapshot as young as a decision needs it."""
         return self._read(max_age=None)
 
     def suffices(self, keyed: Snapshot) -> bool:
@@ -226,12 +221,6 @@ class Service:
 
         read_starts = partial(find_start_events, connection)
         self._keeper = KeyRecorder(stores.keys, clock, interval, read_starts, self._reading.suffices, epoch)
-        ha_metrics = HaMetrics(metrics)
-
-        def judged(verdicts: Collection[ReservationVerdict]) -> None:
-            ha_metrics.judged(verdicts)
-            parts.sampler.judged(verdicts)
-
         self._ha_watch = HaMonitor(
             Announcements(stores.ha_announcements, notified, clock, epoch),
             config.ha,
@@ -241,7 +230,7 @@ class Service:
             clock=clock,
             epoch=epoch,
             statistics_age=lambda: self._reading.statistics_age_seconds,
-            report=judged,
+            report=parts.recorder.judged,
         )
         watchers = (
             parts.executor,
@@ -262,7 +251,6 @@ class Service:
             _log.warning("%s", passing)
 
     def run(self) -> None:
-        """Enforce until it is to stop; lead no more then."""
         self._changes.watch()
         self._parts.leader.tend_concurrently(lambda: self._progress.hangs)
         try:
@@ -274,12 +262,10 @@ class Service:
             self.close()
 
     def close(self) -> None:
-        """Close the store, and what ends a rest."""
         self._changes.close()
         self._parts.stores.close()
 
     def wake(self) -> None:
-        """End the rest between two cycles; for any thread."""
         self._changes.wake()
 
     def _record_actions(self) -> None:
@@ -364,8 +350,6 @@ def _end_in_the_middle() -> NoReturn:
 
 
 class _Loop(threading.Thread):
-    """The thread in which everything is done."""
-
     def __init__(self, config: Config, ready: Callable[[str], None], notifier: Notifier) -> None:
         super().__init__(name="loop", daemon=True)
         self._config = config
@@ -378,7 +362,6 @@ class _Loop(threading.Thread):
         self.error: BaseException | None = None
 
     def end(self) -> None:
-        """Let it end, at the next opportunity."""
         self._ending = True
         if self._service is not None:
             self._service.wake()

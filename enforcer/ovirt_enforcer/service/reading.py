@@ -75,8 +75,8 @@ class Parts:
             self.notified = notifications_of(settings.notifications, config.engine, metrics.notified)
         else:
             self.notified = self.notifications
-        self.sampler = Sampler(stores.samples, clock, epoch)
-        self.recorder = recorder = Recorder(stores.history, metrics, self.notified, self.name, self.sampler)
+        sampler = Sampler(stores.samples, clock, epoch)
+        self.recorder = recorder = Recorder(stores.history, metrics, self.notified, self.name, sampler)
         self.leader = leader = Leader(
             stores.leases,
             self.name,
@@ -161,12 +161,10 @@ class Reading(Observation):
 
     @cached_property
     def projection(self) -> Projection:
-        """The cluster as it will be once what is under way has ended."""
         return projected(self.snapshot, self.open_intents)
 
     @cached_property
     def backoff(self) -> Backoff:
-        """What the history holds back."""
         return Backoff(self._settings, self.snapshot, self.history, self.parts.moves)
 
     def frozen(self, plan: Plan) -> dict[str, str]:
@@ -184,7 +182,6 @@ class Reading(Observation):
         return self._ways[cluster]
 
     def moves_in(self, cluster: str) -> bool:
-        """Whether anything of a cluster is on its way, or not known to have arrived."""
         if any(intent.cluster == cluster for intent in self.open_intents):
             return True
         return any(self.snapshot.vm_by_id[vm].cluster == cluster for vm in self.projection.moving)

@@ -1,7 +1,7 @@
 """Records each decision and what came of it, cycles, settings and what people did, at once and once each."""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -12,6 +12,7 @@ from ovirt_enforcer.log import audit
 from ovirt_enforcer.notices import Notice, NoticeKind
 from ovirt_enforcer.notifications import Notifications
 from ovirt_enforcer.service.metrics import EnforcerMetrics, Sampler, engine_is_away
+from ovirt_enforcer.watchers.verdict import ReservationVerdict
 from ovirt_placement.model import NO_STATE, Snapshot
 from ovirt_placement.model.names import counted, group_names, host_name, vm_name
 from ovirt_placement.rules.catalogue import Violation, find_violations
@@ -127,7 +128,6 @@ class Recorder:
         self.news = News(self.notifications)
 
     def planned(self, plan_id: str, cluster: str, document: Document, epoch: int) -> None:
-        """A plan was made, as `ovirt-enforcer plan --json` prints it."""
         self.metrics.plans.labels("yes" if document.get("proven") else "no").inc()
         name = self._cluster_name(cluster)
         steps, remaining = document.get("steps", ()), document.get("remaining", ())
@@ -143,7 +143,6 @@ class Recorder:
             audit("plan", sentence, plan=plan_id, cluster=cluster, name=name, epoch=epoch, document=document)
 
     def waits(self, plan_id: str, cluster: str) -> None:
-        """A plan begins to wait for approval."""
         name = self._cluster_name(cluster)
         self.notifications.report(NoticeKind.PLAN_WAITS, cluster_id=cluster, cluster=name, plan=plan_id)
 
@@ -158,7 +157,6 @@ class Recorder:
             self.store.record_held(plan_id, reasons)
 
     def began(self, intents: Iterable[Intent]) -> None:
-        """The engine is about to be asked for these migrations."""
         for intent in intents:
             audit("begun", f"{self._title(intent)} begins", **self._facts(intent))
             plan, ahead = self._ahead.get(intent.cluster, ("", 0))
@@ -196,13 +194,18 @@ class Recorder:
             self.notifications.report(NoticeKind.LEADER_CHANGED, leader=self.name, epoch=str(epoch))
 
     def looked_at(self, snapshot: Snapshot, cluster: str) -> None:
-        """Report the rules that a cluster violates."""
         violations = tuple(find_violations(snapshot, cluster))
         name = snapshot.cluster_by_id[cluster].name
         self.metrics.looked_at(name, violations)
         if self.sampler is not None:
             self.sampler.looked_at(cluster, name, violations)
         self.news.violated(snapshot, cluster, violations)
+
+    def judged(self, verdicts: Collection[ReservationVerdict]) -> None:
+        """Report the HA reservations of these clusters, and of no others."""
+        self.metrics.judged(verdicts)
+        if self.sampler is not None:
+            self.sampler.judged(verdicts)
 
     def observe(self, snapshot: Snapshot) -> None:
         """See what steps that have ended have brought; the reading must have begun after their end."""

@@ -148,8 +148,6 @@ _EVENTS_AT_ONCE = 20
 
 @dataclass(eq=False)
 class MembershipRecorder:
-    """Follows memberships through whole readings of the engine."""
-
     store: MembershipStore
     #: `engine.events.add_event` on a connection.
     add_event: Callable[..., bool]
@@ -210,7 +208,6 @@ class MembershipRecorder:
 
 
 def _present(snapshot: Snapshot) -> Iterator[Seen]:
-    """The memberships that a reading shows, of whatever cluster the group is."""
     member_of: dict[str, list[Membership]] = defaultdict(list)
     for vm, groups in snapshot.groups_of_vm.items():
         member_of[vm] += (Membership(MembershipKind.GROUP, group.id, group.name) for group in groups)

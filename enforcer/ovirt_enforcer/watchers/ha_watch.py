@@ -185,7 +185,6 @@ class HaMonitor:
         return [] if answer is None else [answer]
 
     def close(self) -> None:
-        """End what is under way."""
         if self._judging is not None:
             self._judging[1].cancel()
 
@@ -201,7 +200,6 @@ class HaMonitor:
         self.announced.deliver(self._clusters)
 
     def _collect(self) -> None:
-        """Take what a check came to."""
         if self._judging is None or not self._judging[1].over():
             return
         (reading, call, began), self._judging = self._judging, None

@@ -117,7 +117,6 @@ class KeyRecorder:
         )
 
     def observe_latest(self, read: Callable[[], Snapshot]) -> None:
-        """Look at what is known now, if it can be read."""
         self._try_to_observe(lambda: self._record_changes(read()))
 
     def observe(self, snapshot: Snapshot) -> None:
@@ -130,7 +129,6 @@ class KeyRecorder:
             self._idle = frozenset()
 
     def _record_changes(self, snapshot: Snapshot, *, whole: bool = False) -> None:
-        """Record the starts and stops that a snapshot shows."""
         if self.epoch() != self._seen_in:
             self._idle, self._seen_in = frozenset(), self.epoch()
         self._properties = warn_of_properties(snapshot, self._properties)
@@ -215,7 +213,6 @@ class KeyRecorder:
 
 
 def _runs(vm: Vm) -> bool:
-    """Whether its start has succeeded."""
     return vm.host is not None and vm.status in RUNNING_STATUSES - _STARTING
 
 

@@ -82,7 +82,6 @@ def unknown(snapshot: Snapshot, cluster: str, reason: str) -> ReservationVerdict
 
 
 def off(cluster: str, name: str) -> ReservationVerdict:
-    """What is to be said of a cluster that is watched no more."""
     facts = {"cluster": name, "state": "it is switched off, and watched no more"}
     return ReservationVerdict(cluster=cluster, name=name, state=ReservationState.OFF, facts=facts)
 
@@ -150,7 +149,6 @@ def _loss_text(loss: Loss, snapshot: Snapshot) -> str:
 
 
 def _vms_text(vms: Sequence[str], snapshot: Snapshot) -> str:
-    """How many, how large, and which."""
     names = [vm_name(vm, snapshot) for vm in vms[:_MOST_VMS]]
     more = len(vms) - len(names)
     which = ", ".join(names) + (f" and {more} more" if more else "")
@@ -158,7 +156,6 @@ def _vms_text(vms: Sequence[str], snapshot: Snapshot) -> str:
 
 
 def _memory_mb(vms: Sequence[str], snapshot: Snapshot) -> int:
-    """How much memory the VMs without a home need."""
     return sum(required_mb(snapshot.vm_by_id[vm]) for vm in vms)
 
 

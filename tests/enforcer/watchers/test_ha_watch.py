@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ovirt_enforcer.notices import NoticeKind
 from ovirt_enforcer.notifications import Delivery, Notifications
-from ovirt_enforcer.service.metrics import HaMetrics
+from ovirt_enforcer.service.metrics import EnforcerMetrics
 from ovirt_enforcer.watchers.ha_watch import Announcements, HaMonitor
 from ovirt_enforcer.watchers.verdict import ReservationState, judge, verdict_of
 from ovirt_placement.config import DomainSettings, HaSettings
@@ -18,7 +18,6 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.failover.check import check
 from ovirt_placement.store.enforcer.leader import HaAnnouncementStore
 from ovirt_service.errors import UserError
-from ovirt_service.metrics import Instruments
 from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import Server
@@ -57,7 +56,7 @@ class Bench:
 
     def restart(self, settings: HaSettings = NO_DOMAINS) -> None:
         """A new process: it knows what the store holds, and nothing else."""
-        self.metrics = Instruments("ovirt_placement_enforcer")
+        self.metrics = EnforcerMetrics()
         announced = Announcements(self.store, self._reported, lambda: self.now, lambda: self.epoch)
         self.watch = HaMonitor(
             announced,
@@ -68,7 +67,7 @@ class Bench:
             clock=lambda: self.now,
             epoch=lambda: self.epoch,
             statistics_age=lambda: self.statistics_age,
-            report=HaMetrics(self.metrics).judged,
+            report=self.metrics.judged,
         )
 
     def show(self, state: Snapshot) -> None:
