@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Hashable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -179,30 +178,23 @@ def read_engine_state(config: Config, patience_seconds: float) -> Asked:
             ended = ()  # where there is no store, or none that answers
         moves = Moves(connection, settings.circle_seconds, time.monotonic)
         backoff = Backoff(settings, snapshot, ended, moves)
-        held, spared = gates.held(snapshot), gates.held_groups(snapshot)
-        domains = failure_domains(config.ha, snapshot)
-        return Asked(
-            snapshot,
-            plan_options(settings, spared, gates.frozen_hosts(snapshot), domains),
-            settings,
-            backoff.holding(held, spared),
-            partial(_why_not_now, gates.unrenewed(), snapshot),
-            partial(_frozen_while_emptying, gates.unrenewed(), snapshot, backoff.frozen()),
-        )
+        held, spared, asked = gates.held(snapshot), gates.held_groups(snapshot), gates.unrenewed()
+        by_history, domains = backoff.frozen(), failure_domains(config.ha, snapshot)
+        options = plan_options(settings, spared, gates.frozen_hosts(snapshot), domains)
+        holding = backoff.holding(held, spared)
 
+    def not_now(plan: Plan) -> str | None:
+        """What holds back the first step of a plan, and so all that waits for it."""
+        first = next((step for step in plan.steps if not step.after), None)
+        closed = None if first is None else asked.blocked_reason(snapshot, plan.cluster, first, plan)
+        return None if closed is None else str(closed)
 
-def _why_not_now(gates: Gates, snapshot: Snapshot, plan: Plan) -> str | None:
-    """What holds back the first step of a plan, and so all that waits for it."""
-    first = next((step for step in plan.steps if not step.after), None)
-    closed = None if first is None else gates.blocked_reason(snapshot, plan.cluster, first, plan)
-    return None if closed is None else str(closed)
+    def frozen_while_emptying(hosts: Collection[str]) -> Mapping[str, str]:
+        draining = tuple({*snapshot.draining_hosts, *hosts})
+        emptied = msgspec.structs.replace(snapshot, draining_hosts=draining)
+        return {**by_history, **asked.frozen(emptied)}
 
-
-def _frozen_while_emptying(
-    gates: Gates, snapshot: Snapshot, by_history: Mapping[str, str], hosts: Collection[str]
-) -> Mapping[str, str]:
-    emptied = msgspec.structs.replace(snapshot, draining_hosts=tuple({*snapshot.draining_hosts, *hosts}))
-    return {**by_history, **gates.frozen(emptied)}
+    return Asked(snapshot, options, settings, holding, not_now, frozen_while_emptying)
 
 
 def current_gates(settings: EnforcerSettings, connection: EngineConnection, stores: Stores) -> Gates:

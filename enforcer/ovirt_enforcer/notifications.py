@@ -7,7 +7,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from http import HTTPStatus
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
 import stamina
@@ -83,19 +83,6 @@ class RateLimit:
         return max(0.0, 1.0 - self._stock) * _HOUR_SECONDS / self._most
 
 
-def together(held: Sequence[Notice]) -> Notice:
-    """One notice for all that waited, the oldest first; what waited alone is itself."""
-    if len(held) == 1:
-        return held[0]
-    counts = Counter(notice.kind.value for notice in held)
-    facts = {
-        "engine": held[0].facts["engine"],
-        "count": str(len(held)),
-        "kinds": ", ".join(f"{number} {kind}" for kind, number in counts.most_common()),
-    }
-    return Notice(NoticeKind.HELD_BACK, facts, carried=tuple(held))
-
-
 #: More than these do not wait: the oldest is dropped.
 _MOST_WAITING: Final = 1000
 #: For so long one is tried again and again, and so much time lies between two tries at the most.
@@ -119,11 +106,6 @@ class Channel(Protocol):
         ...
 
 
-class _Addressed(NamedTuple):
-    notice: Notice
-    receipt: Receipt
-
-
 class Delivery:
     """The queue before a channel; for any thread."""
 
@@ -145,9 +127,9 @@ class Delivery:
         self._count = count
         self._most_waiting = most_waiting
         self._limit = limit
-        self._waiting: deque[_Addressed] = deque()
-        #: Beyond the limit.
-        self._held: deque[_Addressed] = deque()
+        #: Notices, and who learns what becomes of each: those that are next, and those beyond the limit.
+        self._waiting: deque[tuple[Notice, Receipt]] = deque()
+        self._held: deque[tuple[Notice, Receipt]] = deque()
         self._changed = threading.Condition()
         self._complaint = Complaint(
             _log, f"notifications: {channel.name} does not take them", f"notifications: {channel.name} does"
@@ -167,38 +149,38 @@ class Delivery:
         dropped = None
         with self._changed:
             if len(self._waiting) >= self._most_waiting:
-                dropped = self._waiting.popleft()
-            self._waiting.append(_Addressed(notice, receipt))
+                _, dropped = self._waiting.popleft()
+            self._waiting.append((notice, receipt))
             self._changed.notify()
         if dropped is not None:
-            self._settle(dropped.receipt, "dropped")
+            self._settle(dropped, "dropped")
 
     def _carry(self) -> None:
         while True:
             with self._changed:
-                while not (next_ones := [] if self._closed else self._take_next()):
+                while not (taken := [] if self._closed else self._take_next()):
                     if self._closed:
                         return
-                    self._changed.wait(
-                        self._limit.seconds_until_next() if self._limit and self._held else None
-                    )
-            result = self._deliver(together([one.notice for one in next_ones]))
-            for one in next_ones:
-                self._settle(one.receipt, result)
+                    limit = self._limit if self._held else None
+                    self._changed.wait(limit.seconds_until_next() if limit else None)
+            result = self._deliver(_together([notice for notice, _ in taken]))
+            for _, receipt in taken:
+                self._settle(receipt, result)
 
-    def _take_next(self) -> list[_Addressed]:
+    def _take_next(self) -> list[tuple[Notice, Receipt]]:
+        """What was held back goes, if it may, before what came later."""
         if self._held and self._may_go():
             held = [*self._held]
             self._held.clear()
             return held
         while self._waiting:
-            one = self._waiting.popleft()
-            if one.notice.kind not in LIMITED or (not self._held and self._may_go()):
-                return [one]
+            notice, receipt = self._waiting.popleft()
+            if notice.kind not in LIMITED or (not self._held and self._may_go()):
+                return [(notice, receipt)]
             self._count(self._channel.name, "held_back")
             if len(self._held) >= self._most_waiting:
-                self._settle(self._held.popleft().receipt, "dropped")
-            self._held.append(one)
+                self._settle(self._held.popleft()[1], "dropped")
+            self._held.append((notice, receipt))
         return []
 
     def _may_go(self) -> bool:
@@ -227,12 +209,21 @@ class Delivery:
     def _is_worth_another(self, error: Exception) -> bool:
         if isinstance(error, NotDelivered):
             self._complaint.say(str(error))
-            return True
-        return False
+        return isinstance(error, NotDelivered)
 
     def _settle(self, receipt: Receipt, result: str) -> None:
         self._count(self._channel.name, result)
         receipt.settle(result == "delivered")
+
+
+def _together(held: Sequence[Notice]) -> Notice:
+    """One notice for all that waited, the oldest first; what waited alone is itself."""
+    if len(held) == 1:
+        return held[0]
+    counts = Counter(notice.kind.value for notice in held)
+    kinds = ", ".join(f"{number} {kind}" for kind, number in counts.most_common())
+    facts = {"engine": held[0].facts["engine"], "count": str(len(held)), "kinds": kinds}
+    return Notice(NoticeKind.HELD_BACK, facts, carried=tuple(held))
 
 
 class EngineEvents:
@@ -270,7 +261,7 @@ class Notifications:
         settings: NotificationSettings = NotificationSettings(),  # noqa: B008 - it is frozen
     ) -> None:
         """`engine` is the engine's configured name; of the settings the sentences count."""
-        self._deliveries = tuple(deliveries)
+        self._deliveries = deliveries
         self._settings = settings
         self._engine = engine
 
@@ -285,7 +276,7 @@ class Notifications:
 
     def send(self, notice: Notice) -> Receipt:
         """Report it, and learn later whether all channels have it."""
-        notice = self._completed(notice)
+        notice = self._with_engine(notice)
         wanting = [delivery for delivery in self._deliveries if notice.kind in delivery.kinds]
         receipt = Receipt(len(wanting))
         for delivery in wanting:
@@ -293,14 +284,11 @@ class Notifications:
         return receipt
 
     def sentence(self, kind: NoticeKind, facts: Mapping[str, str]) -> str:
-        return self._settings.sentence(kind, self._complete(facts))
+        return self._settings.sentence(kind, {"engine": self._engine, **facts})
 
-    def _completed(self, notice: Notice) -> Notice:
-        carried = tuple(map(self._completed, notice.carried))
-        return replace(notice, facts=self._complete(notice.facts), carried=carried)
-
-    def _complete(self, facts: Mapping[str, str]) -> Mapping[str, str]:
-        return {"engine": self._engine, **facts}
+    def _with_engine(self, notice: Notice) -> Notice:
+        carried = tuple(map(self._with_engine, notice.carried))
+        return replace(notice, facts={"engine": self._engine, **notice.facts}, carried=carried)
 
 
 def notifications_of(
@@ -315,10 +303,10 @@ def notifications_of(
         channels.append((EngineEvents(engine, settings.sentence), settings.engine))
     if settings.webhook.url:
         channels.append((Webhook(settings.webhook, settings.sentence), settings.webhook))
-    deliveries = [
+    deliveries = (
         Delivery(channel, own.kinds, count, limit=RateLimit(own.most_per_hour)) for channel, own in channels
-    ]
-    return Notifications(deliveries, engine.name, settings)
+    )
+    return Notifications(tuple(deliveries), engine.name, settings)
 
 
 class Webhook:

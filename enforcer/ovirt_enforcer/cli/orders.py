@@ -29,7 +29,7 @@ from ovirt_placement.cli.questions import (
     show_text,
 )
 from ovirt_placement.inventory import client as inventory
-from ovirt_placement.model.names import Named, counted
+from ovirt_placement.model.names import counted
 from ovirt_placement.store.enforcer.history import HistoryStore, PlanRecord
 from ovirt_placement.store.orders import ALL_CLUSTERS, Approval, ApprovalStore, Pause, PauseStore, WaitingPlan
 from ovirt_service import files
@@ -288,39 +288,39 @@ def _run_pause(args: argparse.Namespace) -> int:
     before = stored(PauseStore, args, PauseStore.pauses, ())
     if args.list:
         return _list_pauses(args, before)
-    where, reason, set_by = _place(args, ()), unbroken(args.reason), login_name()
+    (cluster, name), reason, set_by = _place(args, ()), unbroken(args.reason), login_name()
     seconds = None if args.hours is None else args.hours * 3600.0
     if args.dry_run:
         meant = Pause(
-            cluster=where.id, cluster_name=where.name, reason=reason, set_by=set_by, set_at=0.0, until=seconds
+            cluster=cluster, cluster_name=name, reason=reason, set_by=set_by, set_at=0.0, until=seconds
         )
-        after = (*(one for one in before if one.cluster != where.id), meant)
+        after = (*(one for one in before if one.cluster != cluster), meant)
     else:
         with opened(PauseStore, args) as store:
-            store.pause(where.id, cluster_name=where.name, reason=reason, set_by=set_by, seconds=seconds)
+            store.pause(cluster, cluster_name=name, reason=reason, set_by=set_by, seconds=seconds)
             after = store.pauses()
-    resume = "ovirt-enforcer resume" + (f" --cluster {shlex.quote(where.name)}" if where.id else "")
+    resume = "ovirt-enforcer resume" + (f" --cluster {shlex.quote(name)}" if cluster else "")
     ends = f"until {resume}" if args.hours is None else f"for {args.hours:g} h"
-    said = f"Paused in {_place_text(where)}, {ends}. What is under way already goes on."
+    said = f"Paused in {_place_text(name)}, {ends}. What is under way already goes on."
     _show_pauses(args, before, after, [said])
     return 0
 
 
 def _run_resume(args: argparse.Namespace) -> int:
     before = stored(PauseStore, args, PauseStore.pauses, ())
-    where = _place(args, before)
-    lifted = next((one for one in before if one.cluster == where.id), None)
-    after = tuple(one for one in before if one.cluster != where.id)
+    cluster, name = _place(args, before)
+    lifted = next((one for one in before if one.cluster == cluster), None)
+    after = tuple(one for one in before if one.cluster != cluster)
     if not args.dry_run:
         with opened(PauseStore, args) as store:
-            lifted = store.resume(where.id, cluster_name=where.name, set_by=login_name())
+            lifted = store.resume(cluster, cluster_name=name, set_by=login_name())
             after = store.pauses()
     if lifted is None:
-        said = f"No pause of {_place_text(where)} was in force. The failure counter is reset."
+        said = f"No pause of {_place_text(name)} was in force. The failure counter is reset."
     else:
         moment = _moment(lifted.set_at)
-        said = f"Resumed in {_place_text(where)}: {lifted.set_by} had paused it at {moment}."
-    still = (f"Still paused: {_place_text(_place_of(pause))}." for pause in after)
+        said = f"Resumed in {_place_text(name)}: {lifted.set_by} had paused it at {moment}."
+    still = (f"Still paused: {_place_text(pause.cluster_name)}." for pause in after)
     _show_pauses(args, before, after, [said, *still], changed=lifted is not None)
     return 0
 
@@ -341,47 +341,38 @@ def _list_pauses(args: argparse.Namespace, pauses: tuple[Pause, ...]) -> int:
     if args.json:
         show_json(pauses)
     elif pauses:
-        rows = (
-            (
-                _place_text(_place_of(one)),
-                one.set_by,
-                _moment(one.set_at),
-                "resume" if one.until is None else _moment(one.until),
-                one.reason,
-            )
-            for one in pauses
-        )
-        show_text([Table([*rows], ("paused", "by", "since", "until", "reason"))])
+        rows = []
+        for one in pauses:
+            until = "resume" if one.until is None else _moment(one.until)
+            where, since = _place_text(one.cluster_name), _moment(one.set_at)
+            rows.append((where, one.set_by, since, until, one.reason))
+        show_text([Table(rows, ("paused", "by", "since", "until", "reason"))])
     else:
         print("Nothing is paused.")
     return 0
 
 
-def _place(args: argparse.Namespace, pauses: tuple[Pause, ...]) -> Named:
-    """The cluster named, or all. A pause of a cluster that is gone or renamed can be ended, too.
+def _place(args: argparse.Namespace, pauses: tuple[Pause, ...]) -> tuple[str, str]:
+    """Id and name of the cluster named, or of all. One that is gone or renamed can be resumed, too.
 
     Where the engine cannot say which clusters there are, a word is taken for one.
     """
     if args.cluster is None:
-        return Named(ALL_CLUSTERS, "")
+        return ALL_CLUSTERS, ""
     for pause in pauses:
         if pause.cluster and args.cluster in (pause.cluster, pause.cluster_name):
-            return _place_of(pause)
+            return pause.cluster, pause.cluster_name
     try:
         snapshot = inventory.snapshot(config=configuration.load(args.config), max_age=None)
     except UserError as error:
         say(f'"{args.cluster}" is taken for the name or id of a cluster: {error}')
-        return Named(args.cluster, args.cluster)
+        return args.cluster, args.cluster
     cluster = find(args.cluster, "cluster", snapshot.clusters)
-    return Named(cluster.id, cluster.name)
+    return cluster.id, cluster.name
 
 
-def _place_of(pause: Pause) -> Named:
-    return Named(pause.cluster, pause.cluster_name)
-
-
-def _place_text(where: Named) -> str:
-    return f"cluster {where.name}" if where.id else "all clusters"
+def _place_text(name: str) -> str:
+    return f"cluster {name}" if name else "all clusters"
 
 
 def _moment(seconds: float) -> str:

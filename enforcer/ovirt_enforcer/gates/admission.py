@@ -13,25 +13,26 @@ import msgspec
 
 from ovirt_enforcer.gates.gate import Facts, Gate, Held, HostAction, Remembered
 from ovirt_enforcer.gates.limits import (
+    BACKUP,
+    BREAKER,
+    COOLDOWN,
+    HOST_EMPTY,
+    JUST_MOVED,
+    LEGALITY,
     LIMITS,
-    BackupGate,
-    BreakerGate,
-    CooldownGate,
-    HostEmptyGate,
-    JustMovedGate,
-    LegalityGate,
-    MovementGate,
-    VmHourLimitGate,
+    MOVEMENT,
+    VM_LIMIT,
+    why_open,
 )
 from ovirt_enforcer.gates.people import (
-    ApprovalGate,
-    ClusterUpgradeGate,
-    ExclusionGate,
-    HoldGate,
-    HostMaintenanceGate,
-    ModeGate,
-    PauseGate,
-    TimeWindowsGate,
+    APPROVAL,
+    CLUSTER_UPGRADE,
+    EXCLUSION,
+    HOLD,
+    HOST_MAINTENANCE,
+    MODE,
+    PAUSE,
+    WINDOWS,
 )
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.inventory.stored import with_intents
@@ -42,23 +43,23 @@ from ovirt_placement.store.enforcer.intents import Intent, IntentState
 
 #: In the order in which they are asked: the first that is closed says why.
 GATES: Final[tuple[Gate, ...]] = (
-    ModeGate(),
-    PauseGate(),
-    ExclusionGate(),
-    ClusterUpgradeGate(),
-    HostMaintenanceGate(),
-    HostEmptyGate(),
-    TimeWindowsGate(),
-    BreakerGate(),
-    HoldGate(),
-    ApprovalGate(),
-    MovementGate(),
+    MODE,
+    PAUSE,
+    EXCLUSION,
+    CLUSTER_UPGRADE,
+    HOST_MAINTENANCE,
+    HOST_EMPTY,
+    WINDOWS,
+    BREAKER,
+    HOLD,
+    APPROVAL,
+    MOVEMENT,
     *LIMITS,
-    CooldownGate(),
-    JustMovedGate(),
-    VmHourLimitGate(),
-    BackupGate(),
-    LegalityGate(),
+    COOLDOWN,
+    JUST_MOVED,
+    VM_LIMIT,
+    BACKUP,
+    LEGALITY,
 )
 
 
@@ -125,7 +126,7 @@ class Gates:
 
     @staticmethod
     def reach_seconds(settings: EnforcerSettings) -> float:
-        return max(gate.reach_seconds(settings) for gate in GATES)
+        return max(gate.reach(settings) for gate in GATES)
 
     def unrenewed(self) -> Gates:
         """The same gates as of now: for answers after the store that they were made of is closed."""
@@ -139,7 +140,7 @@ class Gates:
         facts = self._facts(snapshot, plan)
         found: dict[str, Held] = {}
         for gate in GATES:
-            for vm, one in gate.held(facts).items():
+            for vm, one in gate.vms(facts).items():
                 # Where two hold the same, the first one says why, and the longer one how long.
                 before = found.get(vm, one)
                 found[vm] = Held(before.reason, max(before.seconds, one.seconds))
@@ -150,7 +151,7 @@ class Gates:
 
     def frozen_hosts(self, snapshot: Snapshot) -> dict[str, str]:
         """Hosts that nothing is to be moved to for now, with the reason, by host id."""
-        return self._first(lambda gate, facts: gate.frozen_hosts(facts), snapshot)
+        return self._first(lambda gate: gate.hosts, snapshot)
 
     def held_groups(self, snapshot: Snapshot) -> dict[str, str]:
         """Affinity groups and legacy labels that are not to be repaired for now, with the reason, by id.
@@ -158,16 +159,16 @@ class Gates:
         A plan that is to be carried out leaves them violated; otherwise steps would wait for others that no
         gate lets pass.
         """
-        return self._first(lambda gate, facts: gate.held_groups(facts), snapshot)
+        return self._first(lambda gate: gate.groups, snapshot)
 
     def seconds_left(self, snapshot: Snapshot, cluster: str) -> float:
         facts = Facts(self._settings, snapshot, self._remembered, self._open, self._now)
         return min(gate.seconds_left(facts, cluster) for gate in GATES)
 
     def open_breakers(self, snapshot: Snapshot) -> dict[str, str]:
-        facts, breaker = self._facts(snapshot, None), BreakerGate()
-        reasons = {cluster.id: breaker.why_open(facts, cluster.id) for cluster in snapshot.clusters}
-        return {cluster: reason for cluster, reason in reasons.items() if reason is not None}
+        facts = self._facts(snapshot, None)
+        reasons = ((cluster.id, why_open(facts, cluster.id)) for cluster in snapshot.clusters)
+        return {cluster: reason for cluster, reason in reasons if reason is not None}
 
     def admit(self, snapshot: Snapshot, cluster: str, step: Step, plan: Plan | None = None) -> Admitted:
         """Let a step pass; `snapshot` must have been read for this decision, after these gates were made.
@@ -189,7 +190,7 @@ class Gates:
     ) -> Closed | None:
         """The first gate that does not let a step pass, with its reason; None if all do."""
         facts = self._facts(snapshot, plan or Plan(cluster=cluster, strategy="", steps=(step,)))
-        reasons = ((gate.name, gate.blocked_reason(facts, cluster, step)) for gate in GATES)
+        reasons = ((gate.name, gate.step(facts, cluster, step)) for gate in GATES)
         return next((Closed(name, reason) for name, reason in reasons if reason is not None), None)
 
     def admit_action(self, snapshot: Snapshot, cluster: str, action: HostAction) -> Admitted:
@@ -200,7 +201,7 @@ class Gates:
         with self._lock:
             facts = self._facts(snapshot, None)
             for gate in GATES:
-                reason = gate.action_blocked_reason(facts, cluster, action)
+                reason = gate.action(facts, cluster, action)
                 if reason is not None:
                     raise Closed(gate.name, reason)
         return Admitted(cluster, action, _KEY)
@@ -209,19 +210,20 @@ class Gates:
         """Whether a person's word is needed for any step of a plan, and not there."""
         if not plan.steps:
             return False
-        facts, mode, approval = self._facts(snapshot, plan), ModeGate(), ApprovalGate()
+        facts, cluster = self._facts(snapshot, plan), plan.cluster
         return any(
-            mode.blocked_reason(facts, plan.cluster, step) is None
-            and approval.blocked_reason(facts, plan.cluster, step) is not None
+            MODE.step(facts, cluster, step) is None and APPROVAL.step(facts, cluster, step) is not None
             for step in plan.steps
         )
 
-    def _first(self, ask: Callable[[Gate, Facts], Mapping[str, str]], snapshot: Snapshot) -> dict[str, str]:
+    def _first(
+        self, of: Callable[[Gate], Callable[[Facts], Mapping[str, str]]], snapshot: Snapshot
+    ) -> dict[str, str]:
         """What all gates answer; where two hold the same, the first one says why."""
         facts = self._facts(snapshot, None)
         reasons: dict[str, str] = {}
         for gate in GATES:
-            reasons = {**ask(gate, facts), **reasons}
+            reasons = {**of(gate)(facts), **reasons}
         return reasons
 
     def _facts(self, snapshot: Snapshot, plan: Plan | None) -> Facts:

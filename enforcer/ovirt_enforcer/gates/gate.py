@@ -1,13 +1,12 @@
 """What a gate is and judges by: it answers None, or a sentence that says why a thing must not be done now."""
 
-from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from math import inf
-from typing import Final, NamedTuple, final
+from typing import Final, NamedTuple
 
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.model import Snapshot
@@ -184,73 +183,57 @@ class Facts:
         return tuple(movements(self.snapshot, self.open_intents))
 
 
-class Gate(ABC):
+@dataclass(frozen=True, kw_only=True)
+class Gate:
+    """One reason to hold back: what it judges stands in functions of `Facts`; all else it lets pass."""
+
     #: A short word for it, the same whatever the sentence says.
     name: str
-
-    @abstractmethod
-    def blocked_reason(self, facts: Facts, cluster: str, step: Step) -> str | None:
-        """Why the step must not be taken in this cluster now; None if this gate lets it pass."""
-
-    def action_blocked_reason(self, facts: Facts, cluster: str, action: HostAction) -> str | None:
-        """Why an action on a host must not be begun in this cluster now; None if this gate lets it pass."""
-        return None
-
-    def held(self, facts: Facts) -> Mapping[str, Held]:
-        """VMs that no plan shall move for now, by VM id."""
-        return {}
-
-    def frozen_hosts(self, facts: Facts) -> Mapping[str, str]:
-        """Hosts that no plan shall move anything to for now, with the reason, by host id."""
-        return {}
-
-    def held_groups(self, facts: Facts) -> Mapping[str, str]:
-        """Affinity groups and legacy labels that no plan shall repair for now, with the reason, by id."""
-        return {}
-
-    def seconds_left(self, facts: Facts, cluster: str) -> float:
-        """How long until time alone opens it for something in a cluster; infinite if time does not."""
-        return inf
-
-    def reach_seconds(self, settings: EnforcerSettings) -> float:
-        """How far back the history must go for this gate."""
-        return 0.0
+    #: Why a step must not be taken in a cluster now, or an action on a host begun there.
+    step: Callable[[Facts, str, Step], str | None] = lambda facts, cluster, step: None
+    action: Callable[[Facts, str, HostAction], str | None] = lambda facts, cluster, action: None
+    #: VMs that no plan shall move for now, hosts that it shall move nothing to, and affinity groups and
+    #: legacy labels that it shall not repair, with the reason. All by id.
+    vms: Callable[[Facts], Mapping[str, Held]] = lambda facts: {}
+    hosts: Callable[[Facts], Mapping[str, str]] = lambda facts: {}
+    groups: Callable[[Facts], Mapping[str, str]] = lambda facts: {}
+    #: How long until time alone opens it for something in a cluster; infinite if time does not.
+    seconds_left: Callable[[Facts, str], float] = lambda facts, cluster: inf
+    #: How far back the history must go for it.
+    reach: Callable[[EnforcerSettings], float] = lambda settings: 0.0
 
 
-class ClusterGate(Gate):
-    #: Actions that it does not hold.
-    at_any_time: Collection[IntentKind] = ()
+def cluster_gate(
+    name: str,
+    why: Callable[[Facts, str], str | None],
+    at_any_time: Collection[IntentKind] = (),
+    seconds_left: Callable[[Facts, str], float] = lambda facts, cluster: inf,
+) -> Gate:
+    """Holds all of a cluster, but for actions `at_any_time`; `why` says why nothing is to be done there."""
 
-    @abstractmethod
-    def cluster_blocked_reason(self, facts: Facts, cluster: str) -> str | None:
-        """Why nothing is to be done in the cluster now; None if something may be."""
+    def action(facts: Facts, cluster: str, action: HostAction) -> str | None:
+        return None if action.kind in at_any_time else why(facts, cluster)
 
-    @final
-    def blocked_reason(self, facts: Facts, cluster: str, step: Step) -> str | None:
-        return self.cluster_blocked_reason(facts, cluster)
+    def step(facts: Facts, cluster: str, _: Step) -> str | None:
+        return why(facts, cluster)
 
-    @final
-    def action_blocked_reason(self, facts: Facts, cluster: str, action: HostAction) -> str | None:
-        return None if action.kind in self.at_any_time else self.cluster_blocked_reason(facts, cluster)
+    return Gate(name=name, step=step, action=action, seconds_left=seconds_left)
 
 
-class VmGate(Gate):
-    """A gate that holds single VMs for a time: the planner leaves them alone, and plans for the others."""
+def vm_gate(
+    name: str,
+    vms: Callable[[Facts], Mapping[str, Held]],
+    reach: Callable[[EnforcerSettings], float] = lambda settings: 0.0,
+) -> Gate:
+    """Holds single VMs for a time: the planner leaves them alone, and plans for the others."""
 
-    @abstractmethod
-    def held(self, facts: Facts) -> Mapping[str, Held]: ...
-
-    @final
-    def blocked_reason(self, facts: Facts, cluster: str, step: Step) -> str | None:
-        held = self.held(facts)
+    def step(facts: Facts, cluster: str, step: Step) -> str | None:
+        held = vms(facts)
         return next((held[vm].reason for vm in step.vms if vm in held), None)
 
-    @final
-    def seconds_left(self, facts: Facts, cluster: str) -> float:
-        known = facts.snapshot.vm_by_id
-        here = (
-            one.seconds
-            for vm, one in self.held(facts).items()
-            if vm in known and known[vm].cluster == cluster
-        )
+    def seconds_left(facts: Facts, cluster: str) -> float:
+        known, held = facts.snapshot.vm_by_id, vms(facts)
+        here = (one.seconds for vm, one in held.items() if vm in known and known[vm].cluster == cluster)
         return min(here, default=inf)
+
+    return Gate(name=name, step=step, vms=vms, seconds_left=seconds_left, reach=reach)

@@ -6,8 +6,8 @@ from itertools import chain
 from math import inf
 from typing import Final
 
-from ovirt_enforcer.gates.gate import HOUR_SECONDS, ClusterGate, Facts, Gate, Held, HostAction, begun_ago
-from ovirt_enforcer.settings import EnforcerSettings, Mode, Window
+from ovirt_enforcer.gates.gate import HOUR_SECONDS, Facts, Gate, Held, HostAction, begun_ago, cluster_gate
+from ovirt_enforcer.settings import Mode, Window
 from ovirt_placement.answers.document import upgrade_text
 from ovirt_placement.model import Cluster, Host, Vm
 from ovirt_placement.model.names import fits, group_ids, group_name, named, named_group, value_of
@@ -90,76 +90,77 @@ def _reasons(ids: Iterable[str], why_not: WhyNot) -> dict[str, str]:
 _OBSERVES = 'ovirt-enforcer is in observe mode: nothing is migrated; set mode = "enforce" in [enforcer]'
 
 
-class ModeGate(Gate):
-    """Closed in mode observe: nothing is migrated before the configuration says so."""
-
-    name = "mode"
-
-    def blocked_reason(self, facts: Facts, cluster: str, step: Step) -> str | None:
-        if facts.settings.mode is Mode.OBSERVE:
-            return _OBSERVES
-        return why_as_strict(facts, cluster, step, Mode.OBSERVE)
-
-    def action_blocked_reason(self, facts: Facts, cluster: str, action: HostAction) -> str | None:
-        if facts.settings.mode is Mode.OBSERVE:
-            return _OBSERVES
-        return why_cluster_as_strict(facts, cluster, Mode.OBSERVE)
-
-    def held_groups(self, facts: Facts) -> Mapping[str, str]:
-        """Groups that are only observed while others of their cluster are repaired.
-
-        Where all of a cluster is observed, its plans show what would be done.
-        """
-        groups = group_ids(facts.snapshot) if facts.settings.mode is not Mode.OBSERVE else ()
-        return _reasons(groups, lambda group: why_group_as_strict(facts, group, Mode.OBSERVE))
+def _why_mode(facts: Facts, cluster: str, step: Step) -> str | None:
+    """In mode observe nothing is migrated before the configuration says so."""
+    if facts.settings.mode is Mode.OBSERVE:
+        return _OBSERVES
+    return why_as_strict(facts, cluster, step, Mode.OBSERVE)
 
 
-class PauseGate(ClusterGate):
-    """Closed while migrations are paused, in the cluster or in all of them."""
-
-    name = "pause"
-
-    def cluster_blocked_reason(self, facts: Facts, cluster: str) -> str | None:
-        # What was set while the engine was away may have the cluster's name in place of its id.
-        here = (ALL_CLUSTERS, cluster, facts.snapshot.cluster_by_id[cluster].name)
-        pauses = (pause for pause in facts.remembered.pauses if pause.cluster in here)
-        return next((pause.sentence for pause in pauses), None)
+def _why_mode_of_action(facts: Facts, cluster: str, _: HostAction) -> str | None:
+    if facts.settings.mode is Mode.OBSERVE:
+        return _OBSERVES
+    return why_cluster_as_strict(facts, cluster, Mode.OBSERVE)
 
 
-class ClusterUpgradeGate(ClusterGate):
-    """Closed while another upgrades a cluster: its hosts are emptied, and each move is in the way."""
+def _observed_groups(facts: Facts) -> Mapping[str, str]:
+    """Groups that are only observed while others of their cluster are repaired.
 
-    name = "cluster_upgrade"
+    Where all of a cluster is observed, its plans show what would be done.
+    """
+    groups = group_ids(facts.snapshot) if facts.settings.mode is not Mode.OBSERVE else ()
+    return _reasons(groups, lambda group: why_group_as_strict(facts, group, Mode.OBSERVE))
+
+
+MODE: Final = Gate(name="mode", step=_why_mode, action=_why_mode_of_action, groups=_observed_groups)
+
+
+def _why_paused(facts: Facts, cluster: str) -> str | None:
+    # What was set while the engine was away may have the cluster's name in place of its id.
+    here = (ALL_CLUSTERS, cluster, facts.snapshot.cluster_by_id[cluster].name)
+    return next((pause.sentence for pause in facts.remembered.pauses if pause.cluster in here), None)
+
+
+PAUSE: Final = cluster_gate("pause", _why_paused)
+
+
+def _why_upgraded(facts: Facts, cluster: str) -> str | None:
+    """While another upgrades a cluster its hosts are emptied, and each move is in the way."""
+    known = facts.snapshot.cluster_by_id[cluster]
+    own = known.upgrade_correlation_id in facts.remembered.own_upgrades
+    return upgrade_text(known) if known.upgrade_mode and not own else None
+
+
+CLUSTER_UPGRADE: Final = cluster_gate(
+    "cluster_upgrade",
+    _why_upgraded,
     # What brings back what is out of service does not disturb the upgrade.
-    at_any_time = (IntentKind.UPGRADE_HOST, IntentKind.ACTIVATE_HOST, IntentKind.START_VM)
-
-    def cluster_blocked_reason(self, facts: Facts, cluster: str) -> str | None:
-        known = facts.snapshot.cluster_by_id[cluster]
-        own = known.upgrade_correlation_id in facts.remembered.own_upgrades
-        return upgrade_text(known) if known.upgrade_mode and not own else None
-
+    (IntentKind.UPGRADE_HOST, IntentKind.ACTIVATE_HOST, IntentKind.START_VM),
+)
 
 _STATUSES: Final = {"maintenance": "is in maintenance", "preparing_for_maintenance": "goes into maintenance"}
 
 
-class HostMaintenanceGate(Gate):
-    """Leaves alone hosts in maintenance or on their way there: the engine empties them, and they stay so."""
+def _hosts_in_maintenance(facts: Facts) -> Mapping[str, str]:
+    """Hosts in maintenance or on their way there: the engine empties them, and they stay so."""
+    return {
+        host.id: f"host {host.name} {_STATUSES[host.status]}"
+        for host in facts.snapshot.hosts
+        if host.status in _STATUSES
+    }
 
-    name = "host_maintenance"
 
-    def blocked_reason(self, facts: Facts, cluster: str, step: Step) -> str | None:
-        frozen = self.frozen_hosts(facts)
-        return next((frozen[host] for host in (*step.sources, step.target) if host in frozen), None)
+def _why_in_maintenance(facts: Facts, cluster: str, step: Step) -> str | None:
+    frozen = _hosts_in_maintenance(facts)
+    return next((frozen[host] for host in (*step.sources, step.target) if host in frozen), None)
 
-    def held(self, facts: Facts) -> Mapping[str, Held]:
-        return {vm: Held(why) for vm, why in _vms_there(facts, self.frozen_hosts(facts)).items()}
 
-    def frozen_hosts(self, facts: Facts) -> Mapping[str, str]:
-        return {
-            host.id: f"host {host.name} {_STATUSES[host.status]}"
-            for host in facts.snapshot.hosts
-            if host.status in _STATUSES
-        }
+HOST_MAINTENANCE: Final = Gate(
+    name="host_maintenance",
+    step=_why_in_maintenance,
+    vms=lambda facts: {vm: Held(why) for vm, why in _vms_there(facts, _hosts_in_maintenance(facts)).items()},
+    hosts=_hosts_in_maintenance,
+)
 
 
 def _vms_there(facts: Facts, hosts: Mapping[str, str]) -> dict[str, str]:
@@ -167,36 +168,41 @@ def _vms_there(facts: Facts, hosts: Mapping[str, str]) -> dict[str, str]:
     return {vm.id: why for host, why in hosts.items() for vm in vms_of_host.get(host, ())}
 
 
-class ExclusionGate(Gate):
-    """Leaves alone what was opted out: VMs, hosts in both directions, and groups, by list or by tag."""
+def _why_left_alone(facts: Facts, cluster: str, step: Step) -> str | None:
+    """What was opted out: VMs, hosts in both directions, and groups, by list or by tag."""
+    vms = (vm for vm in map(facts.snapshot.vm_by_id.get, step.vms) if vm is not None)
+    hosts = (host for host in map(facts.snapshot.host_by_id.get, (*step.sources, step.target)) if host)
+    reasons = chain((_why_vm(facts, vm) for vm in vms), (_why_host(facts, host) for host in hosts))
+    if (reason := next(filter(None, reasons), None)) is not None:
+        return reason
+    return why_for_nothing(step, facts.plan, lambda group: _why_group(facts, group))
 
-    name = "exclusion"
 
-    def blocked_reason(self, facts: Facts, cluster: str, step: Step) -> str | None:
-        vms = (vm for vm in map(facts.snapshot.vm_by_id.get, step.vms) if vm is not None)
-        hosts = (host for host in map(facts.snapshot.host_by_id.get, (*step.sources, step.target)) if host)
-        reasons = chain((_why_vm(facts, vm) for vm in vms), (_why_host(facts, host) for host in hosts))
-        if (reason := next(filter(None, reasons), None)) is not None:
-            return reason
-        return why_for_nothing(step, facts.plan, lambda group: _why_group(facts, group))
+def _why_action_left_alone(facts: Facts, cluster: str, action: HostAction) -> str | None:
+    vm = facts.snapshot.vm_by_id.get(action.vm)
+    host = facts.snapshot.host_by_id.get(action.host)
+    return (vm and _why_vm(facts, vm)) or (host and _why_host(facts, host)) or None
 
-    def action_blocked_reason(self, facts: Facts, cluster: str, action: HostAction) -> str | None:
-        vm = facts.snapshot.vm_by_id.get(action.vm)
-        host = facts.snapshot.host_by_id.get(action.host)
-        return (vm and _why_vm(facts, vm)) or (host and _why_host(facts, host)) or None
 
-    def held(self, facts: Facts) -> Mapping[str, Held]:
-        known = facts.snapshot.vm_by_id
-        there = _vms_there(facts, self.frozen_hosts(facts))
-        own = _reasons(known, lambda vm: _why_vm(facts, known[vm]))
-        return {vm: Held(why) for vm, why in {**there, **own}.items()}
+def _excluded_vms(facts: Facts) -> Mapping[str, Held]:
+    known = facts.snapshot.vm_by_id
+    own = _reasons(known, lambda vm: _why_vm(facts, known[vm]))
+    return {vm: Held(why) for vm, why in {**_vms_there(facts, _excluded_hosts(facts)), **own}.items()}
 
-    def frozen_hosts(self, facts: Facts) -> Mapping[str, str]:
-        known = facts.snapshot.host_by_id
-        return _reasons(known, lambda host: _why_host(facts, known[host]))
 
-    def held_groups(self, facts: Facts) -> Mapping[str, str]:
-        return _reasons(group_ids(facts.snapshot), lambda group: _why_group(facts, group))
+def _excluded_hosts(facts: Facts) -> Mapping[str, str]:
+    known = facts.snapshot.host_by_id
+    return _reasons(known, lambda host: _why_host(facts, known[host]))
+
+
+EXCLUSION: Final = Gate(
+    name="exclusion",
+    step=_why_left_alone,
+    action=_why_action_left_alone,
+    vms=_excluded_vms,
+    hosts=_excluded_hosts,
+    groups=lambda facts: _reasons(group_ids(facts.snapshot), lambda group: _why_group(facts, group)),
+)
 
 
 def _why_vm(facts: Facts, vm: Vm) -> str | None:
@@ -230,39 +236,37 @@ def _why_group(facts: Facts, group: str) -> str | None:
 COMMAND: Final = "ovirt-enforcer approve"
 
 
-class ApprovalGate(Gate):
-    """Closed in mode approve, until a person approves of the plan: of this one, and of no other.
+def why_unapproved(facts: Facts, cluster: str, step: Step) -> str | None:
+    """In mode approve, until a person approves of the plan: of this one, and of no other.
 
     An approval is used up step by step. What is left of the plan that was approved of must be what is left
     of the plan that is to be carried out. Where the cluster changed beneath it, so that another plan was
     made, that one waits.
     """
-
-    name = "approval"
-
-    def blocked_reason(self, facts: Facts, cluster: str, step: Step) -> str | None:
-        strict = why_as_strict(facts, cluster, step, Mode.APPROVE)
-        if strict is None or empties(step, facts):
-            return None
-        plan = facts.plan or Plan(cluster=cluster, strategy="", steps=(step,))
-        wanted = f'{strict}: "{COMMAND} {plan.id}" lets it'
-        approval = next((one for one in facts.remembered.approvals if one.cluster == cluster), None)
-        if approval is None:
-            return wanted
-        if approval.age_seconds >= facts.settings.approval_hours * HOUR_SECONDS:
-            return f"the approval of plan {approval.plan} by {approval.set_by} has expired; {wanted}"
-        left = _left(approval.moves, approval, facts)
-        if not left:
-            return wanted
-        if (
-            left != _left(moves(plan), approval, facts)
-            or ApprovedMove(step.vms, step.sources, step.target) not in left
-        ):
-            return f"plan {approval.plan} was approved of, and the cluster has changed since; {wanted}"
+    strict = why_as_strict(facts, cluster, step, Mode.APPROVE)
+    if strict is None or empties(step, facts):
         return None
+    plan = facts.plan or Plan(cluster=cluster, strategy="", steps=(step,))
+    wanted = f'{strict}: "{COMMAND} {plan.id}" lets it'
+    approval = next((one for one in facts.remembered.approvals if one.cluster == cluster), None)
+    if approval is None:
+        return wanted
+    if approval.age_seconds >= facts.settings.approval_hours * HOUR_SECONDS:
+        return f"the approval of plan {approval.plan} by {approval.set_by} has expired; {wanted}"
+    left = _left(approval.moves, approval, facts)
+    if not left:
+        return wanted
+    own = ApprovedMove(step.vms, step.sources, step.target)
+    if left != _left(moves(plan), approval, facts) or own not in left:
+        return f"plan {approval.plan} was approved of, and the cluster has changed since; {wanted}"
+    return None
 
-    def reach_seconds(self, settings: EnforcerSettings) -> float:
-        return settings.approval_hours * HOUR_SECONDS
+
+APPROVAL: Final = Gate(
+    name="approval",
+    step=why_unapproved,
+    reach=lambda settings: settings.approval_hours * HOUR_SECONDS,
+)
 
 
 def empties(step: Step, facts: Facts) -> bool:
@@ -288,20 +292,20 @@ def _left(planned: Iterable[ApprovedMove], approval: Approval, facts: Facts) -> 
     )
 
 
-class HoldGate(Gate):
-    """Closed until a rule was violated in some cycles: much repairs itself, or is still being changed."""
+def _why_on_hold(facts: Facts, cluster: str, step: Step) -> str | None:
+    """Until a rule was violated in some cycles: much repairs itself, or is still being changed."""
+    if facts.settings.hold_cycles == 1:
+        return None
+    cycles = _cycles_of_groups(facts.remembered.violated_cycles)
+    return why_for_nothing(step, facts.plan, lambda group: _why_held(facts, group, cycles.get(group, 0)))
 
-    name = "hold"
 
-    def blocked_reason(self, facts: Facts, cluster: str, step: Step) -> str | None:
-        if facts.settings.hold_cycles == 1:
-            return None
-        cycles = _cycles_of_groups(facts.remembered.violated_cycles)
-        return why_for_nothing(step, facts.plan, lambda group: _why_held(facts, group, cycles.get(group, 0)))
+def _groups_on_hold(facts: Facts) -> Mapping[str, str]:
+    cycles = _cycles_of_groups(facts.remembered.violated_cycles)
+    return _reasons(cycles, lambda group: _why_held(facts, group, cycles[group]))
 
-    def held_groups(self, facts: Facts) -> Mapping[str, str]:
-        cycles = _cycles_of_groups(facts.remembered.violated_cycles)
-        return _reasons(cycles, lambda group: _why_held(facts, group, cycles[group]))
+
+HOLD: Final = Gate(name="hold", step=_why_on_hold, groups=_groups_on_hold)
 
 
 def rule_key(violation: Violation) -> str:
@@ -326,26 +330,30 @@ def _why_held(facts: Facts, group: str, cycles: int) -> str | None:
     return f"{group_name(group, facts.snapshot)} was violated in {cycles} of {wanted} cycles (hold_cycles)"
 
 
-class TimeWindowsGate(ClusterGate):
-    """Closed outside of the windows of a cluster, where it has any, and within a blackout of it."""
+def _why_outside(facts: Facts, cluster: str) -> str | None:
+    """Outside of the windows of a cluster, where it has any, and within a blackout of it."""
+    here = facts.snapshot.cluster_by_id[cluster]
+    for one in _windows_of(here, facts.settings.blackouts):
+        if one.contains(facts.now):
+            return f'it is within the blackout "{one.start}" for {one.hours:g} h ({one.time_zone})'
+    opening = _opening(facts, here)
+    if opening is None:
+        return None
+    return f"it is outside of the windows; the next one opens at {opening.isoformat(' ', 'minutes')}"
 
-    name = "windows"
+
+def _until_opening(facts: Facts, cluster: str) -> float:
+    opening = _opening(facts, facts.snapshot.cluster_by_id[cluster])
+    return inf if opening is None else opening.timestamp() - facts.now.timestamp()
+
+
+WINDOWS: Final = cluster_gate(
+    "windows",
+    _why_outside,
     # A host that is out of service is brought back at any time.
-    at_any_time = (IntentKind.ACTIVATE_HOST, IntentKind.START_VM)
-
-    def cluster_blocked_reason(self, facts: Facts, cluster: str) -> str | None:
-        here = facts.snapshot.cluster_by_id[cluster]
-        for one in _windows_of(here, facts.settings.blackouts):
-            if one.contains(facts.now):
-                return f'it is within the blackout "{one.start}" for {one.hours:g} h ({one.time_zone})'
-        opening = _opening(facts, here)
-        if opening is None:
-            return None
-        return f"it is outside of the windows; the next one opens at {opening.isoformat(' ', 'minutes')}"
-
-    def seconds_left(self, facts: Facts, cluster: str) -> float:
-        opening = _opening(facts, facts.snapshot.cluster_by_id[cluster])
-        return inf if opening is None else opening.timestamp() - facts.now.timestamp()
+    (IntentKind.ACTIVATE_HOST, IntentKind.START_VM),
+    _until_opening,
+)
 
 
 def _opening(facts: Facts, cluster: Cluster) -> datetime | None:

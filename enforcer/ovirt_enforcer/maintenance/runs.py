@@ -334,13 +334,13 @@ class UpgradeFlags:
             return
         percent = 100 * sum(host.phase in ENDED for host in run.hosts) // max(1, len(run.hosts))
         if self._shown.get(run.id) != percent:
-            self._attempt(run.id, "is not shown as an upgrade", partial(self._show, run, percent))
+            self._attempt(run.id, "is not shown as an upgrade", partial(self._show_progress, run, percent))
 
     def finish(self, cluster: str, run: str) -> None:
         """Take the flag of a run away, if it is still its own."""
         self._shown.pop(run, None)
         what = "has ended and is still shown as an upgrade"
-        self._attempt(run, what, partial(self._finish, cluster, upgrade_id(run)))
+        self._attempt(run, what, partial(self._take_away, cluster, upgrade_id(run)))
 
     def _attempt(self, run: str, what: str, work: Callable[[], None]) -> None:
         """Do it, unless it failed a few looks ago."""
@@ -357,7 +357,7 @@ class UpgradeFlags:
             report(LogText.FLAG_FAILED, run=run, what=what, error=error)
             self._rests[run] = _LOOKS_BETWEEN
 
-    def _show(self, run: MaintenanceRun, percent: int) -> None:
+    def _show_progress(self, run: MaintenanceRun, percent: int) -> None:
         """Begin it where none is under way, as after a restart of the engine, which forgets them all.
 
         An engine that does not say whose an upgrade is is shown none: it could not be distinguished from
@@ -373,7 +373,7 @@ class UpgradeFlags:
                 show_progress(self._connection, run.cluster, correlation_id, percent)
         self._shown[run.id] = percent
 
-    def _finish(self, cluster: str, correlation_id: str) -> None:
+    def _take_away(self, cluster: str, correlation_id: str) -> None:
         state = read_upgrade(self._connection, cluster)
         if state.running and state.correlation_id == correlation_id:
             finish_upgrade(self._connection, cluster, correlation_id)

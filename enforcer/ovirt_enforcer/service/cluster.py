@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from ovirt_enforcer.actions.executor import Stale, Task
 from ovirt_enforcer.gates.admission import Admitted, Closed
-from ovirt_enforcer.gates.limits import LegalityGate
-from ovirt_enforcer.gates.people import ApprovalGate
+from ovirt_enforcer.gates.limits import LEGALITY
+from ovirt_enforcer.gates.people import APPROVAL
 from ovirt_enforcer.log import LogText, RetryState, report
 from ovirt_enforcer.planners import Call
 from ovirt_enforcer.service.plan_progress import AskedPlan, LastPlan, UnderWay, applied_plan, last_plan
@@ -310,9 +310,9 @@ class ClusterWork:
         reasons = {place + 1: (why.gate, str(why)) for place, why in closed.items()}
         self._parts.recorder.held(plan.id, self._cluster, reasons)
         gates = {why.gate for why in closed.values()}
-        if ApprovalGate.name in gates:  # its approval may have expired
+        if APPROVAL.name in gates:  # its approval may have expired
             self._parts.memory.offer(reading.gates, reading.snapshot, plan)
-        if LegalityGate.name in gates:
+        if LEGALITY.name in gates:
             self._misfits += 1
             settings = self._parts.settings
             pause = BackOff(settings.poll_seconds, settings.interval_seconds).pause_after(self._misfits)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from ovirt_enforcer.gates.gate import refused
-from ovirt_enforcer.gates.limits import BreakerGate
+from ovirt_enforcer.gates.limits import BREAKER
 from ovirt_enforcer.log import audit
 from ovirt_enforcer.notices import Notice, NoticeKind
 from ovirt_enforcer.notifications import Notifications
@@ -64,14 +64,14 @@ class News:
     def held(self, cluster: str, name: str, reasons: Iterable[tuple[str, str]]) -> None:
         """Report a breaker that has opened; `reasons` are gates with their words."""
         for gate, reason in reasons:
-            if gate == BreakerGate.name and self._said.is_news((cluster, gate)):
+            if gate == BREAKER.name and self._said.is_news((cluster, gate)):
                 self._notifications.report(
                     NoticeKind.BREAKER_OPEN, cluster_id=cluster, cluster=name, reason=reason
                 )
 
     def began(self, cluster: str) -> None:
         """Take note that the breaker of a cluster has let something through."""
-        self._said.is_over((cluster, BreakerGate.name))
+        self._said.is_over((cluster, BREAKER.name))
 
     def failed(self, error: Exception) -> None:
         """Report an engine that is away, once cycles in a row have failed since it is."""

@@ -13,7 +13,7 @@ from ovirt_placement.model.names import be, counted, host_name, vm_name
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.elements.resources import required_mb
 from ovirt_placement.rules.failover.check import HaCheck, check
-from ovirt_placement.rules.failover.outcomes import Loss, Proven
+from ovirt_placement.rules.failover.outcomes import Loss
 from ovirt_service.errors import UserError
 
 #: This many failing sets, and VMs of each, are named in a sentence.
@@ -52,21 +52,24 @@ def verdict_of(
     snapshot: Snapshot, cluster: str, of_hosts: HaCheck, of_domains: HaCheck | None, seconds: float
 ) -> ReservationVerdict:
     """Put together what is proven about hosts, and about whole failure domains where there are any."""
-    checks: list[Proven] = [of_hosts] if of_domains is None else [of_hosts, of_domains]
+    checks = [of_hosts] if of_domains is None else [of_hosts, of_domains]
     losses = [loss for one in checks for loss in one.losses]
     stranded = [one.vm for one in of_hosts.lost if one.home is None and not one.unjudged]
     if losses or stranded:
-        state = ReservationState.UNSAFE
+        state, facts = ReservationState.UNSAFE, _loss_facts(snapshot, losses, stranded)
     elif all(one.safe for one in checks):
-        state = ReservationState.SAFE
+        domains = "" if of_domains is None else ", or any failure domain"
+        failures = f"{counted(of_hosts.failures, 'host')}{domains}"
+        words = f"all highly available VMs would be started again if any {failures} failed"
+        state, facts = ReservationState.SAFE, {"state": words}
     else:
-        state = ReservationState.UNKNOWN
+        state, facts = ReservationState.UNKNOWN, {"reason": _why_unknown(snapshot, of_hosts, checks)}
     name = snapshot.cluster_by_id[cluster].name
     return ReservationVerdict(
         cluster=cluster,
         name=name,
         state=state,
-        facts={"cluster": name, **_facts(state, snapshot, of_hosts, of_domains, losses, stranded)},
+        facts={"cluster": name, **facts},
         failures=of_hosts.failures,
         failures_survived=_survived(of_hosts),
         vms_without_home=max([len(stranded), *(len(loss.unplaced) for loss in losses)]),
@@ -86,35 +89,29 @@ def off(cluster: str, name: str) -> ReservationVerdict:
     return ReservationVerdict(cluster=cluster, name=name, state=ReservationState.OFF, facts=facts)
 
 
-def _facts(
-    state: ReservationState,
-    snapshot: Snapshot,
-    of_hosts: HaCheck,
-    of_domains: HaCheck | None,
-    losses: Sequence[Loss],
-    stranded: Sequence[str],
-) -> Mapping[str, str]:
-    failures = counted(of_hosts.failures, "host")
-    if state is ReservationState.SAFE:
-        domains = "" if of_domains is None else ", or any failure domain"
-        return {"state": f"all highly available VMs would be started again if any {failures}{domains} failed"}
-    if state is ReservationState.UNKNOWN:
-        if of_hosts.lost:
-            vms = listed([vm_name(one.vm, snapshot) for one in of_hosts.lost[:_MOST_VMS]])
-            return {"reason": f"{counted(len(of_hosts.lost), 'VM')} {be(len(of_hosts.lost))} down: {vms}"}
-        left = sum(one.unjudged + len(one.unknown) for one in (of_hosts, of_domains) if one is not None)
-        sets = f"{counted(left, 'set')} of failing hosts {be(left)}"
-        return {"reason": f"{sets} not judged; see: ovirt-placement ha-check"}
-    worst = max(
-        [stranded, *(loss.unplaced for loss in losses)], key=lambda vms: (_memory_mb(vms, snapshot), len(vms))
-    )
+def _loss_facts(snapshot: Snapshot, losses: Sequence[Loss], stranded: Sequence[str]) -> dict[str, str]:
+    """The worst first; the same text for the same state."""
+    lost = [stranded, *(loss.unplaced for loss in losses)]
+    worst = max(lost, key=lambda vms: (_memory_mb(vms, snapshot), len(vms)))
     texts = [f"no host takes, as things are, {_vms_text(stranded, snapshot)}"] if stranded else []
-    texts += [_losses_text(losses, snapshot)] if losses else []
+    ordered = sorted(losses, key=lambda loss: (-_memory_mb(loss.unplaced, snapshot), loss.hosts))
+    texts += [_loss_text(loss, snapshot) for loss in ordered[:_MOST_LOSSES]]
+    if (more := len(ordered) - _MOST_LOSSES) > 0:
+        texts.append(f"and {more} more sets of hosts must not fail")
     return {
         "losses": "; ".join(texts),
         "vms_without_home": str(len(worst)),
         "missing_mb": str(_memory_mb(worst, snapshot)),
     }
+
+
+def _why_unknown(snapshot: Snapshot, of_hosts: HaCheck, checks: Sequence[HaCheck]) -> str:
+    if count := len(of_hosts.lost):
+        vms = listed([vm_name(one.vm, snapshot) for one in of_hosts.lost[:_MOST_VMS]])
+        return f"{counted(count, 'VM')} {be(count)} down: {vms}"
+    left = sum(one.unjudged + len(one.unknown) for one in checks)
+    sets = f"{counted(left, 'set')} of failing hosts {be(left)}"
+    return f"{sets} not judged; see: ovirt-placement ha-check"
 
 
 def _survived(found: HaCheck) -> int:
@@ -129,14 +126,6 @@ def _survived(found: HaCheck) -> int:
     if not found.sizes and found.unjudged:
         open_sizes.append(1)
     return min([found.failures, *(size - 1 for size in open_sizes)])
-
-
-def _losses_text(losses: Sequence[Loss], snapshot: Snapshot) -> str:
-    """The worst first; the same text for the same state."""
-    ordered = sorted(losses, key=lambda loss: (-_memory_mb(loss.unplaced, snapshot), loss.hosts))
-    reported = [_loss_text(loss, snapshot) for loss in ordered[:_MOST_LOSSES]]
-    more = len(ordered) - len(reported)
-    return "; ".join(reported) + (f"; and {more} more sets of hosts must not fail" if more else "")
 
 
 def _loss_text(loss: Loss, snapshot: Snapshot) -> str:

@@ -15,7 +15,7 @@ from ovirt_enforcer.gates.gate import (
     begun_within,
     seconds_until_fewer,
 )
-from ovirt_enforcer.gates.limits import CooldownGate
+from ovirt_enforcer.gates.limits import COOLDOWN
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement.store.enforcer.intents import Cause, Intent, IntentState
 from tests.builders import CLUSTER, Part, cluster, host, pending, snapshot, vm
@@ -272,8 +272,8 @@ def test_a_vm_rests_the_longer_the_more_of_its_last_migrations_failed_in_a_row(
     pause = min(FIRST * 2 ** (row - 1), 16 * FIRST) if row else 0.0
     facts = facts_of(history)
     held = bool(row) and begun[-1][1].age_seconds < pause
-    assert bool(CooldownGate().held(facts)) is held
-    left = CooldownGate().seconds_left(facts, CLUSTER)
+    assert bool(COOLDOWN.vms(facts)) is held
+    left = COOLDOWN.seconds_left(facts, CLUSTER)
     assert left == (pytest.approx(pause - begun[-1][1].age_seconds) if held else inf)
 
 
