@@ -32,6 +32,8 @@ _HIGH, _LOW = "HighUtilization", "LowUtilization"
 
 
 class Actor(StrEnum):
+    """Who migrates VMs on their own."""
+
     ENFORCER = "enforcer"  # this one, by its plans
     ENGINE = "engine"  # the engine's own affinity rules enforcement
     BALANCE = "balance"  # the balance of the cluster's scheduling policy

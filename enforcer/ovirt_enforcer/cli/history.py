@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -37,7 +37,6 @@ from ovirt_placement.cli.questions import (
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.model import AffinityGroup, AffinityLabel, Cluster, Host, Vm
 from ovirt_placement.model.names import Named
-from ovirt_placement.model.record import Record
 from ovirt_placement.store.enforcer.history import HeldStep, HistoryStore, PlanRecord, RecordedMigration
 from ovirt_placement.store.enforcer.observations import KEPT_SECONDS, SampleStore
 from ovirt_placement.store.user_actions import UserAction, UserActionStore
@@ -57,17 +56,9 @@ class UserActionDone(UserAction, frozen=True, kw_only=True):
     sentence_: str = msgspec.field(name="sentence")
 
 
-class PlanDecided(Record, frozen=True, kw_only=True, omit_defaults=False):
+class PlanDecided(PlanRecord, frozen=True, kw_only=True):
     """A plan that was made, with all that came of it. Times are seconds since the epoch."""
 
-    id: str
-    cluster: str
-    #: Of the lease under which it was made; null if by a person.
-    epoch: int | None
-    #: As one of `clusters` that `plan --json` prints, by the release that made it.
-    document: dict[str, Any]
-    created: float
-    updated: float
     migrations: tuple[MeasuredMigration, ...]
     #: Steps that a gate held back.
     held: tuple[HeldStep, ...]

@@ -7,10 +7,20 @@ from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
-from ovirt_enforcer.plans import Asked, RoomFound, planning_seconds, repair_plan, room_for, strategy_name
+from ovirt_enforcer.plans import (
+    Asked,
+    RoomFound,
+    failure_domains,
+    planning_seconds,
+    repair_plan,
+    room_for,
+    strategy_name,
+)
 from ovirt_enforcer.policy_simulation import SimulationOutcome, Simulations, simulate, simulation_text
+from ovirt_enforcer.settings import EnforcerSettings, recorded_settings
 from ovirt_placement import config as configuration
 from ovirt_placement.answers.document import none_text
 from ovirt_placement.answers.plans import Plans, plans_record
@@ -173,9 +183,8 @@ def plan(
 
 def _plan_status(answer: Plans, found: Asked) -> int:
     """What was not asked to be repaired counts for nothing; what is not known yet is not repaired."""
-    wanted = {
-        hard for hard in (True, False) if (Repair.HARD if hard else Repair.SOFT) in found.options.repair
-    }
+    halves = ((True, Repair.HARD), (False, Repair.SOFT))
+    wanted = {hard for hard, repair in halves if repair in found.options.repair}
     if any(
         doubt(found.snapshot, one.cluster.id)
         or any(rule.hard in wanted for rule in one.remaining)
@@ -298,13 +307,9 @@ def asked(args: argparse.Namespace) -> Asked:
         options = PlanOptions(repair=args.repair) if args.repair else PlanOptions()
         snapshot = state_file.load(args.state)
         if args.config is not None:
-            from ovirt_enforcer.plans import failure_domains
-            from ovirt_enforcer.settings import EnforcerSettings
-
             config = configuration.load(args.config)
-            settings = config.section("enforcer", EnforcerSettings)
             domains = failure_domains(config.ha, snapshot)
-            reserve = settings.ha.repair and domains is not None
+            reserve = config.section("enforcer", EnforcerSettings).ha.repair and domains is not None
             options = replace(options, reserve=reserve, domains=domains or ())
         return Asked(snapshot, options)
     # The SDK and SQLAlchemy take long to load: not for a state file.
@@ -314,22 +319,18 @@ def asked(args: argparse.Namespace) -> Asked:
     return replace(found, options=replace(found.options, repair=args.repair)) if args.repair else found
 
 
-def _add_reading(parser: argparse.ArgumentParser) -> None:
+def _add_reading(parser: argparse.ArgumentParser, *, of_file: bool = True) -> None:
+    if of_file:
+        add_state(parser)
     add_config(parser)
     add_json(parser)
     parser.set_defaults(all=True)
-
-
-def _add_state_reading(parser: argparse.ArgumentParser) -> None:
-    add_state(parser)
-    _add_reading(parser)
 
 
 def _read_known(args: argparse.Namespace, _: Measured) -> "KnownHistory":
     # They take long to load: not for other questions.
     from ovirt_enforcer.history import KnownHistory
     from ovirt_enforcer.memory import Stores, read_engine_state
-    from ovirt_enforcer.settings import recorded_settings
     from ovirt_placement.answers.status import not_led
     from ovirt_placement.store.enforcer.leader import differences
 
@@ -354,8 +355,8 @@ def _read_known(args: argparse.Namespace, _: Measured) -> "KnownHistory":
 
 #: How each question is read for its command.
 READINGS: Final = {
-    "plan": Reading(lambda args, _: asked(args), _add_state_reading),
-    "simulate-policy": Reading(lambda args, _: asked(args), _add_state_reading),
-    "make-room": Reading(questions.read_measured, _add_state_reading),
-    "why-not": Reading(_read_known, _add_reading),
+    "plan": Reading(lambda args, _: asked(args), _add_reading),
+    "simulate-policy": Reading(lambda args, _: asked(args), _add_reading),
+    "make-room": Reading(questions.read_measured, _add_reading),
+    "why-not": Reading(_read_known, partial(_add_reading, of_file=False)),
 }

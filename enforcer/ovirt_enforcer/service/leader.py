@@ -1,18 +1,10 @@
 """Leads, or watches who does: of several enforcers of an engine, only the one with the lease acts.
 
-Each taking of the lease begins an epoch. What is decided is decided under one epoch, and the database will
-not write it down (`Store.prepare(epoch=...)`) once that epoch is over. Just before the engine is asked, so is
-the boot clock, which goes on while a process is stopped. To act takes these steps, in this order:
-
-    if leader.tend():                  # often: between any two pieces of work
-        epoch = leader.epoch           # before the engine is read for the decision
-        ...                            # read, judge
-        store.prepare(..., epoch=epoch)    # raises LeaseLost
-        if leader.still_leads(epoch):  # the last thing before the request
-            ...                        # ask the engine
-
-An epoch other than before means that another process may have led meanwhile: nothing that is kept in memory
-counts any more, and all is to be read again.
+Each taking of the lease begins an epoch. What is decided is decided under one epoch, which is read before the
+engine is; the database will not write it down (`Store.prepare(epoch=...)`) once that epoch is over, and the
+last thing before a request is `still_leads(epoch)`, by the boot clock, which goes on while a process is
+stopped. An epoch other than before means that another process may have led meanwhile: nothing that is kept in
+memory counts any more, and all is to be read again.
 """
 
 import logging
@@ -24,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from ovirt_enforcer.log import LogText, report
 from ovirt_placement.store.enforcer.leader import LeaseStore
@@ -48,8 +40,7 @@ def own_name() -> str:
     return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Term:
+class _Term(NamedTuple):
     """An epoch of this process, and until when it surely leads, by the boot clock."""
 
     epoch: int
@@ -170,7 +161,9 @@ class Leader:
         """Take a lease that is free; what another holds is not touched, and looked at when it may end."""
         held = self.leases.leader()
         if held is not None and held.owner != self.name:
-            self._watch(held.owner)
+            if held.owner != self.known:
+                self.known = held.owner
+                report(LogText.FOLLOWS, name=held.owner)
             self._due = asked + min(self._look_seconds, held.left_seconds)
             return
         epoch = self.leases.take_lease(self.name, self.lease_seconds)
@@ -183,11 +176,6 @@ class Leader:
     def _begin_term(self, epoch: int, asked: float) -> None:
         self.lasts(asked + self.lease_seconds)
         self._term = _Term(epoch, asked + self.lease_seconds)
-
-    def _watch(self, owner: str) -> None:
-        if owner != self.known:
-            self.known = owner
-            report(LogText.FOLLOWS, name=owner)
 
     def _cease(self) -> None:
         self._term, self.known = None, ""

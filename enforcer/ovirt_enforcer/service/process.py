@@ -161,12 +161,8 @@ class StateReading:
     def __init__(self, config: Config) -> None:
         self._config = config
         self._detailed = True
-        self._statistics_age: float | None = None
-
-    @property
-    def statistics_age_seconds(self) -> float | None:
-        """How old the figures of CPU and memory use are that were read last; None if there were none."""
-        return self._statistics_age
+        #: How old the figures of CPU and memory use are that were read last; None if there were none.
+        self.statistics_age_seconds: float | None = None
 
     def whole(self) -> Snapshot:
         """A snapshot whose reading begins now. Raises what `inventory.snapshot` raises, as does `latest`."""
@@ -188,7 +184,7 @@ class StateReading:
             config=self._config, max_age=max_age, deadline=_PATIENCE_SECONDS
         )
         self._detailed = published is None or age(published.moments.details_at) is not None
-        self._statistics_age = 0.0 if published is None else age(published.moments.statistics_at)
+        self.statistics_age_seconds = 0.0 if published is None else age(published.moments.statistics_at)
         return snapshot
 
 

@@ -155,17 +155,13 @@ class Reading(Observation):
     began: float
     _ways: dict[str, WayHome | None] = field(default_factory=dict, init=False)
 
-    @property
-    def _settings(self) -> EnforcerSettings:
-        return self.parts.settings
-
     @cached_property
     def projection(self) -> Projection:
         return projected(self.snapshot, self.open_intents)
 
     @cached_property
     def backoff(self) -> Backoff:
-        return Backoff(self._settings, self.snapshot, self.history, self.parts.moves)
+        return Backoff(self.parts.settings, self.snapshot, self.history, self.parts.moves)
 
     def frozen(self, plan: Plan) -> dict[str, str]:
         """VMs that the plan under way is to leave alone, with the reason."""
@@ -207,7 +203,7 @@ class Reading(Observation):
         """What a planner is to be asked for a cluster; with a seed, what was drawn before is drawn again."""
         spared = {**self.backoff.spared(cluster), **self.gates.held_groups(self.snapshot)}
         domains = failure_domains(self.parts.config.ha, self.snapshot)
-        options = plan_options(self._settings, spared, self.gates.frozen_hosts(self.snapshot), domains)
+        options = plan_options(self.parts.settings, spared, self.gates.frozen_hosts(self.snapshot), domains)
         known = self.snapshot.hosts_of_cluster.get(cluster, ())
         way = self.way_home(cluster)
         lasting = {**self.projection.moving, **({} if way is None else way.given_up)}
@@ -217,8 +213,8 @@ class Reading(Observation):
             cluster=cluster,
             holding=self.backoff.holding(held, spared, cluster),
             options=dataclasses.replace(options, constraints=tuple(leaving(self.projection.snapshot, here))),
-            strategy=strategy_name(self._settings),
-            deadline=planning_seconds(self._settings),
+            strategy=strategy_name(self.parts.settings),
+            deadline=planning_seconds(self.parts.settings),
             simulate=simulate,
             seed=seed,
             restless=bool(self.backoff.restless_in(cluster)),

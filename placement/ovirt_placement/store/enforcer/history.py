@@ -85,10 +85,11 @@ class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     cluster: str
-    #: Of the lease under which it was made; None if by a person.
+    #: Of the lease under which it was made; null if by a person.
     epoch: int | None
+    #: As one of `clusters` that `plan --json` prints, by the release that made it.
     document: dict[str, Any]
-    #: When it was made for the first time and the last, in seconds since the epoch, by the database's clock.
+    #: When it was made for the first time and the last, by the database's clock.
     created: float
     updated: float
     migrations: tuple[RecordedMigration, ...] = ()
