@@ -53,10 +53,7 @@ def steps_about(record: PlanRecord, wanted: Wanted) -> tuple[int, ...]:
 def selected(
     plans: Iterable[PlanRecord], migrations: Iterable[RecordedMigration], cluster: str | None, wanted: Wanted
 ) -> tuple[tuple[PlanRecord, ...], tuple[RecordedMigration, ...]]:
-    """Plans with the steps, and migrations of which no plan is known, that concern what is called so.
-
-    A migration of which no plan is known has ids alone.
-    """
+    """Plans with the steps, and migrations of unknown plans, which have ids alone, that are wanted."""
     hosts = wanted.subject is Subject.HOST
     ids = ((one, (one.source, one.target) if hosts else (one.vm,)) for one in migrations)
     return (

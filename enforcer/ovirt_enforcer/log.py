@@ -126,10 +126,7 @@ class RetryState:
             _log.warning("%s: %s", self.name, text)
 
     def fail(self, error: Exception, now: float, longest_pause: float) -> None:
-        """Log a failure, in full if it is not one that a person can repair, and put off the next look.
-
-        One that lasts is reported again at growing intervals.
-        """
+        """Log a failure, in full if no person can repair it, and put off the next look."""
         complaint = f"{type(error).__name__}: {error}"
         # How old something is by now makes no other failure of it.
         news = self._said.is_news("failure", _NUMBER.sub("", complaint))

@@ -151,10 +151,7 @@ class Memory:
         self.stores.violated.record_violated(cluster, violated, cycle_seconds=seconds, enough=enough)
 
     def offer(self, gates: Gates, snapshot: Snapshot, plan: Plan) -> bool:
-        """Let a plan wait for a person's word if it needs one, else none of its cluster; whether it is new.
-
-        Done with each plan that is made, one without any step as well.
-        """
+        """Let any plan that is made wait for a person's word if it needs one; whether that is new."""
         if not gates.waits_for_approval(snapshot, plan):
             self.stores.approvals.withdraw(plan.cluster)
             return False
@@ -164,10 +161,7 @@ class Memory:
 
 
 def read_engine_state(config: Config, patience_seconds: float) -> Asked:
-    """By the configuration, what is known of the engine, and what is held back now. Raises `UserError`.
-
-    `patience_seconds` is how long a state of the engine is waited for.
-    """
+    """What is known of the engine, waited for so long, and what is held back now. Raises `UserError`."""
     settings = config.section("enforcer", EnforcerSettings)
     snapshot = inventory.snapshot(config=config, deadline=patience_seconds)
     with connect(config.engine) as connection, closing(Stores(config, create=False)) as stores:
@@ -198,10 +192,7 @@ def read_engine_state(config: Config, patience_seconds: float) -> Asked:
 
 
 def current_gates(settings: EnforcerSettings, connection: EngineConnection, stores: Stores) -> Gates:
-    """The gates; where there is no store yet, or none that answers, by the configuration alone.
-
-    Raises what asking the engine for what is tagged raises. Nothing is written.
-    """
+    """The gates, by the configuration alone where no store answers. Raises what asking for tags raises."""
     tag = settings.exclude_tag
     tagged = tagged_ids(connection, tag) if tag else frozenset[str]()
     try:

@@ -268,10 +268,7 @@ class Notifications:
     def report(
         self, kind: NoticeKind, *, cluster_id: str | None = None, vm_id: str | None = None, **facts: str
     ) -> None:
-        """Report that something happened. The ids are those of what the engine is to show it with.
-
-        A process that ends takes along what is not delivered yet.
-        """
+        """Report it, with the ids of what the engine is to show it with; what waits ends with the process."""
         self.send(Notice(kind, facts, cluster_id, vm_id))
 
     def send(self, notice: Notice) -> Receipt:
@@ -294,10 +291,7 @@ class Notifications:
 def notifications_of(
     settings: NotificationSettings, engine: EngineSettings, count: Callable[[str, str], None]
 ) -> Notifications:
-    """What the configuration asks for. `count` is called with the channel and what became of each notice.
-
-    Raises `UserError` if the engine or a file that is named cannot be used.
-    """
+    """What the configuration asks for; `count` gets what became of each notice. Raises `UserError`."""
     channels: list[tuple[Channel, EngineEventSettings | WebhookSettings]] = []
     if settings.engine.kinds:
         channels.append((EngineEvents(engine, settings.sentence), settings.engine))

@@ -79,10 +79,7 @@ def check_running(config: Config) -> None:
 
 
 def obstacle(config: Config, wanted: Mode, cluster: str) -> str | None:
-    """Why no plan is carried out in this cluster, even if a person lets it; None if plans are.
-
-    No enforcer runs or can write the store, the one that leads only observes, or the cluster is paused.
-    """
+    """Why no plan is carried out in this cluster, even if a person lets it; None if plans are."""
     try:
         check_acts(config, wanted)
         check_running(config)
@@ -155,10 +152,7 @@ def run_meant(
     *,
     requested_by: str,
 ) -> MaintenanceRun:
-    """A run of these hosts of one cluster, in this order, as it would be requested; it has no id yet.
-
-    Raises `UserError` if no enforcer leads.
-    """
+    """A run of these hosts of one cluster, as it would be requested, without an id. Raises `UserError`."""
     check_one_cluster(hosts)
     check_running(config)
     cluster = snapshot.cluster_by_id[hosts[0].cluster]

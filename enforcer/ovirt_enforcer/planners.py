@@ -104,10 +104,7 @@ class PlannerProcesses:
         return planning
 
     def answers(self) -> list[Connection]:
-        """What `multiprocessing.connection.wait` can wait for: one is ready once a plan is made.
-
-        What waits begins as soon as there is room for it.
-        """
+        """What `multiprocessing.connection.wait` can wait for; what waits begins if there is room."""
         self._running = [planning for planning in self._running if planning.answer is not None]
         while self._waiting and len(self._running) < self._at_once:
             planning = self._waiting.popleft()
@@ -122,10 +119,7 @@ class PlannerProcesses:
 
 
 def planned_in_process(found: Asked, cluster: str, seconds: float, staying: Mapping[str, str]) -> Plan:
-    """The plan by the configured strategy, made in a process; VMs in `staying` stay, with the reasons.
-
-    Raises `UserError`.
-    """
+    """The plan by the configured strategy; VMs in `staying` stay, with the reasons. Raises `UserError`."""
     strategy = strategies.DEFAULT if found.settings is None else strategy_name(found.settings)
     holding = dataclasses.replace(found.holding, frozen={**found.holding.frozen, **staying})
     question = PlanQuestion(cluster, holding, found.options, strategy, seconds)

@@ -179,10 +179,7 @@ def with_held_back(
     left_out: Mapping[tuple[str, str], str],
     frozen: Container[str],
 ) -> Plan:
-    """The plan with more obstacles: groups that are `spared`, and VMs with hosts that are `left_out`.
-
-    Of VMs that are held anyway targets say nothing.
-    """
+    """The plan with more obstacles: groups `spared`, and hosts `left_out` for VMs not held anyway."""
     if not spared and not left_out:
         return plan
 

@@ -272,10 +272,7 @@ def balance_unit(cluster: Cluster) -> str | None:
 
 
 def balance(cluster: SimulatedCluster, deadline: Deadline) -> list[SimulatedMigration]:
-    """The VM that the balance of the policy gives away, to the host that the engine then chooses.
-
-    Hosts count as having been busy for long.
-    """
+    """The VM that the balance gives away, to the host that the engine chooses."""
     unit, snapshot, hosts = balance_unit(cluster.policy), cluster.snapshot, cluster.hosts
     if unit is None or deadline.over:
         return []

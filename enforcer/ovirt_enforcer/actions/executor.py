@@ -129,10 +129,7 @@ class Executor:
         self._look_at(self.following.reconsider(history, snapshot))
 
     def answers(self) -> Iterator[tuple[str, Outcome]]:
-        """What has come of requests and looks since this was asked last, each with its cluster.
-
-        A result is the intents as they are now, of those whose state has changed.
-        """
+        """What has come of requests and looks, each with its cluster; of intents, those that have changed."""
         for key, outcome in self._dialogues.take_ended():
             if outcome.late and isinstance(outcome.error, EngineAway):
                 # If the engine is away for all, the next reading of it says so.
@@ -204,10 +201,7 @@ class Executor:
         return record(intents, self.store.accept)
 
     def _check(self, task: Task) -> None:
-        """Raise `LeaseLost`, `Stale`, `Paused` or `StoreAway` if a request must not be sent any more.
-
-        A log-in and much else may have taken time since the intents were written.
-        """
+        """Raise `LeaseLost`, `Stale`, `Paused` or `StoreAway`: a log-in may have taken time since."""
         if not self.still_leads(task.seen.epoch):
             raise LeaseLost(f"epoch {task.seen.epoch} of the lease is over: another may lead now")
         if self.clock() > task.seen.fresh_until:

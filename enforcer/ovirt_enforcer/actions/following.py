@@ -29,10 +29,7 @@ from ovirt_placement.store.enforcer.intents import (
 
 
 def _event_text(connection: EngineConnection, intent: Intent, codes: Collection[int]) -> str | None:
-    """What the engine's last event of these codes says of it; None without any.
-
-    Raises what `EngineConnection.get` raises, as do the others.
-    """
+    """What the engine's last event of these codes says of it; None without any."""
     found = events.find_migration_events(connection, correlation_id=intent.request_id, vm_id=intent.vm)
     said = [event.description for event in found if event.code in codes]
     return said[-1].strip().removesuffix(".") if said else None
@@ -165,10 +162,7 @@ class Following:
                 yield intent, self._reconsider(intent, place)
 
     def follow_action(self, intent: Intent) -> Dialogue[Intent | None]:
-        """Look once at an action on a host, or for one, that is not known to have ended.
-
-        Raises what `follow` raises.
-        """
+        """Look once at an action for a host that is not known to have ended; raises what `follow` raises."""
         progress, status = yield from self._action_progress(intent)
         accepted = intent.state is IntentState.ACCEPTED
         if progress is HostProgress.NOT_BEGUN:

@@ -90,10 +90,7 @@ class Moves:
         return self._ours.keys()
 
     def observe(self, snapshot: Snapshot, migrations: Iterable[Intent]) -> None:
-        """Take note of a reading.
-
-        `migrations` are those of the enforcer, open and ended: what these explain is no move by others.
-        """
+        """Take note of a reading; what the enforcer's own `migrations` explain is no move by others."""
         now = self._clock()
         lately = now - self._looked_at + _SLACK_SECONDS
         ours = {
@@ -283,10 +280,7 @@ class Backoff:
     def holding(
         self, by_gates: Mapping[str, Held], spared: Mapping[str, str], cluster: str | None = None
     ) -> Holding:
-        """What plans leave alone, in one cluster or in all; `by_gates` are VMs that gates hold besides.
-
-        `spared` are the groups that are not repaired, with the reason.
-        """
+        """What plans leave alone in a cluster, or in all; besides, VMs `by_gates` and groups `spared`."""
         vms = {vm.id for vm in self.snapshot.vms if cluster in (None, vm.cluster)}
         # What may be done in a while: VMs with hosts, or with "" for any. What goes round in circles is not
         # among it: it would again.

@@ -139,10 +139,7 @@ def _show_plans(args: argparse.Namespace, wanted: Wanted) -> None:
 def _read(
     args: argparse.Namespace, wanted: Wanted
 ) -> tuple[tuple[PlanRecord, ...], tuple[RecordedMigration, ...], Mapping[str, str]]:
-    """What was decided, as far as it is asked about, and by which plan each one was superseded, if by any.
-
-    Raises `UserError` for a name that neither the history nor the engine knows.
-    """
+    """What was decided, as far as it is asked about, and which plan superseded which. Raises `UserError`."""
     seconds = args.since or _DAY_SECONDS
     with opened(HistoryStore, args, create=False) as store:
         plans, migrations = store.plans(since_seconds=seconds), store.unplanned(since_seconds=seconds)

@@ -77,10 +77,7 @@ class Closed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A step, or an action on a host, that may be begun now: made by `Gates` alone.
-
-    Without one there is no migration.
-    """
+    """A step, or an action on a host, that may be begun now: made by `Gates` alone, and needed for each."""
 
     cluster: str
     what: Step | HostAction
@@ -133,10 +130,7 @@ class Gates:
         return Gates(self._settings, self._renew(self._remembered), self._open, self._now)
 
     def held(self, snapshot: Snapshot, plan: Plan | None = None) -> dict[str, Held]:
-        """VMs that are to be left alone for now, by VM id.
-
-        Give the plan under way where there is one: a VM that it parked is not held for having been moved.
-        """
+        """VMs to leave alone for now, by id; those that the plan under way has parked may be moved on."""
         facts = self._facts(snapshot, plan)
         found: dict[str, Held] = {}
         for gate in GATES:
@@ -194,10 +188,7 @@ class Gates:
         return next((Closed(name, reason) for name, reason in reasons if reason is not None), None)
 
     def admit_action(self, snapshot: Snapshot, cluster: str, action: HostAction) -> Admitted:
-        """Let an action on a host pass; `snapshot` must have been read for this decision.
-
-        Raises `Closed` with the reason if it may not be begun.
-        """
+        """Let an action on a host pass; `snapshot` must have been read for this decision. Raises `Closed`."""
         with self._lock:
             facts = self._facts(snapshot, None)
             for gate in GATES:

@@ -87,10 +87,7 @@ class MaintenanceRuns:
         self.commands = Commands(self.settings.maintenance, self._intents)
 
     def read(self) -> None:
-        """Read them; look at once if one was begun, paused, resumed or stopped.
-
-        Raises `StoreAway`, as do the others.
-        """
+        """Read them; look at once if an order has come. Raises `StoreAway`, as do the others."""
         self.commands.read()  # also while no run can be looked at, since the engine is away
         before, self._active = self._active, self._store.active()
         if {(run.id, run.state) for run in before} != {(run.id, run.state) for run in self._active}:

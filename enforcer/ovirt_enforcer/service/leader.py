@@ -49,10 +49,7 @@ class _Term(NamedTuple):
 
 @dataclass(eq=False)
 class Leader:
-    """One enforcer's part in the choice of who leads; for any thread.
-
-    No method raises `StoreAway`: without the database it leads until its lease ends, and no longer.
-    """
+    """One enforcer's part in the choice of who leads, for any thread; no method raises `StoreAway`."""
 
     leases: LeaseStore
     #: This process's own.

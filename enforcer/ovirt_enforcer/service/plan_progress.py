@@ -166,10 +166,7 @@ class UnderWay:
         )
 
     def leave_out(self, projection: Snapshot, frozen: Set[str]) -> frozenset[int]:
-        """Give up the steps ahead that do not fit the cluster any more, and what hangs on them; return them.
-
-        The others start where VMs are, and repair what they say. Each is checked again when it is taken.
-        """
+        """Give up, and return, the steps ahead that do not fit the cluster, and what hangs on them."""
         ahead = frozenset(self.ahead)
         left_out = ahead - fitting_steps(self.plan, ahead, self.given_up, projection, frozen)
         self.given_up |= left_out
@@ -184,10 +181,7 @@ class UnderWay:
 
 
 def applied_plan(parts: Parts, cluster: str) -> UnderWay | None:
-    """What `ovirt-enforcer apply` has ordered for a cluster, as far as that has come; None without any.
-
-    Raises `StoreAway`.
-    """
+    """What `ovirt-enforcer apply` has ordered for a cluster, as far as that has come. Raises `StoreAway`."""
     for approval in parts.stores.approvals.approvals():
         lasts = approval.age_seconds < parts.settings.approval_hours * HOUR_SECONDS
         if approval.cluster == cluster and lasts:

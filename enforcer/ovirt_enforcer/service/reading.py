@@ -183,10 +183,7 @@ class Reading(Observation):
         return any(self.snapshot.vm_by_id[vm].cluster == cluster for vm in self.projection.moving)
 
     def cycle(self, waiting: Collection[str]) -> Cycle:
-        """What the cycle of this reading is remembered by.
-
-        Of VMs that are left alone those in `waiting` are named: the others are to go nowhere.
-        """
+        """What this cycle is remembered by; of VMs left alone, those in `waiting` are named."""
         left_out = [RememberedRefusal(vm, None, one.reason) for vm, one in self.backoff.refused_vms.items()]
         left_out += [RememberedRefusal(vm, host, why) for (vm, host), why in self.backoff.left_out.items()]
         breakers = self.gates.open_breakers(self.snapshot)
@@ -243,10 +240,7 @@ _REPORTING: Final = frozenset(
 
 
 def reported(events: Iterable[EngineEvent], known: Snapshot, ours: Collection[str]) -> set[str]:
-    """Clusters that events concern; all, where one of weight names none.
-
-    Migrations with our own correlation ids do not count: they are watched anyway.
-    """
+    """Clusters that events concern; all, where one names none. Migrations with our ids do not count."""
     found: set[str] = set()
     for event in events:
         if event.code in _REPORTING and event.correlation_id not in ours:
@@ -257,10 +251,7 @@ def reported(events: Iterable[EngineEvent], known: Snapshot, ours: Collection[st
 
 
 def changed(before: Snapshot, after: Snapshot, ours: Collection[str]) -> set[str]:
-    """Clusters whose rules, hosts, VMs or keys differ in what can violate or repair a rule.
-
-    Where the VMs in `ours` are does not count.
-    """
+    """Clusters that differ in what can violate or repair a rule, but for where the VMs in `ours` are."""
     if before is after:
         return set()
     if _stored(before) != _stored(after):

@@ -36,10 +36,7 @@ _FAILURES: Final = 2
 
 
 class News:
-    """What was reported last, so that the same is not reported again.
-
-    It is lost with the process: a rule that is violated still is then reported once more.
-    """
+    """What was reported last, and is not reported again; it is lost with the process."""
 
     def __init__(self, notifications: Notifications) -> None:
         self._notifications = notifications

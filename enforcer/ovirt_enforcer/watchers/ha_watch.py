@@ -65,10 +65,7 @@ def due(
 
 @dataclass(eq=False)
 class Announcements:
-    """What was said, in the store, and whether it was heard; for one thread.
-
-    Every method raises what stores raise.
-    """
+    """What was said, in the store, and whether it was heard; for one thread. Raises what stores raise."""
 
     store: HaAnnouncementStore
     notifications: Notifications
@@ -135,10 +132,7 @@ class _Reading(NamedTuple):
 
 @dataclass(eq=False)
 class HaMonitor:
-    """Follows the HA reservation of each cluster that has one; for one thread.
-
-    Checks run in a process of their own: here nothing takes longer than a word with the store.
-    """
+    """Follows the HA reservation of each cluster that has one, by checks in a process; for one thread."""
 
     announced: Announcements
     settings: HaSettings
