@@ -10,7 +10,7 @@ from ovirt_placement.answers.status.clusters import cluster_status
 from ovirt_placement.model import Cluster, SchedulingPolicy
 from ovirt_placement_web.site import environment, error_text, page_words, timed
 from ovirt_placement_web.views.endpoints import condition
-from ovirt_placement_web.views.needs import Standing, refusals, what_next
+from ovirt_placement_web.views.needs import Standing, refusals
 from tests.builders import APART, cluster, group, host, snapshot, vm
 
 ENFORCER = SimpleNamespace(error=None, acts=True, leader="here", mode="enforce", breakers=())
@@ -26,6 +26,7 @@ NUMBERS = SimpleNamespace(
 )
 PLAN = SimpleNamespace(runs=False, steps=((1, {}, None),), record=SimpleNamespace(document={"seconds": 30}))
 LOST = SimpleNamespace(host_status="non_responsive")
+SAY: Any = environment().get_template("needs.html").module
 
 
 def changed(one: SimpleNamespace, **values: Any) -> Any:
@@ -83,8 +84,7 @@ def test_what_happens_next_is_said(
     standing = Standing(changed(NUMBERS, **numbers), changed(ENFORCER, **enforcer), *[None] * 4)._replace(
         **known
     )
-    view: Any = SimpleNamespace(error=error)
-    assert said in what_next(view, standing)
+    assert said in SAY.what_next(SimpleNamespace(error=error), standing)
 
 
 def test_an_error_is_said_without_what_the_page_says_itself() -> None:

@@ -15,11 +15,13 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from ovirt_placement.answers.decisions import decision_headers, decision_lines, decision_rows
-from ovirt_placement.answers.document import duration_text, fewest_text, safe_word
+from ovirt_placement.answers.document import duration_text, fewest_text, listed, none_text, safe_word
+from ovirt_placement.answers.orders import PHASES
+from ovirt_placement.answers.rules import asked, state_text, strength
 from ovirt_placement.answers.status.clusters import FAMILIES
 from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.engine.users import Refused, Rights, UserTokens, read_rights
-from ovirt_placement_web.bounds import Bounds, Refusal, Throttle, WebMetrics
+from ovirt_placement_web.bounds import Bounds, Refusal, Throttle, WebMetrics, sentence
 from ovirt_placement_web.sessions import Bearers, Session, Sessions
 from ovirt_placement_web.settings import Place, WebSettings
 from ovirt_placement_web.state.plans import MadePlans
@@ -114,7 +116,7 @@ class Site:
         self, request: Request, template: str, *, status: int = 200, view: View | None = None, **shown: Any
     ) -> HTMLResponse:
         """Render a page; nothing in it is markup but what templates say."""
-        known, crumbs = view or self.live.view, shown.get("crumbs", ())
+        known = view or self.live.view
         where = request.url.path + (f"?{request.url.query}" if request.url.query else "")
         text = self.templates.get_template(template).render(
             root=self.root,
@@ -126,7 +128,7 @@ class Site:
             engine=self.config.engine,
             error_text=error_text,
             true_at=instant(datetime.now(UTC).timestamp() - known.age_seconds),
-            **{"part": crumbs[0][0] if crumbs else "", "crumbs": (), "tabs": (), **shown},
+            **{"part": "", "crumbs": (), "tab": "", **shown},
         )
         return HTMLResponse(text, status)
 
@@ -206,6 +208,13 @@ def environment() -> jinja2.Environment:
         decision_headers=decision_headers,
         decision_rows=decision_rows,
         page_words=page_words,
+        sentence=sentence,
+        listed=listed,
+        none_text=none_text,
+        phase=PHASES.__getitem__,
+        rule_asks=asked,
+        rule_strength=strength,
+        rule_state=state_text,
         timed=timed,
         safe_word=safe_word,
         fewest_text=fewest_text,

@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial, wraps
 from itertools import product
 from typing import Any, NamedTuple, TypeVar
-from urllib.parse import quote
 
 import msgspec
 from starlette.requests import Request
@@ -24,7 +23,7 @@ from ovirt_placement.engine.connection.failures import EngineAway, EngineFault
 from ovirt_placement.engine.users import Refused, read_rights
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.names import counted
-from ovirt_placement_web.bounds import Bound, Bounds, Refusal
+from ovirt_placement_web.bounds import Bound, Refusal
 from ovirt_placement_web.log_in import form_of, note, to_log_in
 from ovirt_placement_web.sessions import Session
 from ovirt_placement_web.site import NO_ADMIN, Site, check_query, number, site_of
@@ -107,13 +106,11 @@ class Asked(NamedTuple):
 
 
 def viewed(
-    *allowed: str,
-    repeated: Iterable[str] = (),
-    kind: Callable[[Bounds, Request], Bound] = lambda bounds, request: bounds.views,
+    *allowed: str, repeated: Iterable[str] = (), bound: str = "views", where: str = ""
 ) -> Callable[[Callable[[Asked], Shown]], Endpoint]:
     """A view for people who are logged in, which takes these keys of the query, some of them `repeated`.
 
-    `kind` says what kind of work it is.
+    `bound` names the kind of work that it is, of `Bounds`; it is that only `where` the query has such a key.
     """
 
     def wrap(ask: Callable[[Asked], Shown]) -> Endpoint:
@@ -131,21 +128,13 @@ def viewed(
                 template, shown = ask(asked)
                 return site.page(request, template, view=asked.view, **shown)
 
-            return await kind(site.bounds, request).run(session, render)
+            is_so = not where or where in request.query_params
+            kind: Bound = getattr(site.bounds, bound if is_so else "views")
+            return await kind.run(session, render)
 
         return endpoint
 
     return wrap
-
-
-def planned(bounds: Bounds, request: Request) -> Bound:
-    """The kind of work of what waits for a plan."""
-    return bounds.plans
-
-
-def planned_if(key: str) -> Callable[[Bounds, Request], Bound]:
-    """That of what waits for a plan, or for the engine, where the query has this key."""
-    return lambda bounds, request: bounds.plans if key in request.query_params else bounds.views
 
 
 def paged(asked: Asked, items: Sequence[Any]) -> dict[str, Any]:
@@ -164,29 +153,12 @@ def list_frame(asked: Asked, part: str) -> dict[str, Any]:
 
 
 def cluster_frame(asked: Asked, cluster: Cluster, tab: str) -> dict[str, Any]:
-    """Where a view of a cluster stands: its breadcrumb, and the tabs with what they count."""
+    """Where a view of a cluster stands, and what its tabs count."""
     status = asked.questions.status()
-    numbers, enforcer = next(one for one in status.clusters if one.cluster.id == cluster.id), status.enforcer
-    waiting = sum(one.cluster.id == cluster.id for one in enforcer.waiting) if enforcer else 0
-    name = quote(cluster.id, safe="")
-    tone = "red" if numbers.hard_violations else "orange"
-    down = numbers.hosts - numbers.hosts_up
-    crumbs = [("Clusters", "/"), (cluster.name, "" if tab == "Overview" else f"/cluster/{name}")]
-    return {
-        "cluster": cluster,
-        "tab": tab,
-        "crumbs": crumbs if tab == "Overview" else [*crumbs, (tab, "")],
-        "tabs": (
-            ("Overview", f"/cluster/{name}", 0, ""),
-            ("Map", f"/map/{name}", 0, ""),
-            ("Rules", f"/cluster/{name}/rules", numbers.hard_violations + numbers.soft_violations, tone),
-            ("Plan", f"/plan/{name}", waiting, "orange"),
-            ("Hosts", f"/cluster/{name}/hosts", down, "orange"),
-            ("Failures", f"/ha/{name}", int(numbers.ha_safe is False), "red"),
-            ("Maintenance", f"/maintenance/{name}", 0, ""),
-            ("History", f"/cluster/{name}/history", 0, ""),
-        ),
-    }
+    numbers = next(one for one in status.clusters if one.cluster.id == cluster.id)
+    every = status.enforcer.waiting if status.enforcer else ()
+    waiting = sum(one.cluster.id == cluster.id for one in every)
+    return {"cluster": cluster, "tab": tab, "numbers": numbers, "plans_waiting": waiting}
 
 
 #: How each health is coloured.

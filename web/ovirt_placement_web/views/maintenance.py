@@ -1,8 +1,8 @@
 """A cluster without some of its hosts: maintenance, with its runs and their orders, and failures."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import TypeVar
 from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
@@ -12,18 +12,15 @@ from ovirt_enforcer.orders import ORDERS, check_settings, run_meant
 from ovirt_enforcer.orders import begin as begin_run
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.answers.configured import Domains, configured_domains
-from ovirt_placement.answers.document import duration_text, find
-from ovirt_placement.answers.orders import PHASES, runs_document
+from ovirt_placement.answers.document import find
+from ovirt_placement.answers.orders import runs_document
 from ovirt_placement.answers.plans.maintenance import move_text, rest_text, summary_text
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.model import Cluster, Host, Snapshot
 from ovirt_placement.model.infrastructure import Return
-from ovirt_placement.model.names import counted
 from ovirt_placement.store.enforcer.maintenance import (
-    ACTIVE,
     MaintenanceRequest,
     MaintenanceStore,
-    RunState,
     UnderWay,
     Work,
 )
@@ -31,7 +28,7 @@ from ovirt_placement.store.sql.access import opened
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.log_in import to_log_in
 from ovirt_placement_web.settings import ENGINE_SECONDS
-from ovirt_placement_web.site import check_query, page_words, site_of
+from ovirt_placement_web.site import check_query, site_of
 from ovirt_placement_web.views.endpoints import (
     MIGRATE,
     Act,
@@ -40,10 +37,10 @@ from ovirt_placement_web.views.endpoints import (
     Stale,
     acted,
     cluster_frame,
-    planned_if,
     viewed,
     words_of,
 )
+from ovirt_placement_web.views.vm import known
 from ovirt_service.errors import UserError
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
@@ -52,73 +49,55 @@ _Choice = TypeVar("_Choice", bound=StrEnum)
 PERMIT = "manipulate_host"
 #: Of runs that have ended, this many are shown.
 _MOST_ENDED = 5
-#: The acts on a run that is under way.
-_ACTS = {RunState.RUNNING: ("pause", "stop"), RunState.PAUSED: ("resume", "stop"), RunState.STOPPING: ()}
 
 
-@viewed("host", "stop", "return", repeated=("host",), kind=planned_if("host"))
+@viewed("host", "stop", "return", repeated=("host",), bound="plans", where="host")
 def maintenance(asked: Asked) -> Shown:
     """How far runs are, and of hosts that are ticked in which rounds they could be taken out."""
-    one = asked.cluster
-    hosts = sorted(asked.snapshot.hosts_of_cluster.get(one.id, ()), key=lambda host: host.name)
-    chosen = tuple(asked.words("host"))
+    one, chosen = asked.cluster, tuple(asked.words("host"))
     _check_hosts(chosen, one, asked.snapshot)
-    words = asked.word("stop", "").replace("\r\n", "\n")
+    words = asked.word("stop").replace("\r\n", "\n")
     back = _choice(Return, "return", asked.word("return", Return.NONE.value))
-    settings = asked.config.section("enforcer", EnforcerSettings)
-    shown: dict[str, Any] = {
-        **cluster_frame(asked, one, "Maintenance"),
-        "hosts": hosts,
-        "notes": {host.id: host.status.replace("_", " ") for host in hosts},
-        "chosen": chosen,
-        "stop": words,
-        "back": back,
-        "backs": [(each.value, each.value) for each in Return],
-        "works": [work for work in Work if work is not Work.COMMAND or settings.maintenance.command],
-        "permit": PERMIT,
-        "plan": None,
-        **_runs(asked, one),
-    }
+    command = asked.config.section("enforcer", EnforcerSettings).maintenance.command
+    plan = None
     if chosen:
         asked.check_engine()
         stopped = frozenset(_stop_vms(words, asked.snapshot))
         question = "maintenance", chosen, stopped, back
         plan = asked.questions.once(question, lambda: asked.site.made.maintenance(chosen, stopped, back))
-        shown |= {
-            "plan": plan,
-            "summary": page_words(summary_text(plan)),
-            "rounds": [
-                (one, list(map(move_text, one.moves)), duration_text(one.migrating_seconds))
-                for one in plan.rounds
-            ],
-            "rest": list(map(page_words, rest_text(plan))),
-            "order": [host.id for one in plan.rounds for host in one.hosts],
-        }
-    return "maintenance.html", shown
-
-
-def _runs(asked: Asked, cluster: Cluster) -> dict[str, Any]:
-    """The runs of a cluster, or why they are not known."""
-    try:
-        own = asked.site.past.maintenance(cluster)
-    except UserError as error:
-        return {"runs": (), "runs_error": str(error), "under_way": False}
-    active = [run for run in own if run.active]
-    ended = [run for run in own if not run.active][:_MOST_ENDED]
-    return {
-        "runs": [(run, _ACTS.get(run.state, ())) for run in runs_document([*active, *ended]).runs],
-        "runs_error": "",
-        "under_way": any(run.state in ACTIVE for run in own),
-        "phases": PHASES,
-        "duration": duration_text,
+    own, error = known(lambda: asked.site.past.maintenance(one))
+    active, ended = ([run for run in own or () if run.active is so] for so in (True, False))
+    runs = runs_document([*active, *ended[:_MOST_ENDED]]).runs
+    return "maintenance.html", {
+        **cluster_frame(asked, one, "Maintenance"),
+        "hosts": asked.snapshot.hosts_of_cluster.get(one.id, ()),
+        "chosen": chosen,
+        "stop": words,
+        "back": back,
+        "backs": [(each.value, each.value) for each in Return],
+        "works": [work for work in Work if work is not Work.COMMAND or command],
+        "permit": PERMIT,
+        "runs": [(run, [name for name, each in ORDERS.items() if run.state in each.after]) for run in runs],
+        "runs_error": error,
+        "under_way": bool(active),
+        "plan": plan,
+        "summary": summary_text(plan) if plan else "",
+        "rest": list(rest_text(plan)) if plan else (),
+        "move_text": move_text,
     }
 
 
 @acted
 def begin(asked: Asked) -> Act:
     """Have the hosts taken out whose plan was looked at, in its order, if each can still become empty."""
-    cluster, wanted = asked.cluster, _request(asked.form, asked.snapshot)
-    ids = tuple(dict.fromkeys(asked.form.get("hosts", "").split()))
+    cluster, form = asked.cluster, asked.form
+    wanted = MaintenanceRequest(
+        work=_choice(Work, "work", form.get("work", "")),
+        stop_vms=_stop_vms(form.get("stop", ""), asked.snapshot),
+        reboot="reboot" in form,
+        back=_choice(Return, "return", form.get("return", "")),
+    )
+    ids = tuple(dict.fromkeys(form.get("hosts", "").split()))
     if not ids:
         raise Refusal(400, "Tick some hosts first.")
 
@@ -140,8 +119,8 @@ def begin(asked: Asked) -> Act:
         except UnderWay as error:
             raise Stale(f"{error}.") from None
 
-    known = asked.snapshot.host_by_id
-    names = ", ".join(known[one].name if one in known else one for one in ids)
+    hosts = asked.snapshot.host_by_id
+    names = ", ".join(hosts[one].name if one in hosts else one for one in ids)
     # What the engine would ask of who did by hand what the enforcer does for them.
     upgrade = ("edit_host_configuration",) if wanted.work is Work.UPGRADE else ()
     stopping = ("stop_vm", "run_vm") if wanted.stop_vms else ()
@@ -179,15 +158,6 @@ def order(asked: Asked) -> Act:
         f"/maintenance/{cluster.id}",
         permits=(PERMIT,),
         on=f"maintenance run {run_id[:64]} of cluster {cluster.name} ({cluster.id})",
-    )
-
-
-def _request(form: Mapping[str, str], snapshot: Snapshot) -> MaintenanceRequest:
-    return MaintenanceRequest(
-        work=_choice(Work, "work", form.get("work", "")),
-        stop_vms=_stop_vms(form.get("stop", ""), snapshot),
-        reboot="reboot" in form,
-        back=_choice(Return, "return", form.get("return", "")),
     )
 
 
@@ -235,33 +205,26 @@ async def fail(request: Request) -> Response:
     return RedirectResponse(f"{site.root}/ha/{quote(clusters.pop(), safe='')}?{query}", 303)
 
 
-@viewed("host", "domain", repeated=("host", "domain"), kind=lambda bounds, request: bounds.checks)
+@viewed("host", "domain", repeated=("host", "domain"), bound="checks")
 def failures(asked: Asked) -> Shown:
     """What would come of the failure of hosts, or of whole failure domains, together."""
     one = asked.cluster
     hosts = asked.snapshot.hosts_of_cluster.get(one.id, ())
     domains = _domains(asked, one)
     failing = _failing(asked, one, domains)
-    vms = asked.snapshot.vms_of_host
-    shown: dict[str, Any] = {
+    down = [host for host in hosts if host.id in failing]
+    answer = asked.questions.ha_check(one, down).clusters if down else ()
+    outcome = answer[0] if answer else None
+    return "ha.html", {
         **cluster_frame(asked, one, "Failures"),
-        "hosts": sorted(hosts, key=lambda host: host.name),
-        "notes": {
-            host.id: counted(len(vms.get(host.id, ())), "VM") if host.up else host.status.replace("_", " ")
-            for host in hosts
-        },
+        "hosts": hosts,
         "domains": domains,
         "failing": failing,
         "checked": asked.questions.ha_check(one).clusters[0] if hosts else None,
-        "outcome": None,
+        "outcome": outcome,
+        "starts": asked.questions.starts(failing) if outcome else None,
+        "why": {vm.vm.id: vm for loss in outcome.losses for vm in loss.because} if outcome else {},
     }
-    if failing:
-        answer = asked.questions.ha_check(one, [host for host in hosts if host.id in failing])
-        if answer.clusters:
-            outcome, starts = answer.clusters[0], asked.questions.starts(failing)
-            shown |= {"outcome": outcome, "starts": starts.starts, "stopped": starts.stopped}
-            shown["why"] = {vm.vm.id: vm for loss in outcome.losses for vm in loss.because}
-    return "ha.html", shown
 
 
 def _domains(asked: Asked, cluster: Cluster) -> Domains:

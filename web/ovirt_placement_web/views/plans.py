@@ -1,5 +1,6 @@
 """Plans: the one that waits or ran, what would be planned now or undo one; and what people decide on them."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -9,14 +10,13 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from ovirt_enforcer.orders import Misfits, order_looked_at
-from ovirt_placement.answers.document import none_text
 from ovirt_placement.answers.plans.text import Document, TimedStep, timed, waiting_on
 from ovirt_placement.model import Cluster
 from ovirt_placement.store.enforcer.history import PlanRecord
 from ovirt_placement.store.enforcer.intents import IntentState
 from ovirt_placement.store.orders import ALL_CLUSTERS, ApprovalStore, PauseStore
 from ovirt_placement.store.sql.access import opened
-from ovirt_placement_web.bounds import Refusal, sentence
+from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.state.map import MapDocument, MapHost, MapVm
 from ovirt_placement_web.state.plans import Life
 from ovirt_placement_web.state.sources import MONTH, runs
@@ -28,7 +28,6 @@ from ovirt_placement_web.views.endpoints import (
     acted,
     asked_by,
     cluster_frame,
-    planned,
     viewed,
 )
 from ovirt_service.errors import UserError
@@ -45,38 +44,30 @@ _MOST_HOSTS = 24
 @viewed()
 def plan(asked: Asked) -> Shown:
     """The plan that is named; else the one of a cluster that waits or runs, else the last that has steps."""
-    one, name = asked.cluster, asked.request.path_params.get("plan", "")
+    one, name, past = asked.cluster, asked.request.path_params.get("plan", ""), asked.site.past
     enforcer = asked.questions.status().enforcer
-    shown: dict[str, Any] = {
-        **cluster_frame(asked, one, "Plan"),
-        "enforcer": enforcer,
-        "waiting": None,
-        "life": None,
-        "error": "",
-        "newer": False,
-        "earlier": (),
-    }
+    shown = {**cluster_frame(asked, one, "Plan"), "enforcer": enforcer, "waiting": None, "life": None}
     try:
-        waiting = asked.site.past.waiting(one)
-        recorded = [each for each in asked.site.past.history(MONTH) if each.cluster == one.id]
+        waiting = past.waiting(one)
+        recorded = [each for each in past.history(MONTH) if each.cluster == one.id]
         # While none waits or runs, the last one that moved something, or would.
         steps = [each for each in recorded if each.document.get("steps")]
         record = next(iter((*filter(runs, steps), *steps, *recorded)), None)
         if wanted := name or (waiting.plan if waiting else ""):
-            record = asked.site.past.plan_named(wanted)
-        words = asked.site.past.words_on(record.id) if record else ()
+            record = past.plan_named(wanted)
+        words = past.words_on(record.id) if record else ()
     except UserError as error:
         return "plan.html", {**shown, "error": str(error)}
     if record is None or record.cluster != one.id:
         if name:
             raise Refusal(404, f"Cluster {one.name} has no plan {name} on record.")
-        return "plan.html", {**shown, "waiting": waiting}
-    pause = asked.site.past.pause(one)
+        return "plan.html", {**shown, "waiting": waiting, "error": ""}
+    pause = past.pause(one)
     latest = not steps or steps[0].id == record.id
     known = Life(record, waiting, words, enforcer, paused=pause.sentence if pause else "", latest=latest)
     return "plan.html", {
         **shown,
-        "waiting": waiting,
+        "error": "",
         "life": known,
         "newer": bool(name) and not latest and not known.waits and not known.runs,
         "earlier": [Life(each, waiting) for each in steps if each.id != record.id][:_MOST_EARLIER],
@@ -84,45 +75,32 @@ def plan(asked: Asked) -> Shown:
     }
 
 
-@viewed("plan", "without", repeated=("without",), kind=planned)
+@viewed("plan", "without", repeated=("without",), bound="plans")
 def plan_now(asked: Asked) -> Shown:
     """What would be planned now, perhaps with VMs left alone, compared with the plan that was looked at."""
     one = asked.cluster
-    vms = _left_alone(asked, one)
-    former = _former(asked, one)
+    vms, former = _left_alone(asked, one), _former(asked, one)
     asked.check_engine()
     staying = {vm.id: "it is to be left where it is" for vm in vms}
     question = "planned", one.id, frozenset(staying)
     made = asked.questions.once(question, lambda: asked.site.made.plan(one, staying))
-    again = [("without", vm.id) for vm in vms]
-    compared: dict[str, Any] = {}
+    again = [*([("plan", former.id)] if former else ()), *(("without", vm.id) for vm in vms)]
+    shown: dict[str, Any] = {"vms": vms, "again": urlencode(again)}
     if former is not None:
-        again.insert(0, ("plan", former.id))
         steps = former.document.get("steps", ())
-        left = [
-            number for number, step in enumerate(steps, 1) if any(vm["id"] in staying for vm in step["vms"])
-        ]
-        compared = {
-            "skipped": [(number, steps[number - 1]) for number in left],
-            "depending": [(number, steps[number - 1]) for number in waiting_on(steps, left)],
-            "said": [("info", _compared(former, steps, made.document["steps"]))],
+        numbered = list(enumerate(steps, 1))
+        left = [number for number, step in numbered if any(vm["id"] in staying for vm in step["vms"])]
+        were, are = list(map(_migration, steps)), list(map(_migration, made.document["steps"]))
+        shown |= {
+            "skipped": [numbered[number - 1] for number in left],
+            "depending": [numbered[number - 1] for number in waiting_on(steps, left)],
+            "gone": [number for number, move in enumerate(were, 1) if move not in are],
+            "new": [number for number, move in enumerate(are, 1) if move not in were],
         }
-    nothing = "No rule is violated that it was to repair."
-    if made.document.get("remaining") or made.document.get("refused"):
-        nothing = "What is violated cannot be repaired, or its repair is not asked for."
-    return "plan_now.html", {
-        **_frame(asked, one, "New plan", made.document),
-        "title": "New plan",
-        "former": former,
-        "vms": vms,
-        "again": urlencode(again),
-        "nothing": nothing,
-        **compared,
-        **_course(asked, one, made.document),
-    }
+    return _made(asked, one, "New plan", made.document, former=former, **shown)
 
 
-@viewed("plan", kind=planned)
+@viewed("plan", bound="plans")
 def undo(asked: Asked) -> Shown:
     """What would take back what a plan has done."""
     one = asked.cluster
@@ -131,22 +109,11 @@ def undo(asked: Asked) -> Shown:
         raise Refusal(400, "This address names no plan.", back=f"/plan/{one.id}")
     asked.check_engine()
     made = asked.site.made.undo(former)
-    nothing = "Nothing is left to undo: its VMs are where they were before it."
-    if not any(each.state is IntentState.DONE for each in former.migrations):
-        nothing = "Nothing can be undone yet: no migration of it has ended."
-    elif made.kept:
-        nothing = "Nothing of it can be undone now."
-    return "plan_now.html", {
-        **_frame(asked, one, "Undo", made.document),
-        "title": f"Undo plan {former.id[:7]}",
-        "former": former,
-        "kept": made.kept,
-        "nothing": nothing,
-        **_course(asked, one, made.document),
-    }
+    ended = any(each.state is IntentState.DONE for each in former.migrations)
+    return _made(asked, one, "Undo", made.document, former=former, ended=ended, kept=made.kept)
 
 
-@viewed(kind=planned)
+@viewed(bound="plans")
 def room(asked: Asked) -> Shown:
     """What would let a VM start that no host takes."""
     one = asked.named("VM", asked.snapshot.vms)
@@ -155,51 +122,17 @@ def room(asked: Asked) -> Shown:
     asked.check_engine()
     answer = asked.questions.once(("room", one.id), lambda: asked.site.made.room(asked.snapshot, one))
     document = msgspec.to_builtins(answer.plan)
-    if answer.host is None:
-        found_none = "no migrations were found that let it start"
-        none = none_text(answer.plan.proven, "migrations let it start", found_none)
-        said = ("danger", sentence(none))
-    elif not document["steps"]:
-        said = ("success", f"It can start on host {answer.host.name} as things are.")
-    else:
-        after = "after these migrations of other VMs. Start it in the engine once they are done."
-        said = ("success", f"It can start on host {answer.host.name} {after}")
-    return "plan_now.html", {
-        **_frame(asked, asked.snapshot.cluster_by_id[one.cluster], "Make room", document),
-        "crumbs": (("Virtual machines", "/vms"), (one.name, f"/vm/{one.id}"), ("Make room", "")),
-        "tabs": (),
-        "title": "Room for VM",
-        "vm": one,
-        "said": [said],
-        "because": answer.because if answer.host is None else (),
-    }
+    return _made(asked, asked.snapshot.cluster_by_id[one.cluster], "Make room", document, vm=one, room=answer)
 
 
-def _frame(asked: Asked, cluster: Cluster, title: str, document: Document) -> dict[str, Any]:
-    """What the views of plans that nobody has carried out share: nothing has come of a step yet."""
-    frame, steps = cluster_frame(asked, cluster, "Plan"), document["steps"]
-    crumbs = [*frame["crumbs"][:-1], ("Plan", f"/plan/{cluster.id}"), (title, "")]
-    nothing: dict[str, Any] = dict.fromkeys(
-        ("said", "vms", "skipped", "depending", "kept", "because", "nothing", "vm", "former"), ()
-    )
-    came = [(number, step, None) for number, step in enumerate(steps, 1)]
-    shown = {"document": document, "came": came, "gantt": _gantt(steps), "sides": None, "misfit": ""}
-    return {**frame, "crumbs": crumbs, "again": None, **nothing, **shown}
-
-
-def _compared(former: PlanRecord, before: Sequence[Document], after: Sequence[Document]) -> str:
-    """How a plan differs from the one that was looked at: numbers of steps of either."""
-    were, are = list(map(_migration, before)), list(map(_migration, after))
-    gone = [str(number) for number, move in enumerate(were, 1) if move not in are]
-    new = [str(number) for number, move in enumerate(are, 1) if move not in were]
-    if not gone and not new:
-        return "Its migrations are the same as before."
-    text = f"Compared with plan {former.id[:7]}:"
-    if gone:
-        text += f" no longer in it {'are its steps' if len(gone) > 1 else 'is its step'} {', '.join(gone)}."
-    if new:
-        text += f" New {'are steps' if len(new) > 1 else 'is step'} {', '.join(new)} below."
-    return text
+def _made(asked: Asked, cluster: Cluster, kind: str, document: Document, **shown: Any) -> Shown:
+    """A plan that nobody has carried out: nothing has come of a step yet."""
+    course = _course(asked, cluster, document) if "room" not in shown else _drawn(document["steps"])
+    came = [(number, step, None) for number, step in enumerate(document["steps"], 1)]
+    frame = {**cluster_frame(asked, cluster, "Plan"), "kind": kind, "document": document, "came": came}
+    nothing: dict[str, Any] = dict.fromkeys(("again", "former", "vm", "room"))
+    nothing |= dict.fromkeys(("vms", "skipped", "depending", "kept", "gone", "new"), ())
+    return "plan_now.html", {**frame, **nothing, **course, **shown}
 
 
 def _migration(step: Document) -> tuple[tuple[tuple[str, str], ...], str]:
@@ -218,7 +151,7 @@ def _left_alone(asked: Asked, cluster: Cluster) -> list[Any]:
 
 def _former(asked: Asked, cluster: Cluster) -> PlanRecord | None:
     """The plan that the address names; it must be of this cluster."""
-    word = asked.word("plan", "")
+    word = asked.word("plan")
     record = asked.site.past.plan_named(word) if word else None
     if word and (record is None or record.cluster != cluster.id):
         raise Refusal(404, f"Cluster {cluster.name} has no plan {word} on record.")
@@ -235,7 +168,7 @@ def _course(
     steps, migrations = document.get("steps", ()), record.migrations if record else ()
     done = frozenset(one.step for one in migrations if one.state is IntentState.DONE and one.step)
     ahead = [step for number, step in enumerate(steps, 1) if number not in done]
-    shown: dict[str, Any] = {"gantt": _gantt(steps), "sides": None, "misfit": ""}
+    shown = _drawn(steps)
     if ahead and not (record and runs(record)):
         end = asked.questions.map_after(cluster, document, done)
         if isinstance(end, str):
@@ -252,49 +185,39 @@ class Gantt(NamedTuple):
     left_out: int
 
 
-def _gantt(steps: Sequence[Document]) -> Gantt | None:
-    """The bars of a plan; None of one without steps."""
+def _drawn(steps: Sequence[Document]) -> dict[str, Any]:
+    """The bars of a plan that has steps, compared with nothing."""
     times = timed(steps[:_MOST_DRAWN])
-    if not times:
-        return None
-    seconds = max(one.ends for one in times) or 1.0
-    return Gantt(seconds, {one.number: one for one in times}, len(steps) - len(times))
-
-
-class Side(NamedTuple):
-    """A host that a plan changes: its memory in percent, and its VMs."""
-
-    host: MapHost
-    memory: int
-    vms: Mapping[str, MapVm]
+    seconds = max((one.ends for one in times), default=0.0) or 1.0
+    gantt = Gantt(seconds, {one.number: one for one in times}, len(steps) - len(times)) if times else None
+    return {"gantt": gantt, "sides": None, "misfit": ""}
 
 
 class Sides(NamedTuple):
-    """The hosts that a plan changes, before and after it; those with most migrations first."""
+    """Hosts that a plan changes, each with its VMs before and after; those with most migrations first."""
 
-    hosts: tuple[tuple[Side, Side], ...]
+    hosts: Sequence[tuple[tuple[MapHost, Mapping[str, MapVm]], ...]]
     #: How many hosts of the plan are not shown, and how many of the cluster stay as they are.
     left_out: int
     staying: int
     #: How many VMs violate a rule, before and after.
-    wrong: tuple[int, int]
+    wrong: tuple[int, ...]
 
 
 def _sides(before: MapDocument, after: MapDocument, steps: Collection[Document]) -> Sides:
-    counts: dict[str, int] = {}
-    for step in steps:
-        for host in (*(vm["from"]["id"] for vm in step["vms"]), step["to"]["id"]):
-            counts[host] = counts.get(host, 0) + 1
     places = {host.id: at for at, host in enumerate(before.hosts)}
+    counts = Counter(
+        host for step in steps for host in (*(vm["from"]["id"] for vm in step["vms"]), step["to"]["id"])
+    )
     chosen = sorted(counts.keys() & places.keys(), key=lambda host: (-counts[host], places[host]))
-    hosts = tuple((_side(before, places[one]), _side(after, places[one])) for one in chosen[:_MOST_HOSTS])
-    wrong = sum(bool(vm.wrong) for vm in before.vms), sum(bool(vm.wrong) for vm in after.vms)
+    hosts = [
+        tuple(
+            (drawn.hosts[at], {vm.id: vm for vm in drawn.vms if vm.host == at}) for drawn in (before, after)
+        )
+        for at in (places[host] for host in chosen[:_MOST_HOSTS])
+    ]
+    wrong = tuple(sum(bool(vm.wrong) for vm in drawn.vms) for drawn in (before, after))
     return Sides(hosts, len(counts) - len(hosts), len(before.hosts) - len(counts), wrong)
-
-
-def _side(drawn: MapDocument, at: int) -> Side:
-    host = drawn.hosts[at]
-    return Side(host, host.used_percent, {vm.id: vm for vm in drawn.vms if vm.host == at})
 
 
 # -- What is decided on plans, and on migrations at all.
