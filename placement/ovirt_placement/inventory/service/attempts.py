@@ -1,7 +1,6 @@
-"""Asks the engine again and again, and counts that; a failure is reported once, until it answers."""
+"""When the engine is asked again, and what is counted of that."""
 
 import asyncio
-import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import wait
 from contextlib import contextmanager, suppress
@@ -11,14 +10,12 @@ from prometheus_client import Counter
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.connection.failures import EngineAway, EngineFault
+from ovirt_placement.engine.connection.failures import EngineFault
 from ovirt_placement.inventory.publication import now
 from ovirt_placement.model import Snapshot
-from ovirt_service.daemon import BackOff, Notifier
-from ovirt_service.errors import UserError
+from ovirt_service.daemon import BackOff
 from ovirt_service.metrics import Instruments
 from ovirt_service.process import in_background
-from ovirt_service.repetition import Said
 
 #: However many ask for it, an engine that is away is not asked more often than this.
 _SHORTEST_PAUSE_SECONDS = 1.0
@@ -27,8 +24,6 @@ LONGEST_PAUSE_SECONDS = 10.0
 _BACK_OFF = BackOff(_SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
 
 _Result = TypeVar("_Result")
-
-_log = logging.getLogger(__name__)
 
 
 class Attempts:
@@ -68,40 +63,6 @@ class Attempts:
 async def in_thread(work: Callable[[], _Result]) -> _Result:
     """Work in a thread that the end of the process does not wait for."""
     return await asyncio.wrap_future(in_background(work))
-
-
-class Asking:
-    """Asks for all loops of the service."""
-
-    def __init__(self, notifier: Notifier, has_published: Callable[[], bool]) -> None:
-        self._notifier = notifier
-        self._has_published = has_published
-        self._said = Said()
-        self._failing: set[Attempts] = set()
-
-    async def attempt(self, attempts: Attempts, ask: Callable[[], _Result]) -> _Result | None:
-        """Ask in a thread; None if that failed. Raises what no waiting can heal at the start."""
-        try:
-            result = await in_thread(ask)
-        except Exception as error:
-            text = str(error)
-            if not isinstance(error, UserError):
-                text = f"reading the engine failed: {error}"
-                _log.exception("reading the engine failed")
-            elif not self._has_published() and not isinstance(error, EngineAway):
-                raise
-            if self._said.is_news("engine"):
-                _log.warning("%s; asking again until it answers", text)
-            attempts.error = text
-            attempts.failures += 1
-            self._failing.add(attempts)
-            self._notifier.ready()  # it serves and tries: more cannot be expected of it now
-            return None
-        attempts.failures = 0
-        self._failing.discard(attempts)
-        if not self._failing and self._said.is_over("engine"):
-            _log.info("the engine answers again")
-        return result
 
 
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)

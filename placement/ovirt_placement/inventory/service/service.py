@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.engine.requests import Doubts
 from ovirt_placement.inventory.connection import SOCKET_NAME
 from ovirt_placement.inventory.publication import Refresh, now
 from ovirt_placement.inventory.service.attempts import (
     LONGEST_PAUSE_SECONDS,
-    Asking,
     Attempts,
     InventoryMetrics,
     connected,
@@ -41,6 +41,7 @@ from ovirt_service import identity
 from ovirt_service import metrics as metrics_page
 from ovirt_service.daemon import Garbage, Notifier, Progress
 from ovirt_service.errors import UserError
+from ovirt_service.repetition import Said
 
 #: How often the store is looked at for placement keys, besides when somebody waits for that.
 _LOOK_SECONDS = 0.25
@@ -63,6 +64,8 @@ _STORE_SECONDS = 1.0
 
 _LOCK = "lock"
 _NEVER = float("-inf")
+
+_Result = TypeVar("_Result")
 
 _log = logging.getLogger(__name__)
 
@@ -166,7 +169,7 @@ class _Service:
         )
         self._doubts = Doubts()
         self._key_watch = KeyWatch(config.store, config.engine.name, _FIRST_STORE_SECONDS, _STORE_SECONDS)
-        self._asking = Asking(self._notifier, lambda: self._publisher.has_read)
+        self._said = Said()
         self._sought = asyncio.Event()
         #: When a reader last asked for something newer, and when the turn began that is under way.
         self._asked_at = self._turning_since = _NEVER
@@ -219,7 +222,7 @@ class _Service:
             self._progress.mark()
             began = self._turning_since = self._following.begin()
             with self._metrics.readings.labels("turn").time():
-                state = await self._asking.attempt(self._following, self._follow_once)
+                state = await self._attempt(self._following, self._follow_once)
             self._turning_since = _NEVER
             if state is not None:
                 self._publisher.state = state
@@ -230,7 +233,7 @@ class _Service:
                 self._follower.unknown_vms.published(began)
             await self._readers.report()
             if state is not None:
-                await self._asking.attempt(self._following, self._follower.follow_up)
+                await self._attempt(self._following, self._follower.follow_up)
             if not self._following.wanted.is_set():
                 self._garbage.collect(began)
             asked_ago = now() - max(self._asked_at, self._publisher.decided_at)
@@ -272,7 +275,7 @@ class _Service:
             if scope is not None:
                 reading = partial(read_plausible, self._doubts, self._engine, scope, needs, began)
                 with self._metrics.readings.labels(scope.value).time():
-                    found = await self._asking.attempt(lane.attempts, reading)
+                    found = await self._attempt(lane.attempts, reading)
                 if found is not None:
                     lane.scopes[scope].began = began
                     if scope is ReconciliationScope.WHOLE:
@@ -282,6 +285,32 @@ class _Service:
                 await self._readers.report()
                 await asyncio.sleep(_SEARCH_PAUSE_SECONDS * (scope is ReconciliationScope.SEARCHES))
             await lane.attempts.pause(next_reading(lane.scopes, self._follower.needs, now())[1])
+
+    async def _attempt(self, attempts: Attempts, ask: Callable[[], _Result]) -> _Result | None:
+        """Ask the engine in a thread; None if that failed, which is reported once, until it answers.
+
+        Raises what no waiting can heal at the start.
+        """
+        try:
+            result = await in_thread(ask)
+        except Exception as error:
+            text = str(error)
+            if not isinstance(error, UserError):
+                text = f"reading the engine failed: {error}"
+                _log.exception("reading the engine failed")
+            elif not self._publisher.has_read and not isinstance(error, EngineAway):
+                raise
+            if self._said.is_news("engine"):
+                _log.warning("%s; asking again until it answers", text)
+            attempts.error = text
+            attempts.failures += 1
+            self._notifier.ready()  # it serves and tries: more cannot be expected of it now
+            return None
+        attempts.failures = 0
+        failing = any(one.failures for one in (self._following, *(lane.attempts for lane in self._lanes)))
+        if not failing and self._said.is_over("engine"):
+            _log.info("the engine answers again")
+        return result
 
     async def _publish(self) -> None:
         await in_thread(self._readers.place_accepted)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from msgspec.structs import replace
 
@@ -44,7 +44,7 @@ from ovirt_placement.inventory.on_demand import (
 )
 from ovirt_placement.inventory.service.events import Crashes, MigrationTargets
 from ovirt_placement.inventory.service.schedule import ReconciliationScope, Subject, SubjectKind
-from ovirt_placement.model import AffinityGroup, AffinityLabel, Cluster, Host, MemberSearch, Snapshot, Vm
+from ovirt_placement.model import AffinityGroup, Cluster, Host, MemberSearch, Snapshot, Vm
 from ovirt_placement.rules.doubts import Believed, believed
 
 _log = logging.getLogger(__name__)
@@ -188,15 +188,13 @@ class View:
         self._hosts: Table[Host] = Table()
         self._vms: Table[Vm] = Table()
         self._clusters: Table[_Grouped] = Table()
-        #: One record each, under the empty id: they are read all at once.
-        self._labels: Table[tuple[AffinityLabel, ...]] = Table()
-        self._networks: Table[Networks] = Table()
         self._tables: Mapping[SubjectKind, Table[Any]] = {
             SubjectKind.HOST: self._hosts,
             SubjectKind.VM: self._vms,
             SubjectKind.CLUSTER: self._clusters,
-            SubjectKind.LABELS: self._labels,
-            SubjectKind.NETWORKS: self._networks,
+            # One record each, under the empty id: they are read all at once.
+            SubjectKind.LABELS: Table(),
+            SubjectKind.NETWORKS: Table(),
         }
         self._frame: Snapshot | None = None
         self._statistics = Statistics()
@@ -251,10 +249,8 @@ class View:
         """Take what an event reports about the target of a migration, or the end of a VM."""
         self._crashes.report(event)
         if (vm := self.vms.get(event.vm or "")) is not None:
-            hosts = (
-                {host.name: host.id for host in self._hosts.records.values()} if event.code in STARTED else {}
-            )
-            self._targets.report(event, vm.name, hosts, now)
+            hosts = self._hosts.records.values() if event.code in STARTED else ()
+            self._targets.report(event, vm.name, {host.name: host.id for host in hosts}, now)
             if (directed := self._directed(vm)) is not vm:
                 self._vms.records[vm.id] = directed
                 self._made = None
@@ -288,8 +284,8 @@ class View:
 
     @property
     def _known_networks(self) -> Networks:
-        known = self._networks.records if Detail.NICS in self.demands.details else {}
-        return known.get("", ((), ()))
+        known = self._tables[SubjectKind.NETWORKS].records if Detail.NICS in self.demands.details else {}
+        return cast("Networks", known.get("", ((), ())))
 
     def absorb(self, reading: Reading, now: float) -> Iterator[Subject]:
         """Take a larger reading; name what was read by itself meanwhile, which must be read again."""
@@ -339,7 +335,7 @@ class View:
                 hosts=tuple(self._hosts.records.values()),
                 vms=tuple(self._vms.records.values()),
                 affinity_groups=tuple(group for _, groups in clusters for group in groups),
-                affinity_labels=self._labels.records.get("", ()),
+                affinity_labels=self._tables[SubjectKind.LABELS].records.get("", ()),
                 networks=networks,
                 vnic_profiles=profiles,
                 member_searches=self._searches.found,
