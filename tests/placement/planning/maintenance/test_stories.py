@@ -252,7 +252,7 @@ def test_a_hundred_hosts_are_near_the_bounds(at_once: int) -> None:
     outcome = Draining(site, asked, None, rounds).run()
     assert outcome.blocked == ()
     assert len(outcome.waves) <= MORE * rounds
-    assert outcome.migrations <= MORE * migrations_at_least(site, rounds)
+    assert outcome.merit[2] <= MORE * migrations_at_least(site, rounds)
     found = verified(site, outcome.waves)
     assert not found.refused
     assert len(found.rounds) == len(outcome.waves)
