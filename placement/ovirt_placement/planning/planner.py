@@ -78,9 +78,8 @@ def make_plan(
     Without a deadline the work is bounded, not the time. Why rules are not repaired takes time to find out;
     it is left out if not `explained`.
     """
-    strategy = strategy or default_strategy()
     asked = Asked(snapshot, cluster, held(snapshot, cluster) or frozen, frozenset(refused), options)
-    planning = _Planning(asked, strategy, explained)
+    planning = _Planning(asked, strategy or default_strategy(), explained)
     if not options.reserve:
         return planning.repair(deadline)
     return restored(planning.repair(deadline.within(_REPAIRING_SHARE)), asked, deadline)
@@ -95,16 +94,12 @@ class _Planning(NamedTuple):
 
     def repair(self, deadline: Deadline) -> Plan:
         """Plan; and again without what some rule refuses, or what would harm highly available VMs."""
-        problem = self.asked.pose(self.asked.snapshot)
+        asked, strategy = self.asked, self.strategy
+        problem = asked.pose(asked.snapshot)
         if all(goal.satisfied or not goal.wanted for goal in problem.goals):
-            end = End(self.asked.snapshot, problem, self.asked.frozen, proven=True)
+            end = End(asked.snapshot, problem, asked.frozen, proven=True)
             left = remains(end, deadline, explained=self.explained)
-            return Plan(
-                cluster=self.asked.cluster,
-                strategy=self.strategy.name,
-                seed=self.strategy.seed,
-                remaining=left,
-            )
+            return Plan(cluster=asked.cluster, strategy=strategy.name, seed=strategy.seed, remaining=left)
         dropped: dict[tuple[str, str], RefusedStep] = {}
         harmful: set[tuple[str, str]] = set()
         found: Harm | None = None
@@ -115,15 +110,14 @@ class _Planning(NamedTuple):
             if deadline.over:
                 break
             if step is not None and len(dropped) < _MOST_REFUSALS:
-                dropped |= refusal(attempt.certified.end, self.asked.cluster, step)
+                dropped |= refusal(attempt.certified.end, asked.cluster, step)
             elif len(harmful) < _MOST_HARMFUL and attempt.harm:
                 found = attempt.harm
                 costly = costly or (None if attempt.avoidable else attempt)
                 harmful |= {(vm, one.target) for one in attempt.certified.steps for vm in one.vms}
             else:
                 break
-            refused = dropped.keys() | harmful
-            attempt = self._attempt(self.asked.pose(self.asked.snapshot, refused), deadline)
+            attempt = self._attempt(asked.pose(asked.snapshot, dropped.keys() | harmful), deadline)
         if costly is not None and (attempt.harm or attempt.worth[:-1] > costly.worth[:-1]):
             attempt = costly
         refusals = tuple(dict.fromkeys(dropped.values()))

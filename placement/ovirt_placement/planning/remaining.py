@@ -98,18 +98,16 @@ def remains(end: End, deadline: Deadline, *, explained: bool = True) -> tuple[Re
     """Every violation; what was not to be repaired is not explained, nor anything if not `explained`."""
     violated = [goal for goal in end.problem.goals if not goal.satisfied]
     reported = [goal for goal in violated if goal.wanted][:_MOST_EXPLAINED] if explained else []
-    return tuple(_remaining(end, goal, deadline, explained=goal in reported) for goal in violated)
-
-
-def _remaining(end: End, goal: Goal, deadline: Deadline, *, explained: bool) -> Remaining:
-    constraint = goal.constraint
-    return Remaining(
-        groups=constraint.groups,
-        family=constraint.family,
-        asks=constraint.asks,
-        hard=goal.hard,
-        vms=goal.vms,
-        obstacles=tuple(dict.fromkeys(_obstacles(end, goal, deadline))) if explained else (),
+    return tuple(
+        Remaining(
+            groups=goal.constraint.groups,
+            family=goal.constraint.family,
+            asks=goal.constraint.asks,
+            hard=goal.hard,
+            vms=goal.vms,
+            obstacles=tuple(dict.fromkeys(_obstacles(end, goal, deadline))) if goal in reported else (),
+        )
+        for goal in violated
     )
 
 
@@ -149,35 +147,27 @@ def _partly_repaired(end: End, goal: Goal) -> Iterator[Obstacle]:
     Of what is limited in sum in any case; of other rules where the plan has brought them nearer.
     """
     problems = (end.start or end.problem, end.problem)
-    before, now = (_excess(problem, goal) for problem in problems)
+    before, now = (_faults(problem, goal) for problem in problems)
     if goal.sum is not None:
         exceeded, left = (
             sum(one.sum is not None and one.wanted and not one.satisfied for one in problem.goals)
             for problem in problems
         )
+        most, repaired = goal.sum.most, exceeded - left
         yield Obstacle(
-            ObstacleKind.ABOVE,
-            needed=now,
-            available=goal.sum.most,
-            count=exceeded,
-            repaired=exceeded - left,
-            before=before,
+            ObstacleKind.ABOVE, needed=now, available=most, count=exceeded, repaired=repaired, before=before
         )
     elif goal.partly and now < before:
         full, left = (_places_above(problem, goal) for problem in problems)
         yield Obstacle(ObstacleKind.NEARER, needed=now, before=before, count=full, repaired=full - left)
 
 
-def _excess(problem: Problem, goal: Goal) -> int:
-    count = problem.start_count(_alike(problem, goal))
-    return 0 if count is None else count.faults
-
-
-def _alike(problem: Problem, goal: Goal) -> Goal:
-    """The same rule in another problem of the cluster."""
+def _faults(problem: Problem, goal: Goal) -> int:
+    """How far the same rule is from being satisfied in a problem of the cluster."""
     rule = (goal.constraint.family, goal.constraint.groups, goal.vms)
     alike = (one for one in problem.goals if (one.constraint.family, one.constraint.groups, one.vms) == rule)
-    return next(alike, goal)
+    count = problem.start_count(next(alike, goal))
+    return 0 if count is None else count.faults
 
 
 def _places_above(problem: Problem, goal: Goal) -> int:

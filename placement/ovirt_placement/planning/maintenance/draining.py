@@ -186,13 +186,18 @@ class Draining:
         self, reached: ReversiblePlacement, undone: list[str], required: int, lead: str | None
     ) -> Wave | None:
         """As many hosts as cost no VM a second move, and others up to what is required; None if none can."""
+        mark, ranked = reached.mark, self._by_choice(reached, undone, lead)
+        guess = self._guess(reached, ranked, required)
+        found = self._try_wave(reached, guess, undone)
+        if found is not None and (len(guess) <= required or not found.again):
+            return found
+        reached.back_to(mark)
         chosen: tuple[str, ...] = ()
         stuck: set[str] = set()
-        mark = reached.mark
-        for host in self._by_choice(reached, undone, lead):
+        for host in ranked:
             if len(chosen) == self.site.options.at_once:
                 break
-            if any(self.site.rank(one) < self.site.rank(host) for one in {*undone} - {*chosen} - stuck):
+            if self._too_early(host, {*undone}.difference(chosen, stuck)):
                 continue
             found = self._try_wave(reached, (*chosen, host), undone)
             reached.back_to(mark)
@@ -203,9 +208,29 @@ class Draining:
                 chosen = (*chosen, host)
         return self._try_wave(reached, chosen, undone) if chosen else None
 
+    def _guess(self, reached: ReversiblePlacement, ranked: Sequence[str], required: int) -> tuple[str, ...]:
+        """The hosts of the next wave, if memory were all: that spares large clusters trying each."""
+        chosen: list[str] = []
+        room = self._room(reached)
+        for host in ranked:
+            content = self.site.memory_mb(reached.placement.on(host))
+            fits = len(chosen) < required or content <= room
+            if fits and not self._too_early(host, {*ranked}.difference(chosen)):
+                chosen.append(host)
+                room = max(0, room - content)
+            if len(chosen) == self.site.options.at_once:
+                break
+        return tuple(chosen)
+
+    def _too_early(self, host: str, undone: Collection[str]) -> bool:
+        return any(self.site.rank(one) < self.site.rank(host) for one in undone)
+
+    def _room(self, reached: ReversiblePlacement) -> int:
+        return sum(max(0, reached.placement.free_mb(host)) for host in self._settled)
+
     def _by_choice(self, reached: ReversiblePlacement, undone: list[str], lead: str | None) -> list[str]:
         """Hosts that go into settled ones, those with the most first; then those with the fewest VMs."""
-        room = sum(max(0, reached.placement.free_mb(host)) for host in self._settled)
+        room = self._room(reached)
         place = {host: number for number, host in enumerate(self.order)}
 
         def key(host: str) -> tuple[int, ...]:

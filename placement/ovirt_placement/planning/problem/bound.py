@@ -14,7 +14,7 @@ from ovirt_placement.planning.problem.counts import Count, count
 from ovirt_placement.planning.problem.ends import CandidateHosts, Value, score
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Goal, Move, Problem
-from ovirt_placement.rules.elements.rule import AtLeast, Even, Sum
+from ovirt_placement.rules.elements.rule import Allowed, AtLeast, Even, Sum
 
 #: Shares are added as floats: with less than this missing, nothing is.
 _ROUNDING = 1e-6
@@ -135,19 +135,14 @@ def _large_enough(vms: Iterable[str], amounts: Mapping[str, int], excess: int, n
 
 def fixed(problem: Problem, goal: Goal) -> bool:
     """Whether VMs that cannot move to where it wants them, or too few hosts, break it in every end."""
-    known = problem.known_fixed.get(goal.number)
-    if known is None:
-        known = problem.known_fixed[goal.number] = _fixed(problem, goal)
-    return known
-
-
-def _fixed(problem: Problem, goal: Goal) -> bool:
-    if goal.allowed is not None:
-        return any(_stays_wrong(problem, goal, vm) for vm in goal.vms)
-    if isinstance(goal.form, Even | AtLeast):
-        return False
-    staying = _staying(problem, goal)
-    return (staying is not None and staying.faults > 0) or _too_many(problem, goal)
+    if goal.number not in problem.known_fixed:
+        staying = None if isinstance(goal.form, Even | AtLeast | Allowed) else _staying(problem, goal)
+        problem.known_fixed[goal.number] = (
+            (staying is not None and staying.faults > 0)
+            or (goal.allowed is not None and any(_stays_wrong(problem, goal, vm) for vm in goal.vms))
+            or _too_many(problem, goal)
+        )
+    return problem.known_fixed[goal.number]
 
 
 def _stays_wrong(problem: Problem, goal: Goal, vm: str) -> bool:

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -78,26 +78,28 @@ def pose(
         (host for host in snapshot.hosts_of_cluster.get(cluster, ()) if host.up),
         key=lambda host: (host.failover, -host.free_mb, host.id),
     )
-    vms = [vm for vm in snapshot.vms if vm.cluster == cluster and _place(snapshot, vm) is not None]
+    running = {vm.id: place for vm in snapshot.vms if (place := _place(snapshot, vm)) is not None}
+    vms = [vm for vm in snapshot.vms if vm.cluster == cluster and vm.id in running]
     goals = tuple(_goals(snapshot, cluster, options))
-    concerned = {vm for goal in goals for vm in goal.vms}
-    running = {vm.id for vm in snapshot.vms if _place(snapshot, vm) is not None}
-    filters = filters_of(snapshot, cluster)
-    direct = {vm: _joined(snapshot, filters, vm) & running for vm in concerned}
-    peers = {vm: found for vm, found in direct.items() if found}
+    goals_of: defaultdict[str, list[Goal]] = defaultdict(list)
+    for goal in goals:
+        for name in goal.vms:
+            goals_of[name].append(goal)
+    joins = [rule.depends_on.joins for rule in filters_of(snapshot, cluster)]
+    peers = {vm: frozenset[str]().union(*(one(snapshot, vm) for one in joins)) for vm in goals_of}
+    peers = {vm: found for vm, its in peers.items() if (found := its & running.keys())}
     placed = {vm.id for vm in vms}.union(*peers.values())
     cores = {host.id: 100.0 * cores_of(host, snapshot.cluster_by_id[cluster]) for host in hosts}
     used_cpu = {
         host.id: cores[host.id] * host.cpu_percent / 100 for host in hosts if host.cpu_percent is not None
     }
+    able = (vm for vm in vms if not still and vm.id not in frozen)
     targets = ProblemTargets(
         snapshot,
         cluster,
         tuple(host.id for host in hosts if host.id not in options.closed),
-        frozenset(
-            vm.id for vm in vms if not still and vm.id not in frozen and why_immovable(snapshot, vm) is None
-        ),
-        frozenset(refused),
+        frozenset(vm.id for vm in able if why_immovable(snapshot, vm) is None),
+        refused,
     )
     return Problem(
         cluster=cluster,
@@ -110,21 +112,16 @@ def pose(
         used_cpu=used_cpu,
         memory_mb={vm.id: required_mb(vm) for vm in vms},
         cpu={vm.id: vm.vcpus * (vm.usage_cpu_percent or 0.0) for vm in vms},
-        where={vm.id: place for vm in snapshot.vms if vm.id in placed and (place := _place(snapshot, vm))},
+        where={vm: place for vm, place in running.items() if vm in placed},
         pending={vm: snapshot.pending_hosts[vm] for vm in placed & snapshot.pending_hosts.keys()},
         targets=targets,
         goals=goals,
-        goals_of=_by_vm(goals),
+        goals_of={vm: tuple(its) for vm, its in goals_of.items()},
         peers=peers,
         refused=frozenset(refused),
         guessed=targets.guessed,
         failover=frozenset(host.id for host in hosts if host.failover),
     )
-
-
-def _joined(snapshot: Snapshot, filters: Iterable[Rule], vm: str) -> frozenset[str]:
-    """The peers that filters have a VM join."""
-    return frozenset[str]().union(*(rule.depends_on.joins(snapshot, vm) for rule in filters))
 
 
 def _place(snapshot: Snapshot, vm: Vm) -> str | None:
@@ -141,31 +138,25 @@ def _goals(snapshot: Snapshot, cluster: str, options: PlanOptions) -> Iterator[G
         trimmed.extend(catalogue.momentary_constraints(snapshot, cluster))
     priorities = sorted({one.priority for one in trimmed if not one.hard}, reverse=True)
     for number, constraint in enumerate(trimmed):
-        form, satisfied = constraint.form, constraint.keeps(placement)
+        satisfied = constraint.keeps(placement)
         asked = (Repair.HARD if constraint.hard else Repair.SOFT) in options.repair
         wanted = asked and options.spared.isdisjoint(constraint.groups)
+        # The repair of affinity groups in part must be asked for.
+        partial = isinstance(constraint.form, _LIMITS)
+        if constraint.engine_judges:
+            partial = constraint.form == _APART and Repair.PARTLY in options.repair
         yield Goal(
             number=number,
             constraint=constraint,
-            form=form,
+            form=constraint.form,
             level=HARD if constraint.hard else 1 + priorities.index(constraint.priority),
             wanted=wanted,
             satisfied=satisfied,
             surplus=0 if satisfied else constraint.surplus(placement),
             # One that may be violated on the way might be so in the end, for another: what that gains must
             # not be taken back by the next plan.
-            partly=constraint.hard
-            and wanted
-            and not (satisfied and constraint.binding)
-            and _may_hold_in_part(constraint, options),
+            partly=constraint.hard and wanted and partial and not (satisfied and constraint.binding),
         )
-
-
-def _may_hold_in_part(constraint: Constraint, options: PlanOptions) -> bool:
-    """Whether less of it violated is better; the repair of affinity groups in part must be asked for."""
-    if constraint.engine_judges:
-        return constraint.form == _APART and Repair.PARTLY in options.repair
-    return isinstance(constraint.form, _LIMITS)
 
 
 def _trimmed(constraints: Iterable[Constraint], placement: SnapshotPlacement) -> Iterator[Constraint]:
@@ -175,16 +166,8 @@ def _trimmed(constraints: Iterable[Constraint], placement: SnapshotPlacement) ->
             yield replace(constraint, vms=running)
 
 
-def _by_vm(goals: Iterable[Goal]) -> Mapping[str, tuple[Goal, ...]]:
-    found: defaultdict[str, list[Goal]] = defaultdict(list)
-    for goal in goals:
-        for vm in goal.vms:
-            found[vm].append(goal)
-    return {vm: tuple(its) for vm, its in found.items()}
-
-
-class ProblemTargets(Mapping[str, frozenset[str]]):
-    """Hosts by VM. Of VMs that may not move there are none; what was refused is left out.
+class ProblemTargets(dict[str, frozenset[str]]):
+    """Hosts by VM, found when asked for: none of a VM that may not move; what was refused is left out.
 
     Of a VM with a list of hosts, only these: the engine would let one that may be migrated go elsewhere, but
     the author of the list does not want it there.
@@ -196,8 +179,9 @@ class ProblemTargets(Mapping[str, frozenset[str]]):
         cluster: str,
         hosts: tuple[str, ...],
         movable: frozenset[str],
-        refused: frozenset[tuple[str, str]],
+        refused: Collection[tuple[str, str]],
     ) -> None:
+        super().__init__()
         self._snapshot = snapshot
         self._cluster = cluster
         self._hosts = hosts
@@ -206,73 +190,52 @@ class ProblemTargets(Mapping[str, frozenset[str]]):
         for vm, host in refused:
             self._refused[vm].add(host)
         rules = [rule for rule in filters_of(snapshot, cluster) if not rule.depends_on.computed]
+        self._fixed = [rule for rule in rules if rule.depends_on.fixed_in(snapshot, cluster)]
         # Their answers may change as other VMs move, and no goal describes how.
-        self._fixed = frozenset(rule for rule in rules if rule.depends_on.fixed_in(snapshot, cluster))
-        swayed = [rule for rule in rules if rule not in self._fixed and rule.constraints is None]
-        self._filters = (*(rule for rule in rules if rule in self._fixed), *swayed)
-        #: What hosts have physically free; most have more than any VM needs.
-        self._rooms = sorted(_rooms(snapshot, hosts))
+        self._swayed = [rule for rule in rules if rule not in self._fixed and rule.constraints is None]
+        #: Memory and swap together that are physically free, of each host of which that is known; most have
+        #: more than any VM needs.
+        rooms = ((physical_room(snapshot, snapshot.host_by_id[host]), host) for host in hosts)
+        self._rooms = sorted(
+            (room.memory_mb + room.swap_mb, host) for room, host in rooms if room is not None
+        )
         most_mb = max((physical_mb(snapshot.vm_by_id[vm]) for vm in movable), default=0)
-        self.guessed = bool(swayed) or bool(self._rooms and self._rooms[0][0] < most_mb)
-        self._known: dict[str, frozenset[str]] = {}
+        self.guessed = bool(self._swayed) or bool(self._rooms and self._rooms[0][0] < most_mb)
         self._passed: dict[tuple[Rule, Hashable], frozenset[str]] = {}
         self._common: dict[frozenset[frozenset[str]], frozenset[str]] = {}
 
-    def __getitem__(self, vm: str) -> frozenset[str]:
-        known = self._known.get(vm)
-        if known is None:
-            known = self._known[vm] = self._found(vm)
-        return known
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(vm.id for vm in self._snapshot.vms)
-
-    def __len__(self) -> int:
-        return len(self._snapshot.vms)
+    def __missing__(self, vm: str) -> frozenset[str]:
+        found = self[vm] = self._found(vm) if vm in self._movable else frozenset()
+        return found
 
     def _found(self, vm: str) -> frozenset[str]:
-        if vm not in self._movable:
-            return frozenset()
+        known = self._snapshot.vm_by_id[vm]
         # VMs are alike more often than not: they share the sets, and what these have in common.
-        passed = frozenset(self._passed_by(rule, vm) for rule in self._filters)
+        passed = frozenset(self._passed_by(rule, vm) for rule in (*self._fixed, *self._swayed))
         common = self._common.get(passed)
         if common is None:
             common = self._common[passed] = frozenset(self._hosts).intersection(*passed)
         # A list of hosts to start on does not bind a VM that may migrate; no plan takes it off them, though.
-        if listed := self._snapshot.vm_by_id[vm].pinned_hosts:
+        if listed := known.pinned_hosts:
             common = common.intersection(listed)
-        common -= self._too_full(vm)
-        return common - self._refused[vm] if vm in self._refused else common
-
-    def _too_full(self, vm: str) -> frozenset[str]:
-        """Hosts that have physically too little for it now: no plan reckons with what others free there."""
-        needed_mb = physical_mb(self._snapshot.vm_by_id[vm])
-        place = bisect_left(self._rooms, (needed_mb, ""))
-        return frozenset(host for _, host in self._rooms[:place])
+        # No plan reckons with what others free physically.
+        too_full = self._rooms[: bisect_left(self._rooms, (physical_mb(known), ""))]
+        return common.difference((host for _, host in too_full), self._refused.get(vm, ()))
 
     def _passed_by(self, rule: Rule, vm: str) -> frozenset[str]:
         alike = rule.depends_on.alike
         if rule not in self._fixed or alike is None:
             return self._asked(rule, vm)
         key = (rule, alike(self._snapshot, vm))
-        known = self._passed.get(key)
-        if known is None:
-            known = self._passed[key] = self._asked(rule, vm)
-        return known
+        if key not in self._passed:
+            self._passed[key] = self._asked(rule, vm)
+        return self._passed[key]
 
     def _asked(self, rule: Rule, vm: str) -> frozenset[str]:
         if rule.filter is None:
             return frozenset(self._hosts)
         request = request_for(self._snapshot, self._cluster, (vm,), self._hosts)
         return frozenset(verdict.host for verdict in rule.filter(self._snapshot, request) if verdict.accepted)
-
-
-def _rooms(snapshot: Snapshot, hosts: tuple[str, ...]) -> Iterator[tuple[int, str]]:
-    """Memory and swap together that are physically free, of each host of which that is known."""
-    for name in hosts:
-        room = physical_room(snapshot, snapshot.host_by_id[name])
-        if room is not None:
-            yield room.memory_mb + room.swap_mb, name
 
 
 def filters_of(snapshot: Snapshot, cluster: str) -> tuple[Rule, ...]:

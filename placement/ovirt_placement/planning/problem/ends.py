@@ -15,6 +15,7 @@ from typing import NamedTuple
 from ovirt_placement.planning.plan import Deadline
 from ovirt_placement.planning.problem.placement import ProblemPlacement, brought, placement_after
 from ovirt_placement.planning.problem.problem import Goal, Move, Problem
+from ovirt_placement.rules.elements.rule import AtMost
 
 
 class CandidateHosts:
@@ -46,7 +47,7 @@ class CandidateHosts:
             if not goal.binding or len(goal.vms) < 2:
                 continue
             if goal.limit is not None:
-                targets -= frozenset() if goal.lenient else self._full(goal, vm)
+                targets -= frozenset() if goal.lenient else self._full(goal, goal.limit, vm)
             elif goal.gathers and not self.moves_whole(goal):
                 # One by one its members come only to where others are; a whole group cannot be left.
                 targets = frozenset() if goal.satisfied else targets & places(self._problem, goal.vms)
@@ -64,14 +65,10 @@ class CandidateHosts:
             for vm in goal.vms
         )
 
-    def _full(self, goal: Goal, vm: str) -> frozenset[str]:
+    def _full(self, goal: Goal, limit: AtMost, vm: str) -> frozenset[str]:
         """Hosts where a member may never come, since too many hold the place who never leave it."""
-        limit = goal.limit
-        if limit is None:
-            return frozenset()
-        staying = self._staying(goal)
-        own = limit.own_set(vm)
-        full = {place for place, sets in staying.items() if len(sets - {own}) >= limit.most}
+        own = {limit.own_set(vm)}
+        full = {place for place, sets in self._staying(goal).items() if len(sets - own) >= limit.most}
         if not limit.place_of:
             return frozenset(full)
         return frozenset(host for host in self._problem.hosts if limit.place(host) in full)

@@ -37,14 +37,11 @@ class ProblemPlacement(Placement):
         return self._moved.get(vm) or self.problem.where.get(vm)
 
     def destinations(self, vm: str) -> tuple[str, ...]:
-        return self.problem.pending.get(vm) or self._present(vm)
+        return self.problem.pending.get(vm) or self.occupied(vm)
 
     def occupied(self, vm: str) -> tuple[str, ...]:
-        return (*self.problem.pending.get(vm, ()), *self._present(vm))
-
-    def _present(self, vm: str) -> tuple[str, ...]:
         host = self.runs_on(vm)
-        return () if host is None else (host,)
+        return (*self.problem.pending.get(vm, ()), *(() if host is None else (host,)))
 
     def where(self, vm: str) -> str:
         return self._moved.get(vm) or self.problem.where[vm]
@@ -118,9 +115,8 @@ class ProblemPlacement(Placement):
 
     def allows(self, move: Move) -> bool:
         """Whether a move is legal now."""
-        if len(move.vms) > 1:
-            return self.legal_closure(move.vms, move.host)
-        return self.legal(move.vms[0], move.host)
+        vms, host = move.vms, move.host
+        return self.legal_closure(vms, host) if len(vms) > 1 else self.legal(vms[0], host)
 
     def legal(self, vm: str, host: str) -> bool:
         """Whether `vm` may migrate to `host` now."""
@@ -150,10 +146,11 @@ class ProblemPlacement(Placement):
         They are those of its hard positive groups, through others as well, that run on its host. Of a split
         group that is a part; of one that stands whole it is all.
         """
-        goal = self._gathering(vm)
+        # There is one hard positive group at most, as those that share VMs count as one.
+        goals = (goal for goal in self.problem.goals_of.get(vm, ()) if goal.hard and goal.gathers)
+        goal, host = next(goals, None), self.where(vm)
         if goal is None:
             return (vm,)
-        host = self.where(vm)
         if self.crowd(goal).get(host) == len(goal.vms):
             return goal.vms
         return tuple(member for member in goal.vms if self.where(member) == host)
@@ -170,15 +167,7 @@ class ProblemPlacement(Placement):
             and moving == frozenset(self.closure(vms[0]))
             and self._joins(outside, host)
             and not any(self._parts(goal, vms, host) for goal in goals.values())
-            and self._come_in_turn(
-                [
-                    goal
-                    for goal in goals.values()
-                    if (goal.lenient or goal.collective) and not self._takes_whole(goal, moving, host)
-                ],
-                vms,
-                host,
-            )
+            and self._come_in_turn(goals.values(), vms, host)
             and not self._newly_violates(Move(vms, host))
         )
 
@@ -195,7 +184,13 @@ class ProblemPlacement(Placement):
                 del self._moved[vm]
             else:
                 self._moved[vm] = host
-            self._hand_over(vm, source, host)
+            for place, more_mb in ((source, self.problem.memory_mb[vm]), (host, -self.problem.memory_mb[vm])):
+                if place in self._free_mb:
+                    self._free_mb[place] += more_mb
+                if place not in self._on:
+                    self._on[place] = set(self.problem.on.get(place, ()))
+            self._on[source].discard(vm)
+            self._on[host].add(vm)
             for goal in goals:
                 self._recount(goal, vm, source, host)
 
@@ -203,16 +198,6 @@ class ProblemPlacement(Placement):
         """Put each VM on its host, legal or not."""
         for vm, host in where.items():
             self.move((vm,), host)
-
-    def _hand_over(self, vm: str, source: str, target: str) -> None:
-        memory_mb = self.problem.memory_mb[vm]
-        for host, more_mb in ((source, memory_mb), (target, -memory_mb)):
-            if host in self._free_mb:
-                self._free_mb[host] += more_mb
-            if host not in self._on:
-                self._on[host] = set(self.problem.on.get(host, ()))
-        self._on[source].discard(vm)
-        self._on[target].add(vm)
 
     def _recount(self, goal: Goal, vm: str, source: str, target: str) -> None:
         known = self._counts[goal.number]
@@ -252,13 +237,6 @@ class ProblemPlacement(Placement):
             alone = alone and not hosts
         return alone
 
-    def _gathering(self, vm: str) -> Goal | None:
-        """The hard positive group of a VM: there is one at most, as those that share VMs count as one."""
-        for goal in self.problem.goals_of.get(vm, ()):
-            if goal.hard and goal.gathers:
-                return goal
-        return None
-
     def _parts(self, goal: Goal, vms: tuple[str, ...], host: str) -> bool:
         """Whether a hard goal keeps VMs that go to a host together off it, or off each other."""
         if goal.gathers:
@@ -271,22 +249,22 @@ class ProblemPlacement(Placement):
         there = {vm for vm in goal.vms if any(place_of(one) == place for one in self.occupied(vm))}
         return len(goal.limit.sets(there.union(vms).intersection(goal.vms))) > goal.limit.most
 
-    def _takes_whole(self, goal: Goal, vms: frozenset[str], host: str) -> bool:
-        """Whether a goal that draws its VMs to one place lets some come that are on their way together."""
-        others = (where for vm in goal.vms if vm not in vms for where in self.destinations(vm))
-        return isinstance(goal.form, OnePlace) and goal.form.takes_whole(host, others)
+    def _come_in_turn(self, goals: Iterable[Goal], vms: tuple[str, ...], host: str) -> bool:
+        """Whether goals let VMs come to a host, as the filter judges: one after another.
 
-    def _come_in_turn(self, goals: list[Goal], vms: tuple[str, ...], host: str) -> bool:
-        """Whether goals let VMs come to a host, as the filter judges: one after another."""
-        if not goals:
-            return True
+        One that draws its VMs to one place may let some come that are on their way together.
+        """
+        judging = []
+        for goal in goals:
+            others = (where for vm in goal.vms if vm not in vms for where in self.destinations(vm))
+            whole = isinstance(goal.form, OnePlace) and goal.form.takes_whole(host, others)
+            if (goal.lenient or goal.collective) and not whole:
+                judging.append(goal)
         sources = {vm: self.where(vm) for vm in vms}
         lets = True
-        for vm in sorted(vms):
+        for vm in sorted(vms) if judging else ():
             its = self._concerned(vm, host)
-            lets = all(self.admits(goal, vm, host) for goal in goals if goal in its)
-            if not lets:
-                break
+            lets = lets and all(self.admits(goal, vm, host) for goal in judging if goal in its)
             self.move((vm,), host)
         self.put(sources)
         return lets
@@ -297,11 +275,10 @@ class ProblemPlacement(Placement):
         holding = [goal for goal in goals.values() if goal.binding and not self.violated(goal)]
         if not holding:
             return False
-        sources = [self.where(vm) for vm in move.vms]
+        sources = {vm: self.where(vm) for vm in move.vms}
         self.move(move.vms, move.host)
         violates = any(map(self.violated, holding))
-        for vm, source in zip(move.vms, sources, strict=True):
-            self.move((vm,), source)
+        self.put(sources)
         return violates
 
 
@@ -376,7 +353,15 @@ def brought(problem: Problem, moved: Mapping[str, str]) -> tuple[Mapping[str, in
 def after(problem: Problem, moves: Sequence[Move]) -> Problem:
     """The same problem with the end of these moves as its start."""
     placement = placement_after(problem, moves)
-    goals = tuple(_from(placement, goal) for goal in problem.goals)
+    violated = {goal.number for goal in placement.violated_goals()}
+    goals = tuple(
+        replace(
+            goal,
+            satisfied=goal.number not in violated,
+            surplus=goal.constraint.surplus(placement) if goal.number in violated else 0,
+        )
+        for goal in problem.goals
+    )
     more_mb, more_cpu = brought(problem, placement.moved)
     return replace(
         problem,
@@ -388,8 +373,3 @@ def after(problem: Problem, moves: Sequence[Move]) -> Problem:
         goals=goals,
         goals_of={vm: tuple(goals[goal.number] for goal in its) for vm, its in problem.goals_of.items()},
     )
-
-
-def _from(placement: ProblemPlacement, goal: Goal) -> Goal:
-    satisfied = not placement.violated(goal)
-    return replace(goal, satisfied=satisfied, surplus=0 if satisfied else goal.constraint.surplus(placement))
