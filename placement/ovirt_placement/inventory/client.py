@@ -261,8 +261,8 @@ class EngineState:
         found = read_topology()
         wanted = needed(
             found.clusters,
+            demands.statistics,
             tagged=self._config.ha.tagged,
-            host_tags=demands.host_tags,
             measured=demands.measured,
         )
         if wanted:

@@ -16,7 +16,7 @@ from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import Cluster, Disk, Host, Network, Nic, PlacementRule, Snapshot, Vm, VnicProfile
 from ovirt_placement.model.infrastructure import HostStatistics, VmStatistics
 from ovirt_placement.model.record import MemberSearch, SearchOf
-from ovirt_placement.model.snapshot import HOST_STATISTICS, VM_STATISTICS
+from ovirt_placement.model.snapshot import HOST_STATISTICS, HOST_TAGS, VM_STATISTICS, Part
 from ovirt_placement.rules.catalogue import RULES
 from ovirt_placement.rules.failover.outcomes import listed_tags
 
@@ -115,24 +115,9 @@ def searches_of(rules: Iterable[PlacementRule]) -> Wanted:
     return frozenset(search for rule in rules for search in rule.searches)
 
 
-@dataclass(frozen=True)
-class Needed:
-    """Which statistics the enabled rules ask for."""
-
-    hosts: bool
-    vms: bool
-    #: Whether the tags of hosts are read with theirs: some name failure domains, or who a rule is about.
-    tags: bool = False
-
-    def __bool__(self) -> bool:
-        return self.hosts or self.vms
-
-    def lacks(self, read: Needed) -> bool:
-        """Whether more is needed than was read."""
-        return self.hosts > read.hosts or self.vms > read.vms or self.tags > read.tags
-
-
-NO_STATISTICS = Needed(hosts=False, vms=False)
+#: Of a snapshot the parts that are measured, with the tags of hosts, which are read along.
+Needed = frozenset[Part]
+NO_STATISTICS: Needed = frozenset()
 
 
 class Demands(NamedTuple):
@@ -140,11 +125,9 @@ class Demands(NamedTuple):
 
     #: What keys refer to, and tags of VMs where a rule names some.
     details: Detail = NO_DETAILS
-    #: Whether rules go by the tags of hosts.
-    host_tags: bool = False
     #: What rules have the engine search.
     searches: Wanted = NO_SEARCHES
-    #: Those that enabled rules ask for.
+    #: The tags of hosts where rules go by them, and what enabled rules ask for.
     statistics: Needed = NO_STATISTICS
     #: What of these anybody asks for, where no service runs.
     measured: Measured = Measured.FOR_RESERVATION
@@ -152,7 +135,7 @@ class Demands(NamedTuple):
     def lack(self, read: Demands) -> bool:
         """Whether more is needed than was read."""
         more = self.details & ~read.details or self.searches - read.searches
-        return bool(more) or self.host_tags > read.host_tags or self.measured > read.measured
+        return bool(more or self.statistics - read.statistics) or self.measured > read.measured
 
 
 NO_DEMANDS = Demands()
@@ -227,28 +210,30 @@ class Statistics:
 
 def needed(
     clusters: Iterable[Cluster],
+    demanded: Needed = NO_STATISTICS,
     *,
     tagged: bool = False,
-    host_tags: bool = False,
     measured: Measured = Measured.FOR_RESERVATION,
 ) -> Needed:
     """Say which statistics the enabled rules need; the check of HA reservation needs all.
 
     The tags of hosts are needed where those name failure domains, by the configuration (`tagged`) or by a
-    policy's properties, and where placement rules go by them (`host_tags`).
+    policy's properties, and where they are `demanded`.
     """
-    hosts = tags = host_tags or (tagged and measured > Measured.NOTHING)
-    vms = False
+    parts = set(demanded)
+    if tagged and measured > Measured.NOTHING:
+        parts.add(HOST_TAGS)
     for cluster in clusters if measured > Measured.NOTHING else ():
         policy = cluster.scheduling_policy
         # Of the engine's own filters nothing is read on suspicion: a policy must have them.
         engines = () if policy is None else policy.engine_filters
         enabled = [one for one in RULES if (one.enabled_in(cluster) if one.ours else one.name in engines)]
-        reserves = cluster.ha_reservation and measured >= Measured.FOR_RESERVATION
-        hosts = hosts or reserves or any(HOST_STATISTICS in rule.reads for rule in enabled)
-        vms = vms or reserves or any(VM_STATISTICS in rule.reads for rule in enabled)
-        tags = tags or bool(listed_tags(cluster.scheduling_properties))
-    return Needed(hosts or tags, vms, tags)
+        parts.update(*({HOST_STATISTICS, VM_STATISTICS} & rule.reads for rule in enabled))
+        if cluster.ha_reservation and measured >= Measured.FOR_RESERVATION:
+            parts |= {HOST_STATISTICS, VM_STATISTICS}
+        if listed_tags(cluster.scheduling_properties):
+            parts.add(HOST_TAGS)
+    return frozenset(parts | {HOST_STATISTICS} if HOST_TAGS in parts else parts)
 
 
 def read_statistics(connection: EngineConnection, wanted: Needed) -> Statistics:
@@ -256,12 +241,16 @@ def read_statistics(connection: EngineConnection, wanted: Needed) -> Statistics:
     # The SDK takes long to load and is not needed where somebody publishes.
     from ovirt_placement.engine.topology import measured_vms, read_hosts
 
-    hosts = read_hosts(connection, statistics=True, devices=wanted.tags) if wanted.hosts else ()
-    vms = measured_vms(connection) if wanted.vms else ()
+    hosts = (
+        read_hosts(connection, statistics=True, devices=HOST_TAGS in wanted)
+        if HOST_STATISTICS in wanted
+        else ()
+    )
+    vms = measured_vms(connection) if VM_STATISTICS in wanted else ()
     return Statistics(
         {host.id: HostStatistics.of_host(host) for host in hosts},
         {vm.id: VmStatistics.of_vm(vm) for vm in vms if vm.host is not None},
-        {host.id: host.tags for host in hosts} if wanted.tags else {},
+        {host.id: host.tags for host in hosts} if HOST_TAGS in wanted else {},
         wanted,
     )
 

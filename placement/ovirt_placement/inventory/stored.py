@@ -15,11 +15,18 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from msgspec.structs import replace
 
 from ovirt_placement.config import StoreSettings
-from ovirt_placement.inventory.on_demand import NO_DEMANDS, VM_TAGS, Demands, referred, searches_of
+from ovirt_placement.inventory.on_demand import (
+    NO_DEMANDS,
+    NO_STATISTICS,
+    VM_TAGS,
+    Demands,
+    referred,
+    searches_of,
+)
 from ovirt_placement.lookups import with_more_pending
 from ovirt_placement.model import Pending, Snapshot
 from ovirt_placement.model.record import CLUSTER, NODE, SERVER
-from ovirt_placement.model.snapshot import STORED
+from ovirt_placement.model.snapshot import HOST_TAGS, STORED
 from ovirt_service.errors import UserError
 from ovirt_service.log import Complaint
 from ovirt_service.process import in_background
@@ -238,8 +245,8 @@ def demands_of(records: KeyRecords | None) -> Demands:
     levels = {key.level for key in records.keys}
     if any(rule.names_vm_tags for rule in records.rules):
         levels.add(VM_TAGS)
-    host_tags = any(rule.names_host_tags for rule in records.rules)
-    return Demands(referred(levels), host_tags, searches_of(records.rules))
+    tags = frozenset({HOST_TAGS}) if any(rule.names_host_tags for rule in records.rules) else NO_STATISTICS
+    return Demands(referred(levels), searches_of(records.rules), tags)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.on_demand import KnownSearches, Needed, needed, searches_of
 from ovirt_placement.inventory.publication import age
 from ovirt_placement.model import MemberSearch, SchedulingPolicy, Snapshot
+from ovirt_placement.model.snapshot import HOST_STATISTICS, HOST_TAGS, VM_STATISTICS
 from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import serve
@@ -26,31 +27,31 @@ from tests.placement.inventory.running import ended, loaded, running
 @pytest.mark.parametrize(
     ("cluster", "wanted"),
     [
-        ({}, Needed(hosts=False, vms=False)),
-        ({"ha_reservation": True}, Needed(hosts=True, vms=True)),
+        ({}, frozenset()),
+        ({"ha_reservation": True}, frozenset({HOST_STATISTICS, VM_STATISTICS})),
         (
             {"scheduling_policy": SchedulingPolicy(filters=("AffinityFilter",), weights={"X": 1})},
-            Needed(hosts=False, vms=False),
+            frozenset(),
         ),
         (
             {"scheduling_policy": SchedulingPolicy(engine_filters=("CPU", "Memory"))},
-            Needed(hosts=False, vms=False),
+            frozenset(),
         ),
         (
             {"scheduling_policy": SchedulingPolicy(engine_filters=("CPU", "CPUOverloaded"))},
-            Needed(hosts=True, vms=False),
+            frozenset({HOST_STATISTICS}),
         ),
         (
             {"scheduling_policy": SchedulingPolicy(balance="HaReservationBalance")},
-            Needed(hosts=True, vms=True),
+            frozenset({HOST_STATISTICS, VM_STATISTICS}),
         ),
         (
             {"scheduling_policy": SchedulingPolicy(filters=("PlacementKeyFilter",))},
-            Needed(hosts=True, vms=False),
+            frozenset({HOST_STATISTICS}),
         ),
         (
             {"scheduling_policy": SchedulingPolicy(weights={"PlacementKeyWeight": 2})},
-            Needed(hosts=True, vms=False),
+            frozenset({HOST_STATISTICS}),
         ),
     ],
 )
@@ -124,7 +125,7 @@ TAGGED = '[ha]\ndomain_tags = ["rack-"]\n'
 @pytest.mark.parametrize(("ha_reservation", "tagged"), [(True, True), (True, False), (False, True)])
 def test_tags_of_hosts_are_needed_where_they_name_domains(ha_reservation: bool, tagged: bool) -> None:
     cluster = build.cluster(ha_reservation=ha_reservation)
-    assert needed((cluster,), tagged=tagged).tags is tagged
+    assert (HOST_TAGS in needed((cluster,), tagged=tagged)) is tagged
 
 
 @pytest.mark.parametrize("tagged", [True, False])

@@ -46,6 +46,7 @@ from ovirt_placement.inventory.service.schedule import (
 )
 from ovirt_placement.inventory.service.view import Reading, View, reread
 from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.model.snapshot import HOST_TAGS
 from ovirt_service.errors import UserError
 from ovirt_service.repetition import Said
 
@@ -205,7 +206,7 @@ class Follower:
         """Have read what clusters need as they are by now."""
         self.needs = self.needs._replace(statistics=self._view.statistics_needed)
         lacking = self._view.statistics_lacking
-        if lacking.lacks(self._statistics_lacked):
+        if lacking - self._statistics_lacked:
             self._larger[ReconciliationScope.STATISTICS].require(now)
         self._statistics_lacked = lacking
 
@@ -234,7 +235,7 @@ class Follower:
             self._distrust(now)
         if code in TAGS_CHANGED and Detail.OWNER in demands.details:
             self._larger[ReconciliationScope.DETAILS].require(now)
-        if code in TAGS_CHANGED | HOST_TAGS_CHANGED and self.needs.statistics.tags:
+        if code in TAGS_CHANGED | HOST_TAGS_CHANGED and HOST_TAGS in self.needs.statistics:
             self._larger[ReconciliationScope.STATISTICS].require(now)
         if demands.searches and (code in TAGS_CHANGED or reported is not None):
             self._larger[ReconciliationScope.SEARCHES].require(now)

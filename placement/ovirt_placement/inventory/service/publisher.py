@@ -184,10 +184,11 @@ class Publisher:
 def _unread(state: PublicationState, keys: WatchedKeys) -> tuple[Part, ...]:
     """What is needed and was not read: also by keys and rules of which the last turn knew nothing."""
     demands, lacking = demands_of(keys.records), state.lacking
+    lacking |= demands.statistics - state.needs.statistics
     parts: dict[Part, bool] = {
-        HOST_TAGS: lacking.tags or (demands.host_tags and not state.needs.statistics.tags),
-        HOST_STATISTICS: lacking.hosts,
-        VM_STATISTICS: lacking.vms,
+        HOST_TAGS: HOST_TAGS in lacking,
+        HOST_STATISTICS: HOST_STATISTICS in lacking,
+        VM_STATISTICS: VM_STATISTICS in lacking,
         VM_DETAILS: bool(demands.details) and state.moments.details_at == _NEVER,
         STORED: keys.is_unread,
     }

@@ -45,6 +45,7 @@ from ovirt_placement.inventory.on_demand import (
 from ovirt_placement.inventory.service.events import Crashes, MigrationTargets
 from ovirt_placement.inventory.service.schedule import ReconciliationScope, Subject, SubjectKind
 from ovirt_placement.model import AffinityGroup, Cluster, Host, MemberSearch, Snapshot, Vm
+from ovirt_placement.model.snapshot import HOST_TAGS
 from ovirt_placement.rules.doubts import Believed, believed
 
 _log = logging.getLogger(__name__)
@@ -219,18 +220,16 @@ class View:
     @property
     def statistics_needed(self) -> Needed:
         clusters = (cluster for cluster, _ in self._clusters.records.values())
-        return needed(clusters, tagged=self._tagged, host_tags=self.demands.host_tags)
+        return needed(clusters, self.demands.statistics, tagged=self._tagged)
 
     @property
     def statistics_lacking(self) -> Needed:
         """What is needed of statistics and tags and was not read yet, of hosts that came since as well."""
         needs, known = self.statistics_needed, self._statistics
-        came = self._hosts.records.keys() - known.tags.keys() if known.read.tags else ()
-        return Needed(
-            hosts=needs.hosts and not known.read.hosts,
-            vms=needs.vms and not known.read.vms,
-            tags=needs.tags and (not known.read.tags or bool(came)),
-        )
+        read = known.read
+        if HOST_TAGS in read and self._hosts.records.keys() - known.tags.keys():
+            read -= {HOST_TAGS}
+        return needs - read
 
     def want(self, demands: Demands) -> None:
         """Keep, of details and searches, what is demanded now."""

@@ -9,9 +9,10 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_placement.engine.requests import Doubts
-from ovirt_placement.inventory.on_demand import NO_DEMANDS, NO_STATISTICS, Demands, Needed
+from ovirt_placement.inventory.on_demand import NO_DEMANDS, NO_STATISTICS, Demands
 from ovirt_placement.inventory.service.schedule import ReconciliationScope
 from ovirt_placement.inventory.service.view import Reading, read, read_plausible
+from ovirt_placement.model.snapshot import HOST_STATISTICS, HOST_TAGS, VM_STATISTICS
 from ovirt_simulator.core.entities import UnitType
 from ovirt_simulator.core.messages import Rejected
 from ovirt_simulator.generate import Sizes, generate
@@ -142,7 +143,9 @@ def test_statistics_come_with_the_moment_they_were_read_and_stay_with_what_is_re
     stage: Stage,
 ) -> None:
     assert stage.follower.moments.statistics_at == float("-inf")
-    stage.read(ReconciliationScope.STATISTICS, Demands(statistics=Needed(hosts=True, vms=True)))
+    stage.read(
+        ReconciliationScope.STATISTICS, Demands(statistics=frozenset({HOST_STATISTICS, VM_STATISTICS}))
+    )
     read_at = stage.now
     for _ in range(60):
         stage.turn()
@@ -172,7 +175,7 @@ def test_at_rest_a_turn_costs_one_request_and_changes_nothing(stage: Stage) -> N
 
 TAGGED = snapshot(cluster("c1"), host("h1", cluster="c1", tags=("rack-1",)), vm("a", "h1", cluster="c1"))
 STATISTICS = ReconciliationScope.STATISTICS
-TAGS = Needed(hosts=False, vms=False, tags=True)
+TAGS = frozenset({HOST_TAGS})
 
 
 @pytest.fixture
@@ -188,10 +191,10 @@ def _tags(tagged: Stage) -> tuple[str, ...]:
 def test_tags_of_hosts_are_missed_until_they_are_read_and_asked_for_when_a_rule_needs_them(
     tagged: Stage,
 ) -> None:
-    tagged.read(STATISTICS, Demands(statistics=Needed(hosts=True, vms=False)))
+    tagged.read(STATISTICS, Demands(statistics=frozenset({HOST_STATISTICS})))
     tagged.turn()
     assert tagged.follower.lacking == NO_STATISTICS
-    tagged.follower.demands = Demands(host_tags=True)  # a rule came that goes by them
+    tagged.follower.demands = Demands(statistics=frozenset({HOST_TAGS}))  # a rule came that goes by them
     tagged.turn()
     assert tagged.follower.lacking == TAGS
     assert tagged.larger[ReconciliationScope.STATISTICS].since == tagged.now
@@ -202,7 +205,7 @@ def test_tags_of_hosts_are_missed_until_they_are_read_and_asked_for_when_a_rule_
 
 
 def test_a_host_that_comes_has_no_tags_before_they_are_read(tagged: Stage) -> None:
-    tagged.follower.demands = Demands(host_tags=True)
+    tagged.follower.demands = Demands(statistics=frozenset({HOST_TAGS}))
     tagged.turn()
     tagged.read(STATISTICS, tagged.follower.needs)
     tagged.turn()

@@ -18,7 +18,7 @@ import pytest
 from ovirt_placement.config import Config, InventorySettings
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.connection import SOCKET_NAME, NoService, address
-from ovirt_placement.inventory.on_demand import Demands, Needed
+from ovirt_placement.inventory.on_demand import Demands
 from ovirt_placement.inventory.publication import (
     Decide,
     Decided,
@@ -37,6 +37,7 @@ from ovirt_placement.inventory.service.schedule import (
     reconciliations,
 )
 from ovirt_placement.inventory.service.service import _Lane, _Service
+from ovirt_placement.model.snapshot import HOST_STATISTICS, VM_STATISTICS
 from tests.builders import snapshot, vm
 from tests.paths import RECORDING
 from tests.placement.engine_server import EngineServer
@@ -208,7 +209,7 @@ def test_a_vm_that_is_read_and_not_published_yet_is_awaited() -> None:
 
 
 def test_who_wants_all_read_is_not_put_off_by_a_smaller_reading_that_is_due() -> None:
-    needs = Demands(statistics=Needed(hosts=True, vms=True))
+    needs = Demands(statistics=frozenset({HOST_STATISTICS, VM_STATISTICS}))
     larger = reconciliations(InventorySettings())
     for scope, began in ((ReconciliationScope.WHOLE, 1.0), (ReconciliationScope.STATISTICS, 0.5)):
         larger[scope].require(1.0)

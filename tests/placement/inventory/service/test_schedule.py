@@ -11,7 +11,7 @@ from ovirt_placement.config import InventorySettings
 from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.engine.vms import Detail
 from ovirt_placement.inventory import client as inventory
-from ovirt_placement.inventory.on_demand import NO_DEMANDS, Demands, Needed
+from ovirt_placement.inventory.on_demand import NO_DEMANDS, Demands
 from ovirt_placement.inventory.service.events import LATEST_SECONDS, Feed, reported_by
 from ovirt_placement.inventory.service.schedule import (
     BURST_SECONDS,
@@ -27,6 +27,7 @@ from ovirt_placement.inventory.service.schedule import (
     seconds_between_turns,
 )
 from ovirt_placement.model import Vm
+from ovirt_placement.model.snapshot import HOST_STATISTICS
 from tests import builders as build
 from tests.placement.engine_server import EngineServer
 from tests.placement.inventory.running import configured, ended, loaded, running
@@ -218,7 +219,7 @@ SETTINGS = InventorySettings(
     statistics_interval_seconds=40,
     details_interval_seconds=600,
 )
-WITH_STATISTICS = Demands(statistics=Needed(hosts=True, vms=False))
+WITH_STATISTICS = Demands(statistics=frozenset({HOST_STATISTICS}))
 WITH_DISKS = Demands(details=Detail.DISKS)
 
 
