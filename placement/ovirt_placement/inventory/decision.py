@@ -39,9 +39,6 @@ class _Ranked(NamedTuple):
     ranks: Sequence[int]
     factor: int
 
-    def by_host(self) -> dict[str, int]:
-        return dict(zip(self.hosts, self.ranks, strict=True))
-
 
 @dataclass
 class _Start:
@@ -141,7 +138,7 @@ class Accepted:
         if len(hosts) > _MANY_HOSTS:
             points = [0] * len(hosts)
             for said in offers:
-                rank = said.by_host()
+                rank = dict(zip(said.hosts, said.ranks, strict=True))
                 points = list(map(add, points, points_of([rank[host] for host in hosts], said.factor)))
             few = nlargest(_MANY_HOSTS, zip(points, free.values(), hosts, strict=True))
             left = {host for _, _, host in few}
@@ -160,7 +157,9 @@ class Accepted:
         for unit, said in start.found.items():
             if said.factor:
                 name = ids.get(unit) or unit
-                weights[name], factors[name] = said.by_host(), said.factor
+                ranks = zip(said.hosts, said.ranks, strict=True)
+                weights[name] = {host: rank for host, rank in ranks if host in free_mb}
+                factors[name] = said.factor
         request = Request((vm.id,), tuple(free_mb), parameters=cluster.scheduling_properties)
         most, needed = max(free_mb.values()), required_mb(vm)
         for weight in ENGINES_WEIGHTS:

@@ -241,16 +241,13 @@ def read_statistics(connection: EngineConnection, wanted: Needed) -> Statistics:
     # The SDK takes long to load and is not needed where somebody publishes.
     from ovirt_placement.engine.topology import measured_vms, read_hosts
 
-    hosts = (
-        read_hosts(connection, statistics=True, devices=HOST_TAGS in wanted)
-        if HOST_STATISTICS in wanted
-        else ()
-    )
+    tags = HOST_TAGS in wanted
+    hosts = read_hosts(connection, statistics=True, devices=tags) if HOST_STATISTICS in wanted else ()
     vms = measured_vms(connection) if VM_STATISTICS in wanted else ()
     return Statistics(
         {host.id: HostStatistics.of_host(host) for host in hosts},
         {vm.id: VmStatistics.of_vm(vm) for vm in vms if vm.host is not None},
-        {host.id: host.tags for host in hosts} if HOST_TAGS in wanted else {},
+        {host.id: host.tags for host in hosts} if tags else {},
         wanted,
     )
 
