@@ -1,7 +1,6 @@
 """`ovirt-placement-web run`: serves the page until SIGTERM."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -30,8 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _command(arguments: Sequence[str] | None) -> int:
-    given = sys.argv[1:] if arguments is None else list(arguments)
-    args = _parser().parse_args(given)
+    args = _parser().parse_args(arguments)
     log_to_stderr("%(levelname)s %(message)s")
     try:
         from ovirt_placement_web import serving

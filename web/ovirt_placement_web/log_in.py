@@ -23,7 +23,7 @@ _WRONG = "The engine does not take this name and password."
 _AWAY = "The engine does not answer: log in again when it does."
 _LONGEST = 1024
 #: An address that is encoded more often is none of the page.
-_MOST_DECODED = 4
+_MOST_DECODED = 3
 
 
 async def form_of(request: Request) -> dict[str, str]:
@@ -165,20 +165,19 @@ def onward(site: Site, wanted: str) -> str:
     """
     read = wanted.partition("?")[0]
     for _ in range(_MOST_DECODED):
-        way = read.split("/")
-        if (
-            not wanted.isascii()
-            or not read.isprintable()
-            or not read.startswith(f"{site.root}/")
-            or "\\" in read
-            or "" in way[1:-1]
-            or any(part.partition(";")[0] in (".", "..") for part in way)
-        ):
-            return f"{site.root}/"
-        if read == (decoded := unquote(read)):
-            return wanted if wanted.isprintable() and "\\" not in wanted else f"{site.root}/"
-        read = decoded
-    return f"{site.root}/"
+        read = unquote(read)
+    way = read.split("/")
+    stays = (
+        wanted.startswith(f"{site.root}/")
+        and wanted.isascii()
+        and wanted.isprintable()
+        and read.isprintable()
+        and read == unquote(read)
+        and "\\" not in wanted + read
+        and "" not in way[1:-1]
+        and not any(part.partition(";")[0] in (".", "..") for part in way)
+    )
+    return wanted if stays else f"{site.root}/"
 
 
 def show_portal(request: Request) -> Response:
