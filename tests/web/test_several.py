@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from ovirt_placement import config
-from ovirt_placement_web.settings import WebSettings, places
+from ovirt_placement_web.settings import WebSettings, engines
 from ovirt_service.errors import UserError
 from tests.builders import cluster, host, snapshot
 from tests.configuration import write_configuration
@@ -139,4 +139,4 @@ def test_two_of_one_name_are_refused(tmp_path: Path) -> None:
     )
     found = config.load(file, {})
     with pytest.raises(UserError, match='another engine has the name "default": set \\[engine\\] name'):
-        places(found, found.section("web", WebSettings))
+        engines(found, found.section("web", WebSettings))

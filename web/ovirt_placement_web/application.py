@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ovirt_placement.config import Config
 from ovirt_placement_web import api, log_in
 from ovirt_placement_web.bounds import Refusal, WebMetrics, sentence
-from ovirt_placement_web.settings import Listening, WebSettings, engine_origin, origins, places
+from ovirt_placement_web.settings import Listening, WebSettings, engine_origin, engines, origins
 from ovirt_placement_web.site import Site, refused, site_of
 from ovirt_placement_web.views import keys, maintenance, overview, plans, rules, vm
 from ovirt_service.errors import UserError
@@ -33,8 +33,9 @@ _LOOK_SECONDS = 5.0
 
 def application(config: Config, settings: WebSettings, at: Listening, metrics: WebMetrics) -> ASGIApp:
     """The page as an ASGI application, of all engines; raises `UserError` if a configuration is at fault."""
-    shown = places(config, settings)
-    sites = tuple(Site(place, settings, shown, metrics) for place in shown)
+    sites = tuple(Site(one, root, settings, metrics) for root, one in engines(config, settings).items())
+    for site in sites:
+        site.places = sites
     app = Starlette(
         # The first engine's path is that of all.
         routes=[

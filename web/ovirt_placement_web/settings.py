@@ -93,30 +93,18 @@ def engine_origin(url: str | None) -> str:
 # -- Several engines on one page: each below its own path, with log-ins, sessions and rights of its own.
 
 
-class Place(NamedTuple):
-    """An engine that the page shows, and the path that its views begin with."""
-
-    config: Config
-    root: str
-
-    @property
-    def name(self) -> str:
-        return self.config.engine.name
-
-
-def places(config: Config, settings: WebSettings) -> tuple[Place, ...]:
-    """The engine of this configuration, and those that it names as well.
+def engines(config: Config, settings: WebSettings) -> dict[str, Config]:
+    """The engine of this configuration and those that it names as well, by the paths that their views have.
 
     Raises `UserError` if one cannot be read, or if two have the same name: they share a store, an origin and
     an audit log.
     """
-    further = [configuration.load(path) for path in settings.engines]
-    found = [Place(config, settings.root)]
-    for one in further:
-        if any(one.engine.name == other.name for other in found):
+    found = {settings.root: config}
+    for one in map(configuration.load, settings.engines):
+        if any(one.engine.name == other.engine.name for other in found.values()):
             raise UserError(
                 f"{config.source}: [web] engines: {one.source}: another engine has the name"
                 f' "{one.engine.name}": set [engine] name'
             )
-        found.append(Place(one, f"{settings.root}/engine/{one.engine.name}"))
-    return tuple(found)
+        found[f"{settings.root}/engine/{one.engine.name}"] = one
+    return found

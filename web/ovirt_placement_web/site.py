@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,11 +19,12 @@ from ovirt_placement.answers.document import duration_text, fewest_text, listed,
 from ovirt_placement.answers.orders import PHASES
 from ovirt_placement.answers.rules import asked, state_text, strength
 from ovirt_placement.answers.status.clusters import FAMILIES
+from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.engine.users import Refused, Rights, UserTokens, read_rights
 from ovirt_placement_web.bounds import Bounds, Refusal, Throttle, WebMetrics, sentence
 from ovirt_placement_web.sessions import Bearers, Session, Sessions
-from ovirt_placement_web.settings import Place, WebSettings
+from ovirt_placement_web.settings import WebSettings
 from ovirt_placement_web.state.plans import MadePlans
 from ovirt_placement_web.state.questions import Memory, Questions
 from ovirt_placement_web.state.sources import LiveState, Past, View
@@ -40,13 +41,11 @@ _log = logging.getLogger(__name__)
 class Site:
     """The parts of the page of one engine, made once."""
 
-    def __init__(
-        self, place: Place, settings: WebSettings, places: tuple[Place, ...], metrics: WebMetrics
-    ) -> None:
-        """`places` are those of all engines that the page shows, this one's included."""
-        self.config = config = place.config
-        self.settings = msgspec.structs.replace(settings, root=place.root)
-        self.places = places
+    def __init__(self, config: Config, root: str, settings: WebSettings, metrics: WebMetrics) -> None:
+        self.config = config
+        self.settings = msgspec.structs.replace(settings, root=root)
+        #: Those of all engines that the page shows, this one's included.
+        self.places: Sequence[Site] = (self,)
         self.live = LiveState(config)
         self.sessions = Sessions(_SESSION_IDLE_SECONDS)
         self.bounds = Bounds(metrics, streams=settings.streams, streams_each=settings.streams_per_session)
@@ -58,6 +57,10 @@ class Site:
         self._decisions = config.section("web", WebSettings).decisions
         self.made = MadePlans(config)
         self.templates = environment()
+
+    @property
+    def name(self) -> str:
+        return self.config.engine.name
 
     @property
     def root(self) -> str:
