@@ -1,6 +1,6 @@
 """What stands between an address and a view or an act: who asks, and what the address and the form mean.
 
-A form that changes something is shown with a preview first, and does it by another button; see `Edit`.
+A form that changes something is shown with a preview first, and does it by another button; see `Act`.
 Whether a person may is asked of the engine each time, and stands in the audit log.
 """
 
@@ -198,6 +198,19 @@ class Stale(Exception):
         self.back = back
 
 
+class Preview(NamedTuple):
+    """What would come of a change."""
+
+    foreseen: WhatIfDocument | None
+    #: What speaks against it, in sentences: it cannot be made.
+    against: Sequence[str] = ()
+    warnings: Sequence[str] = ()
+    #: What it changes, line by line, where the form itself does not say it.
+    changes: Sequence[str] = ()
+    #: What there is now, for the act to compare, where the form did not have it before.
+    was: str = ""
+
+
 class Act(NamedTuple):
     """A change as asked for. `carry_out` does it in the name of who is given."""
 
@@ -214,52 +227,22 @@ class Act(NamedTuple):
     plan: str = ""
     #: Whether it plans first, which takes long: other acts wait for none that does.
     plans: bool = False
-
-
-class Preview(NamedTuple):
-    """What would come of a change."""
-
-    foreseen: WhatIfDocument | None
-    #: What speaks against it, in sentences: it cannot be made.
-    against: Sequence[str] = ()
-    warnings: Sequence[str] = ()
-    #: What it changes, line by line, where the form itself does not say it.
-    changes: Sequence[str] = ()
-    #: What there is now, for the act to compare, where the form did not have it before.
-    was: str = ""
-
-
-class Edit(NamedTuple):
-    """A change that a form describes: a preview comes first, and the button that stands there is the act."""
-
-    act: Act
-    #: The form, as it is shown with the preview.
-    shown: Shown
-    foresee: Callable[[], Preview]
+    #: Where it is previewed first, and done by the button `do`: the form that is shown with the preview.
+    form: Shown | None = None
+    foresee: Callable[[], Preview] | None = None
 
 
 def acted(ask: Callable[[Asked], Act]) -> Endpoint:
-    """An address whose form is an act."""
+    """An address whose form is an act, or a change that is previewed first."""
 
     @wraps(ask)
     async def endpoint(request: Request) -> Response:
         asked = await asked_by(request)
-        return await _carry_out(asked, ask(asked))
-
-    return endpoint
-
-
-def edited(ask: Callable[[Asked], Edit]) -> Endpoint:
-    """An address whose form is a change: it is previewed, or made by the button `do`."""
-
-    @wraps(ask)
-    async def endpoint(request: Request) -> Response:
-        asked = await asked_by(request)
-        edit = ask(asked)
-        if "do" in asked.form:
-            return await _carry_out(asked, edit.act)
-        preview = await asked.site.bounds.plans.run(asked.session, edit.foresee)
-        template, shown = edit.shown
+        act = ask(asked)
+        if act.form is None or act.foresee is None or "do" in asked.form:
+            return await _carry_out(asked, act)
+        preview = await asked.site.bounds.plans.run(asked.session, act.foresee)
+        template, shown = act.form
         return asked.site.page(request, template, view=asked.view, **{**shown, "preview": preview})
 
     return endpoint

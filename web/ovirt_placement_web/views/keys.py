@@ -6,7 +6,7 @@ What a change would come to is shown first; then it is made in the store, as by 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -26,10 +26,8 @@ from ovirt_placement.answers.keys.change import (
     to_set,
     to_unset,
 )
-from ovirt_placement.answers.keys.change import SetKey as ListedKey
 from ovirt_placement.answers.keys.compiled import key_levels
 from ovirt_placement.answers.plans.what_if import changed_keys
-from ovirt_placement.answers.question import Table
 from ovirt_placement.inventory.stored import with_keys
 from ovirt_placement.model import Cluster, PlacementKey, Snapshot
 from ovirt_placement.model.names import clusters_of, find_place, find_resource, resource_word
@@ -42,16 +40,16 @@ from ovirt_placement_web.site import instant
 from ovirt_placement_web.views.endpoints import (
     Act,
     Asked,
-    Edit,
     Preview,
     Shown,
     Stale,
+    acted,
     check_length,
     digest,
-    edited,
     viewed,
     words_of,
 )
+from ovirt_placement_web.views.vm import known
 from ovirt_service.errors import UserError
 from ovirt_service.text import escaped
 
@@ -60,46 +58,27 @@ PERMIT = "edit_cluster_configuration"
 _MOST_NAMED = 5
 #: Who sets keys of a class.
 _SETTER_OF = {key_class: setter for setter, key_class in SETTERS.items()}
-#: What levels are called in oVirt.
-_CALLED = {NODE: "Host", SERVER: "VM", "cluster": "Cluster", "image": "Template", "vdc": "Data center"}
-
-
-def _called(level: str) -> str:
-    """A level with the word that commands and files have for it."""
-    word = _CALLED.get(level, level.replace("_", " ").capitalize())
-    return word if word.lower() == level else f"{word} ({level})"
-
-
-_LEVELS = {level: _called(level) for level in SETTABLE}
 
 
 @viewed()
 def keys(asked: Asked) -> Shown:
     """All that are set, by whom and when."""
-    snapshot, may = asked.snapshot, _may(asked)
-    shown = {"part": "Placement keys", "editable": [one for one in snapshot.clusters if one.id in may]}
-    try:
-        answer = asked.questions.keys()
-    except UserError as failure:
-        table: dict[str, Any] = {"headers": (), "rows": (), "error": str(failure), "cluster_of": {}}
-        return "keys.html", {**shown, **table}
-    table_of_keys: Table = keys_table(answer)
-    hosts = snapshot.host_by_id
-    on_hosts = [one.resource.id for one in answer.keys if one.level == NODE and one.resource.id in hosts]
+    answer, error = known(asked.questions.keys)
+    may = _may(asked)
     return "keys.html", {
-        **shown,
-        "headers": table_of_keys.headers,
-        "rows": list(zip(table_of_keys.rows, map(_address, answer.keys), strict=True)),
-        "error": "",
-        "cluster_of": {host: hosts[host].cluster for host in on_hosts},
+        "part": "Placement keys",
+        "editable": [one for one in asked.snapshot.clusters if one.id in may],
+        "keys": answer.keys if answer else (),
+        "table": keys_table(answer) if answer else None,
+        "setters": _SETTER_OF,
+        "error": error,
     }
 
 
 @viewed()
 def of_vm(asked: Asked) -> Shown:
     """What stands on each level of a VM, which key is in force, and which it overrides."""
-    vm = asked.named("VM", asked.snapshot.vms)
-    may = _may(asked)
+    vm, may = asked.named("VM", asked.snapshot.vms), _may(asked)
 
     def is_editable(level: str, resource: str) -> bool:
         clusters = _clusters_named(level, resource, asked.snapshot)
@@ -107,9 +86,8 @@ def of_vm(asked: Asked) -> Shown:
 
     levels = key_levels(asked.snapshot, vm)
     return "vm_keys.html", {
-        "crumbs": (("Virtual machines", "/vms"), (vm.name, f"/vm/{vm.id}"), ("Placement keys", "")),
-        "called": _LEVELS,
         "vm": vm,
+        "settable": SETTABLE,
         "levels": [(one, is_editable(one.level, one.resource.id)) for one in levels],
         "setters": _SETTER_OF,
         "written": written,
@@ -164,8 +142,8 @@ class _Wanted(NamedTuple):
     decide: Callable[[Snapshot], KeyChange]
 
 
-@edited
-def set_key(asked: Asked) -> Edit:
+@acted
+def set_key(asked: Asked) -> Act:
     """A key of one object, to be set or removed."""
     form, gone = asked.fields("level", "as", "on", "name", "value", "weight"), asked.removes
     _check_choices(form)
@@ -183,11 +161,11 @@ def set_key(asked: Asked) -> Edit:
             back = f"/vm/{resource}/keys" if level == SERVER else f"/host/{resource}"
     wanted = _Wanted(level, () if gone else (on,), _clusters_named(level, on, asked.snapshot), decide)
     act, at = "key unset" if gone else "key set", f"{setter}'s placement key {name} on {level} {on}"
-    return _edit(asked, wanted, act, at, back, _shown(form, gone=gone))
+    return _act(asked, wanted, act, at, back, _shown(form, gone=gone))
 
 
-@edited
-def define(asked: Asked) -> Edit:
+@acted
+def define(asked: Asked) -> Act:
     """A key of all hosts of a cluster, to be set or removed."""
     cluster, gone = _cluster_of_form(asked.form.get("cluster", ""), asked.snapshot), asked.removes
     form = asked.fields("name", "values", "sticky")
@@ -203,12 +181,12 @@ def define(asked: Asked) -> Edit:
     act = "key unset of hosts" if gone else "key define"
     at = f"placement key {form['name']} of the hosts of cluster {cluster.name} ({cluster.id})"
     wanted = _Wanted(NODE, (), (cluster,), decide)
-    return _edit(asked, wanted, act, at, "/keys", _shown(form, cluster, gone=gone))
+    return _act(asked, wanted, act, at, "/keys", _shown(form, cluster, gone=gone))
 
 
-def _edit(asked: Asked, wanted: _Wanted, act: str, at: str, back: str, shown: Shown) -> Edit:
-    """The change that is wanted, as an act `at` a place that the audit log names."""
-    site = asked.site
+def _act(asked: Asked, wanted: _Wanted, name: str, at: str, back: str, form: Shown) -> Act:
+    """The change that is wanted, `at` a place that the audit log names."""
+    site, level = asked.site, wanted.level
     if not wanted.clusters:
         raise Refusal(404, "There is no cluster.")
 
@@ -216,7 +194,7 @@ def _edit(asked: Asked, wanted: _Wanted, act: str, at: str, back: str, shown: Sh
         """By the state that is known and the keys as they are now."""
         with opened(KeyStore, site.config, create=False) as store:
             records, _ = read_records(store)
-        before = with_keys(read_with(site.config, asked.snapshot, wanted.level), records)
+        before = with_keys(read_with(site.config, asked.snapshot, level), records)
         try:
             change = _decided(wanted, replace(before, placement_keys=records.keys))
         except UserError as error:
@@ -232,7 +210,7 @@ def _edit(asked: Asked, wanted: _Wanted, act: str, at: str, back: str, shown: Sh
         return Preview(foreseen, changes=(*lines, *stands), was=_state_of(change, records.keys))
 
     def carry_out(who: str) -> None:
-        engine = read_named(site.config, ENGINE_SECONDS, wanted.level, *wanted.words)
+        engine = read_named(site.config, ENGINE_SECONDS, level, *wanted.words)
         with opened(KeyStore, site.config) as store:
             try:
                 store.change(
@@ -243,7 +221,7 @@ def _edit(asked: Asked, wanted: _Wanted, act: str, at: str, back: str, shown: Sh
             except _Changed as changed:
                 raise Stale(_what_stands(changed.change, store.all_keys(), engine)) from None
 
-    return Edit(Act(act, wanted.clusters, carry_out, back, permits=(PERMIT,), on=at), shown, foresee)
+    return Act(name, wanted.clusters, carry_out, back, permits=(PERMIT,), on=at, form=form, foresee=foresee)
 
 
 class _Changed(Exception):
@@ -312,17 +290,8 @@ def _figures(value: float | str, weight: float | None) -> str:
 
 def _shown(form: Mapping[str, str], cluster: Cluster | None = None, *, gone: bool = False) -> Shown:
     """The form of a key of one object, or of all hosts of a cluster."""
-    return "key_form.html", {
-        "crumbs": (("Placement keys", "/keys"), ("Set", "")),
-        "form": form,
-        "cluster": cluster,
-        "levels": _LEVELS,
-        "setters": tuple(SETTERS),
-        "address": "/keys/hosts" if cluster else "/keys/set",
-        "permit": PERMIT,
-        "gone": gone,
-        "preview": None,
-    }
+    shown = {"form": form, "cluster": cluster, "levels": SETTABLE, "setters": tuple(SETTERS)}
+    return "key_form.html", {**shown, "permit": PERMIT, "gone": gone, "preview": None}
 
 
 def _may(asked: Asked) -> frozenset[str]:
@@ -356,16 +325,6 @@ def _clusters_named(level: str, word: str, snapshot: Snapshot) -> tuple[Cluster,
         return clusters_of(level, find_resource(level, word, snapshot), snapshot)
     except UserError:
         return snapshot.clusters
-
-
-def _address(key: ListedKey) -> dict[str, str]:
-    """What names a key to its form."""
-    return {
-        "level": key.level,
-        "on": key.resource.id,
-        "as": _SETTER_OF[key.key_class],
-        "name": key.name,
-    }
 
 
 def _legible(word: str, identity: str) -> str:

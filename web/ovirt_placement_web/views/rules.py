@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ovirt_placement.answers.group_changes import judge
-from ovirt_placement.answers.groups import MEMBERS, differences, find_member, table_of
+from ovirt_placement.answers.groups import MEMBERS, differences, find_member, polarity_of, rule_of, table_of
 from ovirt_placement.answers.rule_changes import objections, read_engine, refuse_mistakes, rule_kinds
 from ovirt_placement.engine.actions import remove_group, save_group
 from ovirt_placement.engine.connection.client import EngineConnection
@@ -17,7 +17,7 @@ from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.engine.connection.log_ins import VARIABLE
 from ovirt_placement.engine.topology import read_groups
 from ovirt_placement.forecast.changes import changed_groups, changed_rules
-from ovirt_placement.model import AffinityGroup, AffinityRule, Cluster, PlacementRule, RuleDomain, Snapshot
+from ovirt_placement.model import AffinityGroup, Cluster, PlacementRule, RuleDomain, Snapshot
 from ovirt_placement.model.names import called
 from ovirt_placement.model.yaml_files import stored_priority, stored_text
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore
@@ -29,13 +29,12 @@ from ovirt_placement_web.settings import ENGINE_SECONDS
 from ovirt_placement_web.views.endpoints import (
     Act,
     Asked,
-    Edit,
     Preview,
     Shown,
     Stale,
+    acted,
     check_length,
     digest,
-    edited,
     viewed,
     words_of,
 )
@@ -47,41 +46,23 @@ PERMIT = "manipulate_affinity_groups"
 _MEMBERS = {"vms": "VMs", "vm_labels": "VM labels", "hosts": "Hosts", "host_labels": "Host labels"}
 _POLARITIES = ("vms_rule", "vms_enforcing", "hosts_rule", "hosts_enforcing")
 _GROUP_FIELDS = ("name", "priority", "was", *_POLARITIES, *_MEMBERS)
-_OFF = AffinityRule(enabled=False, positive=False, enforcing=False)
+_OFF = rule_of("disabled", enforcing=False)
 
 _log = logging.getLogger(__name__)
 
 
 @viewed()
 def edit_form(asked: Asked) -> Shown:
-    """The form of a group that there is."""
-    return _group_form(asked, _named(asked))
+    """The form of a group that there is, or of a new one of a cluster."""
+    group = _group_of(asked)
+    return _group_form(asked, group, _filled_group(group, asked.snapshot))
 
 
-@viewed()
-def add_form(asked: Asked) -> Shown:
-    """The form of a new group of a cluster."""
-    return _group_form(asked, _empty(asked.cluster))
-
-
-@edited
-def edit(asked: Asked) -> Edit:
-    return _edit(asked, _named(asked))
-
-
-@edited
-def add(asked: Asked) -> Edit:
-    return _edit(asked, _empty(asked.cluster))
-
-
-def _named(asked: Asked) -> AffinityGroup:
-    return asked.named("affinity group", asked.snapshot.affinity_groups)
-
-
-def _edit(asked: Asked, group: AffinityGroup) -> Edit:
+@acted
+def edit(asked: Asked) -> Act:
     """The change of a group; one without an id is to be added."""
-    snapshot, gone = asked.snapshot, asked.removes and group.id != ""
-    form = asked.fields(*_GROUP_FIELDS)
+    snapshot, group = asked.snapshot, _group_of(asked)
+    gone, form = asked.removes and group.id != "", asked.fields(*_GROUP_FIELDS)
     if gone:
         form = _filled_group(group, snapshot) | {"was": form["was"]}
     after = None if gone else _meant_group(form, group, snapshot)
@@ -116,53 +97,41 @@ def _edit(asked: Asked, group: AffinityGroup) -> Edit:
                 raise Stale("somebody has changed this group since you looked at it: look at it again")
             _save(asked, act, connection, group, after)
 
-    act = Act(
+    return Act(
         kind.value.replace("_", " "),
         (cluster,),
         carry_out,
         f"/cluster/{cluster.id}" if gone or not group.id else f"/group/{group.id}",
         permits=(PERMIT,),
         on=f"affinity group {name} of cluster {cluster.name} ({cluster.id})",
+        form=_group_form(asked, group, form, gone=gone),
+        foresee=foresee,
     )
-    return Edit(act, _group_form(asked, group, form, gone=gone), foresee)
 
 
-def _group_form(
-    asked: Asked, group: AffinityGroup, form: Mapping[str, str] | None = None, *, gone: bool = False
-) -> Shown:
-    """The form of a group, with what somebody has written into it, else as the group is."""
+def _group_of(asked: Asked) -> AffinityGroup:
+    """The one that the address names; an empty one where it names a cluster."""
+    if not asked.request.url.path.endswith("/new-group"):
+        return asked.named("affinity group", asked.snapshot.affinity_groups)
+    fields: dict[str, Any] = {"vms_rule": _OFF, "hosts_rule": _OFF, **dict.fromkeys(_MEMBERS, ())}
+    return AffinityGroup(id="", name="", cluster=asked.cluster.id, priority=1.0, **fields)
+
+
+def _group_form(asked: Asked, group: AffinityGroup, form: Mapping[str, str], *, gone: bool = False) -> Shown:
     cluster = asked.snapshot.cluster_by_id[group.cluster]
-    verb, crumbs = "New", [("Rules", "/rules"), ("New affinity group", "")]
-    if group.id:
-        verb = "Remove" if gone else "Edit"
-        crumbs[1:] = [(group.name, f"/group/{group.id}"), (verb, "")]
-    return "group_form.html", {
-        "crumbs": crumbs,
-        "cluster": cluster,
-        "group": group,
-        "form": _filled_group(group, asked.snapshot) if form is None else form,
-        "lists": _MEMBERS,
-        "verb": verb,
-        "action": f"/group/{group.id}/edit" if group.id else f"/cluster/{cluster.id}/new-group",
-        "preview": None,
-    }
+    verb = "Remove" if gone else "Edit" if group.id else "New"
+    shown = {"cluster": cluster, "group": group, "form": form, "lists": _MEMBERS, "verb": verb}
+    return "group_form.html", {**shown, "preview": None}
 
 
 def _filled_group(group: AffinityGroup, snapshot: Snapshot) -> dict[str, str]:
     """What stands in the fields of a group as it is; members as a name a line."""
     form = {"name": group.name, "priority": f"{group.priority:.7f}".rstrip("0").rstrip(".")}
     for of, rule in (("vms", group.vms_rule), ("hosts", group.hosts_rule)):
-        polarity = "disabled" if not rule.enabled else "positive" if rule.positive else "negative"
-        form |= {f"{of}_rule": polarity, f"{of}_enforcing": "on" if rule.enforcing else ""}
+        form |= {f"{of}_rule": polarity_of(rule), f"{of}_enforcing": "on" if rule.enforcing else ""}
     for name in _MEMBERS:
         form[name] = "\n".join(_name(table_of(name, snapshot), member) for member in getattr(group, name))
     return {**form, "was": state_of_group(group)}
-
-
-def _empty(cluster: Cluster) -> AffinityGroup:
-    """A group that is to be made in a cluster."""
-    fields: dict[str, Any] = {"vms_rule": _OFF, "hosts_rule": _OFF, **dict.fromkeys(_MEMBERS, ())}
-    return AffinityGroup(id="", name="", cluster=cluster.id, priority=1.0, **fields)
 
 
 def _meant_group(form: Mapping[str, str], group: AffinityGroup, snapshot: Snapshot) -> AffinityGroup:
@@ -181,7 +150,11 @@ def _meant_group(form: Mapping[str, str], group: AffinityGroup, snapshot: Snapsh
         priority = stored_priority(float(form["priority"]))
     except (ValueError, UserError):
         raise Refusal(400, "A priority is a number, such as 1 or 2.5.") from None
-    rules = {f"{of}_rule": _affinity(form[f"{of}_rule"], form[f"{of}_enforcing"]) for of in ("vms", "hosts")}
+    rules: dict[str, Any] = {}
+    for of in ("vms", "hosts"):
+        if (polarity := form[f"{of}_rule"]) not in ("disabled", "positive", "negative"):
+            raise Refusal(400, "A rule is disabled, positive or negative.")
+        rules[f"{of}_rule"] = rule_of(polarity, enforcing=bool(form[f"{of}_enforcing"]))
     return msgspec.structs.replace(group, name=name, priority=priority, **rules, **members)
 
 
@@ -195,14 +168,6 @@ def _member(word: str, name: str, group: AffinityGroup, snapshot: Snapshot) -> s
 def _name(table: Mapping[str, Any], member: str) -> str:
     """As a form shows it: with codes for marks that would turn a line round."""
     return escaped(str(table[member].name)) if member in table else member
-
-
-def _affinity(polarity: str, enforcing: str) -> AffinityRule:
-    if polarity not in ("disabled", "positive", "negative"):
-        raise Refusal(400, "A rule is disabled, positive or negative.")
-    return AffinityRule(
-        enabled=polarity != "disabled", positive=polarity == "positive", enforcing=bool(enforcing)
-    )
 
 
 def state_of_group(group: AffinityGroup) -> str:
@@ -241,36 +206,25 @@ def _save(
 # -- Placement rules.
 
 
-#: Fields of a rule that have several words, a line each in the form, and what they are called.
-_LISTS = {
-    "vms": "VMs",
-    "other_vms": "Other VMs",
-    "hosts": "Hosts",
-    "domain_tags": "Host tags of failure domains",
-}
-_NUMBERS = {
-    "most": "At most",
-    "least": "At least (failure domains)",
-    "max_skew": "Largest difference",
-    "min_domains": "Failure domains that there should be",
-}
+#: Fields of a rule that have several words, a line each in the form.
+_LISTS = ("vms", "other_vms", "hosts", "domain_tags")
+_NUMBERS = ("most", "least", "max_skew", "min_domains")
 _TICKS = ("enforcing", "continuous", "enabled")
-_COUNTED = {"vms": "VMs", "vcpus": "vCPUs", "memory_mb": "MiB of memory"}
 _FIELDS = ("name", "kind", "counted", "priority", "domains", "was", *_TICKS, *_LISTS, *_NUMBERS)
 
 
 @viewed("rule")
 def rule_form(asked: Asked) -> Shown:
     """The form of a rule of a cluster that stands, or of a new one."""
-    cluster, name = asked.cluster, asked.word("rule", "")
+    cluster, name = asked.cluster, asked.word("rule")
     rule = _standing(asked).get(name)
     if name and (rule is None or not _is_about(rule, cluster, asked.snapshot)):
         raise Refusal(404, f"Cluster {cluster.name} has no placement rule {name}.")
     return _shown(cluster, _filled(rule), gone=False)
 
 
-@edited
-def change_rule(asked: Asked) -> Edit:
+@acted
+def change_rule(asked: Asked) -> Act:
     site, cluster, gone = asked.site, asked.cluster, asked.removes
     form, back = asked.fields(*_FIELDS), f"/cluster/{cluster.id}/rules"
     check_length("Name", form["name"])
@@ -301,10 +255,16 @@ def change_rule(asked: Asked) -> Edit:
         with opened(RuleStore, site.config) as store:
             store.change(decide, changed_by=who)
 
-    name = "rule remove" if gone else "rule edit" if form["was"] else "rule add"
-    on = f"placement rule {form['name']} of cluster {cluster.name} ({cluster.id})"
-    act = Act(name, (cluster,), carry_out, back, permits=(PERMIT,), on=on)
-    return Edit(act, _shown(cluster, form, gone=gone), foresee)
+    return Act(
+        "rule remove" if gone else "rule edit" if form["was"] else "rule add",
+        (cluster,),
+        carry_out,
+        back,
+        permits=(PERMIT,),
+        on=f"placement rule {form['name']} of cluster {cluster.name} ({cluster.id})",
+        form=_shown(cluster, form, gone=gone),
+        foresee=foresee,
+    )
 
 
 def _filled(rule: PlacementRule | None) -> dict[str, str]:
@@ -372,20 +332,9 @@ def _standing(asked: Asked) -> dict[str, PlacementRule]:
 
 
 def _shown(cluster: Cluster, form: Mapping[str, str], *, gone: bool) -> Shown:
-    title = f"Edit {form['name']}" if form["was"] else "New placement rule"
-    return "rule_form.html", {
-        "crumbs": (("Rules", "/rules"), (cluster.name, f"/cluster/{cluster.id}/rules"), (title, "")),
-        "title": title,
-        "cluster": cluster,
-        "form": form,
-        "kinds": {name: _in_words(text) for name, text in rule_kinds().items()},
-        "lists": _LISTS,
-        "numbers": _NUMBERS,
-        "counted": _COUNTED,
-        "may": PERMIT,
-        "gone": gone,
-        "preview": None,
-    }
+    kinds = {name: _in_words(text) for name, text in rule_kinds().items()}
+    shown = {"cluster": cluster, "form": form, "kinds": kinds, "may": PERMIT, "gone": gone}
+    return "rule_form.html", {**shown, "preview": None}
 
 
 def _in_words(summary: str) -> str:
