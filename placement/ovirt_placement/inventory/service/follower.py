@@ -7,7 +7,7 @@ answer that is older than what is known by then counts for nothing, and the obje
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from ovirt_placement.engine.events import EngineEvent, read_events
 from ovirt_placement.engine.policies import PolicyReader
 from ovirt_placement.engine.topology import LONGEST_SEARCH, find_vms
 from ovirt_placement.engine.vms import Detail
-from ovirt_placement.inventory.on_demand import NO_DEMANDS, NO_STATISTICS, Needed, Span
+from ovirt_placement.inventory.on_demand import NO_DEMANDS, NO_STATISTICS, Span
 from ovirt_placement.inventory.publication import Moments
 from ovirt_placement.inventory.service.events import (
     ENGINE_STARTED,
@@ -120,7 +120,8 @@ class Follower:
         self.demands = NO_DEMANDS
         #: What the larger readings must take in besides the topology; to be read in any thread.
         self.needs = NO_DEMANDS
-        self._statistics_lacked = NO_STATISTICS
+        #: What is needed of statistics and tags and has not been read since it is.
+        self.lacking = NO_STATISTICS
         self._read_at = _NEVER
 
     @property
@@ -144,11 +145,6 @@ class Follower:
         """Return the view as it is; the same object until something changes."""
         return self._view.snapshot()
 
-    @property
-    def lacking(self) -> Needed:
-        """What is needed of statistics and tags and has not been read since it is."""
-        return self._view.statistics_lacking
-
     def hand_in(self, reading: Reading) -> None:
         """Leave a larger reading for the next turn."""
         self._handed_in.append(reading)
@@ -168,7 +164,6 @@ class Follower:
             self._note_event(event, began)
         while self._handed_in:
             self._absorb(self._handed_in.popleft(), self._clock())
-        self._want_statistics(self._clock())
         self._seek()
         # VMs first, for those that came or went name hosts.
         self._begin_reading(SubjectKind.VM, self._due(SubjectKind.VM, SOON_SECONDS))
@@ -178,6 +173,7 @@ class Follower:
         for kind in (SubjectKind.LABELS, SubjectKind.NETWORKS):
             self._begin_reading(kind, self._due(kind))
         self._settle()
+        self._want_statistics(self._clock())
         self._failing_since = None
         # All that is due is known, but for a few objects about which the engine takes long.
         if self.believable and sum(len(asked.ids) for asked in self._dialogues.late) <= _MOST_LATE:
@@ -206,9 +202,9 @@ class Follower:
         """Have read what clusters need as they are by now."""
         self.needs = self.needs._replace(statistics=self._view.statistics_needed)
         lacking = self._view.statistics_lacking
-        if lacking - self._statistics_lacked:
+        if lacking - self.lacking:
             self._larger[ReconciliationScope.STATISTICS].require(now)
-        self._statistics_lacked = lacking
+        self.lacking = lacking
 
     def _news(self, began: float) -> tuple[EngineEvent, ...]:
         if (feed := self._feed) is not None:
@@ -288,7 +284,7 @@ class Follower:
     def _under_way(self, kind: SubjectKind) -> set[str]:
         return {one for asked in self._dialogues.under_way if asked.kind is kind for one in asked.ids}
 
-    def _begin_reading(self, kind: SubjectKind, ids: Iterable[str], *, seek: bool = False) -> None:
+    def _begin_reading(self, kind: SubjectKind, ids: Sequence[str], *, seek: bool = False) -> None:
         """Begin to read these: those that were late each by itself, all others together."""
         alone = [[one] for one in ids if Subject(kind, one) in self._alone]
         together = [one for one in ids if [one] not in alone]

@@ -13,11 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 from msgspec.structs import replace
 
-from ovirt_placement.inventory.on_demand import NO_STATISTICS, Demands, Needed
+from ovirt_placement.inventory.on_demand import Demands, Needed
 from ovirt_placement.inventory.publication import (
     EMPTY,
     Moments,
@@ -32,7 +33,7 @@ from ovirt_placement.inventory.service.attempts import InventoryMetrics, in_thre
 from ovirt_placement.inventory.stored import WatchedKeys, demands_of
 from ovirt_placement.lookups import prepare, share
 from ovirt_placement.model import AffinityGroup, Cluster, Host, Snapshot, Vm
-from ovirt_placement.model.snapshot import HOST_STATISTICS, HOST_TAGS, STORED, VM_DETAILS, VM_STATISTICS, Part
+from ovirt_placement.model.snapshot import HOST_TAGS, STORED, VM_DETAILS, Part
 from ovirt_service.files import open_regular
 from ovirt_service.log import Complaint
 
@@ -58,7 +59,7 @@ class PublicationState:
     moments: Moments
     needs: Demands
     #: What is needed of statistics and tags and was not read yet.
-    lacking: Needed = NO_STATISTICS
+    lacking: Needed
 
 
 class Publisher:
@@ -183,16 +184,13 @@ class Publisher:
 
 def _unread(state: PublicationState, keys: WatchedKeys) -> tuple[Part, ...]:
     """What is needed and was not read: also by keys and rules of which the last turn knew nothing."""
-    demands, lacking = demands_of(keys.records), state.lacking
-    lacking |= demands.statistics - state.needs.statistics
-    parts: dict[Part, bool] = {
-        HOST_TAGS: HOST_TAGS in lacking,
-        HOST_STATISTICS: HOST_STATISTICS in lacking,
-        VM_STATISTICS: VM_STATISTICS in lacking,
-        VM_DETAILS: bool(demands.details) and state.moments.details_at == _NEVER,
-        STORED: keys.is_unread,
-    }
-    return tuple(part for part, lacks in parts.items() if lacks)
+    demands = demands_of(keys.records)
+    lacking = state.lacking | (demands.statistics - state.needs.statistics)
+    if demands.details and state.moments.details_at == _NEVER:
+        lacking |= {VM_DETAILS}
+    if keys.is_unread:
+        lacking |= {STORED}
+    return tuple(part for part in get_args(Part) if part in lacking)
 
 
 def _lacks_details(state: PublicationState, keys: WatchedKeys) -> bool:

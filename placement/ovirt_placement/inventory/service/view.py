@@ -306,13 +306,14 @@ class View:
             measured = {host.id: self._statistics.of_host(host) for host in hosts}
             yield from self._put_all(SubjectKind.HOST, measured, span)
         if whole is not None:
-            self._frame = replace(
-                whole, clusters=(), hosts=(), vms=(), affinity_groups=(), affinity_labels=(), pending=()
-            )
-            groups: dict[str, list[AffinityGroup]] = {cluster.id: [] for cluster in whole.clusters}
-            for group in whole.affinity_groups:
-                groups.setdefault(group.cluster, []).append(group)
-            grouped = {cluster.id: (cluster, tuple(groups[cluster.id])) for cluster in whole.clusters}
+            self._frame = whole
+            grouped = {
+                cluster.id: (
+                    cluster,
+                    tuple(one for one in whole.affinity_groups if one.cluster == cluster.id),
+                )
+                for cluster in whole.clusters
+            }
             completed = {vm.id: self._complete(vm, span.began) for vm in whole.vms}
             yield from self._put_all(SubjectKind.VM, completed, span)
             yield from self._put_all(SubjectKind.CLUSTER, grouped, span)
@@ -338,6 +339,7 @@ class View:
                 networks=networks,
                 vnic_profiles=profiles,
                 member_searches=self._searches.found,
+                pending=(),
             )
             made = consistent(with_failover_hosts(reported))
             self._made = believed(made, self._believed, self._now)
