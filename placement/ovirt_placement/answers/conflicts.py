@@ -347,8 +347,7 @@ def _rows(found: ClusterConflicts) -> Iterator[tuple[str, ...]]:
             f" its VMs need {rule.needed} hosts, and {rule.failures} of {rule.hosts} may fail"
         )
         yield what, _titles(rule.groups), _names(rule.vms), "", ""
-    for unknown in found.unknown:
-        yield _UNKNOWN, _titles(unknown), "", "", ""
+    yield from ((_UNKNOWN, _titles(unknown), "", "", "") for unknown in found.unknown)
     for unjudged in found.unjudged:
         yield f"{_UNKNOWN}: {NEEDS_PLANNER}", _titles(unjudged), "", "", ""
 

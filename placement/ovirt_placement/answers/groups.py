@@ -337,8 +337,7 @@ def _lines(
     members: Iterable[Member], labels: Iterable[MemberLabel], hosts: Mapping[str, str]
 ) -> Iterator[str]:
     """The members, and on a line each the labels with theirs; VMs with the hosts on which they run."""
-    for member in members:
-        yield _member(member, hosts)
+    yield from (_member(member, hosts) for member in members)
     for label in labels:
         yield f"label {label.name}: {', '.join(_member(one, hosts) for one in label.members) or 'none'}"
 

@@ -73,25 +73,19 @@ def examine_inventory(config: Config) -> Iterator[FoundProblem]:
             f"look into its log: journalctl -u {unit}",
         )
         return
+    log = f"look into its log for the reason: journalctl -u {unit}"
     limit = max(_STALE_SECONDS, 3 * config.inventory.interval_seconds)
     if (now() - moments.as_of) > limit:
         yield problem(
             "stale_inventory",
             f"the inventory's last snapshot is {now() - moments.as_of:.0f} s old",
-            f"look into its log for the reason: journalctl -u {unit}",
+            log,
         )
     elif not moments.store_answers:
-        keys_age = age(moments.keys_at)
-        yield problem(
-            "inventory_without_store",
-            "the inventory cannot read the store: "
-            + (
-                "decisions are made without placement keys"
-                if keys_age is None
-                else f"decisions go by placement keys of {keys_age:.0f} s ago"
-            ),
-            f"look into its log for the reason: journalctl -u {unit}",
-        )
+        keys_age, by = age(moments.keys_at), "are made without placement keys"
+        if keys_age is not None:
+            by = f"go by placement keys of {keys_age:.0f} s ago"
+        yield problem("inventory_without_store", f"the inventory cannot read the store: decisions {by}", log)
 
 
 def examine_store(config: Config) -> Iterator[FoundProblem]:

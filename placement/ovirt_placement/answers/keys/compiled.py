@@ -227,8 +227,7 @@ def _show_text(answer: KeysOfVmDocument | KeysOfHostDocument) -> Iterator[str | 
 
 
 def ignored_lines(answer: KeysOfVmDocument) -> Iterator[str]:
-    for one in answer.ignored:
-        yield f"ignored: {one.key.place}: {one.key.name}: {one.sentence}"
+    return (f"ignored: {one.key.place}: {one.key.name}: {one.sentence}" for one in answer.ignored)
 
 
 # -- The levels of a VM from the weakest to the strongest, and what becomes of the keys that stand on each.

@@ -96,8 +96,7 @@ def staying_vm(one: Staying, snapshot: Snapshot) -> StayingVm:
 def evacuation_text(found: EvacuationRecord) -> Iterator[str]:
     hosts = names_of(found.hosts)
     yield f"Maintenance of {hosts} in cluster {found.cluster.name}: {_evacuation_summary(found)}"
-    for number, move in enumerate(found.moves, 1):
-        yield f"  {number}. {move_text(move)}"
+    yield from (f"  {number}. {move_text(move)}" for number, move in enumerate(found.moves, 1))
     yield from (f"  {moved_by_engine_text(moved)}" for moved in found.moved_by_engine)
     for one in found.staying:
         yield (
@@ -260,8 +259,7 @@ def _round_text(number: int, one: MaintenanceRound) -> Iterator[str]:
         empty = f"{counted(count, 'migration')}, about {duration_text(one.migrating_seconds)}"
     out = f"then out for {duration_text(one.maintenance_seconds)}"
     yield f"Round {number}: {names_of(one.hosts)} ({empty}; {out})"
-    for place, move in enumerate(one.moves, 1):
-        yield f"  {place}. {move_text(move)}"
+    yield from (f"  {place}. {move_text(move)}" for place, move in enumerate(one.moves, 1))
     if one.stopped:
         yield f"  stopped meanwhile, as you agreed to: {names_of(one.stopped)}"
     yield from (f"  {moved_by_engine_text(moved)}" for moved in one.moved_by_engine)

@@ -8,7 +8,7 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -40,7 +40,8 @@ _MOST_LOSSES = 3
 _CONNECT_SECONDS = 10
 
 #: Does the lumps somewhere, and gives what came of them in order.
-_Pool = Callable[[bytes, Sequence[Sequence[ExaminationTask]]], Iterator[list[Examined]]]
+_Lumps = Sequence[Sequence[ExaminationTask]]
+_Pool = Callable[[bytes, _Lumps], Iterator[list[Examined]]]
 
 
 @contextmanager
@@ -48,12 +49,17 @@ def spreading(processes: int | None, scheduler: str | None) -> Iterator[Spread |
     """Who does the work; None: the process itself. Raises `UserError` if others are not there, or lost."""
     if scheduler is not None:
         with _connected(scheduler) as client:
-            yield lambda question: _lump_wise(question, _workers_of(client), _on_cluster(client))
+            on_cluster = partial(_on_cluster, client)
+            yield lambda question: _lump_wise(question, _workers_of(client), on_cluster)
     elif processes is not None and processes > 1:
         try:
-            yield lambda question: _lump_wise(question, processes, _in_processes(processes))
+            in_processes = partial(_in_processes, processes)
+            yield lambda question: _lump_wise(question, processes, in_processes)
         finally:
-            _end_processes()
+            # Those that joblib keeps for the next question, if there are any.
+            loky: Any = sys.modules.get("joblib.externals.loky")
+            if loky is not None:
+                loky.get_reusable_executor().shutdown(wait=True, kill_workers=True)
     else:
         yield None
 
@@ -90,56 +96,43 @@ def _lump_wise(question: CheckQuestion, workers: int, pool: _Pool) -> Examiner:
     return examiner
 
 
-def _in_processes(processes: int) -> _Pool:
+def _in_processes(processes: int, encoded: bytes, lumps: _Lumps) -> Iterator[list[Examined]]:
     # It takes long to load, and most questions need no help.
     from joblib import Parallel, delayed
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-    def pool(encoded: bytes, lumps: Sequence[Sequence[ExaminationTask]]) -> Iterator[list[Examined]]:
-        done = losses = 0
-        while done < len(lumps):
-            parallel = Parallel(n_jobs=processes, return_as="generator", batch_size=1)
-            results = parallel(delayed(examine_lump)(encoded, lump) for lump in lumps[done:])
-            try:
-                for found in results:
-                    yield found
-                    done += 1
-            except TerminatedWorkerError:
-                losses += 1
-                if losses > _MOST_LOSSES:
-                    raise UserError("processes end by themselves again and again: is memory short?") from None
-            finally:
-                with warnings.catch_warnings(action="ignore"):  # that the rest is not wanted is no news
-                    results.close()
-
-    return pool
-
-
-def _end_processes() -> None:
-    """End those that joblib keeps for the next question, if there are any."""
-    loky: Any = sys.modules.get("joblib.externals.loky")
-    if loky is not None:
-        loky.get_reusable_executor().shutdown(wait=True, kill_workers=True)
-
-
-def _on_cluster(client: Client) -> _Pool:
-    def pool(encoded: bytes, lumps: Sequence[Sequence[ExaminationTask]]) -> Iterator[list[Examined]]:
-        # The scheduler keeps what it was sent, so whatever a lost worker had is made again elsewhere.
-        reported = client.submit(bytes, encoded, pure=False)
-        waiting: deque[Any] = deque()
+    done = losses = 0
+    while done < len(lumps):
+        parallel = Parallel(n_jobs=processes, return_as="generator", batch_size=1)
+        results = parallel(delayed(examine_lump)(encoded, lump) for lump in lumps[done:])
         try:
-            for lump in lumps:
-                waiting.append(client.submit(examine_lump, reported, lump, pure=False))
-                if len(waiting) > 2 * _LUMPS_A_WORKER * _workers_of(client):
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        except ModuleNotFoundError as error:
-            raise UserError(f"the workers need ovirt-placement, as it is installed here: {error}") from None
+            for found in results:
+                yield found
+                done += 1
+        except TerminatedWorkerError:
+            losses += 1
+            if losses > _MOST_LOSSES:
+                raise UserError("processes end by themselves again and again: is memory short?") from None
         finally:
-            client.cancel([reported, *waiting])  # type: ignore[no-untyped-call]
+            with warnings.catch_warnings(action="ignore"):  # that the rest is not wanted is no news
+                results.close()
 
-    return pool
+
+def _on_cluster(client: Client, encoded: bytes, lumps: _Lumps) -> Iterator[list[Examined]]:
+    # The scheduler keeps what it was sent, so whatever a lost worker had is made again elsewhere.
+    reported = client.submit(bytes, encoded, pure=False)
+    waiting: deque[Any] = deque()
+    try:
+        for lump in lumps:
+            waiting.append(client.submit(examine_lump, reported, lump, pure=False))
+            if len(waiting) > 2 * _LUMPS_A_WORKER * _workers_of(client):
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    except ModuleNotFoundError as error:
+        raise UserError(f"the workers need ovirt-placement, as it is installed here: {error}") from None
+    finally:
+        client.cancel([reported, *waiting])  # type: ignore[no-untyped-call]
 
 
 def _workers_of(client: Client) -> int:
