@@ -168,7 +168,6 @@ def decisions_at(
 ) -> DecisionsAtDocument:
     """The decisions next to a moment, about one host or all. Raises `NoRecord` if there is no record."""
     attempts = _attempts(about(vm.id, record))
-    attempts = _attempts(about(vm.id, record))
     # By their times, not their order: the clock may have been set.
     before = max((one for one in attempts if one.time <= moment), key=lambda one: one.time, default=None)
     after = min((one for one in attempts if one.time > moment), key=lambda one: one.time, default=None)

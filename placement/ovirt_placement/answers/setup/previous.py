@@ -162,7 +162,6 @@ def restore_policies(
     overview: Overview, head: PolicyHead, going: frozenset[str], *, all_users: bool
 ) -> Iterator[tuple[PolicyUser, PolicyRequest]]:
     """Give its clusters, or those that it remembers, what they had; each with its policy by then."""
-    former = remembered(head.description).clusters
     heads, former = {one.id: one for one in overview.heads}, remembered(head.description).clusters
     for user in overview.users:
         if user.policy != head.id or not (all_users or user.id in former):
