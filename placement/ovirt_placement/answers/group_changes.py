@@ -185,26 +185,18 @@ def _foreign(snapshot: Snapshot, group: AffinityGroup) -> Iterator[tuple[str | N
 
 def _conflicts(intended: Snapshot, group: AffinityGroup) -> tuple[list[str], list[str]]:
     """Say which conflicts keep the engine from saving, also those it has already, and which it tolerates."""
+    # Members of other clusters count, as they do when the engine looks for conflicts.
+    own = [one.id for one in intended.affinity_groups if one.cluster == group.cluster]
+    counted = {vm for one in own for vm in intended.group_vms[one]}
+    vms = tuple(replace(vm, cluster=group.cluster) if vm.id in counted else vm for vm in intended.vms)
     refused, already, tolerated = list[str](), list[str](), list[str]()
-    for one in clashes_of(_as_the_engine_counts(intended, group.cluster), group):
+    for one in clashes_of(replace(intended, vms=vms), group):
         text = _conflict_sentence(intended, one, group)
         if group.id in one.groups:
             (refused if one.type in _REFUSED else tolerated).append(text)
         elif one.type in _REFUSED:
             already.append(f"{_THERE_ALREADY}: {text}")
     return [*refused, *already], tolerated
-
-
-def _as_the_engine_counts(intended: Snapshot, cluster: str) -> Snapshot:
-    """Let members of other clusters count, as they do when the engine looks for conflicts."""
-    counted = {
-        vm
-        for group in intended.affinity_groups
-        if group.cluster == cluster
-        for vm in intended.group_vms[group.id]
-    }
-    vms = tuple(replace(vm, cluster=cluster) if vm.id in counted else vm for vm in intended.vms)
-    return replace(intended, vms=vms)
 
 
 def _conflict_sentence(intended: Snapshot, conflict: Conflict, group: AffinityGroup) -> str:

@@ -11,7 +11,7 @@ from ovirt_placement.engine import users as parsing
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.events import EngineEvent, EventCode
 from ovirt_placement.engine.policies import PolicyUnit
-from ovirt_placement.engine.users import Permission, Root
+from ovirt_placement.engine.users import Root
 from ovirt_placement.model import Cluster
 from ovirt_placement.model.names import Identified, Named
 from ovirt_placement.model.record import Record
@@ -90,7 +90,13 @@ def examine_permissions(
     connection: EngineConnection, root: Root, clusters: Sequence[Cluster]
 ) -> Iterator[FoundProblem]:
     """Look whether our user itself, not a group of it, may do what the enforcer does."""
-    held = _permissions(connection, root)
+    user = root.user_id
+    if user is None:
+        names = parsing.user_names(connection.get("/users"))
+        user = names.get(root.user_name) or names.get(connection.settings.username or "")
+    if user is None:
+        raise UserError(f"the engine does not say which user {connection.settings.username} is")
+    held = parsing.permissions(connection.get(f"/users/{user}/permissions"))
     roles = parsing.roles(connection.get("/roles", follow="permits"))
     permits = {role: known.permits for role, known in roles.items()}
     if not any(permission.on is None and _REPORT in permits.get(permission.role, ()) for permission in held):
@@ -112,16 +118,6 @@ def examine_permissions(
                 "give the user a role with that permit on the cluster (docs/configuration.md)",
                 cluster=cluster,
             )
-
-
-def _permissions(connection: EngineConnection, root: Root) -> tuple[Permission, ...]:
-    user = root.user_id
-    if user is None:
-        names = parsing.user_names(connection.get("/users"))
-        user = names.get(root.user_name) or names.get(connection.settings.username or "")
-    if user is None:
-        raise UserError(f"the engine does not say which user {connection.settings.username} is")
-    return parsing.permissions(connection.get(f"/users/{user}/permissions"))
 
 
 # -- Whether the engine's clock and ours show the same time: events are judged by their age.
@@ -156,6 +152,11 @@ STARTED = (EventCode.VDC_START, EventCode.AFFINITY_RULES_ENFORCEMENT_MANAGER_STA
 _LATELY_SECONDS = 600.0
 
 _RESTART = "systemctl restart ovirt-engine: it asks the proxy for its units only when it starts"
+#: Why no unit is enabled, unless the proxy was not reached since the engine started.
+_NOT_COMPARED = (
+    "its external scheduler is off, the proxy had no plugins when the engine started, or the engine"
+    " compared them before its own start was complete"
+)
 _SWITCH_ON = (
     "engine-config -s ExternalSchedulerEnabled=true, check engine-config -g ExternalSchedulerServiceURL,"
     f" start ovirt-scheduler-proxy, then {_RESTART}"
@@ -183,7 +184,11 @@ def examine_units(
         return
     if len(missing) + len(disabled) == len(usual):
         state = "knows none" if not disabled else "has disabled all"
-        cause = _cause(lost, _newest(events, *STARTED))
+        cause, started = _NOT_COMPARED, _newest(events, *STARTED)
+        if lost is not None and not (started is not None and lost < started):
+            cause = (
+                f"it could not reach the proxy at {utc_text(lost)}: the URL is wrong, or the proxy was away"
+            )
         yield problem("no_units", f"the engine {state} of our policy units: {cause}", _SWITCH_ON)
         return
     if missing:
@@ -253,13 +258,3 @@ def examine_proxy(url: str, units: Mapping[str, PolicyUnit]) -> Iterator[FoundPr
 
 def _newest(events: Sequence[EngineEvent], *codes: int) -> float | None:
     return max((event.time for event in events if event.code in codes), default=None)
-
-
-def _cause(lost: float | None, started: float | None) -> str:
-    """Why no unit is enabled; what an earlier start of the engine came upon explains nothing."""
-    if lost is None or (started is not None and lost < started):
-        return (
-            "its external scheduler is off, the proxy had no plugins when the engine started, or the engine"
-            " compared them before its own start was complete"
-        )
-    return f"it could not reach the proxy at {utc_text(lost)}: the URL is wrong, or the proxy was away"

@@ -150,7 +150,17 @@ def plan_of(document: Mapping[str, Any]) -> Plan:
             strategy=document["strategy"],
             seed=document["seed"],
             steps=tuple(map(_step, document["steps"])),
-            remaining=tuple(map(_remaining, document["remaining"])),
+            remaining=tuple(
+                Remaining(
+                    groups=_ids(one["groups"]),
+                    family=one["family"],
+                    asks=one["asks"],
+                    hard=one["hard"],
+                    vms=_ids(one["vms"]),
+                    obstacles=(),  # they were of another time
+                )
+                for one in document["remaining"]
+            ),
         )
         written = document["id"]
     except (KeyError, TypeError, IndexError) as error:
@@ -178,17 +188,6 @@ def _step(document: Mapping[str, Any]) -> Step:
         after=tuple(document["after"]),
         seconds=document["seconds"],
         reserves=document["reserves"],
-    )
-
-
-def _remaining(document: Mapping[str, Any]) -> Remaining:
-    return Remaining(
-        groups=_ids(document["groups"]),
-        family=document["family"],
-        asks=document["asks"],
-        hard=document["hard"],
-        vms=_ids(document["vms"]),
-        obstacles=(),  # they were of another time
     )
 
 

@@ -85,7 +85,22 @@ def preview(
         placement_rules=tuple({**state.rule_by_id, **change.after.rule_by_id}.values()),
     )
     found = WhatIfDocument(
-        clusters=tuple(_cluster(one, named) for one in outlooks),
+        clusters=tuple(
+            with_names(
+                ForeseenCluster,
+                one,
+                named,
+                violated=one.rules.violated,
+                repaired=one.rules.repaired,
+                remains_violated=tuple(_staying(one, named)),
+                moves=one.plan.steps,
+                barred=one.barred.vms,
+                unjudged_starts=one.barred.unjudged,
+                proven=one.plan.proven,
+                doubt=doubt(named, one.cluster),
+            )
+            for one in outlooks
+        ),
         maintenance=tuple(evacuation_record(one, named) for one in change.emptied),
         conflicts=tuple(change.against),
         starts=tuple(_start(start, named) for start in change.starts),
@@ -182,22 +197,6 @@ def measures(found: WhatIfDocument) -> dict[str, int | None]:
         "staying": sum(len(one.staying) for one in found.maintenance),
         "failures": min((known.count for known in failures if known is not None), default=None),
     }
-
-
-def _cluster(one: Outlook, snapshot: Snapshot) -> ForeseenCluster:
-    return with_names(
-        ForeseenCluster,
-        one,
-        snapshot,
-        violated=one.rules.violated,
-        repaired=one.rules.repaired,
-        remains_violated=tuple(_staying(one, snapshot)),
-        moves=one.plan.steps,
-        barred=one.barred.vms,
-        unjudged_starts=one.barred.unjudged,
-        proven=one.plan.proven,
-        doubt=doubt(snapshot, one.cluster),
-    )
 
 
 def foreseen_rule(rule: Violation, snapshot: Snapshot) -> ForeseenRule:

@@ -288,7 +288,16 @@ def undo(overview: Overview, policy: PolicyContent, going: frozenset[str] = froz
     if away:
         meanwhile = with_former(meanwhile, msgspec.structs.replace(former, away={**former.away, **away}))
     restored = tuple(restore_policies(overview, head, going, all_users=False))
-    dropping = tuple(_dropping(overview, policy, after))
+    # The engine drops parameters that no unit knows when a cluster is changed, whatever is changed; clusters
+    # that get another policy are changed by that.
+    unknown = units.properties(policy.units).keys() - units.properties(after.units)
+    dropping = [
+        (user, sorted(names))
+        for user in overview.users
+        if (names := unknown & user.properties.keys())
+        and user.policy == head.id
+        and user.id not in former.clusters
+    ]
     description = forgotten(head.description)
     requests = (
         *(request for _, request in restored),
@@ -344,15 +353,3 @@ def _without_ours(
     properties = {**before.properties, **policy.head.properties}
     known_now = units.properties(after.units)
     return with_properties(after, {name: value for name, value in properties.items() if name in known_now})
-
-
-def _dropping(
-    overview: Overview, policy: PolicyContent, after: PolicyContent
-) -> Iterator[tuple[PolicyUser, list[str]]]:
-    """The engine drops parameters that no unit knows when a cluster is changed, whatever is changed."""
-    others, known = remembered(policy.head.description).clusters, overview.units.properties
-    unknown = known(policy.units).keys() - known(after.units)
-    for user in overview.users:
-        names = sorted(unknown & user.properties.keys())
-        if names and user.policy == policy.head.id and user.id not in others:
-            yield user, names

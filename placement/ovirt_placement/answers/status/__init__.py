@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
@@ -133,14 +133,22 @@ def enforcement(
     config: Config, snapshot: Snapshot, seconds: float = _MOST_PATIENCE_SECONDS
 ) -> EnforcementRecord:
     """What the store says within this time. Raises `UserError` if the section is wrong."""
+    from ovirt_placement.store.enforcer.leader import last_owner
     from ovirt_placement.store.sql.access import answered_within
+    from ovirt_placement.store.sql.connections import sqlite_path
 
     configured = config.section("enforcer", _Settings).mode
     here = EnforcementRecord(mode=configured or _DEFAULT_MODE, configured_mode=configured)
     try:
         return answered_within(config, seconds, lambda: _read(config, snapshot, here))
     except UserError as error:
-        return msgspec.structs.replace(here, error=str(error), **_unreadable(config))
+        here = msgspec.structs.replace(here, error=str(error))
+        unwritable, path = _unwritable(config.store.url), sqlite_path(config.store.url)
+        if unwritable is None or path is None:
+            return here
+        # It cannot even be read, since no room is left for that.
+        running = _running_process(last_owner(path, config.engine.name))
+        return msgspec.structs.replace(here, unwritable=unwritable, running_process=running)
 
 
 def not_led(config: Config) -> str | None:
@@ -208,18 +216,6 @@ def _read(config: Config, snapshot: Snapshot, here: EnforcementRecord) -> Enforc
         unwritable=_unwritable(config.store.url),
         running_process=_running_process(None if last is None else last.owner),
     )
-
-
-def _unreadable(config: Config) -> dict[str, Any]:
-    """The fields that are known though the store cannot be read, since no room is left even for that."""
-    from ovirt_placement.store.enforcer.leader import last_owner
-    from ovirt_placement.store.sql.connections import sqlite_path
-
-    unwritable, path = _unwritable(config.store.url), sqlite_path(config.store.url)
-    if unwritable is None or path is None:
-        return {}
-    owner = last_owner(path, config.engine.name)
-    return {"unwritable": unwritable, "running_process": _running_process(owner)}
 
 
 def _unwritable(url: str) -> str | None:
