@@ -3,14 +3,13 @@
 A part is of VMs that goals tie together, with what is to be repaired of them.
 """
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ovirt_placement.planning.plan import Deadline
 from ovirt_placement.planning.problem.bound import bound, fixed, least_excess, leavers
 from ovirt_placement.planning.problem.ends import CandidateHosts, Value, unreached_groups
-from ovirt_placement.planning.problem.placement import AT_THE_START, ProblemPlacement, brought
+from ovirt_placement.planning.problem.placement import AT_THE_START, ProblemPlacement
 from ovirt_placement.planning.problem.problem import Goal, Problem
 from ovirt_placement.planning.solver.model import Model, ModelScope, goals_of, reduced, roomiest
 from ovirt_placement.planning.solver.stages import Solved, Stages, counted, solve
@@ -93,47 +92,6 @@ def offenders(part: Part, problem: Problem) -> set[str]:
     return found.intersection(part.vms)
 
 
-def gathered(
-    part: Part, placement: ProblemPlacement, candidates: CandidateHosts, *, headroom: bool = True
-) -> Mapping[str, str] | None:
-    """The fewest VMs to the host that has most; None if that is not so simple.
-
-    Where headroom is kept, no end of the part is better, whatever room there is.
-    """
-    if len(part.goals) != 1 or not part.goals[0].gathers:
-        return None
-    (goal,) = part.goals
-    problem = placement.problem
-    crowd = Counter(problem.where[vm] for vm in goal.vms)
-    most = max(crowd.values())
-    ends = []
-    for host in sorted(crowd):
-        coming = [vm for vm in goal.vms if problem.where[vm] != host]
-        memory_mb = sum(problem.memory_mb.get(vm, 0) for vm in coming)
-        cpu = sum(problem.cpu.get(vm, 0.0) for vm in coming)
-        spare_mb = placement.free_mb(host) - problem.free_mb.get(host, 0) + problem.spare_mb.get(host, 0)
-        if (
-            crowd[host] == most
-            and memory_mb <= placement.free_mb(host)
-            and (not headroom or (memory_mb <= spare_mb and cpu <= _spare_cpu(placement, host, cpu)))
-            and all(host in candidates.hosts_of(vm) for vm in coming)
-            and (not goal.hard or host in candidates.company(goal))
-        ):
-            ends.append((memory_mb, host in problem.failover, memory_mb - placement.free_mb(host), host))
-    if not ends:
-        return None
-    host = min(ends)[-1]
-    return {vm: host for vm in goal.vms if problem.where[vm] != host}
-
-
-def _spare_cpu(placement: ProblemPlacement, host: str, unknown: float) -> float:
-    """What is left of a host's CPU above its headroom; `unknown` where it is not known."""
-    problem = placement.problem
-    if host not in problem.spare_cpu:
-        return unknown
-    return problem.spare_cpu[host] - brought(problem, placement.moved)[1][host]
-
-
 #: A part with more places than this to choose from is repaired by its offenders alone.
 _MOST_PLACES = 6_000
 #: And with more places even so, each VM is offered fewer, if it is about sums.
@@ -200,27 +158,20 @@ class Construction:
 
     def _build(self, part: Part, least: Value, deadline: Deadline) -> Value:
         """Put a part at its end; what no end of it is better than, where `least` is known to be so."""
-        simple = gathered(part, self.placement, self.candidates)
-        if simple is not None:
-            self.placement.put(simple)
-            return (*self.value_of(part)[:-1], len(simple))
         hosts = roomiest(self.placement)
         domains = reduced(self.placement, self.candidates, part.vms, hosts)
         narrow = sum(map(len, domains.values())) > _MOST_PLACES
         if narrow:
             moving = offenders(part, self.problem).union(self._hint.keys() & part.vms)
             domains = reduced(self.placement, self.candidates, moving, hosts)
-            simple = gathered(part, self.placement, self.candidates, headroom=False)
-            most = _TOO_MANY if part.sums else _MOST_OFFERED
-            if simple is None and sum(map(len, domains.values())) > most:
-                simple = {vm: self._hint[vm] for vm in part.vms if vm in self._hint}
-                domains = {}
+            if sum(map(len, domains.values())) > (_TOO_MANY if part.sums else _MOST_OFFERED):
+                self.placement.put({vm: self._hint[vm] for vm in part.vms if vm in self._hint})
+                return least
             domains = self._offered(domains, hosts)
         # Of VMs and hosts that are alike the solver finds no such bound by itself, as of an even spread.
-        solved = None
-        if narrow and part.sums and not simple:
+        if narrow and part.sums:
             solved, least = self._repair(part, domains, least, deadline)
-        elif not simple:
+        else:
             solved = solve(
                 self.placement,
                 self.candidates,
@@ -231,10 +182,11 @@ class Construction:
                 evenly=not narrow,
                 workers=2 if narrow else 1,
             )
-        if solved is not None or simple is not None:
-            self.placement.put(solved.where if solved is not None else simple or {})
         value = self.value_of(part)
-        if solved is not None:  # with headroom and detours, as the model counts them
+        if solved is not None:
+            self.placement.put(solved.where)
+            value = self.value_of(part)
+            # With headroom and detours, as the model counts them.
             value = (value[0], solved.value[1], *value[2:-1], solved.value[-1])
         return least if value <= least or narrow else max(least, self._bound(part, deadline))
 
