@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from itertools import count as numbers
 
 from ovirt_placement.planning.plan import NO_TIME, Deadline
-from ovirt_placement.planning.problem.bound import bound, least_migrations
+from ovirt_placement.planning.problem.bound import bound, fixed, least_migrations
 from ovirt_placement.planning.problem.ends import (
     Strategy,
     StrategyChoice,
@@ -255,7 +255,9 @@ def _gone_on(problem: Problem, found: _Found, strategy: Strategy, deadline: Dead
     bound, idle = found.choice.bound, 0
     large = max(1.0, len(problem.where) / _PATIENT_UP_TO_VMS)
     for number in numbers():
-        patience = _PATIENCE if found.worth[:-1] > bound[:-1] else _LITTLE_PATIENCE
+        left = placement_after(problem, found.moves).violated_goals()
+        hopeful = any((goal.wanted or goal.satisfied) and not fixed(problem, goal) for goal in left)
+        patience = _PATIENCE if hopeful else _LITTLE_PATIENCE
         if found.proven or not strategy.goes_on or idle * large >= patience or deadline.over:
             break
         begun = found.moves
