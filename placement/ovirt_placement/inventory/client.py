@@ -40,7 +40,7 @@ from ovirt_placement.inventory.publication import (
     with_known,
 )
 from ovirt_placement.inventory.stored import KeyWatch, OpenIntents, Overlay, WatchedKeys, demands_of
-from ovirt_placement.lookups import share, with_more_pending
+from ovirt_placement.lookups import share
 from ovirt_placement.model import Snapshot
 from ovirt_service.errors import UserError
 from ovirt_service.files import digest_name, memory_folder, one_locked
@@ -179,6 +179,8 @@ class EngineState:
         self._keys = KeyWatch(config.store, config.engine.name)
         self._intents = OpenIntents(config.store, config.engine.name)
         self._overlay = Overlay()
+        #: What was read last, what keys and rules there were, and it with these.
+        self._keyed = EMPTY, WatchedKeys(), EMPTY
         #: The connection, and what reads the topology by it.
         self._engine: tuple[EngineConnection, Callable[[], Snapshot]] | None = None
         self._closed = False
@@ -205,11 +207,7 @@ class EngineState:
             if _said.is_news((directory, "unreadable")):
                 _log.warning("what the inventory at %s answers cannot be read: the engine is", directory)
             raise NoService from None
-        found, pending = publication.snapshot, reply.pending
-        if pending:
-            lay = partial(with_more_pending, found, pending, like=found)
-            found = self._overlay.over(found, pending, lay)
-        return Known(found, publication)
+        return Known(self._overlay.over(publication.snapshot, reply.pending), publication)
 
     def _decoded(self, reply: State, moments: Moments, seen: Publication | None) -> Publication:
         """What the service answers, once a version for all threads. Raises `ValueError` if unreadable."""
@@ -333,8 +331,12 @@ class EngineState:
         return Base(self._with_stored(read.snapshot, self._keys.ask_keys(now())), read.at)
 
     def _with_stored(self, found: Snapshot, keys: WatchedKeys) -> Snapshot:
-        what = (keys.records, keys.is_unread)
-        return self._intents.over(self._overlay.over(found, what, partial(keys.over, found)))
+        with self._lock:
+            base, known, keyed = self._keyed
+            if base is not found or (known.records, known.is_unread) != (keys.records, keys.is_unread):
+                keyed = keys.over(found)
+                self._keyed = found, keys, keyed
+        return self._intents.over(keyed)
 
     def _last(self) -> _Read | None:
         """What was read last; nothing once a service has run since, which writes in its directory.

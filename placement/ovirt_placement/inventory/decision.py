@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 from ovirt_placement.config import InventorySettings
 from ovirt_placement.inventory.publication import now
-from ovirt_placement.lookups import share, with_more_pending
+from ovirt_placement.inventory.stored import Overlay
 from ovirt_placement.model import Pending, Snapshot, Vm
 from ovirt_placement.model.infrastructure import RESTING_STATUSES
 from ovirt_placement.rules.elements.ranks import order_hosts, points_of
@@ -70,8 +70,7 @@ class Accepted:
         self._lock = threading.Lock()
         #: By VM, the earliest decision first: each knew of the ones before.
         self._starts: dict[str, _Start] = {}
-        #: A base with what is expected; the same object comes again, so that what it has indexed is kept.
-        self._laid: tuple[Snapshot, Snapshot] | None = None
+        self._overlay = Overlay()
 
     def leave_ranks(
         self, unit: str, vm: Vm, hosts: tuple[str, ...], ranks: Sequence[int], factor: int, now: float
@@ -110,7 +109,7 @@ class Accepted:
                 elif start.open and vm is not None and name != asked:
                     start.guess = None  # as if nothing had been decided about it before
                     start.guess, start.open = self._guess(base, vm, start), False
-            return self._current(base)
+            return self._overlay.over(base, self._expected(base))
 
     def heard(self, vm: str, host: str | None, before: float, now: float) -> None:
         """Take what an event reports of a VM after a decision: its host, or no start."""
@@ -150,7 +149,7 @@ class Accepted:
         self, base: Snapshot, vm: Vm, start: _Start, free_mb: Mapping[str, int]
     ) -> str:
         """By our weights and the engine's, of which that by memory deducts what is expected on hosts."""
-        cluster, laid = base.cluster_by_id[vm.cluster], self._current(base)
+        cluster, laid = base.cluster_by_id[vm.cluster], self._overlay.over(base, self._expected(base))
         ids = {} if cluster.scheduling_policy is None else cluster.scheduling_policy.unit_ids
         weights: dict[str | None, Mapping[str, int]] = {}
         factors: dict[str, int] = {}
@@ -187,23 +186,6 @@ class Accepted:
             and start.guess is not None
             and start.guess != vm.host
         )
-
-    def _current(self, base: Snapshot) -> Snapshot:
-        """The base with what is expected by now."""
-        before, self._laid = self._laid, None
-        pending = self._expected(base)
-        if not pending:
-            return base
-        is_same, whole = before is not None and before[0] is base, base.pending + pending
-        like = before[1] if before is not None and is_same else base
-        laid = like
-        if like.pending != whole:
-            differing = {entry.vm for entry in {*like.pending} ^ {*whole}}
-            laid = with_more_pending(base, pending, like=like, differing=differing)
-            if before is not None and not is_same:
-                share(laid, like=before[1])
-        self._laid = base, laid
-        return laid
 
 
 #: After an answer that did not come in time, the engine is not waited for again so soon.

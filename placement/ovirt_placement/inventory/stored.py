@@ -23,7 +23,7 @@ from ovirt_placement.inventory.on_demand import (
     referred,
     searches_of,
 )
-from ovirt_placement.lookups import with_more_pending
+from ovirt_placement.lookups import share, with_more_pending
 from ovirt_placement.model import Pending, Snapshot
 from ovirt_placement.model.record import CLUSTER, NODE, SERVER
 from ovirt_placement.model.snapshot import HOST_TAGS, STORED
@@ -146,27 +146,40 @@ def _loaded(url: str) -> bool:
 
 
 class Overlay:
-    """Lays something over a snapshot; the same object comes again, so that what it has indexed is kept."""
+    """Lays what is pending over a snapshot; the same object comes again, with what it has indexed."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._last: tuple[Snapshot, object, Snapshot] | None = None
+        #: The snapshot that came last, and what was made of it.
+        self._last: tuple[Snapshot, Snapshot] | None = None
 
-    def over(self, base: Snapshot, what: object, lay: Callable[[], Snapshot]) -> Snapshot:
-        """The snapshot with what is laid over it, unless that is what was laid over it last."""
+    def over(self, base: Snapshot, pending: tuple[Pending, ...]) -> Snapshot:
+        """The snapshot with this besides; look-ups are derived from the one before, as far as they differ."""
         with self._lock:
-            if self._last is None or self._last[0] is not base or self._last[1] != what:
-                self._last = base, what, lay()
-            return self._last[2]
+            before, self._last = self._last, None
+            if not pending:
+                return base
+            is_same, whole = before is not None and before[0] is base, base.pending + pending
+            laid = like = before[1] if before is not None and is_same else base
+            if like.pending != whole:
+                differing = {entry.vm for entry in {*like.pending} ^ {*whole}}
+                laid = with_more_pending(base, pending, like=like, differing=differing)
+                if before is not None and not is_same:
+                    share(laid, like=before[1])
+            self._last = base, laid
+            return laid
 
 
 def with_intents(snapshot: Snapshot, intents: Iterable[Intent]) -> Snapshot:
-    """Return the snapshot with the intents as `pending`, but for those that the engine shows by now.
+    """Return the snapshot with the intents as `pending`, but for those that the engine shows by now."""
+    added = _pending_of(snapshot, intents)
+    return with_more_pending(snapshot, added, like=snapshot) if added else snapshot
 
-    A VM is still to come that has neither arrived, nor stayed where it was for too long.
-    """
+
+def _pending_of(snapshot: Snapshot, intents: Iterable[Intent]) -> tuple[Pending, ...]:
+    """Of VMs that are still to come: that have neither arrived, nor stayed where they were for too long."""
     shown = {(entry.vm, entry.host) for entry in snapshot.pending}
-    added = tuple(
+    return tuple(
         Pending(vm=vm.id, host=intent.target, memory_mb=intent.memory_mb or vm.memory_mb)
         for intent in intents
         if (vm := snapshot.vm_by_id.get(intent.vm)) is not None
@@ -174,7 +187,6 @@ def with_intents(snapshot: Snapshot, intents: Iterable[Intent]) -> Snapshot:
         and (vm.id, intent.target) not in shown
         and (vm.status == "migrating" or (intent.fresh and vm.host != intent.target))
     )
-    return with_more_pending(snapshot, added, like=snapshot) if added else snapshot
 
 
 class OpenIntents:
@@ -196,11 +208,7 @@ class OpenIntents:
         """Return the snapshot with the intents that are open now; none if the store is known to be away."""
         self._reader.ask_store()
         self._complaint.say(self._reader.error)
-        intents = () if self._reader.error else self._reader.found
-        if not intents:
-            return base
-        laid = [(intent.id, intent.state, intent.fresh) for intent in intents]
-        return self._overlay.over(base, laid, lambda: with_intents(base, intents))
+        return self._overlay.over(base, () if self._reader.error else _pending_of(base, self._reader.found))
 
 
 def as_recorded(snapshot: Snapshot, records: KeyRecords | None) -> Snapshot:
