@@ -41,10 +41,7 @@ def _smallest(clashes: Sequence[Conflict]) -> tuple[Conflict, ...]:
 
 
 def _named(snapshot: Snapshot, group: AffinityGroup) -> Iterator[Conflict]:
-    """The conflicts, each by itself; where VMs are to be together and apart, with what ties each two of them.
-
-    VMs of the same positive groups are tied to all others by the same chains, so they stand in one conflict.
-    """
+    """Each by itself; where VMs are to be together and apart, with what ties each two kinds of them."""
     vms_of = members(snapshot)
     positive = [
         one.id
@@ -224,11 +221,7 @@ class GroupOrder(NamedTuple):
 def in_order(
     snapshot: Snapshot, removed: Iterable[AffinityGroup], meant: Sequence[AffinityGroup]
 ) -> GroupOrder:
-    """Order groups, new ones and changed ones, after others are removed.
-
-    One that the engine would refuse now waits for others that are in its way to change; a new one has its
-    name for an id until the engine gives it one.
-    """
+    """In an order that the engine accepts, after others are removed; new ones have their names for ids."""
     state = snapshot
     for group in removed:
         state = without_group(state, group.id)

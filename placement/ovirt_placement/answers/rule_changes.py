@@ -23,11 +23,7 @@ def rule_kinds() -> dict[str, str]:
 
 
 def read_engine(config: Config, rules: Iterable[PlacementRule], patience_seconds: float) -> Snapshot:
-    """The engine's state with all that these rules may name.
-
-    What the inventory publishes lacks tags and who searches find as long as no rule names any: then the
-    engine itself is asked.
-    """
+    """The engine's state with what these rules may name; tags and searches are asked of it alone."""
     every = tuple(rules)
     tagged = any(rule.names_vm_tags or rule.names_host_tags for rule in every)
     searches = searches_of(every)

@@ -227,10 +227,7 @@ class Way(Record, frozen=True, omit_defaults=False):
 
 
 def remedies(hosts: tuple[HostInDecision, ...]) -> tuple[Way, ...]:
-    """The smallest changes, those first that let most hosts pass; none where any host passed.
-
-    The engine asks the proxy about hosts that its own filters have let pass: what a way frees, it could take.
-    """
+    """The smallest changes, those first that let most hosts pass; none where any host passed."""
     if any(not one.dropped_by for one in hosts):
         return ()
     found = (

@@ -268,11 +268,7 @@ _FORGETTING = "forget in the policy's description what was before"
 
 
 def undo(overview: Overview, policy: PolicyContent, going: frozenset[str] = frozenset()) -> SetupPlan:
-    """Plan the requests, in order; none if setup has left no trace in the policy.
-
-    `going` are ids of policies that are removed in the same run. Raises `UserError` for what the engine would
-    refuse.
-    """
+    """In order; `going` go in the same run. Raises `UserError` for what the engine would refuse."""
     head, units = policy.head, overview.units
     if origin_of(head.description) is not None:
         returned = restore_policies(overview, head, going | {head.id}, all_users=True)
