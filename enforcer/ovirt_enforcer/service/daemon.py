@@ -119,7 +119,7 @@ class Daemon:
                     pause = self._cycle()
             except Exception as error:  # no failure may end the daemon
                 self._cycles.failed(error)
-                self.parts.recorder.news.failed(error)
+                self.parts.recorder.failed(error)
                 return min(self._cycles.pause, self._leader.seconds_until_due())
             if not self.parts.epoch:
                 self._cycles.followed()

@@ -15,7 +15,7 @@ from ovirt_enforcer.service.metrics import EnforcerMetrics, Sampler, engine_is_a
 from ovirt_enforcer.watchers.verdict import ReservationVerdict
 from ovirt_placement.model import NO_STATE, Snapshot
 from ovirt_placement.model.names import counted, group_names, host_name, vm_name
-from ovirt_placement.rules.catalogue import Violation, find_violations
+from ovirt_placement.rules.catalogue import find_violations
 from ovirt_placement.store.enforcer.history import (
     Document,
     EndedStep,
@@ -33,68 +33,6 @@ _QUIET_SECONDS: Final = 24 * 3600.0
 _MOST_RULES: Final = 5
 #: One cycle that fails is no news.
 _FAILURES: Final = 2
-
-
-class News:
-    """What was reported last, and is not reported again; it is lost with the process."""
-
-    def __init__(self, notifications: Notifications) -> None:
-        self._notifications = notifications
-        self._said = Said(_QUIET_SECONDS)
-        #: The rules that are violated, by cluster: their groups, with a name for people.
-        self._violated: dict[str, dict[tuple[str, ...], str]] = {}
-        self._failures = 0
-
-    def violated(self, snapshot: Snapshot, cluster: str, violations: Iterable[Violation]) -> None:
-        """Report the hard rules that are violated now and were not, and the other way round."""
-        before, name = self._violated.get(cluster, {}), snapshot.cluster_by_id[cluster].name
-        now = self._violated[cluster] = {
-            one.groups: group_names(one.groups, snapshot) for one in violations if one.hard
-        }
-        fresh = [rule for groups, rule in now.items() if self._said.is_news((cluster, groups))]
-        gone = [groups for groups in before if groups not in now]
-        for groups in gone:
-            self._said.is_over((cluster, groups))
-        self._report_rules(NoticeKind.RULE_VIOLATED, cluster, name, fresh)
-        self._report_rules(NoticeKind.RULE_REPAIRED, cluster, name, [before[groups] for groups in gone])
-
-    def held(self, cluster: str, name: str, reasons: Iterable[tuple[str, str]]) -> None:
-        """Report a breaker that has opened; `reasons` are gates with their words."""
-        for gate, reason in reasons:
-            if gate == BREAKER.name and self._said.is_news((cluster, gate)):
-                self._notifications.report(
-                    NoticeKind.BREAKER_OPEN, cluster_id=cluster, cluster=name, reason=reason
-                )
-
-    def began(self, cluster: str) -> None:
-        """Take note that the breaker of a cluster has let something through."""
-        self._said.is_over((cluster, BREAKER.name))
-
-    def failed(self, error: Exception) -> None:
-        """Report an engine that is away, once cycles in a row have failed since it is."""
-        if engine_is_away(error):
-            self._failures += 1
-            if self._failures >= _FAILURES and self._said.is_news("engine"):
-                self._notifications.report(NoticeKind.ENGINE_AWAY, reason=str(error))
-
-    def read(self) -> None:
-        """Report that the engine answers again, if it was reported that it did not."""
-        self._failures = 0
-        if self._said.is_over("engine"):
-            self._notifications.report(NoticeKind.ENGINE_BACK)
-
-    def _report_rules(self, kind: NoticeKind, cluster: str, name: str, rules: Sequence[str]) -> None:
-        """Report rules that change together in one message, which carries one for each."""
-        if not rules:
-            return
-        each = tuple(Notice(kind, {"cluster": name, "rule": rule}, cluster=cluster) for rule in rules)
-        if len(each) == 1:
-            self._notifications.send(each[0])
-            return
-        more = f" and {len(rules) - _MOST_RULES} more" if len(rules) > _MOST_RULES else ""
-        named = f"each of {len(rules)} rules ({', '.join(rules[:_MOST_RULES])}{more})"
-        facts = {"cluster": name, "rule": named}
-        self._notifications.send(Notice(kind, facts, cluster=cluster, carried=each))
 
 
 def violated_groups(snapshot: Snapshot, cluster: str) -> frozenset[str]:
@@ -118,11 +56,15 @@ class Recorder:
     #: For names alone.
     _latest: Snapshot = field(default=NO_STATE, init=False)
     _said: Said = field(default_factory=Said, init=False)
+    #: What was reported, and is not reported again. With the process it is lost: what lasts is then reported
+    #: once more.
+    _reported: Said = field(default_factory=lambda: Said(_QUIET_SECONDS), init=False)
+    #: The hard rules that are violated, by cluster: their groups, with a name for people.
+    _violated: dict[str, dict[tuple[str, ...], str]] = field(default_factory=dict, init=False)
+    #: How many cycles in a row have found the engine away.
+    _failures: int = field(default=0, init=False)
     #: Of each cluster the plan that was made last, with how many of its migrations have not begun.
     _ahead: dict[str, tuple[str, int]] = field(default_factory=dict, init=False)
-
-    def __post_init__(self) -> None:
-        self.news = News(self.notifications)
 
     def planned(self, plan_id: str, cluster: str, document: Document, epoch: int) -> None:
         self.metrics.plans.labels("yes" if document.get("proven") else "no").inc()
@@ -149,7 +91,11 @@ class Recorder:
             self.metrics.closed.labels(gate).inc()
             if self._said.is_news((plan_id, step), gate):
                 audit("held", reason, plan=plan_id, step=step, gate=gate)
-        self.news.held(cluster, self._cluster_name(cluster), reasons.values())
+            if gate == BREAKER.name and self._reported.is_news((cluster, gate)):
+                name = self._cluster_name(cluster)
+                self.notifications.report(
+                    NoticeKind.BREAKER_OPEN, cluster_id=cluster, cluster=name, reason=reason
+                )
         if reasons:
             self.store.record_held(plan_id, reasons)
 
@@ -159,7 +105,7 @@ class Recorder:
             plan, ahead = self._ahead.get(intent.cluster, ("", 0))
             if intent.plan == plan:
                 self._set_ahead(intent.cluster, plan, ahead - 1)
-            self.news.began(intent.cluster)
+            self._reported.is_over((intent.cluster, BREAKER.name))
 
     def ended(self, intent: Intent) -> None:
         """The end of a migration is known: done, failed, refused by the engine or never asked of it."""
@@ -196,7 +142,16 @@ class Recorder:
         self.metrics.looked_at(name, violations)
         if self.sampler is not None:
             self.sampler.looked_at(cluster, name, violations)
-        self.news.violated(snapshot, cluster, violations)
+        before = self._violated.get(cluster, {})
+        now = self._violated[cluster] = {
+            one.groups: group_names(one.groups, snapshot) for one in violations if one.hard
+        }
+        fresh = [rule for groups, rule in now.items() if self._reported.is_news((cluster, groups))]
+        gone = [groups for groups in before if groups not in now]
+        for groups in gone:
+            self._reported.is_over((cluster, groups))
+        self._report_rules(NoticeKind.RULE_VIOLATED, cluster, name, fresh)
+        self._report_rules(NoticeKind.RULE_REPAIRED, cluster, name, [before[groups] for groups in gone])
 
     def judged(self, verdicts: Collection[ReservationVerdict]) -> None:
         """Report the HA reservations of these clusters, and of no others."""
@@ -206,8 +161,9 @@ class Recorder:
 
     def observe(self, snapshot: Snapshot) -> None:
         """See what steps that have ended have brought; the reading must have begun after their end."""
-        self._latest = snapshot
-        self.news.read()
+        self._latest, self._failures = snapshot, 0
+        if self._reported.is_over("engine"):
+            self.notifications.report(NoticeKind.ENGINE_BACK)
         ended = self.store.ended_steps()
         violated = {
             cluster: violated_groups(snapshot, cluster) for cluster in {step.cluster for step in ended}
@@ -236,6 +192,24 @@ class Recorder:
             predicted_seconds=step.document.get("seconds"),
             seconds=round(max(one.seconds for one in step.migrations), 3),
         )
+
+    def failed(self, error: Exception) -> None:
+        """Report an engine that is away, once cycles in a row have failed since it is."""
+        if engine_is_away(error):
+            self._failures += 1
+            if self._failures >= _FAILURES and self._reported.is_news("engine"):
+                self.notifications.report(NoticeKind.ENGINE_AWAY, reason=str(error))
+
+    def _report_rules(self, kind: NoticeKind, cluster: str, name: str, rules: Sequence[str]) -> None:
+        """Report rules that change together in one message, which carries one for each."""
+        each = tuple(Notice(kind, {"cluster": name, "rule": rule}, cluster=cluster) for rule in rules)
+        if len(each) == 1:
+            self.notifications.send(each[0])
+        elif each:
+            more = f" and {len(rules) - _MOST_RULES} more" if len(rules) > _MOST_RULES else ""
+            named = f"each of {len(rules)} rules ({', '.join(rules[:_MOST_RULES])}{more})"
+            facts = {"cluster": name, "rule": named}
+            self.notifications.send(Notice(kind, facts, cluster=cluster, carried=each))
 
     def _set_ahead(self, cluster: str, plan: str, migrations: int) -> None:
         self._ahead[cluster] = plan, migrations

@@ -11,10 +11,9 @@ import pytest
 from ovirt_enforcer.log import AUDIT_LOG, audit
 from ovirt_enforcer.notices import NoticeKind
 from ovirt_enforcer.service.metrics import EnforcerMetrics
-from ovirt_enforcer.service.recording import News, Recorder
+from ovirt_enforcer.service.recording import Recorder
 from ovirt_placement.inventory.decision import NoSnapshot
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.catalogue import find_violations
 from ovirt_placement.store.enforcer.history import HistoryStore, RuleAfterwards
 from ovirt_placement.store.enforcer.intents import Cause, Intent, Store
 from ovirt_service.errors import UserError
@@ -240,11 +239,11 @@ def reported() -> KeptNotices:
 
 
 @pytest.fixture
-def news(reported: KeptNotices) -> News:
-    return News(reported)
+def news(bench: Bench, reported: KeptNotices) -> Recorder:
+    return Recorder(bench.history, EnforcerMetrics(), reported, "me")
 
 
-def look(news: News, place_of_b: str) -> None:
+def look(news: Recorder, place_of_b: str) -> None:
     state = snapshot(
         host("h1"),
         host("h2"),
@@ -254,11 +253,11 @@ def look(news: News, place_of_b: str) -> None:
         group("pair", TOGETHER, "a b", name="near"),
         group("wish", SOFT_TOGETHER, "a c"),
     )
-    news.violated(state, CLUSTER, find_violations(state, CLUSTER))
+    news.looked_at(state, CLUSTER)
 
 
 def test_a_hard_rule_is_reported_when_it_breaks_and_when_it_is_repaired(
-    reported: KeptNotices, news: News
+    reported: KeptNotices, news: Recorder
 ) -> None:
     for place in ("h1", "h2", "h2", "h1", "h1", "h2"):
         look(news, place)
@@ -267,7 +266,7 @@ def test_a_hard_rule_is_reported_when_it_breaks_and_when_it_is_repaired(
 
 
 def test_a_hard_placement_rule_is_reported_by_its_name_and_a_soft_one_is_not(
-    reported: KeptNotices, news: News
+    reported: KeptNotices, news: Recorder
 ) -> None:
     rules = (
         rule("few", "at_most_per_host", "a b", most=1),
@@ -275,7 +274,7 @@ def test_a_hard_placement_rule_is_reported_by_its_name_and_a_soft_one_is_not(
     )
     for place in ("h2", "h1", "h1", "h2"):
         state = snapshot(host("h1"), host("h2"), vm("a", "h1"), vm("b", place), *rules)
-        news.violated(state, CLUSTER, find_violations(state, CLUSTER))
+        news.looked_at(state, CLUSTER)
     assert reported.kinds == [NoticeKind.RULE_VIOLATED, NoticeKind.RULE_REPAIRED]
     assert [notice.facts for notice in reported.notices] == [
         {"cluster": CLUSTER, "rule": "placement rule few"}
@@ -283,29 +282,30 @@ def test_a_hard_placement_rule_is_reported_by_its_name_and_a_soft_one_is_not(
 
 
 def test_an_engine_that_is_away_is_reported_with_the_second_failure_in_a_row(
-    reported: KeptNotices, news: News
+    reported: KeptNotices, news: Recorder
 ) -> None:
     away = NoSnapshot("no answer")
     news.failed(away)
-    news.read()
+    news.observe(state("h1"))
     news.failed(away)
     assert reported.kinds == []
     for _ in range(5):
         news.failed(away)
     news.failed(ValueError("something else"))
-    news.read()
-    news.read()
+    news.observe(state("h1"))
+    news.observe(state("h1"))
     assert reported.kinds == [NoticeKind.ENGINE_AWAY, NoticeKind.ENGINE_BACK]
 
 
 def test_a_breaker_is_reported_once_until_it_has_let_something_through(
-    reported: KeptNotices, news: News
+    bench: Bench, reported: KeptNotices, news: Recorder
 ) -> None:
     for left in (900, 800):
-        news.held("c1", "blue", [("window", "not now"), ("breaker", f"the next is tried in {left} s")])
+        reasons = {1: ("window", "not now"), 2: ("breaker", f"the next is tried in {left} s")}
+        news.held("p1", CLUSTER, reasons)
     assert reported.kinds == [NoticeKind.BREAKER_OPEN]
-    news.began("c1")
-    news.held("c1", "blue", [("breaker", "the next is tried in 1800 s")])
+    news.began([bench.prepare("a", 1)])
+    news.held("p1", CLUSTER, {2: ("breaker", "the next is tried in 1800 s")})
     assert reported.kinds == [NoticeKind.BREAKER_OPEN] * 2
 
 
@@ -324,7 +324,7 @@ def test_the_recorder_reports_leaders_approvals_and_failures(bench: Bench, repor
 
 
 def test_rules_that_change_together_are_one_message_that_carries_each(
-    reported: KeptNotices, news: News
+    reported: KeptNotices, news: Recorder
 ) -> None:
     names = [f"pair{number}" for number in range(1, 9)]
 
@@ -336,7 +336,7 @@ def test_rules_that_change_together_are_one_message_that_carries_each(
             *(vm(f"b{name}", place) for name in names),
             *(group(name, TOGETHER, f"a{name} b{name}", name=name) for name in names),
         )
-        news.violated(state, CLUSTER, find_violations(state, CLUSTER))
+        news.looked_at(state, CLUSTER)
 
     for place in ("h1", "h2", "h2", "h1"):
         look_at(place)
