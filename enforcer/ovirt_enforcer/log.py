@@ -97,7 +97,6 @@ class RetryState:
     """All of this may be lost at any moment: after a restart it is found out again."""
 
     name: str
-    #: When to look again, by the owner's clock.
     due: float = 0.0
     _failures: int = 0
     #: When a failure that lasts is reported again, and for how long it is not reported after that.

@@ -110,7 +110,6 @@ class Memory:
     stores: Stores
     #: Gives the ids of what bears the tag `exclude_tag`.
     ask_tagged: Callable[[], frozenset[str]] = frozenset
-    #: The time of day.
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     #: What bore the tag when the engine was asked last; None before.
     tagged: frozenset[str] | None = field(default=None, init=False)

@@ -46,7 +46,6 @@ _SIMULATION_SECONDS: Final = 5.0
 @dataclass(frozen=True, slots=True)
 class PlanQuestion:
     cluster: str
-    #: What is to be left alone.
     holding: Holding
     options: PlanOptions
     strategy: StrategyName
@@ -158,7 +157,6 @@ class Call(Generic[Result]):
         #: Ready to be read once the call is over; None before it has begun, and once its result was taken.
         self.answer: Connection | None = None
         self._process: BaseProcess | None = None
-        #: Why its process could not be started.
         self._failed: CallFailed | None = None
         self.cancelled = False
 

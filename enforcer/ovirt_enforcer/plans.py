@@ -83,11 +83,8 @@ _NOW_SHARE: Final = 0.5
 class Holding:
     """What a plan leaves alone for now, each with the reason."""
 
-    #: VMs.
     frozen: Mapping[str, str] = field(default_factory=dict)
-    #: VMs with hosts that they are not to be sent to.
     left_out: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    #: Groups that are not repaired.
     spared: Mapping[str, str] = field(default_factory=dict)
     #: Those of the VMs (with "" for any host) and targets that only time holds, and for how many seconds.
     waits: Mapping[tuple[str, str], float] = field(default_factory=dict)

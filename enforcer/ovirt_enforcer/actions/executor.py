@@ -73,13 +73,10 @@ class Executor:
     clock: Callable[[], float]
     #: Asked just before a request whether the epoch of its decision lasts.
     still_leads: Callable[[int], bool]
-    #: Gets the migrations that are about to be asked for.
     began: Callable[[Iterable[Intent]], None] = lambda intents: None
-    #: Gets each migration whose end is known.
     ended: Callable[[Intent], None] = lambda intent: None
     #: An answer that takes longer is taken in when it comes.
     patience_seconds: float = PATIENCE_SECONDS
-    #: Ids of intents whose requests are not answered yet.
     _requested: set[int] = field(default_factory=set, init=False)
     _said: Said = field(default_factory=Said, init=False)
 

@@ -39,7 +39,6 @@ def _event_text(connection: EngineConnection, intent: Intent, codes: Collection[
 _LOOKS: Final = 2
 #: For so long after it was given up a migration may turn out to have begun nevertheless.
 _RECONSIDERED_SECONDS: Final = 3600.0
-#: Words and cause.
 _Why = tuple[str | None, Cause | None]
 _ENDS: Final = {
     Progress.RETURNED: "it is back on its source",
@@ -58,7 +57,6 @@ class _Noted:
     watch: Watch | None = None
     #: Looks in a row that showed no such VM, or no trace of the migration.
     blanks: int = 0
-    #: Whether it was said that it takes long.
     late: bool = False
 
     def is_sure(self) -> bool:
@@ -74,11 +72,8 @@ class Following:
     connection: EngineConnection
     store: Store
     settings: EnforcerSettings
-    #: Seconds that only grow.
     clock: Callable[[], float]
-    #: Gets each migration whose end is known.
     ended: Callable[[Intent], None]
-    #: For names alone.
     latest: Snapshot = NO_STATE
     _noted: dict[int, _Noted] = field(default_factory=dict, init=False)
     #: Migrations that were given up without a trace, with where the VM was when that was asked again.

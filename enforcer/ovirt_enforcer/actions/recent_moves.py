@@ -25,7 +25,6 @@ from ovirt_service.daemon import BackOff
 
 #: How often a VM must have come to a host where it was before: once, a user may have decided otherwise.
 _RETURNS: Final = 2
-#: How many moves of a VM are remembered.
 _REMEMBERED: Final = 20
 #: A migration of ours may have ended a little before the reading that shows it.
 _SLACK_SECONDS: Final = 10.0
@@ -211,7 +210,6 @@ class Backoff:
 
     settings: EnforcerSettings
     snapshot: Snapshot
-    #: The migrations that have ended, the oldest first.
     history: Sequence[Intent]
     moves: Moves
 

@@ -140,7 +140,6 @@ def add_parser(commands: _Commands, summary: str) -> None:
         add(actions)
 
 
-#: How long it may take to find the order of hosts, in seconds.
 _ORDER_SECONDS: Final = 30.0
 RUN = """\
 Ask the running enforcer to empty, upgrade and activate hosts, one after another.

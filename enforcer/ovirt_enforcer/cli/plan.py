@@ -252,7 +252,6 @@ def _simulation_status(answer: Simulations) -> int:
 #: Exit statuses, besides 0 where the VM can start as things are and 2 for a mistake.
 TAKES_MIGRATIONS = 3
 FITS_NOWHERE = 4
-#: How long planning may take.
 _ROOM_SECONDS = 30.0
 
 

@@ -228,7 +228,6 @@ class Observation:
 
     snapshot: Snapshot
     gates: Gates
-    #: Migrations whose end is not known.
     open_intents: Sequence[Intent]
     #: Of the lease, from before all of this was read.
     epoch: int

@@ -33,7 +33,6 @@ class HostAction:
 
     kind: IntentKind
     host: str
-    #: The VM that is stopped or started for it.
     vm: str = ""
 
 
@@ -103,7 +102,6 @@ class Movement:
     source: str | None
     #: None where it is not known: of others' migrations the REST API does not show it.
     targets: tuple[str, ...]
-    #: Whether the enforcer asked for it.
     ours: bool
     #: Whether it is only expected, after a decision that the engine has not shown yet.
     expected: bool = False
@@ -136,7 +134,6 @@ class Remembered:
 
     #: Migrations whose end is known, the oldest first, as far back as `Gates.reach_seconds` says.
     history: tuple[Intent, ...] = ()
-    #: Pauses that are in force.
     pauses: tuple[Pause, ...] = ()
     #: The approval of each cluster that has one.
     approvals: tuple[Approval, ...] = ()
@@ -160,7 +157,6 @@ class Facts:
     remembered: Remembered
     #: Migrations whose end is not known yet; those just admitted stand last.
     open_intents: Sequence[Intent]
-    #: With a time zone.
     now: datetime
     #: The whole plan that the step is of, or that is under way; None where there is none.
     plan: Plan | None = None

@@ -234,7 +234,6 @@ class _Trips:
     """What the history of a cluster comes to, read from its begin."""
 
     settings: EnforcerSettings
-    #: How often the breaker opened since a migration last succeeded.
     in_a_row: int = 0
     #: How many seconds ago it did last.
     last_ago: float = inf

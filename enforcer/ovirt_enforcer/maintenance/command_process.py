@@ -27,7 +27,6 @@ _ENDING_SECONDS = 0.05
 #: How soon it is noticed that the machine was suspended.
 _LISTENING_SECONDS = 1.0
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
-#: How shells report a command that cannot be started.
 _NOT_STARTED = 127
 
 _libc = ctypes.CDLL(None)

@@ -35,7 +35,6 @@ from ovirt_placement.store.enforcer.maintenance import HostProgress, Maintenance
 _PROCESS: Final = Path(__file__).parent / "command_process.py"
 #: What a command gets of the enforcer's environment. No password, token or database is among it.
 _PASSED_ON: Final = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
-#: How shells report a command that cannot be started.
 NOT_STARTED: Final = 127
 #: Of the output the last lines are shown, as many characters of each; so much of it is read at a time.
 _LINES, _LONGEST_LINE, _KEPT_BYTES, _OUTPUT_BYTES = 3, 200, 4096, 1 << 20
@@ -60,7 +59,6 @@ class CommandStatus:
     status: int | None
     #: The last lines that it has printed, or why it could not be started.
     text: str = ""
-    #: When it began, in UTC.
     since: str = ""
     #: Why it has ended before its time; empty if it ended by itself.
     interrupted: str = ""
@@ -80,7 +78,6 @@ class _Started:
     #: None if it could not be started, or has ended.
     process: subprocess.Popen[bytes] | None
     known: CommandStatus
-    #: The end of what it has printed.
     printed: bytes = b""
 
     def status(self) -> CommandStatus:

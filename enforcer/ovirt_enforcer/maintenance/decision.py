@@ -30,7 +30,6 @@ from ovirt_placement.store.enforcer.maintenance import (
 
 #: A request that the engine refused is made again after this many seconds.
 _AGAIN_SECONDS = 30.0
-#: How many VMs that only take their time are named.
 _NAMED = 5
 _NOT_ALLOWED = "cannot migrate, and its shutdown is not allowed (--stop)"
 _GOING = ("preparing_for_maintenance", "maintenance")

@@ -321,7 +321,6 @@ class UpgradeFlags:
 
     def __init__(self, connection: EngineConnection) -> None:
         self._connection = connection
-        #: What was shown last of each run, in percent.
         self._shown: dict[str, int] = {}
         #: For how many looks nothing is tried of a run, or of a flag that stays.
         self._rests: dict[str, int] = {}

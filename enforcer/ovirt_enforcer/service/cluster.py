@@ -47,15 +47,12 @@ class ClusterWork:
         #: What the plan is made of that is being made, or that was made and not looked at yet.
         self._asked: AskedPlan | None = None
         self._made: Plan | None = None
-        #: Whether a plan is to be made, though there may be one.
         self._wanted = True
         #: When planning began, and until when it is to rest.
         self._asked_at = self._rested_at = 0.0
-        #: How often in a row the cluster did not fit its plan.
         self._misfits = 0
         #: What a user had applied, and does not fit the cluster any more.
         self._void: set[tuple[str, float]] = set()
-        #: What was said of VMs that others move.
         self._said = Said()
         #: Whether it was tried out if the first plan would lead to a loop.
         self._simulated = False

@@ -80,7 +80,6 @@ class Daemon:
     #: Gives a snapshot whose reading began after the call.
     read: Callable[[], Snapshot]
     parts: Parts
-    #: They are shown what is read.
     watchers: Sequence[Watcher] = ()
     #: Called in each cycle, to log what people did.
     people: Callable[[], None] = lambda: None
@@ -89,7 +88,6 @@ class Daemon:
     _latest: Snapshot | None = field(default=None, init=False)
     #: What people had said of migrations in the last cycle.
     _said: Hashable = field(default=None, init=False)
-    #: When old intents were dropped last.
     _forgot_at: float = field(default=-math.inf, init=False)
 
     def __post_init__(self) -> None:

@@ -158,9 +158,7 @@ class Cycles:
     epoch: Callable[[], int]
     #: What they failed of when they were asked last; None if they answered.
     failure: Exception | None = field(default=None, init=False)
-    #: When the last cycle ended; None before any.
     _ended_at: float | None = field(default=None, init=False)
-    #: What was written down last.
     _written: Cycle | None = field(default=None, init=False)
     _retry_state: RetryState = field(default_factory=lambda: RetryState("engine and store"), init=False)
 

@@ -89,9 +89,7 @@ class UnderWay:
     done: set[int] = field(default_factory=set)
     #: The word of a user who had it applied.
     order: Approval | None = None
-    #: With the VMs that have not arrived yet.
     running: dict[int, set[str]] = field(default_factory=dict)
-    #: Steps that failed, and all that wait for them.
     given_up: set[int] = field(default_factory=set)
     #: Done steps of which it is not known yet whether what they repair is satisfied.
     unproven: set[int] = field(default_factory=set)
@@ -220,7 +218,6 @@ class AskedPlan(NamedTuple):
 class LastPlan(NamedTuple):
     """What the last plan of a cluster leaves undone; nothing is known before the first."""
 
-    #: VMs of what it leaves unrepaired.
     waiting: frozenset[str] = frozenset()
     #: VMs that it could not take off a host that is to be empty, with the reasons.
     staying: Mapping[str, str] = {}

@@ -57,10 +57,8 @@ _PAGE: Final = 500
 class Changed(NamedTuple):
     """What happened since the last time."""
 
-    #: Whether the inventory service has published another snapshot.
     published: bool
     events: tuple[EngineEvent, ...]
-    #: Whether there were more events than were read.
     missed: bool
 
 
@@ -239,7 +237,6 @@ class Service:
             NameWatch(configured_names(config), lambda: parts.memory.tagged, metrics.unmatched_names),
         )
         self._daemon = Daemon(self._reading.whole, parts, watchers, self._record_actions)
-        #: The last epoch in which the settings of this process were written down.
         self._recorded_in = 0
         try:
             connection.get("/clusters", max=1)  # what a person must set right is found out now
@@ -354,7 +351,6 @@ class _Loop(threading.Thread):
         self._progress = Progress(_LONGEST_WORK_SECONDS + _MOST_SLOW_REQUESTS * config.engine.timeout_seconds)
         self._service: Service | None = None
         self._ending = False
-        #: What ended it before its time.
         self.error: BaseException | None = None
 
     def end(self) -> None:

@@ -47,11 +47,9 @@ class Parts:
     connection: EngineConnection
     planners: PlannerProcesses
     progress: Progress
-    #: Whether no other piece of work is to be begun.
     stopping: Callable[[], bool]
     #: This process's own, as a candidate for the lease.
     name: str
-    #: Seconds that only grow.
     clock: Callable[[], float] = boot_clock
     #: Absent: as configured.
     notifications: Notifications | None = None
@@ -140,7 +138,6 @@ def projected(snapshot: Snapshot, open_intents: Iterable[Intent]) -> Projection:
     return Projection(World(snapshot).arrived(going, source_freed=False).snapshot, reasons)
 
 
-#: Of recorded refusals this many are written down.
 _MOST_REFUSALS: Final = 200
 
 
@@ -149,7 +146,6 @@ class Reading(Observation):
     """One reading of the engine, with all that is known besides."""
 
     parts: Parts
-    #: Migrations that have ended, the oldest first.
     history: Sequence[Intent]
     #: When it began, by the daemon's clock.
     began: float

@@ -29,9 +29,7 @@ from ovirt_service.repetition import Said
 
 #: What lasts is reported again after a day.
 _QUIET_SECONDS: Final = 24 * 3600.0
-#: Of rules that change together this many are named.
 _MOST_RULES: Final = 5
-#: One cycle that fails is no news.
 _FAILURES: Final = 2
 
 
@@ -53,7 +51,6 @@ class Recorder:
     name: str = ""
     #: Without one no trend is kept.
     sampler: Sampler | None = None
-    #: For names alone.
     _latest: Snapshot = field(default=NO_STATE, init=False)
     _said: Said = field(default_factory=Said, init=False)
     #: What was reported, and is not reported again. With the process it is lost: what lasts is then reported
@@ -61,7 +58,6 @@ class Recorder:
     _reported: Said = field(default_factory=lambda: Said(_QUIET_SECONDS), init=False)
     #: The hard rules that are violated, by cluster: their groups, with a name for people.
     _violated: dict[str, dict[tuple[str, ...], str]] = field(default_factory=dict, init=False)
-    #: How many cycles in a row have found the engine away.
     _failures: int = field(default=0, init=False)
     #: Of each cluster the plan that was made last, with how many of its migrations have not begun.
     _ahead: dict[str, tuple[str, int]] = field(default_factory=dict, init=False)

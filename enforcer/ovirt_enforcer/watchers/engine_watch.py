@@ -29,7 +29,6 @@ from ovirt_placement.store.enforcer.observations import (
 )
 from ovirt_service.repetition import Said
 
-#: How many VMs of a host are looked into.
 _MOST_VMS: Final = 5
 
 _log = logging.getLogger(__name__)
@@ -99,7 +98,6 @@ class UnitWatch:
 
     notifications: Notifications
     clock: Callable[[], float]
-    #: Since when units have been disabled, by cluster.
     _since: dict[str, float] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:

@@ -76,7 +76,6 @@ class Announcements:
     #: What the store held at a moment; None where it must be read again.
     _read: tuple[tuple[Announcement, ...], float] | None = field(default=None, init=False)
     _receipts: dict[int, Receipt] = field(default_factory=dict, init=False)
-    #: When what failed is sent again.
     _again: dict[int, float] = field(default_factory=dict, init=False)
 
     def said(self) -> tuple[Announcement, ...]:
@@ -140,14 +139,12 @@ class HaMonitor:
     hold_seconds: float
     #: Statistics older than this prove nothing.
     statistics_seconds: float
-    #: The longest pause after a failure.
     longest_pause: float
     clock: Callable[[], float]
     #: Of the lease.
     epoch: Callable[[], int]
     #: Of the reading that is being shown.
     statistics_age: Callable[[], float | None]
-    #: Given the verdicts of each check.
     report: Callable[[Collection[ReservationVerdict]], None]
     #: What was read last and is not judged yet, and what is being judged, with when that began.
     _next: _Reading | None = field(default=None, init=False)

@@ -91,7 +91,6 @@ class KeyRecorder:
     suffices: Callable[[Snapshot], bool]
     #: Of the lease: a process that does not lead is shown nothing.
     epoch: Callable[[], int]
-    #: Since when snapshots do not suffice.
     _lacking_since: float | None = field(default=None, init=False)
     #: Of VMs, as they were seen last.
     _properties: frozenset[tuple[str, str]] = field(default=frozenset(), init=False)
