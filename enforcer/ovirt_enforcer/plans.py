@@ -1,6 +1,6 @@
 """Plans as the configuration asks for them, and for a person who asks; nothing is carried out."""
 
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -83,6 +83,7 @@ _NOW_SHARE: Final = 0.5
 class Holding:
     """What a plan leaves alone for now, each with the reason."""
 
+    #: VMs, VMs with hosts that they are not to be sent to, and groups that are not repaired.
     frozen: Mapping[str, str] = field(default_factory=dict)
     left_out: Mapping[tuple[str, str], str] = field(default_factory=dict)
     spared: Mapping[str, str] = field(default_factory=dict)
@@ -128,7 +129,7 @@ def repair_plan(
             now = make(staying, refused=holding.left_out.keys(), deadline=deadline, explained=False)
             if now.migrations < later.migrations:
                 plan = _until_then(now, later, reason)
-    return with_held_back(plan, snapshot, holding.spared, holding.left_out, holding.frozen)
+    return with_held_back(plan, snapshot, holding)
 
 
 def _waiting_seconds(plan: Plan, waits: Mapping[tuple[str, str], float]) -> list[float]:
@@ -169,24 +170,19 @@ def _left(plan: Plan) -> set[tuple[str, tuple[str, ...]]]:
 _MOST: Final = 10
 
 
-def with_held_back(
-    plan: Plan,
-    snapshot: Snapshot,
-    spared: Mapping[str, str],
-    left_out: Mapping[tuple[str, str], str],
-    frozen: Container[str],
-) -> Plan:
-    """The plan with more obstacles: groups `spared`, and hosts `left_out` for VMs not held anyway."""
-    if not spared and not left_out:
+def with_held_back(plan: Plan, snapshot: Snapshot, holding: Holding) -> Plan:
+    """The plan with more obstacles: groups that are spared, and targets left out of VMs not held anyway."""
+    if not holding.spared and not holding.left_out:
         return plan
 
     def obstacles(rule: Remaining) -> Iterator[Obstacle]:
-        yield from (_held(spared[group], groups=(group,)) for group in rule.groups if group in spared)
+        spared = (group for group in rule.groups if group in holding.spared)
+        yield from (_held(holding.spared[group], groups=(group,)) for group in spared)
         yield from rule.obstacles
         targets = (
             _held(f"{vm_name(vm, snapshot)}: {reason}", vms=(vm,), hosts=(host,))
-            for (vm, host), reason in left_out.items()
-            if vm in rule.vms and vm not in frozen
+            for (vm, host), reason in holding.left_out.items()
+            if vm in rule.vms and vm not in holding.frozen
         )
         yield from islice(targets, _MOST)
 
