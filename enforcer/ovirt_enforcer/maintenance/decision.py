@@ -340,7 +340,7 @@ def way_home(run: MaintenanceRun, snapshot: Snapshot, migrations: Sequence[Inten
     if run.state is not RunState.RUNNING or not brings_back(run):
         return None
     wanted = None
-    if run.request.back is Return.RULED:  # VMs of rules that are violated, and were not when the run began
+    if run.request.back is not Return.ALL:  # VMs of rules that are violated, and were not when the run began
         found = (one for one in find_violations(snapshot, run.cluster) if rule_key(one) not in run.violated)
         wanted = {vm for one in found for vm in one.constraint.vms}
     ours = tuple(one for one in migrations if one.cluster == run.cluster)
