@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from string import Template
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta
@@ -47,57 +47,48 @@ class Severity(StrEnum):
     ALERT = "alert"
 
 
-class About(NamedTuple):
-    """What is always so of a kind."""
-
-    severity: Severity
-    #: Its sentence, unless the configuration has another.
-    sentence: str
-    #: What a sentence may speak of, besides the engine by its configured name.
-    facts: frozenset[str]
-    #: The alert of a webhook that it begins, for how many seconds that lasts unless another kind ends it, and
-    #: those that it ends.
-    begins: str | None
-    lasts: float
-    ends: tuple[str, ...]
-    #: The facts by which one alert of a name is distinguished from another.
-    labels: tuple[str, ...]
-
-
 _HOUR: Final = 3600.0
 #: What lasts is reported again after a day.
 _DAY_AND_MORE: Final = 25 * _HOUR
 
 
-def _about(
-    severity: Severity,
-    sentence: str,
-    begins: str | None = None,
-    *,
-    lasts: float = _DAY_AND_MORE,
-    ends: str = "",
-    by: str = "cluster",
-    more: str = "",
-) -> About:
-    facts = frozenset(Template(sentence).get_identifiers()).union(more.split())
-    return About(severity, sentence, facts, begins, lasts, tuple(ends.split()), tuple(by.split()))
+@dataclass(frozen=True, slots=True)
+class About:
+    """What is always so of a kind; names stand in a text."""
+
+    severity: Severity
+    #: Unless the configuration has another.
+    sentence: str
+    #: The alert of a webhook that it begins, and for how many seconds unless another kind ends it.
+    begins: str | None = None
+    lasts: float = _DAY_AND_MORE
+    #: The alerts that it ends, the facts by which alerts of one name are distinguished, and those that its
+    #: own sentence has not.
+    ends: str = ""
+    by: str = "cluster"
+    more: str = ""
+
+    @property
+    def facts(self) -> frozenset[str]:
+        """What a sentence may speak of, besides the engine by its configured name."""
+        return frozenset(Template(self.sentence).get_identifiers()).union(self.more.split())
 
 
 _NORMAL, _WARNING, _ERROR, _ALERT = Severity.NORMAL, Severity.WARNING, Severity.ERROR, Severity.ALERT
 
 ABOUT: Final[Mapping[NoticeKind, About]] = {
-    NoticeKind.RULE_VIOLATED: _about(
+    NoticeKind.RULE_VIOLATED: About(
         _WARNING, "$rule in cluster $cluster is violated", "RuleViolated", by="cluster rule"
     ),
-    NoticeKind.RULE_REPAIRED: _about(
+    NoticeKind.RULE_REPAIRED: About(
         _NORMAL, "$rule in cluster $cluster is satisfied again", ends="RuleViolated", by="cluster rule"
     ),
-    NoticeKind.PLAN_WAITS: _about(
+    NoticeKind.PLAN_WAITS: About(
         _WARNING,
         "plan $plan of cluster $cluster waits for approval: ovirt-enforcer approve $plan",
         "PlanWaits",
     ),
-    NoticeKind.MIGRATION_FAILED: _about(
+    NoticeKind.MIGRATION_FAILED: About(
         _WARNING,
         "migration of VM $vm to host $host failed: $reason",
         "MigrationFailed",
@@ -105,62 +96,62 @@ ABOUT: Final[Mapping[NoticeKind, About]] = {
         by="cluster vm",
         more="cluster",
     ),
-    NoticeKind.BREAKER_OPEN: _about(
+    NoticeKind.BREAKER_OPEN: About(
         _ERROR, "migrations in cluster $cluster wait: $reason", "BreakerOpen", lasts=_HOUR
     ),
-    NoticeKind.HA_ALERT: _about(
+    NoticeKind.HA_ALERT: About(
         _ALERT,
         "cluster $cluster does not survive what its HA reservation is to survive: $losses",
         "HaReservation",
         ends="HaReservationUnknown",
         more="vms_without_home missing_mb",
     ),
-    NoticeKind.HA_ALL_CLEAR: _about(
+    NoticeKind.HA_ALL_CLEAR: About(
         _NORMAL,
         "HA reservation of cluster $cluster: $state",
         ends="HaReservation HaReservationUnknown",
     ),
-    NoticeKind.HA_UNKNOWN: _about(
+    NoticeKind.HA_UNKNOWN: About(
         _WARNING,
         "not known whether all highly available VMs of cluster $cluster would be started again: $reason",
         "HaReservationUnknown",
     ),
-    NoticeKind.MAINTENANCE_ENDED: _about(
+    NoticeKind.MAINTENANCE_ENDED: About(
         _NORMAL, "maintenance run $run of cluster $cluster has ended: $reason", ends="MaintenanceFailed"
     ),
-    NoticeKind.MAINTENANCE_FAILED: _about(
+    NoticeKind.MAINTENANCE_FAILED: About(
         _ALERT,
         "maintenance run $run of cluster $cluster has ended before its time: $reason",
         "MaintenanceFailed",
     ),
-    NoticeKind.DRAIN_BLOCKED: _about(
+    NoticeKind.DRAIN_BLOCKED: About(
         _WARNING,
         "host $host of cluster $cluster does not arrive in maintenance: $reason",
         "DrainBlocked",
         lasts=_HOUR,
         by="cluster host",
     ),
-    NoticeKind.LEADER_CHANGED: _about(
+    NoticeKind.LEADER_CHANGED: About(
         _NORMAL,
         "enforcer $leader leads from now on, in epoch $epoch",
         "LeaderChanged",
         lasts=_HOUR,
         by="",
     ),
-    NoticeKind.ENGINE_AWAY: _about(_ERROR, "engine $engine is away: $reason", "EngineAway", by=""),
-    NoticeKind.ENGINE_BACK: _about(_NORMAL, "engine $engine answers again", ends="EngineAway", by=""),
-    NoticeKind.UNITS_DISABLED: _about(
+    NoticeKind.ENGINE_AWAY: About(_ERROR, "engine $engine is away: $reason", "EngineAway", by=""),
+    NoticeKind.ENGINE_BACK: About(_NORMAL, "engine $engine answers again", ends="EngineAway", by=""),
+    NoticeKind.UNITS_DISABLED: About(
         _ALERT,
         "cluster $cluster: the engine has disabled units of its scheduling policy, and places VMs without"
         " them: $units (ovirt-placement doctor)",
         "UnitsDisabled",
     ),
-    NoticeKind.UNITS_ENABLED: _about(
+    NoticeKind.UNITS_ENABLED: About(
         _NORMAL,
         "cluster $cluster: all units of its scheduling policy are enabled again",
         ends="UnitsDisabled",
     ),
-    NoticeKind.HELD_BACK: _about(
+    NoticeKind.HELD_BACK: About(
         _WARNING,
         "$count notifications were held back, since there were too many: $kinds",
         "NotificationsHeldBack",
@@ -219,7 +210,7 @@ _SEVERITIES: Final = {about.begins: about.severity for about in ABOUT.values() i
 def alerts_of(notice: Notice, sentence: str) -> list[dict[str, Any]]:
     about = ABOUT[notice.kind]
     found = []
-    for name in about.ends:
+    for name in about.ends.split():
         text = _OVER[name].format(**notice.facts) if name in _OVER else sentence
         found.append(_alert(name, notice, text, notice.at))
     if about.begins is not None:
@@ -234,7 +225,7 @@ def _alert(name: str, notice: Notice, sentence: str, ends: float) -> dict[str, A
             "severity": _SEVERITIES[name].value,
             "engine": notice.facts["engine"],
             "service": "ovirt-enforcer",
-            **{label: notice.facts[label] for label in ABOUT[notice.kind].labels},
+            **{label: notice.facts[label] for label in ABOUT[notice.kind].by.split()},
         },
         "annotations": {"summary": sentence, "kind": notice.kind.value, **notice.facts},
         "startsAt": _moment(notice.at),

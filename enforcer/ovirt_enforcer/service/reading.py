@@ -116,28 +116,6 @@ class Projection(NamedTuple):
     moving: Mapping[str, str]
 
 
-def projected(snapshot: Snapshot, open_intents: Iterable[Intent]) -> Projection:
-    """Let every VM be where it is going, as far as that is known; its room on the source is not free yet.
-
-    A VM that is only expected somewhere stays where it is shown, and is left alone, too.
-    """
-    ours = {intent.vm: intent.target for intent in open_intents}
-    going, reasons = {}, {}
-    for vm in snapshot.vms:
-        *_, target = ("", *snapshot.pending_hosts.get(vm.id, ()))
-        target = ours.get(vm.id) or target
-        if vm.host in (None, target) or target not in snapshot.host_by_id:
-            continue
-        if vm.id in snapshot.unconfirmed and vm.id not in ours:
-            reasons[vm.id] = f"it is expected on {host_name(target, snapshot)}, not confirmed"
-        else:
-            going[vm.id] = target
-            reasons[vm.id] = f"it is on its way to {host_name(target, snapshot)}"
-    if not going:
-        return Projection(snapshot, reasons)
-    return Projection(World(snapshot).arrived(going, source_freed=False).snapshot, reasons)
-
-
 _MOST_REFUSALS: Final = 200
 
 
@@ -153,7 +131,24 @@ class Reading(Observation):
 
     @cached_property
     def projection(self) -> Projection:
-        return projected(self.snapshot, self.open_intents)
+        """Every VM where it is going, as far as that is known; its room on the source is not free yet.
+
+        A VM that is only expected somewhere stays where it is shown, and is left alone, too.
+        """
+        snapshot, ours = self.snapshot, {intent.vm: intent.target for intent in self.open_intents}
+        going, reasons = {}, {}
+        for vm in snapshot.vms:
+            *_, target = ("", *snapshot.pending_hosts.get(vm.id, ()))
+            target = ours.get(vm.id) or target
+            if vm.host in (None, target) or target not in snapshot.host_by_id:
+                continue
+            if vm.id in snapshot.unconfirmed and vm.id not in ours:
+                reasons[vm.id] = f"it is expected on {host_name(target, snapshot)}, not confirmed"
+            else:
+                going[vm.id] = target
+                reasons[vm.id] = f"it is on its way to {host_name(target, snapshot)}"
+        after = World(snapshot).arrived(going, source_freed=False).snapshot if going else snapshot
+        return Projection(after, reasons)
 
     @cached_property
     def backoff(self) -> Backoff:
