@@ -127,15 +127,9 @@ class Actors(NamedTuple):
     frozen: Frozen
     options: PlanOptions
 
-    def wanted(self, cluster: SimulatedCluster) -> frozenset[tuple[str, ...]]:
-        return frozenset(
-            one.constraint.groups
-            for one in cluster.violated()
-            if (Repair.HARD if one.constraint.hard else Repair.SOFT) in self.options.repair
-        )
-
     def enforce(self, cluster: SimulatedCluster, deadline: Deadline) -> list[SimulatedMigration]:
-        if not self.wanted(cluster) and not self.options.keys:
+        violated = {Repair.HARD if one.constraint.hard else Repair.SOFT for one in cluster.violated()}
+        if violated.isdisjoint(self.options.repair) and not self.options.keys:
             return []
         plan = make_plan(
             cluster.snapshot,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeVar
 
 import msgspec
+from msgspec.structs import asdict
 
 from ovirt_enforcer.cli.plan import duration
 from ovirt_enforcer.history import (
@@ -126,7 +127,8 @@ def _show_plans(args: argparse.Namespace, wanted: Wanted) -> None:
     actions = _actions(args, _WEEK_SECONDS if args.who else _DAY_SECONDS)
     actions = user_actions_about(actions, plans, wanted.name)
     if args.json:
-        show_json([*map(_plan_data, plans), *migrations, *map(_action_data, actions)])
+        done = (UserActionDone(**asdict(one), sentence_=one.sentence) for one in actions)
+        show_json([*map(_plan_decided, plans), *migrations, *done])
         return
     # Who asks about something in particular is shown all that concerns it.
     texts = [*plan_texts(plans, replaced, wanted, fold=not (args.all or wanted.name))]
@@ -167,11 +169,9 @@ def _found(args: argparse.Namespace, name: str, what: str) -> Named:
     return Named(one.id, one.name)
 
 
-def _plan_data(plan: PlanRecord) -> PlanDecided:
-    migrations = tuple(
-        MeasuredMigration(**msgspec.structs.asdict(one), seconds_=one.seconds) for one in plan.migrations
-    )
-    return PlanDecided(**{**msgspec.structs.asdict(plan), "migrations": migrations})
+def _plan_decided(plan: PlanRecord) -> PlanDecided:
+    migrations = tuple(MeasuredMigration(**asdict(one), seconds_=one.seconds) for one in plan.migrations)
+    return PlanDecided(**{**asdict(plan), "migrations": migrations})
 
 
 def _show_days(args: argparse.Namespace) -> None:
@@ -217,7 +217,3 @@ def _actions(args: argparse.Namespace, usual_seconds: float) -> tuple[UserAction
 
 def _action_text(action: UserAction) -> str:
     return f"{moment(action.created)}  {action.sentence}"
-
-
-def _action_data(action: UserAction) -> UserActionDone:
-    return UserActionDone(**msgspec.structs.asdict(action), sentence_=action.sentence)
