@@ -158,7 +158,12 @@ class Following:
 
     def follow_action(self, intent: Intent) -> Dialogue[Intent | None]:
         """Look once at an action for a host that is not known to have ended; raises what `follow` raises."""
-        progress, status = yield from self._action_progress(intent)
+        if intent.kind in OF_VMS:
+            vm = yield self._read(intent)
+            progress, status = vm_progress(intent.kind, vm), "gone"
+        else:
+            host = yield partial(actions.read_host, self.connection, intent.target)
+            progress, status = host_progress(intent.kind, host), host.status if host else "gone"
         accepted = intent.state is IntentState.ACCEPTED
         if progress is HostProgress.NOT_BEGUN:
             if intent.age_seconds < self.settings.settle_seconds:
@@ -172,13 +177,6 @@ class Following:
         if progress is HostProgress.FAILED:
             return self._record_end(intent, self.store.fail, f"the host is {status}")
         return None
-
-    def _action_progress(self, intent: Intent) -> Dialogue[tuple[HostProgress, str]]:
-        if intent.kind in OF_VMS:
-            vm = yield self._read(intent)
-            return vm_progress(intent.kind, vm), "gone"
-        host = yield partial(actions.read_host, self.connection, intent.target)
-        return host_progress(intent.kind, host), host.status if host else "gone"
 
     def _reconsider(self, intent: Intent, place: tuple[str | None, str]) -> Dialogue[Intent | None]:
         yield from self._confirmed(intent)
