@@ -5,8 +5,10 @@ VM and the host that it names: one reading too many is cheap, one too few is a w
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from ovirt_placement.engine.events import (
     CANCELLED,
@@ -222,28 +224,6 @@ _CRASHED = frozenset({EventCode.VM_DOWN_ERROR, EventCode.VM_WAS_SET_DOWN_DUE_TO_
 _OVER = VM_STARTED | {EventCode.VM_DOWN}
 
 
-class Crashes:
-    """The VMs that are down since they crashed, as far as events reported it."""
-
-    def __init__(self) -> None:
-        #: By VM, the newest event that says anything of it, and whether that was a crash.
-        self._newest: dict[str, tuple[int, bool]] = {}
-
-    def report(self, event: EngineEvent) -> None:
-        """Take what an event reports; in whatever order, what one with a higher id has reported stands."""
-        if event.vm is not None and event.code in _CRASHED | _OVER:
-            reported = event.id, event.code in _CRASHED
-            self._newest[event.vm] = max(reported, self._newest.get(event.vm, reported))
-
-    def forget(self, vm_id: str) -> None:
-        """Forget a VM that is gone."""
-        self._newest.pop(vm_id, None)
-
-    def include(self, vm: Vm) -> bool:
-        """Whether a VM, as it was read, is down since it crashed."""
-        return vm.status == "down" and vm.host is None and self._newest.get(vm.id, (0, False))[1]
-
-
 #: The engine tried one target without success and looks for another.
 _LOOKS_FOR_ANOTHER = EventCode.VM_MIGRATION_TRYING_RERUN
 #: What the event of a migration's start says between the names of its source and its target, and next.
@@ -255,7 +235,7 @@ _SHOWN_AFTER_SECONDS = 5.0
 _REMEMBERED_SECONDS = 60.0
 
 
-class _Known(NamedTuple):
+class _Migration(NamedTuple):
     """The newest that events report of a VM's migration; without a host it has ended."""
 
     event: int
@@ -265,44 +245,60 @@ class _Known(NamedTuple):
     shown: bool = False
 
 
-class MigrationTargets:
-    """The targets of migrations under way, by VM id, as far as events reported them."""
+class VmReports:
+    """What only events report of VMs, by their ids: where they migrate to, and that they are down by a crash.
+
+    Events may come in any order: what one with a higher id has reported stands.
+    """
 
     def __init__(self) -> None:
-        self._known: dict[str, _Known] = {}
+        self._migrations: dict[str, _Migration] = {}
+        #: The newest event that says anything of it, and whether that was a crash.
+        self._crashes: dict[str, tuple[int, bool]] = {}
 
-    def report(self, event: EngineEvent, vm_name: str, hosts: Mapping[str, str], now: float) -> None:
-        """Take what an event reports; hosts are ids by name.
-
-        Events may come in any order: what one with a higher id has reported stands.
-        """
-        if event.vm is None or event.code not in STARTED | DONE | FAILED | CANCELLED | {_LOOKS_FOR_ANOTHER}:
+    def report(self, event: EngineEvent, vm: Vm | None, hosts: Iterable[Host], now: float) -> None:
+        """Take what an event reports of a VM, given what is known of it and of all hosts."""
+        if event.vm is None:
             return
-        known = self._known.get(event.vm)
-        if known is None or known.event < event.id:
-            host = destination(event.description, vm_name, hosts) if event.code in STARTED else None
-            self._known[event.vm] = _Known(event.id, host, now)
+        if event.code in _CRASHED | _OVER:
+            reported = event.id, event.code in _CRASHED
+            self._crashes[event.vm] = max(reported, self._crashes.get(event.vm, reported))
+        known = self._migrations.get(event.vm)
+        newer = vm is not None and (known is None or known.event < event.id)
+        if vm is not None and newer and event.code in STARTED:
+            target = destination(event.description, vm.name, {host.name: host.id for host in hosts})
+            self._migrations[event.vm] = _Migration(event.id, target, now)
+        elif newer and event.code in DONE | FAILED | CANCELLED | {_LOOKS_FOR_ANOTHER}:
+            self._migrations[event.vm] = _Migration(event.id, None, now)
 
     def read(self, vm: Vm, began: float) -> None:
         """Take what a reading shows: a VM that is no longer migrating has no target.
 
         A reading that began before the event was heard shows nothing of what followed it.
         """
-        known = self._known.get(vm.id)
+        known = self._migrations.get(vm.id)
         if known is None or began < known.at:
             return
         if vm.status == "migrating":
-            self._known[vm.id] = known._replace(shown=True)
+            self._migrations[vm.id] = known._replace(shown=True)
         elif known.host is not None:
             if known.shown or vm.host == known.host or began >= known.at + _SHOWN_AFTER_SECONDS:
-                self._known[vm.id] = _Known(known.event, None, began)
+                self._migrations[vm.id] = _Migration(known.event, None, began)
         elif began >= known.at + _REMEMBERED_SECONDS:
-            del self._known[vm.id]
+            del self._migrations[vm.id]
 
-    def target_host(self, vm_id: str) -> str | None:
-        """Return the host that the VM is on its way to; None if it is not, or that is not known."""
-        known = self._known.get(vm_id)
-        return None if known is None else known.host
+    def forget_crash(self, vm_id: str) -> None:
+        """Forget a VM that is gone."""
+        self._crashes.pop(vm_id, None)
+
+    def over(self, vm: Vm) -> Vm:
+        """The VM, as it was read, with what events report of it."""
+        migration = self._migrations.get(vm.id)
+        target = None if migration is None else migration.host
+        crashed = vm.status == "down" and vm.host is None and self._crashes.get(vm.id, (0, False))[1]
+        if (vm.migrating_to, vm.crashed) == (target, crashed):
+            return vm
+        return replace(vm, migrating_to=target, crashed=crashed)
 
 
 def destination(description: str, vm_name: str, hosts: Mapping[str, str]) -> str | None:

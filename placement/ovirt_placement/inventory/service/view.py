@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ovirt_placement.engine.clusters import with_failover_hosts
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import EngineFault
-from ovirt_placement.engine.events import STARTED, EngineEvent
+from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.engine.policies import PolicyReader
 from ovirt_placement.engine.requests import RULES, Doubts, Kinds, kinds_of
 from ovirt_placement.engine.topology import (
@@ -42,7 +42,7 @@ from ovirt_placement.inventory.on_demand import (
     read_searches,
     read_statistics,
 )
-from ovirt_placement.inventory.service.events import Crashes, MigrationTargets
+from ovirt_placement.inventory.service.events import VmReports
 from ovirt_placement.inventory.service.schedule import ReconciliationScope, Subject, SubjectKind
 from ovirt_placement.model import AffinityGroup, Cluster, Host, MemberSearch, Snapshot, Vm
 from ovirt_placement.model.snapshot import HOST_TAGS
@@ -202,8 +202,7 @@ class View:
         #: As they were read last, of VMs by themselves or with all others.
         self._details: Table[VmDetails] = Table()
         self._searches = KnownSearches()
-        self._targets = MigrationTargets()
-        self._crashes = Crashes()
+        self._reports = VmReports()
         self._believed: dict[str, Believed] = {}
         #: When something was read last.
         self._now = 0.0
@@ -246,13 +245,11 @@ class View:
 
     def report(self, event: EngineEvent, now: float) -> None:
         """Take what an event reports about the target of a migration, or the end of a VM."""
-        self._crashes.report(event)
-        if (vm := self.vms.get(event.vm or "")) is not None:
-            hosts = self._hosts.records.values() if event.code in STARTED else ()
-            self._targets.report(event, vm.name, {host.name: host.id for host in hosts}, now)
-            if (directed := self._directed(vm)) is not vm:
-                self._vms.records[vm.id] = directed
-                self._made = None
+        vm = self.vms.get(event.vm or "")
+        self._reports.report(event, vm, self._hosts.records.values(), now)
+        if vm is not None and (directed := self._reports.over(vm)) is not vm:
+            self._vms.records[vm.id] = directed
+            self._made = None
 
     def put(self, subject: Subject, found: Any, span: Span, *, detailed: bool = True) -> bool:
         """Take what was read of a subject, None if it is gone; a VM with all wanted details, or none.
@@ -270,7 +267,7 @@ class View:
         elif isinstance(found, Host):
             found = self._statistics.of_host(found)
         elif subject.kind is SubjectKind.VM:
-            self._crashes.forget(subject.id)
+            self._reports.forget_crash(subject.id)
         if found != table.records.get(subject.id):
             self._made = None
         table.put(subject.id, found, span)
@@ -366,13 +363,6 @@ class View:
     def _complete(self, vm: Vm, began: float | None = None) -> Vm:
         """Add to a VM, which was read at this moment, what was reported and measured of it elsewhere."""
         if began is not None:
-            self._targets.read(vm, began)
+            self._reports.read(vm, began)
         details = self._details.records.get(vm.id, VmDetails())
-        return self._directed(details.put_on(self._statistics.of_vm(vm)))
-
-    def _directed(self, vm: Vm) -> Vm:
-        """The VM with what only events report of it."""
-        target, crashed = self._targets.target_host(vm.id), self._crashes.include(vm)
-        if (vm.migrating_to, vm.crashed) == (target, crashed):
-            return vm
-        return replace(vm, migrating_to=target, crashed=crashed)
+        return self._reports.over(details.put_on(self._statistics.of_vm(vm)))

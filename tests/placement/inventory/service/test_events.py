@@ -8,8 +8,7 @@ import pytest
 from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.engine.vms import NO_DETAILS, Detail
 from ovirt_placement.inventory.service.events import (
-    Crashes,
-    MigrationTargets,
+    VmReports,
     destination,
     reported_by,
     reported_start,
@@ -88,11 +87,20 @@ def started(number: int, target: str = "h2", code: int = 62) -> EngineEvent:
     return event(number, code, vm="v", description=text)
 
 
-def targets_of(*events: EngineEvent, now: float = 0.0) -> MigrationTargets:
-    targets = MigrationTargets()
+def targets_of(*events: EngineEvent, now: float = 0.0) -> VmReports:
+    targets = VmReports()
     for one in events:
-        targets.report(one, "v", HOSTS, now)
+        report(targets, one, now)
     return targets
+
+
+def report(targets: VmReports, one: EngineEvent, now: float) -> None:
+    hosts = [host(identity, name=name) for name, identity in HOSTS.items()]
+    targets.report(one, vm("v"), hosts, now)
+
+
+def target(targets: VmReports) -> str | None:
+    return targets.over(vm("v")).migrating_to
 
 
 @pytest.mark.parametrize(
@@ -134,47 +142,47 @@ def test_the_start_is_reported_and_each_end_takes_it_back(code: int) -> None:
         start = event(5, 67, vm="v", description=text)
     else:
         start = started(5)
-    assert targets_of(start).target_host("v") == "id2"
+    assert target(targets_of(start)) == "id2"
     for end in (63, 64, 65, 120, 128, 140, 161, 1111):
-        assert targets_of(start, event(6, end, vm="v")).target_host("v") is None
+        assert target(targets_of(start, event(6, end, vm="v"))) is None
 
 
 def test_events_may_come_in_any_order() -> None:
-    assert targets_of(event(6, 63, vm="v"), started(5)).target_host("v") is None
-    assert targets_of(started(8, "h3"), event(6, 63, vm="v"), started(5)).target_host("v") == "id3"
+    assert target(targets_of(event(6, 63, vm="v"), started(5))) is None
+    assert target(targets_of(started(8, "h3"), event(6, 63, vm="v"), started(5))) == "id3"
 
 
 def test_a_vm_that_has_not_begun_yet_keeps_its_target_for_a_while() -> None:
     before = build.vm("v", "id1")
     targets = targets_of(started(5), now=10.0)
     targets.read(before, 11.0)  # the engine logs before it saves
-    assert targets.target_host("v") == "id2"
+    assert target(targets) == "id2"
     targets.read(before, 15.1)
-    assert targets.target_host("v") is None
+    assert target(targets) is None
 
 
 def test_a_vm_that_was_migrating_and_is_up_has_no_target() -> None:
     targets = targets_of(started(5), now=10.0)
     targets.read(build.vm("v", "id1", status="migrating"), 10.5)
-    assert targets.target_host("v") == "id2"
+    assert target(targets) == "id2"
     targets.read(build.vm("v", "id1"), 11.0)
-    assert targets.target_host("v") is None
+    assert target(targets) is None
 
 
 def test_a_vm_that_is_there_already_has_no_target() -> None:
     targets = targets_of(started(5), now=10.0)
     targets.read(build.vm("v", "id2"), 10.5)
-    assert targets.target_host("v") is None
+    assert target(targets) is None
 
 
 def test_the_end_is_remembered_for_a_late_start_and_then_forgotten() -> None:
     targets = targets_of(event(6, 63, vm="v"), now=10.0)
     targets.read(build.vm("v", "id2"), 20.0)
-    targets.report(started(5), "v", HOSTS, 20.0)
-    assert targets.target_host("v") is None
+    report(targets, started(5), 20.0)
+    assert target(targets) is None
     targets.read(build.vm("v", "id2"), 71.0)
-    targets.report(started(5), "v", HOSTS, 71.0)  # as if it were new: nothing is known any more
-    assert targets.target_host("v") == "id2"
+    report(targets, started(5), 71.0)  # as if it were new: nothing is known any more
+    assert target(targets) == "id2"
 
 
 def heard(code: int, vm: str | None = "v", host: str | None = "h") -> list[tuple[str, str | None, float]]:
@@ -263,10 +271,14 @@ def test_what_somebody_stops_has_not_crashed(stage: Stage) -> None:
 
 
 def is_crashed(*events: EngineEvent) -> bool:
-    crashes = Crashes()
+    return crashes_of(*events).over(DOWN).crashed
+
+
+def crashes_of(*events: EngineEvent) -> VmReports:
+    crashes = VmReports()
     for one in events:
-        crashes.report(one)
-    return crashes.include(DOWN)
+        crashes.report(one, None, (), 0.0)
+    return crashes
 
 
 @pytest.mark.parametrize("code", [119, 143])
@@ -281,8 +293,7 @@ def test_of_what_events_report_of_a_crash_the_newest_stands(code: int) -> None:
 
 
 def test_of_what_is_gone_nothing_is_known() -> None:
-    crashes = Crashes()
-    crashes.report(event(5, 119, vm="db"))
-    assert not crashes.include(vm("db", "h1", ha=True))
-    crashes.forget("db")
-    assert not crashes.include(DOWN)
+    crashes = crashes_of(event(5, 119, vm="db"))
+    assert not crashes.over(vm("db", "h1", ha=True)).crashed
+    crashes.forget_crash("db")
+    assert not crashes.over(DOWN).crashed
