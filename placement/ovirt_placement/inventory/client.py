@@ -222,10 +222,10 @@ class EngineState:
                 self.publication = publication
             return publication
 
-    def read(self, max_age: float, until: float, demands: Demands = NO_DEMANDS) -> Snapshot | None:
+    def read(self, max_age: float, until: float, demands: Demands = NO_DEMANDS) -> Snapshot:
         """Return a snapshot no older than this, waiting for one until this moment of `time.monotonic`.
 
-        It holds what is demanded. None if it takes longer. Raises what the reading raised.
+        It holds what is demanded. Raises `NoSnapshot` if it takes longer, and what the reading raised.
         """
         oldest = now() - max_age
         while True:
@@ -236,7 +236,7 @@ class EngineState:
                 if reading is None:
                     reading = self._reading = in_background(partial(self._read, demands))
             if not wait([reading], until - time.monotonic()).done:
-                return None
+                raise NoSnapshot(f"{self._config.engine.address}: the engine has not answered yet")
             reading.result()
 
     def _read(self, demands: Demands) -> None:
@@ -314,8 +314,6 @@ class EngineState:
             raise NoSnapshot(str(error)) from error
         except OSError as error:  # no descriptors are left, say: it may pass
             raise NoSnapshot(error.strerror or str(error)) from error
-        if found is None:
-            raise NoSnapshot(f"{self._config.engine.address}: the engine has not answered yet")
         return Base(self._with_stored(found, keys), now() - max_age)
 
     def as_of(self) -> float | None:

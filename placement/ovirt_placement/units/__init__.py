@@ -43,48 +43,44 @@ _SCORE = r"-?[0-9]{1,4}(\.[0-9]{1,4})?"
 _MEASURE = "ha_measure=(resources|vms)"
 _FAILURES = "ha_failures=[1-9]"
 
-_KEYS = ";".join(
-    (
-        f"placement_initial={_SCORE}",
-        f"placement_final={_SCORE}",
-        "placement_steps=(100|[1-9][0-9]?)",
-        "placement_overhead=[0-9]{1,7}",
-        f"placement_memory_ratio={_RATIO}",
-        f"placement_cpu_ratio={_RATIO}",
-        "placement_reserved_from_vms=(true|false)",
-        "placement_load=(cpu|average)",
-    )
+_KEYS = (
+    f"placement_initial={_SCORE}",
+    f"placement_final={_SCORE}",
+    "placement_steps=(100|[1-9][0-9]?)",
+    "placement_overhead=[0-9]{1,7}",
+    f"placement_memory_ratio={_RATIO}",
+    f"placement_cpu_ratio={_RATIO}",
+    "placement_reserved_from_vms=(true|false)",
+    "placement_load=(cpu|average)",
 )
-_ADMISSION = ";".join(
-    (
-        _FAILURES,
-        f"ha_admission_domain_tags={_WORDS}",
-        f"ha_admission_domains={_WORD}:{_WORDS}(/{_WORD}:{_WORDS})*",
-    )
+_ADMISSION = (
+    _FAILURES,
+    f"ha_admission_domain_tags={_WORDS}",
+    f"ha_admission_domains={_WORD}:{_WORDS}(/{_WORD}:{_WORDS})*",
 )
-
-#: By the unit's name.
-PARAMETERS: dict[str, str] = {
-    "AffinityFilter": "affinity_missing_unit=(report|reject)",
+_BY_UNIT: Mapping[str, Iterable[str]] = {
+    "AffinityFilter": ["affinity_missing_unit=(report|reject)"],
     "PlacementKeyFilter": _KEYS,
-    "PlacementKeyWeight": f"{_KEYS};placement_tie=(random|engine)",
-    "HaReservationWeight": ";".join(
-        (_MEASURE, "ha_weight_scale_down=(100|[1-9][0-9]?)", _FAILURES, f"ha_failover_hosts={_WORDS}")
-    ),
-    "HaReservationBalance": ";".join(
-        (
-            _MEASURE,
-            "ha_balance_over_utilization=[1-9][0-9]{0,3}",
-            "ha_balance_high_utilization=[5-9][0-9]",
-            "ha_balance_cpu_over_commit_duration_minutes=[1-9][0-9]*",
-            "ha_balance_max_free_memory_for_over_utilized=[1-9][0-9]*",
-            "ha_balance_min_free_memory_for_under_utilized=[1-9][0-9]*",
-            "ha_balance_vcpu_to_physical_cpu_ratio=[1-9][0-9]*",
-        )
-    ),
+    "PlacementKeyWeight": [*_KEYS, "placement_tie=(random|engine)"],
+    "HaReservationWeight": [
+        _MEASURE,
+        "ha_weight_scale_down=(100|[1-9][0-9]?)",
+        _FAILURES,
+        f"ha_failover_hosts={_WORDS}",
+    ],
+    "HaReservationBalance": [
+        _MEASURE,
+        "ha_balance_over_utilization=[1-9][0-9]{0,3}",
+        "ha_balance_high_utilization=[5-9][0-9]",
+        "ha_balance_cpu_over_commit_duration_minutes=[1-9][0-9]*",
+        "ha_balance_max_free_memory_for_over_utilized=[1-9][0-9]*",
+        "ha_balance_min_free_memory_for_under_utilized=[1-9][0-9]*",
+        "ha_balance_vcpu_to_physical_cpu_ratio=[1-9][0-9]*",
+    ],
     "HaAdmissionFilter": _ADMISSION,
     "HaAdmissionWeight": _ADMISSION,
 }
+PARAMETERS = {unit: ";".join(patterns) for unit, patterns in _BY_UNIT.items()}
 
 
 class Undecided(LookupError):
