@@ -137,8 +137,8 @@ class Follower:
             self._read_at,
             larger[ReconciliationScope.WHOLE].read_at,
             larger[ReconciliationScope.STATISTICS].read_at,
-            details_at=larger[ReconciliationScope.DETAILS].complete_at if demands.details else _NEVER,
-            searches_at=larger[ReconciliationScope.SEARCHES].complete_at if demands.searches else _NEVER,
+            details_at=larger[ReconciliationScope.DETAILS].read_at if demands.details else _NEVER,
+            searches_at=larger[ReconciliationScope.SEARCHES].read_at if demands.searches else _NEVER,
         )
 
     def snapshot(self) -> Snapshot:

@@ -195,21 +195,19 @@ class Reconciliation:
     wake: Callable[[], None] = lambda: None
     #: Since when the next one must have begun, for something has changed; minus infinity before anything has.
     since: float = _NEVER
-    #: Since when more is wanted: what was read before lacks that.
-    more_since: float = _NEVER
     #: Since when it must have begun for a reader who relies on no events.
     asked_since: float = _NEVER
     #: When a reader last asked for anything newer.
     asked_at: float = _NEVER
-    #: When the last one began that was successful, and the last whose answer is taken in.
+    #: When the last one began that was successful, and the last that has brought all that is wanted by now.
     began: float = _NEVER
     read_at: float = _NEVER
 
     def require(self, now: float, *, more: bool = False) -> None:
-        """Have it read again, with `more` than before."""
+        """Have it read again; with `more` than before, what was read lacks that."""
         self.since = now
         if more:
-            self.more_since = now
+            self.read_at = _NEVER
         self.wake()
 
     def take(self, began: float, now: float, *, complete: bool) -> None:
@@ -218,11 +216,6 @@ class Reconciliation:
             self.read_at = max(self.read_at, began)
         else:
             self.require(now)
-
-    @property
-    def complete_at(self) -> float:
-        """When all that is wanted was read."""
-        return self.read_at if self.read_at >= self.more_since else _NEVER
 
     @property
     def due_at(self) -> float:
