@@ -3,7 +3,6 @@
 import contextlib
 import os
 import selectors
-import signal
 import subprocess
 import sys
 import tempfile
@@ -83,8 +82,7 @@ class Processes:
     def stop(self, name: str) -> int:
         """End one process with SIGTERM, by force if it does not listen, and return its exit status."""
         process = self._running.pop(name)
-        with contextlib.suppress(ProcessLookupError):
-            process.send_signal(signal.SIGTERM)
+        process.terminate()
         try:
             return process.wait(PATIENCE_SECONDS)
         except subprocess.TimeoutExpired:

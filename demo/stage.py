@@ -15,15 +15,6 @@ USER = "admin@internal"
 #: Simulated seconds a second: a migration takes a moment instead of half a minute.
 TIME_SCALE = 20
 
-_CONFIGURATION = """
-[enforcer]
-mode = "{mode}"
-interval_seconds = 1
-
-[web]
-listen = "127.0.0.1:0"
-"""
-
 
 class Stage:
     """The processes of one demonstration, and what they are configured by."""
@@ -46,7 +37,7 @@ class Stage:
             user=USER,
             inventory="interval_seconds = 0.5",
             store_url=self.store,
-            more=_CONFIGURATION.format(mode=mode),
+            more=f'[enforcer]\nmode = "{mode}"\ninterval_seconds = 1\n[web]\nlisten = "127.0.0.1:0"\n',
         )
         write_password(self.folder, PASSWORD)
 
@@ -65,13 +56,9 @@ class Stage:
         self.start_engine(state, time_scale=time_scale)
         self.configure(mode)
         self.start("ovirt-placement", "inventory", "run")
-        url = self.start_page()
+        page = self.start("ovirt-placement-web", "run")
         self.start("ovirt-enforcer", "run")
-        return url
-
-    def start_page(self) -> str:
-        """Start the page; return its URL."""
-        return address(self.start("ovirt-placement-web", "run"))
+        return address(page)
 
     def start(self, *arguments: str) -> str:
         return self.processes.start(arguments[0], arguments)

@@ -51,7 +51,8 @@ class Story:
             _say_heading(heading)
         self._open()
         if self._kept:
-            print(page_text(self._stage.start_page()), flush=True)  # its address is the first line of all
+            page = self._stage.start("ovirt-placement-web", "run")
+            print(page_text(address(page)), flush=True)  # its address is the first line of all
             _say_heading(heading)
         _say_heading("Before: two rules are violated.")
         self._show_placement()
