@@ -190,6 +190,8 @@ class Accepted:
 
 #: After an answer that did not come in time, the engine is not waited for again so soon.
 _LATE_SECONDS = 3.0
+#: So long is waited for a state where none is known yet.
+FIRST_SECONDS = 1.0
 _MS = 1000.0
 
 
@@ -238,34 +240,35 @@ class Source(Protocol):
 class Decisions:
     """The states that one process decides on; for any thread."""
 
-    def __init__(self, source: Source, settings: InventorySettings) -> None:
+    def __init__(
+        self, source: Source, settings: InventorySettings, first_seconds: float = FIRST_SECONDS
+    ) -> None:
         self.accepted = Accepted(settings.expected_seconds)
-        self._source = source
-        self._settings = settings
+        self._source, self._settings, self._first_seconds = source, settings, first_seconds
         #: Of which moment, until when, and why a fresher state is not waited for.
         self._late: tuple[float | None, float, str] = (None, 0.0, "")
 
-    def about(self, asked: str | None = None, *, patient: bool, first_seconds: float) -> Base:
+    def about(self, asked: str | None = None, *, patient: bool) -> Base:
         """Return what is known of the engine, waiting for it no longer than `engine_wait_ms`.
 
         `asked` is the VM that is decided about, if it is one; if it is not known, the engine is asked for it,
         and who is not `patient` does not wait for that. Where nothing was read yet, there is at most what a
-        service had saved before it started again: it waits up to `first_seconds`, if that is longer.
+        service had saved before it started again: it waits for the first state, if that is longer.
 
         Raises `NoSnapshot` if nothing that is known is young enough.
         """
-        base = self._base(None, patient, first_seconds)
+        base = self._base(None, patient)
         if asked is None or asked in base.snapshot.vm_by_id:
             return base
-        return self._base(asked, patient, first_seconds)
+        return self._base(asked, patient)
 
-    def _base(self, unknown: str | None, patient: bool, first_seconds: float) -> Base:
+    def _base(self, unknown: str | None, patient: bool) -> Base:
         began, as_of = time.monotonic(), self._source.as_of()
         late_of, until, why = self._late
         error = NoSnapshot(why)
         if unknown is not None or late_of != as_of or began >= until:
             usual = self._settings.engine_wait_ms / _MS
-            ends = began + (max(usual, first_seconds) if as_of is None else usual)
+            ends = began + (max(usual, self._first_seconds) if as_of is None else usual)
             try:
                 return self._source.base(self._settings.max_age_seconds, ends, unknown, patient=patient)
             except NoSnapshot as raised:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.client import DEFAULT_DEADLINE_SECONDS, configured, opened
-from ovirt_placement.inventory.decision import Accepted, Base, Decisions
+from ovirt_placement.inventory.decision import FIRST_SECONDS, Accepted, Base, Decisions
 from ovirt_placement.inventory.publication import Decide, Decided, decoded, encoded, now
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import group_name, host_name, vm_name
@@ -33,8 +33,6 @@ from ovirt_service.repetition import Few, Said
 _MOST_NAMES: Final = 64
 #: A decision on a state older than this is worth a line in the log.
 _OLD_SECONDS = 2.0
-#: So long is waited for a state where none is known yet.
-_FIRST_SECONDS = 1.0
 #: Of failures of one unit, this many are logged in this time.
 _MOST_FAILURES, _FAILURES_SECONDS = 5, 60.0
 _SECONDS_PER_MINUTE = 60
@@ -182,10 +180,8 @@ class _Case:
 class Decider:
     """Answers policy units by the states of one engine; for any thread."""
 
-    def __init__(self, decisions: Decisions, first_seconds: float = _FIRST_SECONDS) -> None:
-        """So long is waited for a state where none is known yet."""
+    def __init__(self, decisions: Decisions) -> None:
         self._decisions = decisions
-        self._first_seconds = first_seconds
         self._overload = Overload()
         #: Units that decided on an old state; units and parameters that cannot be together.
         self._old, self._complained = Said(), Said()
@@ -208,7 +204,7 @@ class Decider:
 
     def _answered(self, question: Decide, log: list[tuple[int, str]]) -> Decided:
         vm = None if question.method == "balance" else question.vm
-        base = self._decisions.about(vm, patient=not question.asks_again, first_seconds=self._first_seconds)
+        base = self._decisions.about(vm, patient=not question.asks_again)
         case = _Case(question, UNITS[question.unit], base, self._decisions.accepted, log)
         if vm is None:
             return self._chosen_move(case)
@@ -296,7 +292,7 @@ def decide(question: bytes, *, stays: bool) -> bytes:
     """Answer as the service would; a process that answers one question alone waits longer, and logs out."""
     asked = decoded(question, partial(msgspec.json.decode, type=Decide))
     try:
-        return encoded(_decider(_FIRST_SECONDS if stays else DEFAULT_DEADLINE_SECONDS)(asked))
+        return encoded(_decider(FIRST_SECONDS if stays else DEFAULT_DEADLINE_SECONDS)(asked))
     finally:
         if not stays:
             inventory.close()
@@ -306,4 +302,4 @@ def decide(question: bytes, *, stays: bool) -> bytes:
 @cache
 def _decider(first_seconds: float) -> Decider:
     config = configured()
-    return Decider(Decisions(opened(config), config.inventory), first_seconds)
+    return Decider(Decisions(opened(config), config.inventory, first_seconds))

@@ -47,11 +47,12 @@ class Source:
 
 
 def decisions(source: Source, engine_wait_ms: float = 300.0) -> Decisions:
-    return Decisions(source, InventorySettings(engine_wait_ms=engine_wait_ms, longest_age_seconds=60.0))
+    settings = InventorySettings(engine_wait_ms=engine_wait_ms, longest_age_seconds=60.0)
+    return Decisions(source, settings, first_seconds=7.0)
 
 
 def about(asked: Decisions, vm: str | None = None) -> Base:
-    return asked.about(vm, patient=False, first_seconds=7.0)
+    return asked.about(vm, patient=False)
 
 
 def test_what_was_known_last_decides_where_nothing_fresher_comes() -> None:
