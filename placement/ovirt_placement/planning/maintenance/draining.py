@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import NamedTuple
 
 from ovirt_placement.planning.maintenance.site import Site
 from ovirt_placement.planning.plan import NEVER, Deadline
-from ovirt_placement.planning.problem.placement import ReversiblePlacement
+from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move
 from ovirt_placement.rules.elements.placement import expected_by_engine
 
@@ -39,42 +39,43 @@ _WAYS = (
 
 
 class Shifted(NamedTuple):
-    """How many VMs found no host, and how many went to hosts of the second choice; less is better."""
+    """How many VMs found no host, and how many went to hosts of the second choice; and the moves."""
 
     left: int
     again: int
+    moves: tuple[Move, ...]
 
 
-def shift(
-    reached: ReversiblePlacement, hosts: Collection[str], choices: Sequence[Collection[str]]
-) -> Shifted:
+def shift(placement: ProblemPlacement, hosts: Collection[str], choices: Sequence[Collection[str]]) -> Shifted:
     """Empty hosts into those of the first choice, and what these do not take into those of the second.
 
-    The moves are in the placement. VMs that may not move at all are not looked at.
+    VMs that may not move at all are not looked at.
     """
-    mark, tried = reached.mark, []
+    before = {vm: host for host in hosts for vm in placement.on(host)}
+    tried: list[Shifted] = []
     for way in _WAYS:
-        found = _shifted(reached, hosts, choices, *way)
-        if found == (0, 0):
-            return found
-        reached.back_to(mark)
-        tried.append(found)
-    return _shifted(reached, hosts, choices, *_WAYS[tried.index(min(tried))])
+        placement.put(before)
+        tried.append(_shifted(placement, before, choices, *way))
+        if tried[-1][:2] == (0, 0):
+            return tried[-1]
+    best = min(tried, key=lambda one: one[:2])
+    placement.put(before | {vm: move.host for move in best.moves for vm in move.vms})
+    return best
 
 
 def _shifted(
-    reached: ReversiblePlacement,
-    hosts: Collection[str],
+    placement: ProblemPlacement,
+    vms: Iterable[str],
     choices: Sequence[Collection[str]],
     fit: Fit,
     large_first: bool,
 ) -> Shifted:
-    problem, size = reached.problem, reached.problem.memory_mb
-    left = [vm for host in hosts for vm in reached.placement.on(host) if problem.targets[vm]]
+    size = placement.problem.memory_mb
+    left = [vm for vm in vms if placement.problem.targets[vm]]
     left.sort(key=lambda vm: (-size[vm] if large_first else size[vm], vm))
-    again = 0
+    again, moves = 0, list[Move]()
     for number, others in enumerate(choices):
-        rooms = _Rooms(reached, others, fit)
+        rooms = _Rooms(placement, others, fit)
         gone = set(left)
         while left and gone:
             gone = set()
@@ -82,25 +83,26 @@ def _shifted(
                 move = None if vm in gone else rooms.move_for(vm)
                 if move is not None:
                     rooms.make_move(move)
+                    moves.append(move)
                     gone.update(move.vms)
             left = [vm for vm in left if vm not in gone]
             again += number * len(gone)
-    return Shifted(len(left), again)
+    return Shifted(len(left), again, tuple(moves))
 
 
 class _Rooms:
     """Hosts of one choice by what they have free."""
 
-    def __init__(self, reached: ReversiblePlacement, hosts: Collection[str], fit: Fit) -> None:
-        self._reached = reached
+    def __init__(self, placement: ProblemPlacement, hosts: Collection[str], fit: Fit) -> None:
+        self._placement = placement
         self._fit = fit
-        self._by_room = sorted((reached.placement.free_mb(host), host) for host in hosts)
+        self._by_room = sorted((placement.free_mb(host), host) for host in hosts)
         self._at_first = [host for _, host in reversed(self._by_room)]
         self._known = {host: mb for mb, host in self._by_room}
 
     def move_for(self, vm: str) -> Move | None:
         """Where a VM goes, with all that the engine takes along if possible, else alone."""
-        placement, problem = self._reached.placement, self._reached.problem
+        placement, problem = self._placement, self._placement.problem
         for vms in dict.fromkeys((placement.closure(vm), (vm,))):
             for host in self._roomy(sum(problem.memory_mb[one] for one in vms)):
                 if host in problem.targets[vm] and placement.allows(move := Move(vms, host)):
@@ -108,11 +110,11 @@ class _Rooms:
         return None
 
     def make_move(self, move: Move) -> None:
-        sources = {self._reached.placement.where(vm) for vm in move.vms}
-        self._reached.move(move)
+        sources = {self._placement.where(vm) for vm in move.vms}
+        self._placement.move(move.vms, move.host)
         for host in {*sources, move.host} & self._known.keys():
             self._by_room.pop(bisect_left(self._by_room, (self._known[host], host)))
-            self._known[host] = self._reached.placement.free_mb(host)
+            self._known[host] = self._placement.free_mb(host)
             insort(self._by_room, (self._known[host], host))
 
     def _roomy(self, needed_mb: int) -> Iterator[str]:
@@ -169,12 +171,12 @@ class Draining:
 
     def run(self) -> Outcome:
         """Take as many hosts as can be taken."""
-        reached = ReversiblePlacement(self.site.problem)
+        placement = ProblemPlacement(self.site.problem)
         waves: list[Wave] = []
         undone = list(self.order)
         while undone and not self.deadline.over:
             later = max(0, self.rounds - len(waves) - 1) * self.site.options.at_once
-            wave = self._wave(reached, undone, max(1, len(undone) - later), None if waves else self.lead)
+            wave = self._wave(placement, undone, max(1, len(undone) - later), None if waves else self.lead)
             if wave is None:
                 break
             waves.append(wave)
@@ -183,15 +185,16 @@ class Draining:
         return Outcome(tuple(waves), tuple(undone))
 
     def _wave(
-        self, reached: ReversiblePlacement, undone: list[str], required: int, lead: str | None
+        self, placement: ProblemPlacement, undone: list[str], required: int, lead: str | None
     ) -> Wave | None:
         """As many hosts as cost no VM a second move, and others up to what is required; None if none can."""
-        mark, ranked = reached.mark, self._by_choice(reached, undone, lead)
-        guess = self._guess(reached, ranked, required)
-        found = self._try_wave(reached, guess, undone)
+        before = {vm: host for host in undone for vm in placement.on(host)}
+        ranked = self._by_choice(placement, undone, lead)
+        guess = self._guess(placement, ranked, required)
+        found = self._try_wave(placement, guess, undone)
         if found is not None and (len(guess) <= required or not found.again):
             return found
-        reached.back_to(mark)
+        placement.put(before)
         chosen: tuple[str, ...] = ()
         stuck: set[str] = set()
         for host in ranked:
@@ -199,21 +202,21 @@ class Draining:
                 break
             if self._too_early(host, {*undone}.difference(chosen, stuck)):
                 continue
-            found = self._try_wave(reached, (*chosen, host), undone)
-            reached.back_to(mark)
+            found = self._try_wave(placement, (*chosen, host), undone)
+            placement.put(before)
             if found is None:
                 self._refusals[host] += 1
                 stuck.update(() if chosen else (host,))
             elif not found.again or len(chosen) < required:
                 chosen = (*chosen, host)
-        return self._try_wave(reached, chosen, undone) if chosen else None
+        return self._try_wave(placement, chosen, undone) if chosen else None
 
-    def _guess(self, reached: ReversiblePlacement, ranked: Sequence[str], required: int) -> tuple[str, ...]:
+    def _guess(self, placement: ProblemPlacement, ranked: Sequence[str], required: int) -> tuple[str, ...]:
         """The hosts of the next wave, if memory were all: that spares large clusters trying each."""
         chosen: list[str] = []
-        room = self._room(reached)
+        room = self._room(placement)
         for host in ranked:
-            content = self.site.memory_mb(reached.placement.on(host))
+            content = self.site.memory_mb(placement.on(host))
             fits = len(chosen) < required or content <= room
             if fits and not self._too_early(host, {*ranked}.difference(chosen)):
                 chosen.append(host)
@@ -225,16 +228,16 @@ class Draining:
     def _too_early(self, host: str, undone: Collection[str]) -> bool:
         return any(self.site.rank(one) < self.site.rank(host) for one in undone)
 
-    def _room(self, reached: ReversiblePlacement) -> int:
-        return sum(max(0, reached.placement.free_mb(host)) for host in self._settled)
+    def _room(self, placement: ProblemPlacement) -> int:
+        return sum(max(0, placement.free_mb(host)) for host in self._settled)
 
-    def _by_choice(self, reached: ReversiblePlacement, undone: list[str], lead: str | None) -> list[str]:
+    def _by_choice(self, placement: ProblemPlacement, undone: list[str], lead: str | None) -> list[str]:
         """Hosts that go into settled ones, those with the most first; then those with the fewest VMs."""
-        room = self._room(reached)
+        room = self._room(placement)
         place = {host: number for number, host in enumerate(self.order)}
 
         def key(host: str) -> tuple[int, ...]:
-            on = reached.placement.on(host)
+            on = placement.on(host)
             content = self.site.memory_mb(on)
             fits = (0, -content) if content <= room else (1, len(on))
             return self.site.rank(host), host != lead, self._refusals[host], *fits, place[host]
@@ -247,14 +250,14 @@ class Draining:
         return self.site.others | self._done
 
     def _try_wave(
-        self, reached: ReversiblePlacement, hosts: tuple[str, ...], undone: list[str]
+        self, placement: ProblemPlacement, hosts: tuple[str, ...], undone: list[str]
     ) -> Wave | None:
-        """The wave; None if it cannot be: nothing changes then."""
-        site, placement, mark = self.site, reached.placement, reached.mark
+        """The wave; None if it cannot be. The placement has its moves in any case."""
+        site = self.site
         later = [host for host in undone if host not in hosts and host not in site.waiting]
         choices = [host for host in self._settled if host not in hosts], later
-        found = shift(reached, hosts, choices)
-        moves, by_engine = reached.since(mark), []
+        found = shift(placement, hosts, choices)
+        by_engine = []
         staying = {vm for host in hosts for vm in placement.on(host)}.difference(*map(site.stopped_on, hosts))
         for vm in staying & set(site.by_engine.values()):
             needed_mb = site.problem.memory_mb[vm]
@@ -262,8 +265,6 @@ class Draining:
                 by_engine.append((vm, host))
                 staying.remove(vm)
         if found.left or staying or not site.survives(placement.moved, hosts, self._done):
-            reached.back_to(mark)
             return None
-        for vm, host in by_engine:
-            reached.move(Move((vm,), host))
-        return Wave(hosts, moves, tuple(by_engine), found.again)
+        placement.put(dict(by_engine))
+        return Wave(hosts, found.moves, tuple(by_engine), found.again)

@@ -293,35 +293,6 @@ def _no_worse(known: Count, vm: str, source: str, host: str) -> bool:
     return after <= before
 
 
-class ReversiblePlacement:
-    """A placement that knows how it came to be so."""
-
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-        self.placement = ProblemPlacement(problem)
-        self._log: list[tuple[Move, tuple[str, ...]]] = []
-
-    @property
-    def mark(self) -> int:
-        """The point of now, for `back_to` and `since`."""
-        return len(self._log)
-
-    def since(self, mark: int) -> tuple[Move, ...]:
-        """The moves from a point on."""
-        return tuple(move for move, _ in self._log[mark:])
-
-    def move(self, move: Move) -> None:
-        """Put VMs on a host."""
-        self._log.append((move, tuple(map(self.placement.where, move.vms))))
-        self.placement.move(move.vms, move.host)
-
-    def back_to(self, mark: int) -> None:
-        """Take back all moves since a point."""
-        while len(self._log) > mark:
-            move, sources = self._log.pop()
-            self.placement.put(dict(zip(move.vms, sources, strict=True)))
-
-
 def placement_after(problem: Problem, moves: Iterable[Move]) -> ProblemPlacement:
     """Where moves lead, legal or not."""
     placement = ProblemPlacement(problem)
