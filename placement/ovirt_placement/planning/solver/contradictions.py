@@ -3,8 +3,6 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
-from math import comb
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.solver.forms import At, Term, cp_model
@@ -209,21 +207,13 @@ def _one_of_each(hosts: Sequence[str], forms: Sequence[Form]) -> Iterator[str]:
             yield host
 
 
-#: Of no more smaller sets each is tried: the questions about them are the small ones.
-_FEW = 200
-
-
 def _smallest(question: Question, among: Sequence[Ask], found: _Asks) -> tuple[_Asks, bool]:
     """The smallest contradictory set among some, of which one is found; and whether that is proven."""
     best = _minimal(question, found)
-    few = sum(comb(len(among), size) for size in range(len(best))) <= _FEW
-    ways = (_by_trying_all, _by_what_all_have_a_part_of)
-    for prove in ways if few else reversed(ways):
-        try:
-            return prove(question, among, best), True
-        except OutOfWork:
-            pass
-    return best, False
+    try:
+        return _by_what_all_have_a_part_of(question, among, best), True
+    except OutOfWork:
+        return best, False
 
 
 def _minimal(question: Question, found: _Asks) -> _Asks:
@@ -248,14 +238,6 @@ def _by_what_all_have_a_part_of(question: Question, among: Sequence[Ask], best: 
         if question.contradictory(tried) is not None:
             return tried
         each.append(question.left_out(tried, among))
-
-
-def _by_trying_all(question: Question, among: Sequence[Ask], best: _Asks) -> _Asks:
-    for size in range(1, len(best)):
-        for tried in combinations(among, size):
-            if question.contradictory(tried) is not None:
-                return tried
-    return best
 
 
 def _least_hitting(among: Sequence[Ask], each: Sequence[_Asks]) -> _Asks:

@@ -120,12 +120,13 @@ class Proposals:
         taken = frozenset(host for host in assignment.problem.hosts if limit.place(host) in full)
         free = frozenset(assignment.problem.hosts) - taken
         crowds = [
-            sorted(sets.values(), key=self._set_weight) for sets in members.values() if len(sets) > limit.most
+            sorted(sets.values(), key=self._weight) for sets in members.values() if len(sets) > limit.most
         ]
         first, *others = crowds
         leave = [one for crowd in others for one in crowd[: -limit.most]]
-        for staying in self._staying(first, limit.most):
-            leaving = [one for one in first if one not in staying]
+        # Which sets of a place that has too many may stay: first those that had better.
+        for last in range(len(first), limit.most - 1, -1):
+            leaving = [*first[: last - limit.most], *first[last:]]
             blocks = self._blocks(chain.from_iterable((*leaving, *leave)))
             if blocks is None or any(goal.parts(frozenset(block)) for block in blocks):
                 continue
@@ -133,11 +134,6 @@ class Proposals:
             yield from tuple(self._each_to_its_best(blocks, free)) or self._each_to_its_best(blocks, taken)
             if len(first) > self.width or others:
                 return
-
-    def _staying(self, sets: list[list[str]], most: int) -> Iterator[list[list[str]]]:
-        """Which sets of a place that has too many may stay: first those that had better."""
-        for last in range(len(sets), most - 1, -1):
-            yield sets[last - most : last]
 
     def _gathering(self, goal: Goal) -> Iterator[Proposal]:
         assignment = self.assignment
@@ -150,7 +146,10 @@ class Proposals:
             hosts &= fixed
         ranked: list[tuple[bool, bool, int, int, str]] = []
         crowd = assignment.placement.crowd(goal)
-        for host in [*crowd, *(self._meeting_hosts(goal) if not fixed else ())]:
+        meeting_hosts = (
+            best_hosts(assignment, self.order, goal.vms, self.width, but=crowd) if not fixed else ()
+        )
+        for host in (*crowd, *meeting_hosts):
             if host in hosts and (meeting is None or host in meeting or host not in crowd):
                 coming = [vm for vm in goal.vms if assignment.where(vm) != host]
                 memory_mb = assignment.size_mb(coming)
@@ -174,11 +173,6 @@ class Proposals:
         )
         return self.assignment.placement.free_mb(host) + leaving_mb >= memory_mb
 
-    def _meeting_hosts(self, goal: Goal) -> Iterable[str]:
-        """Hosts without any member on which all of them could meet."""
-        crowd = self.assignment.placement.crowd(goal)
-        return best_hosts(self.assignment, self.order, goal.vms, self.width, but=crowd)
-
     def _trying(self, goal: Goal) -> Iterator[Proposal]:
         """Of a rule that says only whether it is satisfied."""
         for vm in goal.constraint.offenders(self.assignment.placement):
@@ -187,9 +181,7 @@ class Proposals:
 
     # -- VMs to hosts
 
-    def _each_to_its_best(
-        self, blocks: Sequence[tuple[str, ...]], among: Iterable[str]
-    ) -> Iterator[Proposal]:
+    def _each_to_its_best(self, blocks: Sequence[Block], among: Iterable[str]) -> Iterator[Proposal]:
         """All blocks to some hosts, each to its best after those before it; the first also to others."""
         among = frozenset(among)
         if not blocks:
@@ -210,7 +202,7 @@ class Proposals:
             if proposal:
                 yield proposal
 
-    def _one_to_each(self, block: tuple[str, ...], but: tuple[str, ...] = ()) -> Iterator[Proposal]:
+    def _one_to_each(self, block: Block, but: tuple[str, ...] = ()) -> Iterator[Proposal]:
         for host in best_hosts(self.assignment, self.order, block, self.width, but=but):
             yield dict.fromkeys(block, host)
 
@@ -232,7 +224,7 @@ class Proposals:
         if enough and proposal:
             yield proposal
 
-    def _leavers(self, host: str) -> list[tuple[str, ...]]:
+    def _leavers(self, host: str) -> list[Block]:
         """Blocks that may leave a host: those that moved anyway, then those that no goal minds."""
         found = {
             self.assignment.block(vm): None
@@ -240,35 +232,26 @@ class Proposals:
             if vm not in self.settled and self.assignment.problem.targets[vm]
         }
         free = [block for block in found if self.settled.isdisjoint(block)]
-        return sorted(free, key=lambda block: (*self._ties(block), self.assignment.size_mb(block)))
+        moved, goals_of = self.assignment.placement.moved, self.assignment.problem.goals_of
 
-    def _ties(self, block: tuple[str, ...]) -> tuple[int, int]:
-        moved = self.assignment.placement.moved
-        goals = self.assignment.problem.goals_of
-        return sum(vm not in moved for vm in block), sum(len(goals.get(vm, ())) for vm in block)
+        def rank(block: Block) -> tuple[int, int, int]:
+            goals = sum(len(goals_of.get(vm, ())) for vm in block)
+            return sum(vm not in moved for vm in block), goals, self.assignment.size_mb(block)
 
-    def _blocks(self, vms: Iterable[str]) -> list[tuple[str, ...]] | None:
+        return sorted(free, key=rank)
+
+    def _blocks(self, vms: Iterable[str]) -> list[Block] | None:
         """The VMs with those that must come along, each once; None if one may not be moved."""
-        blocks = list(dict.fromkeys(self.assignment.block(vm) for vm in vms))
-        for block in blocks:
-            if not self.settled.isdisjoint(block):
-                return None
-        return blocks
+        blocks = list(dict.fromkeys(map(self.assignment.block, vms)))
+        return blocks if all(map(self.settled.isdisjoint, blocks)) else None
 
-    def _set_weight(self, vms: Collection[str]) -> tuple[bool, int, int, int]:
+    def _weight(self, vms: Collection[str]) -> tuple[bool, int, int, int]:
         """Sets that had better stay come last."""
-        weights = [self._weight(vm) for vm in vms]
-        stays, *sums = zip(*weights, strict=True)
-        blocks, memory_mb, goals = (sum(one) for one in sums)
-        return any(stays), blocks, memory_mb, goals
-
-    def _weight(self, vm: str) -> tuple[bool, int, int, int]:
-        """VMs that had better stay come last."""
-        block = self.assignment.block(vm)
-        stays = vm in self.settled or not self.assignment.problem.targets[vm]
+        problem, moved = self.assignment.problem, self.assignment.placement.moved
+        blocks = [self.assignment.block(vm) for vm in vms]
         return (
-            stays,
-            sum(one not in self.assignment.placement.moved for one in block),
-            self.assignment.size_mb(block),
-            len(self.assignment.problem.goals_of.get(vm, ())),
+            any(vm in self.settled or not problem.targets[vm] for vm in vms),
+            sum(vm not in moved for block in blocks for vm in block),
+            sum(map(self.assignment.size_mb, blocks)),
+            sum(len(problem.goals_of.get(vm, ())) for vm in vms),
         )

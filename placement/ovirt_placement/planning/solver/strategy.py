@@ -16,9 +16,8 @@ from ovirt_placement.planning.problem.ends import (
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Problem
 from ovirt_placement.planning.solver.construction import Construction
-from ovirt_placement.planning.solver.greedy import Greedy
+from ovirt_placement.planning.solver.greedy import Greedy, spread
 from ovirt_placement.planning.solver.model import reduced, roomiest
-from ovirt_placement.planning.solver.spread import spread
 from ovirt_placement.planning.solver.stages import solve, value_at
 
 #: A cluster with no more places to choose from is decided as one; of parts with more VMs nothing is decided

@@ -17,8 +17,7 @@ from ovirt_placement.planning.problem.ends import Score, StrategyChoice, score
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Problem
 from ovirt_placement.planning.solver.assignment import Assignment
-from ovirt_placement.planning.solver.greedy import Greedy
-from ovirt_placement.planning.solver.spread import spread
+from ovirt_placement.planning.solver.greedy import Greedy, spread
 from ovirt_simulator.generate import Sizes, generate
 from tests.builders import APART, CLUSTER, SOFT_APART, TOGETHER, group, host, needed_mb, snapshot, vm
 from tests.examples import examples
