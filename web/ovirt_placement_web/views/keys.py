@@ -64,10 +64,9 @@ _SETTER_OF = {key_class: setter for setter, key_class in SETTERS.items()}
 def keys(asked: Asked) -> Shown:
     """All that are set, by whom and when."""
     answer, error = known(asked.questions.keys)
-    may = _may(asked)
     return "keys.html", {
         "part": "Placement keys",
-        "editable": [one for one in asked.snapshot.clusters if one.id in may],
+        "editable": [one for one in asked.snapshot.clusters if _may(asked, one)],
         "keys": answer.keys if answer else (),
         "table": keys_table(answer) if answer else None,
         "setters": _SETTER_OF,
@@ -78,17 +77,15 @@ def keys(asked: Asked) -> Shown:
 @viewed()
 def of_vm(asked: Asked) -> Shown:
     """What stands on each level of a VM, which key is in force, and which it overrides."""
-    vm, may = asked.named("VM", asked.snapshot.vms), _may(asked)
-
-    def is_editable(level: str, resource: str) -> bool:
-        clusters = _clusters_named(level, resource, asked.snapshot)
-        return level in SETTABLE and may.issuperset(one.id for one in clusters)
-
-    levels = key_levels(asked.snapshot, vm)
+    vm, snapshot = asked.named("VM", asked.snapshot.vms), asked.snapshot
+    levels = [
+        (one, one.level in SETTABLE and _may(asked, *_clusters_named(one.level, one.resource.id, snapshot)))
+        for one in key_levels(snapshot, vm)
+    ]
     return "vm_keys.html", {
         "vm": vm,
         "settable": SETTABLE,
-        "levels": [(one, is_editable(one.level, one.resource.id)) for one in levels],
+        "levels": levels,
         "setters": _SETTER_OF,
         "written": written,
         "written_weight": written_weight,
@@ -102,11 +99,9 @@ def key_form(asked: Asked) -> Shown:
     form = {name: asked.word(name) for name in ("on", "name", "value", "weight")}
     form |= {"level": asked.word("level", "cluster"), "as": asked.word("as", "operator")}
     _check_choices(form)
-    standing = _standing(asked)
-    try:
+    standing, place = _standing(asked), None
+    with suppress(UserError):
         place = find_place((form["level"], form["on"]), standing, snapshot) if form["on"] else None
-    except UserError:
-        place = None
     if place is not None and place.resource is not None:
         form["on"] = _legible(resource_word(place.level, place.resource, snapshot), place.resource)
         there = (place.level, place.resource, SETTERS[form["as"]], form["name"])
@@ -219,17 +214,13 @@ def _act(asked: Asked, wanted: _Wanted, name: str, at: str, back: str, form: Sho
                     title=partial(key_title, snapshot=engine),
                 )
             except _Changed as changed:
-                raise Stale(_what_stands(changed.change, store.all_keys(), engine)) from None
+                raise Stale(_what_stands(changed.args[0], store.all_keys(), engine)) from None
 
     return Act(name, wanted.clusters, carry_out, back, permits=(PERMIT,), on=at, form=form, foresee=foresee)
 
 
 class _Changed(Exception):
-    """The keys are not what somebody looked at."""
-
-    def __init__(self, change: KeyChange) -> None:
-        super().__init__()
-        self.change = change
+    """The keys are not what somebody looked at; the change is its argument."""
 
 
 def _decided(wanted: _Wanted, state: Snapshot) -> KeyChange:
@@ -294,10 +285,9 @@ def _shown(form: Mapping[str, str], cluster: Cluster | None = None, *, gone: boo
     return "key_form.html", {**shown, "permit": PERMIT, "gone": gone, "preview": None}
 
 
-def _may(asked: Asked) -> frozenset[str]:
-    """The clusters whose placements this person may change, as far as was known last."""
-    every, rights = asked.snapshot.clusters, asked.session.rights
-    return frozenset(one.id for one in every if rights.may(PERMIT, one.id, asked.snapshot))
+def _may(asked: Asked, *clusters: Cluster) -> bool:
+    """Whether this person may change the placements of all of these, as far as was known last."""
+    return all(asked.session.rights.may(PERMIT, one.id, asked.snapshot) for one in clusters)
 
 
 def _standing(asked: Asked) -> tuple[PlacementKey, ...]:

@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 from ovirt_enforcer.orders import ORDERS, check_settings, run_meant
 from ovirt_enforcer.orders import begin as begin_run
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_placement.answers.configured import Domains, configured_domains
+from ovirt_placement.answers.configured import configured_domains
 from ovirt_placement.answers.document import find
 from ovirt_placement.answers.orders import runs_document
 from ovirt_placement.answers.plans.maintenance import move_text, rest_text, summary_text
@@ -210,8 +210,16 @@ def failures(asked: Asked) -> Shown:
     """What would come of the failure of hosts, or of whole failure domains, together."""
     one = asked.cluster
     hosts = asked.snapshot.hosts_of_cluster.get(one.id, ())
-    domains = _domains(asked, one)
-    failing = _failing(asked, one, domains)
+    own = {host.id for host in hosts}
+    # Those that have hosts of this cluster; none where they are set wrongly.
+    known_domains, _ = known(lambda: configured_domains(asked.snapshot, asked.config.ha))
+    domains = [each for each in known_domains or () if each.hosts & own]
+    by_name = {each.name: each.hosts for each in domains}
+    failing = {host.id for host in _check_hosts(asked.words("host"), one, asked.snapshot)}
+    for name in asked.words("domain"):
+        if name not in by_name:
+            raise Refusal(404, f"Cluster {one.name} has no failure domain {name}.")
+        failing |= by_name[name] & own
     down = [host for host in hosts if host.id in failing]
     answer = asked.questions.ha_check(one, down).clusters if down else ()
     outcome = answer[0] if answer else None
@@ -225,24 +233,3 @@ def failures(asked: Asked) -> Shown:
         "starts": asked.questions.starts(failing) if outcome else None,
         "why": {vm.vm.id: vm for loss in outcome.losses for vm in loss.because} if outcome else {},
     }
-
-
-def _domains(asked: Asked, cluster: Cluster) -> Domains:
-    """The failure domains that have hosts of this cluster; none where they are set wrongly."""
-    own = {host.id for host in asked.snapshot.hosts_of_cluster.get(cluster.id, ())}
-    try:
-        known = configured_domains(asked.snapshot, asked.config.ha)
-    except UserError:
-        return ()
-    return tuple(one for one in known if one.hosts & own)
-
-
-def _failing(asked: Asked, cluster: Cluster, domains: Domains) -> frozenset[str]:
-    own = {host.id: host for host in asked.snapshot.hosts_of_cluster.get(cluster.id, ())}
-    by_name = {one.name: one.hosts for one in domains}
-    chosen = frozenset(host.id for host in _check_hosts(asked.words("host"), cluster, asked.snapshot))
-    for name in asked.words("domain"):
-        if name not in by_name:
-            raise Refusal(404, f"Cluster {cluster.name} has no failure domain {name}.")
-        chosen |= by_name[name] & own.keys()
-    return chosen

@@ -1,8 +1,8 @@
 """Plans: the one that waits or ran, what would be planned now or undo one; and what people decide on them."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Collection, Sequence
+from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
@@ -10,14 +10,14 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from ovirt_enforcer.orders import Misfits, order_looked_at
-from ovirt_placement.answers.plans.text import Document, TimedStep, timed, waiting_on
+from ovirt_placement.answers.plans.text import Document, timed, waiting_on
 from ovirt_placement.model import Cluster
 from ovirt_placement.store.enforcer.history import PlanRecord
 from ovirt_placement.store.enforcer.intents import IntentState
 from ovirt_placement.store.orders import ALL_CLUSTERS, ApprovalStore, PauseStore
 from ovirt_placement.store.sql.access import opened
 from ovirt_placement_web.bounds import Refusal
-from ovirt_placement_web.state.map import MapDocument, MapHost, MapVm
+from ovirt_placement_web.state.map import MapDocument
 from ovirt_placement_web.state.plans import Life
 from ovirt_placement_web.state.sources import MONTH, runs
 from ovirt_placement_web.views.endpoints import (
@@ -78,8 +78,12 @@ def plan(asked: Asked) -> Shown:
 @viewed("plan", "without", repeated=("without",), bound="plans")
 def plan_now(asked: Asked) -> Shown:
     """What would be planned now, perhaps with VMs left alone, compared with the plan that was looked at."""
-    one = asked.cluster
-    vms, former = _left_alone(asked, one), _former(asked, one)
+    one, known, ids = asked.cluster, asked.snapshot.vm_by_id, asked.words("without")
+    if len(ids) > _MOST_SKIPPED:
+        raise Refusal(400, f"without: {_MOST_SKIPPED} VMs at most")
+    if unknown := [vm for vm in ids if vm not in known or known[vm].cluster != one.id]:
+        raise Refusal(404, f"Cluster {one.name} has no VM {unknown[0]}.")
+    vms, former = [known[vm] for vm in ids], _former(asked, one)
     asked.check_engine()
     staying = {vm.id: "it is to be left where it is" for vm in vms}
     question = "planned", one.id, frozenset(staying)
@@ -139,16 +143,6 @@ def _migration(step: Document) -> tuple[tuple[tuple[str, str], ...], str]:
     return tuple((vm["id"], vm["from"]["id"]) for vm in step["vms"]), step["to"]["id"]
 
 
-def _left_alone(asked: Asked, cluster: Cluster) -> list[Any]:
-    ids = asked.words("without")
-    if len(ids) > _MOST_SKIPPED:
-        raise Refusal(400, f"without: {_MOST_SKIPPED} VMs at most")
-    known = asked.snapshot.vm_by_id
-    if unknown := [vm for vm in ids if vm not in known or known[vm].cluster != cluster.id]:
-        raise Refusal(404, f"Cluster {cluster.name} has no VM {unknown[0]}.")
-    return [known[vm] for vm in ids]
-
-
 def _former(asked: Asked, cluster: Cluster) -> PlanRecord | None:
     """The plan that the address names; it must be of this cluster."""
     word = asked.word("plan")
@@ -168,56 +162,38 @@ def _course(
     steps, migrations = document.get("steps", ()), record.migrations if record else ()
     done = frozenset(one.step for one in migrations if one.state is IntentState.DONE and one.step)
     ahead = [step for number, step in enumerate(steps, 1) if number not in done]
-    shown = _drawn(steps)
-    if ahead and not (record and runs(record)):
-        end = asked.questions.map_after(cluster, document, done)
-        if isinstance(end, str):
-            return shown | {"misfit": end}
-        shown["sides"] = _sides(asked.questions.map(cluster), end, ahead)
-    return shown
-
-
-class Gantt(NamedTuple):
-    """When the steps of a plan run, by their numbers."""
-
-    seconds: float
-    bars: Mapping[int, TimedStep]
-    left_out: int
+    if not ahead or (record and runs(record)):
+        return _drawn(steps)
+    end = asked.questions.map_after(cluster, document, done)
+    if isinstance(end, str):
+        return _drawn(steps) | {"misfit": end}
+    return _drawn(steps) | {"sides": _sides(asked.questions.map(cluster), end, ahead)}
 
 
 def _drawn(steps: Sequence[Document]) -> dict[str, Any]:
-    """The bars of a plan that has steps, compared with nothing."""
-    times = timed(steps[:_MOST_DRAWN])
-    seconds = max((one.ends for one in times), default=0.0) or 1.0
-    gantt = Gantt(seconds, {one.number: one for one in times}, len(steps) - len(times)) if times else None
-    return {"gantt": gantt, "sides": None, "misfit": ""}
+    """The bars of a plan by the numbers of its steps, compared with nothing."""
+    return {"bars": {one.number: one for one in timed(steps[:_MOST_DRAWN])}, "sides": None, "misfit": ""}
 
 
-class Sides(NamedTuple):
+def _sides(before: MapDocument, after: MapDocument, steps: Collection[Document]) -> dict[str, Any]:
     """Hosts that a plan changes, each with its VMs before and after; those with most migrations first."""
-
-    hosts: Sequence[tuple[tuple[MapHost, Mapping[str, MapVm]], ...]]
-    #: How many hosts of the plan are not shown, and how many of the cluster stay as they are.
-    left_out: int
-    staying: int
-    #: How many VMs violate a rule, before and after.
-    wrong: tuple[int, ...]
-
-
-def _sides(before: MapDocument, after: MapDocument, steps: Collection[Document]) -> Sides:
     places = {host.id: at for at, host in enumerate(before.hosts)}
     counts = Counter(
         host for step in steps for host in (*(vm["from"]["id"] for vm in step["vms"]), step["to"]["id"])
     )
     chosen = sorted(counts.keys() & places.keys(), key=lambda host: (-counts[host], places[host]))
     hosts = [
-        tuple(
-            (drawn.hosts[at], {vm.id: vm for vm in drawn.vms if vm.host == at}) for drawn in (before, after)
-        )
+        [(drawn.hosts[at], {vm.id: vm for vm in drawn.vms if vm.host == at}) for drawn in (before, after)]
         for at in (places[host] for host in chosen[:_MOST_HOSTS])
     ]
-    wrong = tuple(sum(bool(vm.wrong) for vm in drawn.vms) for drawn in (before, after))
-    return Sides(hosts, len(counts) - len(hosts), len(before.hosts) - len(counts), wrong)
+    return {
+        "hosts": hosts,
+        # How many hosts of the plan are not shown, and how many of the cluster stay as they are.
+        "left_out": len(counts) - len(hosts),
+        "staying": len(before.hosts) - len(counts),
+        # How many VMs violate a rule, before and after.
+        "wrong": [sum(bool(vm.wrong) for vm in drawn.vms) for drawn in (before, after)],
+    }
 
 
 # -- What is decided on plans, and on migrations at all.
@@ -229,30 +205,25 @@ _GONE = "this plan was made too long ago, or before the page was restarted: have
 
 
 @acted
-def approve(asked: Asked) -> Act:
-    """Let the enforcer carry out the plan that was looked at, and no other."""
-    return _decided(asked, "approve", lambda store, plan, who: store.approve(plan, set_by=who) is not None)
+def decide(asked: Asked) -> Act:
+    """Let the enforcer carry out the plan that was looked at, and no other; or have it wait no more.
 
-
-@acted
-def refuse(asked: Asked) -> Act:
-    """Have the plan that was looked at wait no more, for as long as an approval would last."""
-    return _decided(
-        asked, "refuse", lambda store, plan, who: bool(store.refuse(plan, set_by=who, reason=asked.reason))
-    )
-
-
-def _decided(asked: Asked, act: str, decide: Callable[[ApprovalStore, str, str], bool]) -> Act:
-    """Where another plan has come meanwhile, none is decided on: that which was looked at waits no more."""
-    cluster, plan = asked.cluster, asked.form.get("plan", "")
+    A refusal counts for as long as an approval would. Where another plan has come meanwhile, none is decided
+    on: that which was looked at waits no more.
+    """
+    cluster, plan, act = asked.cluster, asked.form.get("plan", ""), asked.request.url.path.rsplit("/")[-1]
     back = f"/plan/{cluster.id}"
 
     def carry_out(who: str) -> None:
         with opened(ApprovalStore, asked.config) as store:
             waiting = next((one.plan for one in store.waiting() if one.cluster == cluster.id), None)
-            if waiting != plan or not decide(store, plan, who):
+            if waiting == plan:
+                if act == "approve" and store.approve(plan, set_by=who):
+                    return
+                if act == "refuse" and store.refuse(plan, set_by=who, reason=asked.reason):
+                    return
                 waiting = next((one.plan for one in store.waiting() if one.cluster == cluster.id), None)
-                raise Stale(asked.site.past.changed(plan, waiting), back)
+            raise Stale(asked.site.past.changed(plan, waiting), back)
 
     return Act(act, (cluster,), carry_out, back, plan=plan)
 

@@ -332,12 +332,10 @@ def _standing(asked: Asked) -> dict[str, PlacementRule]:
 
 
 def _shown(cluster: Cluster, form: Mapping[str, str], *, gone: bool) -> Shown:
-    kinds = {name: _in_words(text) for name, text in rule_kinds().items()}
+    # Without the names of fields.
+    words = {
+        name: re.sub(r"`\w+`", "N", text.replace(" (`counted`)", "")) for name, text in rule_kinds().items()
+    }
+    kinds = {name: f"{text[:1].upper()}{text[1:]}" for name, text in words.items()}
     shown = {"cluster": cluster, "form": form, "kinds": kinds, "may": PERMIT, "gone": gone}
     return "rule_form.html", {**shown, "preview": None}
-
-
-def _in_words(summary: str) -> str:
-    """What a kind of rule asks, without the names of fields."""
-    text = re.sub(r"`\w+`", "N", summary.replace(" (`counted`)", ""))
-    return f"{text[:1].upper()}{text[1:]}"

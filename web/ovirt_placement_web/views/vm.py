@@ -3,17 +3,11 @@
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from ovirt_enforcer.history import Subject, Wanted, about
 from ovirt_placement.answers.decisions import cut_text
-from ovirt_placement.answers.decisions.at_time import (
-    DecisionsAtDocument,
-    distance,
-    earlier_text,
-    not_asked_lines,
-    read_moment,
-)
+from ovirt_placement.answers.decisions.at_time import distance, earlier_text, not_asked_lines, read_moment
 from ovirt_placement.answers.document import Said
 from ovirt_placement.answers.groups import groups_list
 from ovirt_placement.answers.keys import compiled
@@ -189,37 +183,9 @@ def then(asked: Asked) -> Shown:
         raise Refusal(400, "Nothing is known of that year.")
     answer, decisions_error = known(lambda: asked.questions.decisions_at(one, moment))
     plans, past_error = known(lambda: _plans_next_to(asked, one, moment))
-    return "then.html", {
-        "vm": one,
-        "at": text,
-        "moment": moment,
-        "answer": answer,
-        "attempts": list(_attempts(answer)) if answer else (),
-        "asides": list(_asides(answer)) if answer else (),
-        "decisions_error": decisions_error,
-        "plans": plans,
-        "past_error": past_error,
-    }
-
-
-def _attempts(answer: DecisionsAtDocument) -> Iterator[dict[str, Any]]:
-    for title, one in (("The last decision until then", answer.before), ("The next one", answer.after)):
-        if one is not None:
-            ways = (f"It could have started {way.sentence}" for way in one.ways)
-            yield {
-                "title": f"{title}, {distance(one.after_seconds)}",
-                "answers": [one.filters] if one.weights is None else [one.filters, one.weights],
-                "notes": [*not_asked_lines(one.not_asked, whole=True), *ways],
-            }
-
-
-def _asides(answer: DecisionsAtDocument) -> Iterator[str]:
-    if answer.earlier is not None:
-        yield earlier_text(answer.earlier)
-    if answer.events_error:
-        yield f"The engine's events are not known: {answer.events_error}"
-    if answer.events_since is not None:
-        yield cut_text(answer.events_since)
+    words = {"distance": distance, "not_asked": not_asked_lines, "earlier": earlier_text, "cut": cut_text}
+    shown = {"vm": one, "at": text, "moment": moment, "answer": answer, "plans": plans, "words": words}
+    return "then.html", {**shown, "decisions_error": decisions_error, "past_error": past_error}
 
 
 def _plans_next_to(asked: Asked, one: Vm, moment: float) -> list[tuple[str, Life]]:
