@@ -9,7 +9,6 @@ from ovirt_placement.answers.placement import why
 from ovirt_placement.answers.status.clusters import cluster_status
 from ovirt_placement.model import Cluster, SchedulingPolicy
 from ovirt_placement_web.site import environment, error_text, page_words, timed
-from ovirt_placement_web.views.endpoints import condition
 from ovirt_placement_web.views.needs import Standing, refusals
 from tests.builders import APART, cluster, group, host, snapshot, vm
 
@@ -26,6 +25,7 @@ NUMBERS = SimpleNamespace(
 )
 PLAN = SimpleNamespace(runs=False, steps=((1, {}, None),), record=SimpleNamespace(document={"seconds": 30}))
 LOST = SimpleNamespace(host_status="non_responsive")
+UI: Any = environment().get_template("ui.html").module
 SAY: Any = environment().get_template("needs.html").module
 
 
@@ -41,7 +41,8 @@ def changed(one: SimpleNamespace, **values: Any) -> Any:
     ],
 )
 def test_a_cluster_is_called_healthy_only_by_its_health(of: Cluster, said: tuple[str, str]) -> None:
-    assert condition(cluster_status(snapshot(of, host("h1")), of.id)) == said
+    status = cluster_status(snapshot(of, host("h1")), of.id)
+    assert UI.condition(status, lambda text, tone: f"{text} {tone}") == " ".join(said)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from ovirt_placement.answers.decisions import decision_headers, decision_lines, 
 from ovirt_placement.answers.document import duration_text, fewest_text, listed, none_text, safe_word
 from ovirt_placement.answers.orders import PHASES
 from ovirt_placement.answers.rules import asked, state_text, strength
-from ovirt_placement.answers.status.clusters import FAMILIES
+from ovirt_placement.answers.status.clusters import FAMILIES, judge
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.engine.users import Refused, Rights, UserTokens, read_rights
@@ -214,6 +214,7 @@ def environment() -> jinja2.Environment:
         sentence=sentence,
         listed=listed,
         none_text=none_text,
+        health=lambda one: judge(None, (), (one,), None, None)[0],
         phase=PHASES.__getitem__,
         rule_asks=asked,
         rule_strength=strength,

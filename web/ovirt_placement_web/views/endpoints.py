@@ -15,14 +15,12 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from ovirt_placement.answers.document import find, safe_word
+from ovirt_placement.answers.document import find
 from ovirt_placement.answers.plans.what_if import WhatIfDocument
-from ovirt_placement.answers.status.clusters import ClusterStatus, Health, judge
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.failures import EngineAway, EngineFault
 from ovirt_placement.engine.users import Refused, read_rights
 from ovirt_placement.model import Cluster, Snapshot
-from ovirt_placement.model.names import counted
 from ovirt_placement_web.bounds import Bound, Refusal
 from ovirt_placement_web.log_in import form_of, note, to_log_in
 from ovirt_placement_web.sessions import Session
@@ -107,13 +105,14 @@ class Asked(NamedTuple):
 
 def viewed(
     *allowed: str, repeated: Iterable[str] = (), bound: str = "views", where: str = ""
-) -> Callable[[Callable[[Asked], Shown]], Endpoint]:
+) -> Callable[[Callable[[Asked], Shown | str]], Endpoint]:
     """A view for people who are logged in, which takes these keys of the query, some of them `repeated`.
 
-    `bound` names the kind of work that it is, of `Bounds`; it is that only `where` the query has such a key.
+    It may answer with the address below the root where it goes on. `bound` names the kind of work that it
+    is, of `Bounds`; it is that only `where` the query has such a key.
     """
 
-    def wrap(ask: Callable[[Asked], Shown]) -> Endpoint:
+    def wrap(ask: Callable[[Asked], Shown | str]) -> Endpoint:
         @wraps(ask)
         async def endpoint(request: Request) -> Response:
             check_query(request, allowed, repeated)
@@ -125,7 +124,10 @@ def viewed(
 
             def render() -> Response:
                 asked = Asked(request, site, session, site.live.view)
-                template, shown = ask(asked)
+                found = ask(asked)
+                if isinstance(found, str):
+                    return RedirectResponse(f"{site.root}{found}", 303)
+                template, shown = found
                 return site.page(request, template, view=asked.view, **shown)
 
             is_so = not where or where in request.query_params
@@ -159,26 +161,6 @@ def cluster_frame(asked: Asked, cluster: Cluster, tab: str) -> dict[str, Any]:
     every = status.enforcer.waiting if status.enforcer else ()
     waiting = sum(one.cluster.id == cluster.id for one in every)
     return {"cluster": cluster, "tab": tab, "numbers": numbers, "plans_waiting": waiting}
-
-
-#: How each health is coloured.
-HEALTH_TONES = {Health.HEALTHY: "success", Health.DEGRADED: "warning", Health.UNHEALTHY: "danger"}
-
-
-def condition(one: ClusterStatus) -> tuple[str, str]:
-    """The state of a cluster in a few words, and how it is coloured."""
-    if one.lost:
-        return (f"{counted(len(one.lost), 'HA VM')} not running", "danger")
-    if one.ha_reservation and one.ha_safe is False:
-        return (safe_word(one.ha_safe).capitalize(), "danger")
-    if number := one.hard_violations:
-        return (f"{counted(number, 'hard rule')} violated", "danger")
-    if one.doubt:
-        return ("Not known", "warning")
-    if number := one.soft_violations:
-        return (f"{counted(number, 'soft rule')} violated", "warning")
-    health, _ = judge(None, (), (one,), None, None)
-    return (health.capitalize(), HEALTH_TONES[health])
 
 
 # -- Acts.

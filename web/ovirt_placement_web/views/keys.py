@@ -1,7 +1,4 @@
-"""Placement keys: all that are set, those of a VM level by level, and the forms that set and remove them.
-
-What a change would come to is shown first; then it is made in the store, as by the command.
-"""
+"""Placement keys: all that are set, those of a VM level by level, and the forms that set and remove them."""
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -65,7 +62,6 @@ def keys(asked: Asked) -> Shown:
     """All that are set, by whom and when."""
     answer, error = known(asked.questions.keys)
     return "keys.html", {
-        "part": "Placement keys",
         "editable": [one for one in asked.snapshot.clusters if _may(asked, one)],
         "keys": answer.keys if answer else (),
         "table": keys_table(answer) if answer else None,
@@ -117,10 +113,11 @@ def hosts_form(asked: Asked) -> Shown:
     snapshot, name = asked.snapshot, asked.word("name")
     cluster = _cluster_of_form(asked.word("cluster"), snapshot)
     there = {key.resource: key for key in _standing(asked) if key.level == NODE and key.name == name}
-    lines = []
-    for host in snapshot.hosts_of_cluster.get(cluster.id, ()):
-        value = written(there[host.id].value) if host.id in there else ""
-        lines.append(f"{_legible(resource_word(NODE, host.id, snapshot), host.id)}={value}")
+    lines = [
+        f"{_legible(resource_word(NODE, host.id, snapshot), host.id)}="
+        + (written(there[host.id].value) if host.id in there else "")
+        for host in snapshot.hosts_of_cluster.get(cluster.id, ())
+    ]
     sticky = next((key.weight for key in there.values() if key.sticky), None)
     form = {"name": name, "values": "\n".join(lines), "sticky": written_weight(sticky)}
     return _shown(form, cluster)
@@ -180,7 +177,6 @@ def define(asked: Asked) -> Act:
 
 
 def _act(asked: Asked, wanted: _Wanted, name: str, at: str, back: str, form: Shown) -> Act:
-    """The change that is wanted, `at` a place that the audit log names."""
     site, level = asked.site, wanted.level
     if not wanted.clusters:
         raise Refusal(404, "There is no cluster.")
@@ -280,7 +276,6 @@ def _figures(value: float | str, weight: float | None) -> str:
 
 
 def _shown(form: Mapping[str, str], cluster: Cluster | None = None, *, gone: bool = False) -> Shown:
-    """The form of a key of one object, or of all hosts of a cluster."""
     shown = {"form": form, "cluster": cluster, "levels": SETTABLE, "setters": tuple(SETTERS)}
     return "key_form.html", {**shown, "permit": PERMIT, "gone": gone, "preview": None}
 
@@ -291,7 +286,6 @@ def _may(asked: Asked, *clusters: Cluster) -> bool:
 
 
 def _standing(asked: Asked) -> tuple[PlacementKey, ...]:
-    """The keys that are set at this moment."""
     return tuple(one.key for one in asked.site.past.read(KeyStore, KeyStore.all_keys))
 
 

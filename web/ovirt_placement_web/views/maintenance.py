@@ -5,9 +5,6 @@ from enum import StrEnum
 from typing import TypeVar
 from urllib.parse import quote, urlencode
 
-from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
-
 from ovirt_enforcer.orders import ORDERS, check_settings, run_meant
 from ovirt_enforcer.orders import begin as begin_run
 from ovirt_enforcer.settings import EnforcerSettings
@@ -26,9 +23,7 @@ from ovirt_placement.store.enforcer.maintenance import (
 )
 from ovirt_placement.store.sql.access import opened
 from ovirt_placement_web.bounds import Refusal
-from ovirt_placement_web.log_in import to_log_in
 from ovirt_placement_web.settings import ENGINE_SECONDS
-from ovirt_placement_web.site import check_query, site_of
 from ovirt_placement_web.views.endpoints import (
     MIGRATE,
     Act,
@@ -139,11 +134,11 @@ def begin(asked: Asked) -> Act:
 def order(asked: Asked) -> Act:
     """Have a run paused, resumed or stopped."""
     cluster, name, run_id = asked.cluster, asked.request.path_params["order"], asked.form.get("run", "")
-    if name not in ORDERS:
+    wanted = ORDERS.get(name)
+    if wanted is None:
         raise Refusal(404, "There is no such page.")
 
     def carry_out(who: str) -> None:
-        wanted = ORDERS[name]
         with opened(MaintenanceStore, asked.config) as store:
             if not any((one.id, one.cluster) == (run_id, cluster.id) for one in store.runs()):
                 raise Stale(f"cluster {cluster.name} has no such maintenance run.")
@@ -188,21 +183,16 @@ def _check_hosts(ids: Sequence[str], cluster: Cluster, snapshot: Snapshot) -> li
 # -- Failures.
 
 
-async def fail(request: Request) -> Response:
+@viewed("host", repeated=("host",))
+def fail(asked: Asked) -> str:
     """On to the view of the failure of hosts, which the engine's portal knows without their cluster."""
-    check_query(request, ["host"], repeated=["host"])
-    site = site_of(request)
-    if site.session(request) is None:
-        return to_log_in(request, site)
-    known = site.live.view.snapshot.host_by_id
-    names = request.query_params.getlist("host")
-    if unknown := [name for name in names if name not in known]:
+    hosts, names = asked.snapshot.host_by_id, asked.request.query_params.getlist("host")
+    if unknown := [name for name in names if name not in hosts]:
         raise Refusal(404, f"There is no host {unknown[0]}.")
-    clusters = {known[name].cluster for name in names}
+    clusters = {hosts[name].cluster for name in names}
     if len(clusters) != 1:
         raise Refusal(400, "Name hosts of one cluster, as host=ID.")
-    query = urlencode([("host", name) for name in names])
-    return RedirectResponse(f"{site.root}/ha/{quote(clusters.pop(), safe='')}?{query}", 303)
+    return f"/ha/{quote(clusters.pop(), safe='')}?{urlencode([('host', name) for name in names])}"
 
 
 @viewed("host", "domain", repeated=("host", "domain"), bound="checks")

@@ -69,11 +69,10 @@ def standing_of(asked: Asked, numbers: ClusterStatus, enforcer: EnforcementRecor
     except UserError:
         pass
     known = Standing(numbers, enforcer, plan, pause, run, refusal)
-    return (
-        known._replace(worst=_worst(asked, cluster))
-        if known.unsafe and len(hosts) <= _MOST_CHECKED
-        else known
-    )
+    small = len(hosts) <= _MOST_CHECKED
+    checked = asked.questions.ha_check(cluster).clusters if small and known.unsafe else ()
+    losses = [each for one in checked for each in one.losses]
+    return known._replace(worst=max(losses, key=lambda each: len(each.unplaced), default=None))
 
 
 def present_plan(asked: Asked, cluster: Cluster, enforcer: EnforcementRecord | None) -> Life | None:
@@ -141,18 +140,8 @@ def _lost(asked: Asked, numbers: ClusterStatus) -> Iterator[tuple[bool, str, str
     known = {one.vm.id for one in numbers.lost}
     running = (vm for host in up for vm in snapshot.vms_of_host.get(host, ()))
     ill = sorted((vm for vm in running if vm.status in ILL and vm.id not in known), key=lambda vm: vm.name)
-    if ill:
-        yield (
-            True,
-            "warning",
-            "silent",
-            ([vm.name for vm in ill], sorted({up[vm.host or ""].name for vm in ill})),
-        )
-
-
-def _worst(asked: Asked, cluster: Cluster) -> LostSet | None:
-    losses = [each for one in asked.questions.ha_check(cluster).clusters for each in one.losses]
-    return max(losses, key=lambda each: len(each.unplaced), default=None)
+    places = sorted({up[vm.host or ""].name for vm in ill})
+    yield bool(ill), "warning", "silent", ([vm.name for vm in ill], places)
 
 
 def refusals(judged: Sequence[JudgedHost]) -> Iterator[str]:

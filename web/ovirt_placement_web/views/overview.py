@@ -1,13 +1,13 @@
 """What there is: clusters, with what needs somebody and where VMs run; lists of VMs, hosts and rules."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from ovirt_placement.answers.conflicts import ConflictFound, ContradictionFound, conflicts
+from ovirt_placement.answers.conflicts import conflicts
 from ovirt_placement.answers.groups import groups_list
 from ovirt_placement.answers.keys import compiled
 from ovirt_placement.answers.question import AuthoredState
@@ -23,7 +23,6 @@ from ovirt_placement_web.views.endpoints import (
     Asked,
     Shown,
     cluster_frame,
-    condition,
     list_frame,
     paged,
     viewed,
@@ -47,10 +46,8 @@ def clusters(asked: Asked) -> Shown:
         if found := [need for need in needs(asked, known) if need.tone != "info"]:
             urgent[one.cluster.id] = found[0], len(found) - 1, known
     return "clusters.html", {
-        "part": "Clusters",
         "answer": answer,
         "urgent": urgent,
-        "states": {one.cluster.id: condition(one) for one in answer.clusters},
         "others": [place for place in asked.site.places if place.root != asked.site.root],
     }
 
@@ -68,7 +65,6 @@ def cluster(asked: Asked) -> Shown:
     down = [host.status for host in snapshot.hosts_of_cluster.get(one.id, ()) if not host.up]
     return "cluster.html", {
         **frame,
-        "condition": condition(known.numbers),
         "needs": needs(asked, known),
         "known": known,
         "rules": len(asked.questions.of_clusters(groups_list, one).groups) + len(snapshot.placement_rules),
@@ -107,8 +103,7 @@ def table(asked: Asked) -> Shown:
     for vm in drawn.vms:
         for at in {vm.host, vm.to} & vms.keys():
             vms[at or 0].append(vm)
-    rows = [(at, drawn.hosts[at], own) for at, own in vms.items()]
-    return "table.html", {**cluster_frame(asked, asked.cluster, "Map"), "drawn": drawn, "rows": rows, **shown}
+    return "table.html", {**cluster_frame(asked, asked.cluster, "Map"), "drawn": drawn, "rows": vms, **shown}
 
 
 # -- Lists.
@@ -170,7 +165,7 @@ def rules(asked: Asked) -> Shown:
 
 @viewed("q")
 def search(asked: Asked) -> Shown:
-    word, snapshot = _word(asked), asked.snapshot
+    word, snapshot = asked.word("q").strip(), asked.snapshot
     lists: dict[str, Iterable[Vm | Host | AffinityGroup | Cluster]] = {
         "vm": snapshot.vms,
         "host": snapshot.hosts,
@@ -191,10 +186,6 @@ def _misplaced(asked: Asked) -> dict[str, str]:
     return misplaced(asked.questions.of_clusters(violations).violations)
 
 
-def _word(asked: Asked) -> str:
-    return asked.word("q").strip()
-
-
 def _listed(
     asked: Asked,
     every: Iterable[Any],
@@ -202,7 +193,7 @@ def _listed(
     order: Callable[[Any], Any],
 ) -> dict[str, Any]:
     """A page of those with the word in their name that a list is narrowed to, and how to come to others."""
-    word, show = _word(asked), asked.word("show")
+    word, show = asked.word("q").strip(), asked.word("show")
     if show not in narrowed:
         raise Refusal(400, f"show: {', '.join(filter(None, narrowed))}")
     found = [one for one in every if word.casefold() in one.name.casefold() and narrowed[show](one)]
@@ -220,9 +211,8 @@ def group(asked: Asked) -> Shown:
     one = asked.named("affinity group", asked.snapshot.affinity_groups)
     listed = asked.questions.of_clusters(groups_list, group=one.id).groups[0]
     here = asked.snapshot.cluster_by_id[one.cluster]
-    clashes: list[ConflictFound | ContradictionFound] = []
-    for of_cluster in asked.questions.of_clusters(conflicts, here).clusters:
-        clashes += [*of_cluster.conflicts, *of_cluster.contradictions]
+    found: Sequence[Any] = asked.questions.of_clusters(conflicts, here).clusters
+    clashes = [each for of in found for each in (*of.conflicts, *of.contradictions)]
     return "group.html", {
         "group": listed,
         "was": state_of_group(one),
@@ -239,7 +229,6 @@ def host(asked: Asked) -> Shown:
     violated = asked.questions.of_clusters(violations, host=one.id).violations
     return "host.html", {
         "host": one,
-        "cluster": asked.snapshot.cluster_by_id[one.cluster],
         "vms": sorted(asked.snapshot.vms_of_host.get(one.id, ()), key=lambda vm: vm.name),
         "groups": asked.questions.of_clusters(groups_list, host=one.id).groups,
         "violations": violated,
@@ -264,14 +253,11 @@ async def summary(request: Request) -> Response:
     view = site.live.view
     if not site.knows(request):
         return site.page(request, "summary.html", view=view, answer=None)
-    asker = site.session(request, use=False)
 
     def render() -> Response:
-        answer = site.questions(view).status()
-        states = {one.cluster.id: condition(one) for one in answer.clusters}
-        return site.page(request, "summary.html", view=view, answer=answer, states=states)
+        return site.page(request, "summary.html", view=view, answer=site.questions(view).status())
 
-    return await site.bounds.views.run(asker, render)
+    return await site.bounds.views.run(site.session(request, use=False), render)
 
 
 def start(request: Request) -> Response:

@@ -201,7 +201,6 @@ def _sides(before: MapDocument, after: MapDocument, steps: Collection[Document])
 
 #: How long a pause lasts, in seconds.
 _HOURS = {"1": 3600.0, "4": 4 * 3600.0, "24": 24 * 3600.0, "": None}
-_GONE = "this plan was made too long ago, or before the page was restarted: have it made again"
 
 
 @acted
@@ -238,7 +237,9 @@ def apply(asked: Asked) -> Act:
 
     def carry_out(who: str) -> None:
         if made is None:
-            raise Stale(_GONE)
+            raise Stale(
+                "this plan was made too long ago, or before the page was restarted: have it made again"
+            )
         try:
             order_looked_at(asked.config, made.document, set_by=who, undoes=made.undoes)
         except Misfits as error:

@@ -46,7 +46,6 @@ PERMIT = "manipulate_affinity_groups"
 _MEMBERS = {"vms": "VMs", "vm_labels": "VM labels", "hosts": "Hosts", "host_labels": "Host labels"}
 _POLARITIES = ("vms_rule", "vms_enforcing", "hosts_rule", "hosts_enforcing")
 _GROUP_FIELDS = ("name", "priority", "was", *_POLARITIES, *_MEMBERS)
-_OFF = rule_of("disabled", enforcing=False)
 
 _log = logging.getLogger(__name__)
 
@@ -113,7 +112,8 @@ def _group_of(asked: Asked) -> AffinityGroup:
     """The one that the address names; an empty one where it names a cluster."""
     if not asked.request.url.path.endswith("/new-group"):
         return asked.named("affinity group", asked.snapshot.affinity_groups)
-    fields: dict[str, Any] = {"vms_rule": _OFF, "hosts_rule": _OFF, **dict.fromkeys(_MEMBERS, ())}
+    fields: dict[str, Any] = dict.fromkeys(("vms_rule", "hosts_rule"), rule_of("disabled", enforcing=False))
+    fields |= dict.fromkeys(_MEMBERS, ())
     return AffinityGroup(id="", name="", cluster=asked.cluster.id, priority=1.0, **fields)
 
 
@@ -135,7 +135,6 @@ def _filled_group(group: AffinityGroup, snapshot: Snapshot) -> dict[str, str]:
 
 
 def _meant_group(form: Mapping[str, str], group: AffinityGroup, snapshot: Snapshot) -> AffinityGroup:
-    """The group as it is to be; raises `Refusal` for what means nothing."""
     members: dict[str, Any] = {}
     for name in MEMBERS:
         try:
@@ -268,7 +267,6 @@ def change_rule(asked: Asked) -> Act:
 
 
 def _filled(rule: PlacementRule | None) -> dict[str, str]:
-    """The fields of a form for a rule that stands, or of an empty one."""
     form = dict.fromkeys(_FIELDS, "")
     if rule is None:
         return form | dict.fromkeys(_TICKS, "yes") | {"priority": "1"}
@@ -288,13 +286,13 @@ def _filled(rule: PlacementRule | None) -> dict[str, str]:
 
 
 def _meant(form: Mapping[str, str], cluster: Cluster) -> PlacementRule:
-    """The rule as it is to be; raises `Refusal` for what means nothing."""
     try:
         numbers: dict[str, Any] = {name: int(form[name]) for name in _NUMBERS if form[name]}
         priority = float(form["priority"] or 1)
     except ValueError:
-        text = "Limits are whole numbers, and a priority is a number, such as 1 or 2.5."
-        raise Refusal(400, text) from None
+        raise Refusal(
+            400, "Limits are whole numbers, and a priority is a number, such as 1 or 2.5."
+        ) from None
     lists: dict[str, Any] = {name: words_of(form[name]) for name in _LISTS}
     ticks: dict[str, Any] = {name: bool(form[name]) for name in _TICKS}
     rule = PlacementRule(

@@ -2,7 +2,7 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from ovirt_enforcer.history import Subject, Wanted, about
@@ -13,7 +13,6 @@ from ovirt_placement.answers.groups import groups_list
 from ovirt_placement.answers.keys import compiled
 from ovirt_placement.answers.placement import (
     JudgedHost,
-    RankedHost,
     WhyDocument,
     after_text,
     not_asked_text,
@@ -45,7 +44,7 @@ def vm(asked: Asked) -> Shown:
     keys = questions.about(compiled.keys_of_vm, one)
     judged = sorted(why.hosts, key=lambda each: (each.host.name, each.host.id))
     state = _state(one, why, moving=one.id in snapshot.pending_hosts, accepted=len(ranked))
-    few, points = len(judged) <= _MOST_COLUMNS, {each.host.id: each for each in ranked}
+    few = len(judged) <= _MOST_COLUMNS
     decisions, decisions_error = known(lambda: questions.last_decisions(one).decisions)
     plans, past_error = known(lambda: past_plans(asked, Wanted(one.id, Subject.VM), DAY))
     restart = why.restart
@@ -56,20 +55,15 @@ def vm(asked: Asked) -> Shown:
         "state": state,
         "refusals": list(refusals(judged)) if state in ("alone", "unplaced") else (),
         "judged": judged,
-        "ranked": points,
+        "ranked": {each.host.id: each for each in ranked},
         "few": few,
         "matrix": list(_matrix(judged)) if few else (),
-        "ranks": _ranks(judged, points) if few else {},
         "sets": () if few else _sets(one, judged, refusals_first=state not in ("moving", "running", "down")),
-        "notes": [
-            *(note.sentence for note in why.notes),
-            *(not_asked_text(each, why.cluster.name) for each in why.not_asked),
-        ],
+        "not_asked_text": not_asked_text,
         "groups": questions.of_clusters(groups_list, vm=one.id).groups,
         "violations": questions.of_clusters(violations, vm=one.id).violations,
         "keys": compiled.vm_table(keys),
         "keys_ignored": list(compiled.ignored_lines(keys)),
-        "coming_to": [snapshot.host_by_id.get(each) for each in snapshot.pending_hosts.get(one.id, ())],
         "restart": [restart_text(one.name, restart), *(after_text(one.name, each) for each in restart.after)]
         if restart
         else (),
@@ -103,15 +97,6 @@ def _matrix(judged: Sequence[JudgedHost]) -> Iterator[tuple[Said, str, list[Said
                 first.setdefault(refuser(reason), reason)
     for key, reason in first.items():
         yield reason, key[1], [reasons.get(key) for reasons in of_hosts]
-
-
-def _ranks(judged: Sequence[JudgedHost], ranked: Mapping[str, RankedHost]) -> dict[str, list[str]]:
-    """By unit whose ranks are not the same everywhere, what it says of each host."""
-    weights = {(weight.unit, name): weight.rank for name, one in ranked.items() for weight in one.weights}
-    return {
-        unit: [str(weights.get((unit, one.host.id), "-")) for one in judged]
-        for unit in sorted({unit for (unit, _), rank in weights.items() if rank})
-    }
 
 
 def _sets(vm: Vm, judged: Sequence[JudgedHost], *, refusals_first: bool) -> list[list[JudgedHost]]:
