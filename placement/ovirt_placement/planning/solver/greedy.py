@@ -3,11 +3,11 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ovirt_placement.planning.detours import direct_moves
 from ovirt_placement.planning.plan import NEVER, Deadline
 from ovirt_placement.planning.problem.bound import bound, fixed
 from ovirt_placement.planning.problem.ends import Strategy, StrategyChoice
 from ovirt_placement.planning.problem.problem import Goal, Problem
+from ovirt_placement.planning.sequence import direct_moves
 from ovirt_placement.planning.solver.assignment import (
     Assignment,
     Cost,
