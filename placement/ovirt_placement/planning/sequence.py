@@ -296,10 +296,7 @@ class MoveSequence:
 
 
 def sequence(problem: Problem, where: Mapping[str, str], deadline: Deadline) -> MoveSequence:
-    """A way with few migrations; where every VM gets straight to its host there is no shorter one.
-
-    Where VMs are stuck, some moves were for them alone: as many fall as the others do without.
-    """
+    """A way with few migrations; where every VM gets straight to its host there is no shorter one."""
     placement = ProblemPlacement(problem)
     moves = direct_moves(placement, where)
     if not _stuck(placement, where):
@@ -314,7 +311,7 @@ def sequence(problem: Problem, where: Mapping[str, str], deadline: Deadline) -> 
         moves.extend(_disentangled(placement, where, deadline, Budget(_PARTS)))
         found = min((tuple(moves), found), key=lambda one: _merit(problem, one, where))
     stuck = _stuck(placement_after(problem, found), where)
-    if stuck:
+    if stuck:  # some moves were for these alone
         found = shortened(problem, found, deadline)
         stuck = _stuck(placement_after(problem, found), where)
     goals = (goal for vm in where for goal in problem.goals_of.get(vm, ()))
@@ -375,10 +372,12 @@ _MOST_TO_SHORTEN = 150
 
 def shortened(problem: Problem, moves: tuple[Move, ...], deadline: Deadline) -> tuple[Move, ...]:
     """Legal moves that leave no more violated, and no more of them: none can be left out or cut short."""
+    if deadline.over or len(moves) > _MOST_TO_SHORTEN:
+        return moves
     at_once = tuple(direct_moves(ProblemPlacement(problem), placement_after(problem, moves).moved))
     moves = min(moves, at_once, key=lambda one: value(problem, one))
     worth, place, unchanged = value(problem, moves), 0, 0
-    while unchanged < len(moves) <= _MOST_TO_SHORTEN and not deadline.over:
+    while unchanged < len(moves) and not deadline.over:
         place %= len(moves)
         for fewer in _variants(moves, place):
             if (reached := value(problem, fewer)) < worth and are_legal(problem, fewer):

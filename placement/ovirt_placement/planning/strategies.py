@@ -262,7 +262,8 @@ def _gone_on(problem: Problem, found: _Found, strategy: Strategy, deadline: Dead
             break
         begun = found.moves
         if idle:
-            begun = _shaken(problem, begun if number % 2 else (), random.Random(number))  # noqa: S311 - dice
+            dice = random.Random(number)  # noqa: S311 - dice, not secrets
+            begun = _shaken(problem, begun if number % 2 else (), dice, deadline)
             strategy = strategy.simple or strategy
         there = after(problem, begun)
         choice = strategy.choose(there, deadline.within(_CHOOSING_SHARE))
@@ -275,13 +276,13 @@ def _gone_on(problem: Problem, found: _Found, strategy: Strategy, deadline: Dead
     return found
 
 
-def _shaken(problem: Problem, moves: _Moves, dice: random.Random) -> _Moves:
+def _shaken(problem: Problem, moves: _Moves, dice: random.Random, deadline: Deadline) -> _Moves:
     """Some VMs go elsewhere, for no reason but that it might help."""
     placement, vms = placement_after(problem, moves), sorted(problem.memory_mb)
     shaken = list(moves)
     for vm in dice.sample(vms, min(len(vms), _SHAKES)) if problem.hosts else ():
         move = Move(placement.closure(vm), dice.choice(problem.hosts))
-        if placement.allows(move):
+        if not deadline.over and placement.allows(move):
             placement.move(move.vms, move.host)
             shaken.append(move)
     return tuple(shaken)

@@ -1,6 +1,6 @@
 """The strategy `greedy`: repairs goal by goal, what matters most first; then spreads what moves."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from ovirt_placement.planning.plan import NEVER, Deadline
@@ -17,15 +17,6 @@ from ovirt_placement.planning.solver.assignment import (
     best_hosts,
 )
 from ovirt_placement.planning.solver.proposals import Block, Proposal, Proposals
-
-
-def detours(assignment: Assignment, mark: int, moves: Mapping[str, str]) -> int:
-    """How many of the moves no plain order makes legal, from how things stood at the mark."""
-    with assignment.as_at(mark):
-        before = {vm: assignment.where(vm) for vm in moves}
-        legal = direct_moves(assignment.placement, moves)
-        assignment.placement.put(before)
-    return len(moves) - sum(len(move.vms) for move in legal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,21 +124,26 @@ class Repairing:
         if cost >= self._best or self._assignment.lost or self._assignment.overfull:
             return
         moves = self._assignment.moves_since(self._mark)
-        cost = _with_detours(cost, detours(self._assignment, self._mark, moves))
+        *ahead, migrations, memory_mb = cost
+        # Moves that are not legal as things stand count double: they need others, or wait for them.
+        cost = (*ahead, migrations + self._detours(moves), memory_mb)
         if cost < self._best:
             self._best, self._found = cost, moves
+
+    def _detours(self, moves: Mapping[str, str]) -> int:
+        """How many of the moves no plain order makes legal, from how things stood at first."""
+        assignment = self._assignment
+        with assignment.as_at(self._mark):
+            before = {vm: assignment.where(vm) for vm in moves}
+            legal = direct_moves(assignment.placement, moves)
+            assignment.placement.put(before)
+        return len(moves) - sum(len(move.vms) for move in legal)
 
 
 def _without(cost: Cost, goal: Goal) -> Cost:
     """The same with the goal repaired for nothing."""
     place = 2 if goal.hard else 4 + goal.level
     return (*cost[:place], cost[place] - 1, *cost[place + 1 :])
-
-
-def _with_detours(cost: Cost, moves: int) -> Cost:
-    """Moves that are not legal as things stand count double: they need others, or wait for them."""
-    *ahead, migrations, memory_mb = cost
-    return (*ahead, migrations + moves, memory_mb)
 
 
 #: Hosts that each VM is offered, and VMs in a row that find none before the group is left as it is.
@@ -331,7 +327,9 @@ class Greedy(Strategy):
         assignment = Assignment(problem)
         order = EmptiestFirst(assignment)
         for effort in (_QUICK, _PATIENT):
-            for goal in by_importance(assignment.placement.violated_goals()):
+            # The more important level first, then those with fewer VMs.
+            violated = assignment.placement.violated_goals()
+            for goal in sorted(violated, key=lambda goal: (goal.level, len(goal.vms))):
                 if not deadline.over:
                     repair(assignment, order, goal, effort, deadline)
         for goal in assignment.placement.violated_goals():
@@ -351,8 +349,3 @@ def repair(
     for vm, host in moves.items():
         assignment.move((vm,), host)
     order.update(left.union(moves.values()))
-
-
-def by_importance(goals: Iterable[Goal]) -> list[Goal]:
-    """Wanted goals: the more important level first, then those with fewer VMs."""
-    return sorted((goal for goal in goals if goal.wanted), key=lambda goal: (goal.level, len(goal.vms)))
