@@ -26,26 +26,25 @@ from ovirt_placement.rules.affinity.constraints import (
 from ovirt_placement.rules.affinity.groups import groups_of, members
 from ovirt_placement.rules.elements.placement import Placement, destinations
 from ovirt_placement.rules.elements.ranks import KeyOrder, in_order, put_all
-from ovirt_placement.rules.elements.rule import Constraint, Dependence, Rule, Scope, UnitKind
+from ovirt_placement.rules.elements.rule import Constraint, Dependence, Scope
 from ovirt_placement.rules.elements.verdict import Reason, ReasonKind, Request, Verdict
+from ovirt_placement.rules.engine_filters import engines_filter
 
 
 def peers_by_host(snapshot: Snapshot, group: AffinityGroup, vms: Sequence[str]) -> dict[str, list[str]]:
-    """The members of a group besides some VMs of one cluster, by the host that they count on."""
+    """The members of a group besides some VMs of one cluster, by the host that they count on.
+
+    That is the target of one that is pending, else its host; of another cluster's, its target alone.
+    """
     found: defaultdict[str, list[str]] = defaultdict(list)
     first = snapshot.vm_by_id.get(vms[0]) if vms else None
     for peer in snapshot.group_vms[group.id]:
         if peer not in vms:
-            for host in seen_on(snapshot, peer, first.cluster if first is not None else None):
+            known = snapshot.vm_by_id.get(peer)
+            foreign = first is not None and known is not None and first.cluster != known.cluster
+            for host in snapshot.pending_hosts.get(peer, ()) if foreign else destinations(snapshot, peer):
                 found[host].append(peer)
     return dict(found)
-
-
-def seen_on(snapshot: Snapshot, peer: str, cluster: str | None) -> tuple[str, ...]:
-    """The hosts that a VM counts on for one of the cluster: its target while it is pending, else its host."""
-    known = snapshot.vm_by_id.get(peer)
-    foreign = known is not None and cluster is not None and known.cluster != cluster
-    return snapshot.pending_hosts.get(peer, ()) if foreign else destinations(snapshot, peer)
 
 
 #: A host of `vm`, a peer, would do.
@@ -67,15 +66,29 @@ ENGINE_WANTS_APART = ReasonKind(
 
 def filter_by_vm_groups(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     """Judge each candidate host by the hard groups of the requested VMs, as a union over positive ones."""
-    groups = _hard_groups(snapshot, request.vms)
-    parting = tuple(_must_part(snapshot, groups, request.vms))
-    wanted = _peers(snapshot, groups, request.vms, positive=True)
-    unwanted = _peers(snapshot, groups, request.vms, positive=False)
-    elsewhere = tuple(reason for reasons in wanted.values() for reason in reasons[:1])
+    vms = request.vms
+    parting: list[Reason] = []
+    #: By host. Of positive groups the first peer there is enough: large ones are asked about again and again.
+    unwanted: defaultdict[str, list[Reason]] = defaultdict(list)
+    wanted: dict[str, Reason] = {}
+    for group in _hard_groups(snapshot, vms):
+        peers_on = peers_by_host(snapshot, group, vms).items()
+        if group.vms_rule.positive:
+            for host, peers in peers_on:
+                if host not in wanted:
+                    foreign = _foreign(snapshot, vms[0], peers[0])
+                    kind = ENGINE_WANTS_FOREIGN_PEER if foreign else ENGINE_WANTS_PEER
+                    wanted[host] = Reason(kind, group.id, peers[0], host)
+            continue
+        inside = [vm for vm in snapshot.group_vms[group.id] if vm in vms]
+        if len(inside) > 1:
+            parting.append(Reason(ENGINE_WANTS_APART, group.id, inside[0]))
+        for host, peers in peers_on:
+            unwanted[host] += [Reason(ENGINE_WANTS_APART, group.id, peer, host) for peer in peers]
+    elsewhere = tuple(wanted.values())
 
     def reasons(host: str) -> tuple[Reason, ...]:
-        away = elsewhere if wanted and host not in wanted else ()
-        return (*parting, *unwanted.get(host, ()), *away)
+        return (*parting, *unwanted.get(host, ()), *(() if host in wanted else elsewhere))
 
     return tuple(Verdict.of_reasons(host, reasons(host)) for host in request.candidate_hosts)
 
@@ -94,46 +107,15 @@ def _hard_groups(snapshot: Snapshot, vms: tuple[str, ...]) -> list[AffinityGroup
     return [group for group in found.values() if group.vms_rule.hard]
 
 
-def _must_part(snapshot: Snapshot, groups: list[AffinityGroup], vms: tuple[str, ...]) -> Iterator[Reason]:
-    for group in groups:
-        inside = [vm for vm in snapshot.group_vms[group.id] if vm in vms]
-        if not group.vms_rule.positive and len(inside) > 1:
-            yield Reason(ENGINE_WANTS_APART, group.id, inside[0])
-
-
-def _peers(
-    snapshot: Snapshot, groups: list[AffinityGroup], vms: tuple[str, ...], *, positive: bool
-) -> dict[str, list[Reason]]:
-    """Members of the groups of one sign besides the requested VMs, by the host that they count on.
-
-    Of positive groups, the first on each host is enough: large ones are asked about again and again.
-    """
-    found: dict[str, list[Reason]] = {}
-    for group in groups:
-        if group.vms_rule.positive is not positive:
-            continue
-        for host, peers in peers_by_host(snapshot, group, vms).items():
-            if not positive:
-                reasons = [Reason(ENGINE_WANTS_APART, group.id, peer, host) for peer in peers]
-                found.setdefault(host, []).extend(reasons)
-            elif host not in found:
-                is_foreign = _foreign(snapshot, vms[0], peers[0])
-                kind = ENGINE_WANTS_FOREIGN_PEER if is_foreign else ENGINE_WANTS_PEER
-                found[host] = [Reason(kind, group.id, peers[0], host)]
-    return found
-
-
 def _foreign(snapshot: Snapshot, vm: str, peer: str) -> bool:
     own, other = (snapshot.vm_by_id.get(each) for each in (vm, peer))
     return own is not None and other is not None and own.cluster != other.cluster
 
 
-VM_GROUPS = Rule(
-    name="VmAffinityGroups",
-    kind=UnitKind.FILTER,
-    ours=False,
-    filter=filter_by_vm_groups,
-    depends_on=Dependence(
+VM_GROUPS = engines_filter(
+    "VmAffinityGroups",
+    filter_by_vm_groups,
+    Dependence(
         scope=Scope.HOST_AT_ONCE,
         computed=True,
         joins=direct_peers,
@@ -181,12 +163,8 @@ def _groups(snapshot: Snapshot, vm: str) -> tuple[str, ...]:
     return (*engines, *(group.id for group in hard_host_groups_of(snapshot).get(vm, ())))
 
 
-HOST_GROUPS = Rule(
-    name="VmToHostsAffinityGroups",
-    kind=UnitKind.FILTER,
-    ours=False,
-    filter=filter_by_host_groups,
-    depends_on=Dependence(fixed=True, alike=_groups),
+HOST_GROUPS = engines_filter(
+    "VmToHostsAffinityGroups", filter_by_host_groups, Dependence(fixed=True, alike=_groups)
 )
 
 

@@ -1,27 +1,24 @@
 """The engine's own filters of what a host is and has: its status, memory, CPUs, and what binds a VM to it.
 
-The engine's filters CPU and CpuPinning: a host has enough CPUs for its largest VM, and for VMs' own.
-No VM runs on a host that has fewer cores than the VM has, however idle. Nor does any other VM come to a host
-where one runs, or is on its way to, that has more than the host. Of all that share CPUs the largest counts,
-not their sum; those that have CPUs of their own (dedicated, isolate_threads) take these off, since 4.5.1.
+CPU and CpuPinning: no VM runs on a host that has fewer cores than the VM has, however idle. Nor does any
+other VM come to a host where one runs, or is on its way to, that has more than the host. Of all that share
+CPUs the largest counts, not their sum; those that have CPUs of their own (dedicated, isolate_threads) take
+these off, since 4.5.1.
 
-Source: CPUPolicyUnit, which leaves the threads of a VM's cores out; CpuPinningPolicyUnit.
+CPUOverloaded: the engine remembers since when a host has been busy and does not show it. So a host that is
+too busy now is refused here, though the engine may still accept it for as long as the policy says. A host
+that was measured and has no CPU statistics is refused at once, as by the engine; of one that nobody measured
+nothing is said. VMs on their way add nothing.
 
-The engine's filter CPUOverloaded: no VM comes to a host whose CPUs have been too busy for minutes.
-The engine remembers since when a host has been busy and does not show it. So a host that is too busy now is
-refused here, though the engine may still accept it for as long as the policy says. A host that was measured
-and has no CPU statistics is refused at once, as by the engine; of one that nobody measured nothing is said.
+CPU-Level: since 2026-07 the engine takes a host for a running VM with its host's own CPU if the host's has
+all the flags that the VM started with; equal ones before. The API shows no flags, so nothing is refused.
 
-Source: CpuOverloadPolicyUnit, HostCpuLoadHelper. VMs on their way add nothing.
-
-The engine's filters PinToHost and CPU-Level: what binds a VM to hosts, or to CPUs like that of its host.
-Since 2026-07 CPU-Level takes a host for a running VM with its host's own CPU if the host's has all the flags
-that the VM started with; equal ones before. The API shows no flags, so nothing is refused for them.
-
-Source: CpuLevelFilterPolicyUnit.
+Source: MemoryPolicyUnit; CPUPolicyUnit, which leaves the threads of a VM's cores out; CpuPinningPolicyUnit;
+CpuOverloadPolicyUnit, HostCpuLoadHelper; CpuLevelFilterPolicyUnit.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
 
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.snapshot import HOST_STATISTICS
@@ -37,7 +34,7 @@ from ovirt_placement.rules.elements.resources import (
     shared_load,
     vms_coming_to,
 )
-from ovirt_placement.rules.elements.rule import Dependence, Rule, Scope, UnitKind
+from ovirt_placement.rules.elements.rule import Dependence, Filter, Rule, Scope, UnitKind
 from ovirt_placement.rules.elements.verdict import (
     NOT_KNOWN_YET,
     Reason,
@@ -50,24 +47,6 @@ from ovirt_placement.rules.elements.verdict import (
 )
 
 HOST_NOT_UP = ReasonKind("host_not_up", "is not up", veto=True)
-
-
-def filter_by_status(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
-    """Refuse hosts that are not up."""
-    return judge_known(
-        snapshot, request, lambda host: () if host.up else (Reason(HOST_NOT_UP, host=host.id),)
-    )
-
-
-STATUS_FILTER = Rule(
-    name="Status",
-    kind=UnitKind.FILTER,
-    ours=False,
-    filter=filter_by_status,
-    depends_on=Dependence(fixed=True, alike=lambda snapshot, vm: None),
-)
-
-
 MEMORY_HANDED_OUT = ReasonKind(
     "memory_handed_out",
     "only {number:g} MiB of its memory are not handed out yet",
@@ -80,14 +59,46 @@ MEMORY_AND_SWAP_IN_USE = ReasonKind(
     veto=True,
     memory=True,
 )
+TOO_FEW_CORES = ReasonKind("too_few_cores", "has {number:g} cores, fewer than VM {vm} has CPUs", veto=True)
+LARGER_VM_HERE = ReasonKind(
+    "larger_vm_here", "has {number:g} cores, fewer than VM {vm}, which is there already, has CPUs", veto=True
+)
+TOO_FEW_SHARED_CORES = ReasonKind(
+    "too_few_shared_cores", "has {number:g} cores that are no VM's own, and VM {vm} has more CPUs", veto=True
+)
+NO_CPUS_OF_ITS_OWN = ReasonKind(
+    "no_cpus_of_its_own", "has too few free CPUs for VM {vm} to have its own, by its CPU topology", veto=True
+)
+OTHERS_OWN_CPUS = ReasonKind(
+    "others_own_cpus", "VM {vm} takes the CPUs of a whole host, and some are other VMs' own", veto=True
+)
+CPU_OVERLOADED = ReasonKind(
+    "cpu_overloaded",
+    "its CPU is too loaded: {number:g} % are in use, which the engine refuses once it has lasted",
+    veto=True,
+)
+NO_CPU_STATISTICS = ReasonKind("no_cpu_statistics", "the engine has no statistics of its CPU", veto=True)
+PINNED_ELSEWHERE = ReasonKind(
+    "pinned_elsewhere", "VM {vm} cannot be migrated and is pinned to other hosts", veto=True
+)
+FLAGS_NOT_READ = ReasonKind(
+    "cpu_flags_not_read",
+    "VM {vm} has the CPU of its host: the engine takes this one only if its CPU has all flags that the VM"
+    " started with, which are not read; from a newer CPU it does not come back",
+)
+
+
+def filter_by_status(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
+    """Refuse hosts that are not up."""
+    return judge_known(
+        snapshot, request, lambda host: () if host.up else (Reason(HOST_NOT_UP, host=host.id),)
+    )
 
 
 def filter_by_memory(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     """Judge by memory, in MiB: that of all requested VMs which are not on the host yet must fit at once.
 
     A paused VM needs nothing, wherever it goes: the engine exempts it.
-
-    Source: MemoryPolicyUnit.
     """
     vms = request.known_vms(snapshot)
     asking = [vm for vm in vms if vm.status != "paused"]
@@ -103,34 +114,6 @@ def filter_by_memory(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...
         return (Reason(kind, host=host_id, number=lacking.free_mb),)
 
     return tuple(Verdict.of_reasons(host, reasons(host)) for host in request.candidate_hosts)
-
-
-MEMORY_FILTER = Rule(
-    name="Memory",
-    kind=UnitKind.FILTER,
-    ours=False,
-    filter=filter_by_memory,
-    depends_on=Dependence(
-        scope=Scope.HOST_AT_ONCE, computed=True, only_narrows=lambda snapshot, vm, others: True
-    ),
-)
-
-
-TOO_FEW_CORES = ReasonKind("too_few_cores", "has {number:g} cores, fewer than VM {vm} has CPUs", veto=True)
-LARGER_VM_HERE = ReasonKind(
-    "larger_vm_here", "has {number:g} cores, fewer than VM {vm}, which is there already, has CPUs", veto=True
-)
-
-
-TOO_FEW_SHARED_CORES = ReasonKind(
-    "too_few_shared_cores", "has {number:g} cores that are no VM's own, and VM {vm} has more CPUs", veto=True
-)
-NO_CPUS_OF_ITS_OWN = ReasonKind(
-    "no_cpus_of_its_own", "has too few free CPUs for VM {vm} to have its own, by its CPU topology", veto=True
-)
-OTHERS_OWN_CPUS = ReasonKind(
-    "others_own_cpus", "VM {vm} takes the CPUs of a whole host, and some are other VMs' own", veto=True
-)
 
 
 def filter_by_cpus(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
@@ -208,37 +191,6 @@ def _larger_vm(snapshot: Snapshot, host: Host, cores: int) -> Vm | None:
     return next((vm for vm in there if not is_exclusive(vm) and _cores(vm) > cores), None)
 
 
-CPU_FILTER = Rule(
-    name="CPU",
-    kind=UnitKind.FILTER,
-    ours=False,
-    filter=filter_by_cpus,
-    depends_on=Dependence(
-        fixed=_none_too_large, alike=_alike, scope=_scope, only_narrows=lambda snapshot, vm, others: True
-    ),
-)
-
-CPU_PINNING_FILTER = Rule(
-    name="CpuPinning",
-    kind=UnitKind.FILTER,
-    ours=False,
-    filter=filter_by_pinning,
-    depends_on=Dependence(
-        fixed=lambda snapshot, cluster: not any_exclusive(snapshot, cluster),
-        alike=_alike,
-        scope=_scope,
-        only_narrows=lambda snapshot, vm, others: True,
-    ),
-)
-
-
-CPU_OVERLOADED = ReasonKind(
-    "cpu_overloaded",
-    "its CPU is too loaded: {number:g} % are in use, which the engine refuses once it has lasted",
-    veto=True,
-)
-NO_CPU_STATISTICS = ReasonKind("no_cpu_statistics", "the engine has no statistics of its CPU", veto=True)
-
 #: The parameter for the percent above which a host is overloaded, and HighUtilizationForScheduling.
 _LIMIT, _USUAL_LIMIT = "HighUtilization", 90
 
@@ -260,22 +212,6 @@ def filter_by_cpu_load(snapshot: Snapshot, request: Request) -> tuple[Verdict, .
     return tuple(Verdict.of_reasons(host, reasons(host)) for host in request.candidate_hosts)
 
 
-CPU_OVERLOADED_FILTER = Rule(
-    name="CPUOverloaded",
-    kind=UnitKind.FILTER,
-    ours=False,
-    on_request=True,
-    reads=frozenset((HOST_STATISTICS,)),
-    filter=filter_by_cpu_load,
-    depends_on=Dependence(fixed=True, alike=lambda snapshot, vm: None),
-)
-
-
-PINNED_ELSEWHERE = ReasonKind(
-    "pinned_elsewhere", "VM {vm} cannot be migrated and is pinned to other hosts", veto=True
-)
-
-
 def filter_by_pins(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     """Refuse hosts that a requested VM is not bound to."""
     vms = request.known_vms(snapshot)
@@ -285,26 +221,6 @@ def filter_by_pins(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
         return (Reason(PINNED_ELSEWHERE, vm=vm) for vm, hosts in bound if host.id not in hosts)
 
     return judge_known(snapshot, request, reasons)
-
-
-def _bound_to(snapshot: Snapshot, vm: str) -> frozenset[str] | None:
-    return snapshot.vm_by_id[vm].bound_to if vm in snapshot.vm_by_id else None
-
-
-PIN_TO_HOST_FILTER = Rule(
-    name="PinToHost",
-    kind=UnitKind.FILTER,
-    ours=False,
-    filter=filter_by_pins,
-    depends_on=Dependence(fixed=True, alike=_bound_to),
-)
-
-
-FLAGS_NOT_READ = ReasonKind(
-    "cpu_flags_not_read",
-    "VM {vm} has the CPU of its host: the engine takes this one only if its CPU has all flags that the VM"
-    " started with, which are not read; from a newer CPU it does not come back",
-)
 
 
 def note_flags(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
@@ -317,15 +233,45 @@ def note_flags(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     return tuple(Verdict.of_reasons(host, notes(host)) for host in request.candidate_hosts)
 
 
-CPU_LEVEL_FILTER = Rule(
-    name="CPU-Level",
-    kind=UnitKind.FILTER,
-    ours=False,
-    filter=note_flags,
-    depends_on=Dependence(
-        fixed=True,
-        alike=lambda snapshot, vm: None,
-        scope=Scope.HOST_AT_ONCE,
-        only_narrows=lambda snapshot, vm, others: True,
+def _bound_to(snapshot: Snapshot, vm: str) -> frozenset[str] | None:
+    return snapshot.vm_by_id[vm].bound_to if vm in snapshot.vm_by_id else None
+
+
+def _whatever_starts(snapshot: Snapshot, vm: str, others: frozenset[str]) -> bool:
+    return True
+
+
+def engines_filter(name: str, judge: Filter, depends_on: Dependence) -> Rule:
+    """A filter of the engine that we know of: it is no unit of ours."""
+    return Rule(name=name, kind=UnitKind.FILTER, ours=False, filter=judge, depends_on=depends_on)
+
+
+_HOST_ALONE = Dependence(fixed=True, alike=lambda snapshot, vm: None)
+STATUS_FILTER = engines_filter("Status", filter_by_status, _HOST_ALONE)
+MEMORY_FILTER = engines_filter(
+    "Memory",
+    filter_by_memory,
+    Dependence(scope=Scope.HOST_AT_ONCE, computed=True, only_narrows=_whatever_starts),
+)
+CPU_FILTER = engines_filter(
+    "CPU",
+    filter_by_cpus,
+    Dependence(fixed=_none_too_large, alike=_alike, scope=_scope, only_narrows=_whatever_starts),
+)
+CPU_PINNING_FILTER = engines_filter(
+    "CpuPinning",
+    filter_by_pinning,
+    Dependence(
+        fixed=lambda snapshot, cluster: not any_exclusive(snapshot, cluster),
+        alike=_alike,
+        scope=_scope,
+        only_narrows=_whatever_starts,
     ),
 )
+CPU_OVERLOADED_FILTER = replace(
+    engines_filter("CPUOverloaded", filter_by_cpu_load, _HOST_ALONE),
+    on_request=True,
+    reads=frozenset((HOST_STATISTICS,)),
+)
+PIN_TO_HOST_FILTER = engines_filter("PinToHost", filter_by_pins, Dependence(fixed=True, alike=_bound_to))
+CPU_LEVEL_FILTER = engines_filter("CPU-Level", note_flags, _HOST_ALONE)
