@@ -11,9 +11,10 @@ that were found leave free is enough. Where it is not, failures that may have be
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -35,7 +36,14 @@ from ovirt_placement.rules.elements.rule import Rule, UnitKind
 from ovirt_placement.rules.elements.verdict import NOT_KNOWN_YET, Reason, ReasonKind, Request, Verdict, Weight
 from ovirt_placement.rules.failover.check import Starts
 from ovirt_placement.rules.failover.failures import judge_and_keep
-from ovirt_placement.rules.failover.measures import NONE, ExaminationTask, bond_of, examine, rivalries_of
+from ovirt_placement.rules.failover.measures import (
+    NONE,
+    ExaminationTask,
+    bond_of,
+    by_home,
+    examine,
+    rivalries_of,
+)
 from ovirt_placement.rules.failover.outcomes import (
     Domain,
     FailureUnit,
@@ -78,23 +86,27 @@ class Reserve:
     #: Hosts that take a VM as things are, and next to all that any failure sends there, once it was asked.
     _homes: dict[str, frozenset[str]] = field(default_factory=dict)
 
-    def is_evacuated_around(self, vm: Vm, host: str, budget: Budget) -> bool:
-        """Whether evacuations are found that leave a host the room for a VM, and find the VM another one.
+    def bears(self, vm: Vm, host: str, budget: Budget) -> bool:
+        """Whether it is certain that a start on a host makes no failure worse.
 
-        Raises `BudgetSpentError`.
+        Its home must be found, and the host has room next to all evacuations that are known, or others are
+        found that leave it the room. Raises `BudgetSpentError`.
         """
-        if not self._known or not self._bears(vm, host) or any(one.failures > 1 for one in self.sweeps):
+        if not self._judges(vm, host):
             return False
-        taken = {host: Block((vm.id,), Resources(required_mb(vm)), apart=self._rivalries(vm))}
-        for sweep in self.sweeps:
-            if vm.ha and not self._finds_home(vm, host, sweep):
-                return False
-            for survival in sweep.survivals:
-                if host in survival.homes.values() and not self._fits_with(vm, host, survival):
-                    budget.spend(1 + len(survival.homes))
-                    found = self.measure.spread(survival.hosts, taken)
-                    if found is None or not self._fits_with(vm, host, found):
-                        return False
+        if vm.ha and not all(self._finds_home(vm, host, sweep) for sweep in self.sweeps):
+            return False
+        if self._leaves_room(vm, host, self._by_host[host]):
+            return True
+        if any(sweep.failures > 1 for sweep in self.sweeps):
+            return False
+        taken = {host: Block((vm.id,), Resources(required_mb(vm)), apart=self._rivalries(vm.id))}
+        for survival in self._survivals:
+            if host in survival.homes.values() and not self._fits_with(vm, host, survival):
+                budget.spend(1 + len(survival.homes))
+                found = self.measure.spread(survival.hosts, taken)
+                if found is None or not self._fits_with(vm, host, found):
+                    return False
         return True
 
     def lost_by(self, vms: tuple[str, ...], host: str, after: Snapshot, budget: Budget) -> Loss | None:
@@ -113,12 +125,6 @@ class Reserve:
                 return found
         return None
 
-    def leaves_alone(self, vm: Vm, host: str) -> bool:
-        """Whether it is certain, by what is known, that a start on a host makes no failure worse."""
-        if not self._has_room(vm, host):
-            return False
-        return not vm.ha or all(self._finds_home(vm, host, sweep) for sweep in self.sweeps)
-
     def room_mb(self, host: str) -> int:
         """What the evacuations that were found leave free on a host, in MiB; below 0 if nothing is known."""
         found = self.snapshot.host_by_id.get(host)
@@ -130,28 +136,36 @@ class Reserve:
         hosts = self.snapshot.hosts_of_cluster.get(self.cluster, ())
         return self.measure.restart_check.plain and not any(host.free_huge_pages for host in hosts)
 
+    @property
+    def _survivals(self) -> Iterator[Survival]:
+        return (survival for sweep in self.sweeps for survival in sweep.survivals)
+
     @cached_property
     def _by_host(self) -> Mapping[str, _Used]:
         """What evacuations use of each host: of each amount the most that one of them does."""
         found = {host.id: _Used() for host in self.snapshot.hosts_of_cluster.get(self.cluster, ())}
-        rivalries, vms = rivalries_of(self.snapshot), self.snapshot.vm_by_id
-        for sweep in self.sweeps:
-            for survival in sweep.survivals:
-                now: dict[str, _Used] = {}
-                for vm, home in survival.homes.items():
-                    now.setdefault(home, _Used()).add(vms[vm], rivalries.get(vm, NONE))
-                for home, one in now.items():
-                    found[home].take_larger(one)
+        for survival in self._survivals:
+            for home, vms in by_home(survival.homes).items():
+                most, now = found[home], self._used(vms)
+                found[home] = _Used(
+                    max(most.memory_mb, now.memory_mb),
+                    max(most.physical_mb, now.physical_mb),
+                    most.rivalries | now.rivalries,
+                )
         return found
 
-    def _has_room(self, vm: Vm, host: str) -> bool:
-        """Whether a VM can come to a host, and all that failures send there can still start."""
-        return self._known and self._bears(vm, host) and self._leaves_room(vm, host, self._by_host[host])
+    def _used(self, vms: Iterable[str]) -> _Used:
+        known = [self.snapshot.vm_by_id[vm] for vm in vms]
+        return _Used(
+            sum(map(required_mb, known)),
+            sum(map(physical_mb, known)),
+            NONE.union(*(self._rivalries(vm.id) for vm in known)),
+        )
 
-    def _bears(self, vm: Vm, host: str) -> bool:
-        """Whether a VM is one of which memory and hard negative groups say all, and so is the host."""
+    def _judges(self, vm: Vm, host: str) -> bool:
+        """Whether memory and hard negative groups say all of a VM and a host, and the host has the CPUs."""
         known = self.snapshot.host_by_id.get(host)
-        if known is None or vm.id in bond_of(self.snapshot) or huge_page_kib(vm):
+        if not self._known or known is None or vm.id in bond_of(self.snapshot) or huge_page_kib(vm):
             return False
         return vm.vcpus <= cores_of(known, self.snapshot.cluster_by_id[self.cluster])
 
@@ -162,19 +176,16 @@ class Reserve:
         return (
             required_mb(vm) <= known.free_mb - there.memory_mb
             and (room is None or _physical_mb(vm) <= room.memory_mb + room.swap_mb - there.physical_mb)
-            and self._rivalries(vm).isdisjoint(there.rivalries)
+            and self._rivalries(vm.id).isdisjoint(there.rivalries)
         )
 
     def _fits_with(self, vm: Vm, host: str, survival: Survival) -> bool:
         """Whether what one failure sends to a host can still start there next to a VM."""
-        coming = _Used()
-        for name, home in survival.homes.items():
-            if home == host:
-                coming.add(self.snapshot.vm_by_id[name], rivalries_of(self.snapshot).get(name, NONE))
-        return self._leaves_room(vm, host, coming)
+        coming = (name for name, home in survival.homes.items() if home == host)
+        return self._leaves_room(vm, host, self._used(coming))
 
-    def _rivalries(self, vm: Vm) -> frozenset[str]:
-        return rivalries_of(self.snapshot).get(vm.id, NONE)
+    def _rivalries(self, vm: str) -> frozenset[str]:
+        return rivalries_of(self.snapshot).get(vm, NONE)
 
     def _finds_home(self, vm: Vm, host: str, sweep: Sweep) -> bool:
         """Whether a VM on a host finds another one whichever units fail with this one."""
@@ -187,8 +198,13 @@ class Reserve:
 
     def _homes_of(self, vm: Vm) -> frozenset[str]:
         if vm.id not in self._homes:
-            known = self.snapshot.host_by_id
-            roomy = [host for host in self._by_host if known[host].up and self._has_room(vm, host)]
+            roomy = [
+                host
+                for host, there in self._by_host.items()
+                if self.snapshot.host_by_id[host].up
+                and self._judges(vm, host)
+                and self._leaves_room(vm, host, there)
+            ]
             accepted = self.measure.restart_check.accepted(self.snapshot, (vm.id,), roomy)
             self._homes[vm.id] = frozenset(accepted)
         return self._homes[vm.id]
@@ -201,8 +217,7 @@ class Reserve:
         ha = any(self.snapshot.vm_by_id[vm].ha for vm in vms)
         known = True
         for survival in sweep.survivals:
-            touched = host in survival.homes.values() or (ha and host in survival.hosts)
-            if everything or touched:
+            if everything or host in survival.homes.values() or (ha and host in survival.hosts):
                 outcome = _examined(measure, survival.hosts, budget)
                 if isinstance(outcome, Loss):
                     return Loss(outcome.hosts, outcome.unplaced, survival.domains)
@@ -225,24 +240,13 @@ class Reserve:
         return None
 
 
-@dataclass
-class _Used:
+class _Used(NamedTuple):
     """What one evacuation uses of a host, or the most that any of several does."""
 
     memory_mb: int = 0
     physical_mb: int = 0
     #: Hard negative groups of the VMs that come.
     rivalries: frozenset[str] = NONE
-
-    def add(self, vm: Vm, rivalries: frozenset[str]) -> None:
-        self.memory_mb += required_mb(vm)
-        self.physical_mb += physical_mb(vm)
-        self.rivalries |= rivalries
-
-    def take_larger(self, other: _Used) -> None:
-        self.memory_mb = max(self.memory_mb, other.memory_mb)
-        self.physical_mb = max(self.physical_mb, other.physical_mb)
-        self.rivalries |= other.rivalries
 
 
 @once_per_snapshot
@@ -257,15 +261,11 @@ def reserve_of(snapshot: Snapshot, cluster: str, failures: int, domains: tuple[D
         if units:
             proven, survivals, _ = judge_and_keep(snapshot, measure, at_once, _KNOWN_STEPS, units)
             if at_once == 1:  # of several units, sets are left out by what homes others have
-                survivals = tuple(_spread(measure, one) for one in survivals)
+                # Homes that leave more free on each host, where that is possible.
+                spread = ((one, measure.spread(one.hosts)) for one in survivals)
+                survivals = tuple(replace(even or one, domains=one.domains) for one, even in spread)
             sweeps.append(Sweep(units, at_once, proven, survivals))
     return Reserve(snapshot, cluster, measure, tuple(sweeps))
-
-
-def _spread(measure: Starts, survival: Survival) -> Survival:
-    """The same failure, with homes that leave more free on each host, if that is possible."""
-    found = measure.spread(survival.hosts)
-    return survival if found is None else replace(found, domains=survival.domains)
 
 
 def _examined(measure: Starts, failed: tuple[str, ...], budget: Budget) -> Outcome:
@@ -303,10 +303,8 @@ def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     starting = [vm for vm in request.known_vms(snapshot) if vm.host is None]
     # All that starts was counted before it crashed.
     restores = bool(starting) and all(vm.ha and vm.crashed for vm in starting)
-    found = {} if restores else dict(_judged(snapshot, request))
-    return tuple(
-        Verdict.of_reasons(host, (found[host],) if host in found else ()) for host in request.candidate_hosts
-    )
+    found = {} if restores else {host: (reason,) for host, reason in _judged(snapshot, request)}
+    return tuple(Verdict.of_reasons(host, found.get(host, ())) for host in request.candidate_hosts)
 
 
 def rank_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
@@ -335,10 +333,10 @@ def _judged(snapshot: Snapshot, request: Request) -> Iterator[tuple[str, Reason]
     alone = starting[0] if len(vms) == len(starting) == 1 else None
     budget = Budget(_STEPS)
     for host in sorted(request.candidate_hosts, key=reserve.room_mb, reverse=True):
-        if host not in now.host_by_id or (alone is not None and reserve.leaves_alone(alone, host)):
+        if host not in now.host_by_id:
             continue
         try:
-            if alone is not None and reserve.is_evacuated_around(alone, host, budget):
+            if alone is not None and reserve.bears(alone, host, budget):
                 continue
             lost = reserve.lost_by(vms, host, World(now).come_to(vms, host).snapshot, budget)
         except BudgetSpentError:
@@ -352,18 +350,12 @@ def _judged(snapshot: Snapshot, request: Request) -> Iterator[tuple[str, Reason]
 def _asked_about(snapshot: Snapshot, request: Request) -> Cluster | None:
     """The cluster whose reserve is looked at; None if the question is none for this rule."""
     known = request.known_vms(snapshot)
-    if not known:
-        return None
-    cluster = snapshot.cluster_by_id[known[0].cluster]
-    if not cluster.ha_reservation:
-        return None
+    cluster = snapshot.cluster_by_id[known[0].cluster] if known else None
     starting = [vm for vm in known if vm.host is None]
-    if request.as_engine and not starting:
+    if cluster is None or not cluster.ha_reservation or (request.as_engine and not starting):
         return None
     failed = any(map(has_failed, snapshot.hosts_of_cluster.get(cluster.id, ())))
-    if failed and starting and all(vm.ha for vm in starting):
-        return None
-    return cluster
+    return None if failed and starting and all(vm.ha for vm in starting) else cluster
 
 
 def _with_expected(snapshot: Snapshot, vms: tuple[str, ...]) -> Snapshot:

@@ -181,7 +181,7 @@ class Measure:
         kept, stray = self._keep_homes(gone, [one.homes for one in survivals])
         if not stray:
             return kept, {}
-        there = _by_home(kept)
+        there = by_home(kept)
         left = {
             host: self._rest(host, there[host]) if host in there else room
             for host, room in self._rooms.items()
@@ -202,8 +202,8 @@ class Measure:
         kept: dict[str, str] = {}
         stray: dict[str, None] = {}
         for homes in evacuations:
-            there = _by_home(kept)
-            for home, vms in _by_home(homes).items():
+            there = by_home(kept)
+            for home, vms in by_home(homes).items():
                 coming = [vm for vm in vms if vm not in stray and kept.get(vm) != home]
                 if home in gone or (home in there and not self._fit(home, [*there[home], *coming])):
                     stray.update(dict.fromkeys(coming))
@@ -268,7 +268,7 @@ class Measure:
         return self._roomiest[start:] + self._roomiest[:start]
 
 
-def _by_home(homes: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
+def by_home(homes: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
     found: dict[str, list[str]] = {}
     for vm, home in homes.items():
         found.setdefault(home, []).append(vm)
