@@ -20,6 +20,7 @@ from ovirt_placement.forecast.changes import Outlook, foresee, with_group, witho
 from ovirt_placement.forecast.outages import Course, course
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.model import AffinityGroup, Snapshot
+from ovirt_placement.planning.plan import NEVER
 from ovirt_placement.planning.problem.build_problem import Repair
 from ovirt_placement.rules.elements.placement import SnapshotPlacement
 from ovirt_simulator.core.backend import PROMPT
@@ -144,8 +145,7 @@ def carry_out(seed: int, folder: Path, seen: Counter[str]) -> None:
     engine, change = drawn(dice)
     with enforced(engine, folder / str(seed)) as world:
         after = change.made_in(world.before)
-        clusters = (change.group.cluster,)
-        (found,) = foresee(world.before, after, clusters, repair=frozenset({Repair.HARD}))
+        found = foresee(world.before, after, change.group.cluster, frozenset({Repair.HARD}), NEVER)
         judgement = judge(world.before, change.group)
         try:
             change.make(engine)
@@ -193,7 +193,7 @@ def hosts_fail(ended: Snapshot, found: Outlook, dice: random.Random, seen: Count
         one.id: one.host for one in foreseen.end.vms
     }
     assert {*foreseen.stopped} == {vm for vm in lost if not ended.vm_by_id[vm].ha}
-    (difference,) = foresee(ended, foreseen.end, [ended.clusters[0].id], repair=frozenset())
+    difference = foresee(ended, foreseen.end, ended.clusters[0].id, frozenset(), NEVER)
     assert flagged(engine) == foreseen_flags(foreseen.end, difference)
 
 

@@ -1,10 +1,11 @@
 """Changes that are asked about, and what they lead to: violated rules, migrations, failures survived."""
 
+import itertools
 import operator
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
@@ -17,10 +18,10 @@ from ovirt_placement.forecast.outages import (
     repeated_plan,
     survived,
 )
-from ovirt_placement.model import AffinityGroup, PlacementKey, Snapshot
+from ovirt_placement.model import AffinityGroup, AffinityLabel, PlacementKey, Snapshot
 from ovirt_placement.model.infrastructure import RESTING_STATUSES
 from ovirt_placement.model.record import Record
-from ovirt_placement.planning.plan import NEVER, Deadline, Plan
+from ovirt_placement.planning.plan import Deadline, Plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.catalogue import Violation, find_violations, judge
@@ -50,7 +51,7 @@ _FORM: Final = re.compile(r"(\w+)\s*(?:(<=|>=|<|>)\s*(\d+))?\Z")
 
 def with_group(snapshot: Snapshot, group: AffinityGroup) -> Snapshot:
     """With this group, in place of one that has its id."""
-    others = (other for other in snapshot.affinity_groups if other.id != group.id)
+    others = without_group(snapshot, group.id).affinity_groups
     return replace(snapshot, affinity_groups=(*others, group))
 
 
@@ -73,50 +74,44 @@ def with_host(snapshot: Snapshot, like: str, count: int) -> Snapshot:
     empty = replace(
         with_left(model, *snapshot.vms_of_host.get(model.id, ())), status="up", cpu_percent=0, spm=False
     )
-    new = tuple(replace(empty, id=name, name=name) for name in _names(model.name, count, snapshot))
-    added = {host.id for host in new}
+    names = _names(model.name, count, snapshot)
     return replace(
         snapshot,
-        hosts=(*snapshot.hosts, *new),
+        hosts=(*snapshot.hosts, *(replace(empty, id=name, name=name) for name in names)),
         affinity_labels=tuple(
-            replace(label, hosts=(*label.hosts, *sorted(added))) if model.id in label.hosts else label
+            replace(label, hosts=(*label.hosts, *sorted(names))) if model.id in label.hosts else label
             for label in snapshot.affinity_labels
         ),
     )
+
+
+_Listing = TypeVar("_Listing", AffinityGroup, AffinityLabel)
 
 
 def with_vm(snapshot: Snapshot, like: str, count: int) -> tuple[Snapshot, tuple[str, ...]]:
     """With VMs like one that is known, which are down; they belong to the same affinity groups and labels."""
     model = snapshot.vm_by_id[like]
     down = replace(model, host=None, status="down", migrating_to=None)
-    names = tuple(_names(model.name, count, snapshot))
-    new = tuple(replace(down, id=name, name=name) for name in names)
+    names = _names(model.name, count, snapshot)
+
+    def joined(listing: _Listing) -> _Listing:
+        return replace(listing, vms=(*listing.vms, *names)) if model.id in listing.vms else listing
+
     added = replace(
         snapshot,
-        vms=(*snapshot.vms, *new),
-        affinity_groups=tuple(
-            replace(group, vms=(*group.vms, *names)) if model.id in group.vms else group
-            for group in snapshot.affinity_groups
-        ),
-        affinity_labels=tuple(
-            replace(label, vms=(*label.vms, *names)) if model.id in label.vms else label
-            for label in snapshot.affinity_labels
-        ),
+        vms=(*snapshot.vms, *(replace(down, id=name, name=name) for name in names)),
+        affinity_groups=tuple(map(joined, snapshot.affinity_groups)),
+        affinity_labels=tuple(map(joined, snapshot.affinity_labels)),
     )
     return added, names
 
 
-def _names(model: str, count: int, snapshot: Snapshot) -> Iterator[str]:
+def _names(model: str, count: int, snapshot: Snapshot) -> tuple[str, ...]:
     """Names that nobody has; they are ids, too."""
     names = {*(vm.name for vm in snapshot.vms), *(host.name for host in snapshot.hosts)}
     known = {*snapshot.vm_by_id, *snapshot.host_by_id, *names}
-    number = 0
-    while count:
-        number += 1
-        name = f"{model}+{number}"
-        if name not in known:
-            count -= 1
-            yield name
+    numbered = (f"{model}+{number}" for number in itertools.count(1))
+    return tuple(itertools.islice((name for name in numbered if name not in known), count))
 
 
 class Change(NamedTuple):
@@ -174,30 +169,17 @@ def changed_policies(
     return Change(after, policies, against)
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(NamedTuple):
     """It holds if a measure stands so to a number."""
 
     measure: str
     sign: str
     number: int
 
-    def __str__(self) -> str:
-        return f"{self.measure}{self.sign}{self.number}"
-
 
 def conditions_of(text: str) -> tuple[Condition, ...]:
     """Read conditions with commas between them. Raises `ValueError` with what is wrong."""
     return tuple(_condition(word.strip()) for word in text.split(","))
-
-
-def holding(conditions: Iterable[Condition], measured: Mapping[str, int | None]) -> tuple[str, ...]:
-    """Those that hold, each with what was measured; of what is not known none does."""
-    return tuple(
-        f"{one} ({value})"
-        for one in conditions
-        if (value := measured[one.measure]) is not None and _OPERATORS[one.sign](value, one.number)
-    )
 
 
 def _condition(word: str) -> Condition:
@@ -209,11 +191,18 @@ def _condition(word: str) -> Condition:
     return Condition(match[1], match[2], int(match[3]))
 
 
+def holding(conditions: Iterable[Condition], measured: Mapping[str, int | None]) -> tuple[str, ...]:
+    """Those that hold, each with what was measured; of what is not known none does."""
+    return tuple(
+        f"{one.measure}{one.sign}{one.number} ({value})"
+        for one in conditions
+        if (value := measured[one.measure]) is not None and _OPERATORS[one.sign](value, one.number)
+    )
+
+
 #: What a rule is known by from one state to the other: its half, its groups, whether it is hard; of placement
 #: keys, the VM.
 _Key = tuple[str, tuple[str, ...], bool]
-#: Which rules migrations are planned for.
-HARD_AND_SOFT = frozenset({Repair.HARD, Repair.SOFT})
 
 
 class Difference(Record, frozen=True):
@@ -238,26 +227,29 @@ def difference(before: Snapshot, after: Snapshot, cluster: str) -> Difference:
     )
 
 
-class Barred(Record, frozen=True):
-    """VMs that are down, which some host would take before a change, and none after it."""
+def find_barred(
+    before: Snapshot, after: Snapshot, cluster: str, deadline: Deadline
+) -> tuple[tuple[str, ...], int]:
+    """VMs that are down, which some host would take before a change, and none after it.
 
-    vms: tuple[str, ...] = ()
-    #: How many VMs there was no time for.
-    unjudged: int = 0
-
-
-def find_barred(before: Snapshot, after: Snapshot, cluster: str, deadline: Deadline) -> Barred:
-    """Ask the filters about the VMs of a cluster that are down and that a change is about."""
-    resting = [vm.id for vm in after.vms if vm.cluster == cluster and vm.status in RESTING_STATUSES]
+    Asked are those that the change is about; the number is how many of them there was no time for.
+    """
     about = _concerned(before, after, cluster)
-    concerned = [vm for vm in resting if vm in before.vm_by_id and vm in about]
+    concerned = [
+        vm.id
+        for vm in after.vms
+        if vm.cluster == cluster
+        and vm.status in RESTING_STATUSES
+        and vm.id in before.vm_by_id
+        and vm.id in about
+    ]
     found: list[str] = []
     for number, vm in enumerate(concerned):
         if deadline.over:
-            return Barred(tuple(found), len(concerned) - number)
+            return tuple(found), len(concerned) - number
         if not _starts(after, vm) and _starts(before, vm):
             found.append(vm)
-    return Barred(tuple(found))
+    return tuple(found), 0
 
 
 def _concerned(before: Snapshot, after: Snapshot, cluster: str) -> Collection[str]:
@@ -295,8 +287,10 @@ class Outlook:
 
     cluster: str
     rules: Difference
-    #: VMs that are down, and that no host would take any more once the plan is carried out.
-    barred: Barred
+    #: VMs that are down, and that no host would take any more once the plan is carried out; and how many
+    #: there was no time to ask about.
+    barred: tuple[str, ...]
+    unjudged_starts: int
     #: For what the change violates; what was violated before stays as it is.
     plan: Plan
     #: How many hosts may fail: now, with the change as VMs run today, and once the plan is carried out. None
@@ -307,28 +301,19 @@ class Outlook:
 
 
 def foresee(
-    before: Snapshot,
-    after: Snapshot,
-    clusters: Iterable[str],
-    *,
-    repair: frozenset[Repair] = HARD_AND_SOFT,
-    deadline: Deadline = NEVER,
-) -> tuple[Outlook, ...]:
-    """Compare the state as it is with what it would be."""
-    return tuple(_outlook(before, after, cluster, repair, deadline) for cluster in clusters)
-
-
-def _outlook(
     before: Snapshot, after: Snapshot, cluster: str, repair: frozenset[Repair], deadline: Deadline
 ) -> Outlook:
+    """Compare the state of a cluster as it is with what it would be."""
     rules = difference(before, after, cluster)
     plan = _plan(after, cluster, rules, repair, deadline)
     changed = survived(after, cluster)
     end = end_of(after, plan)
+    barred, unjudged = find_barred(before, end, cluster, deadline)
     return Outlook(
         cluster=cluster,
         rules=rules,
-        barred=find_barred(before, end, cluster, deadline),
+        barred=barred,
+        unjudged_starts=unjudged,
         plan=plan,
         failures_now=survived(before, cluster),
         failures_changed=changed,

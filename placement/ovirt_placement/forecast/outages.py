@@ -19,7 +19,7 @@ from ovirt_placement.planning.plan import NEVER, Deadline, Obstacle, ObstacleKin
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from ovirt_placement.planning.steps import apply
-from ovirt_placement.rules.catalogue import Ranking, find_violations, order
+from ovirt_placement.rules.catalogue import find_violations, order
 from ovirt_placement.rules.elements.placement import World, expected_by_engine, moved_by_engine
 from ovirt_placement.rules.elements.resources import required_mb
 from ovirt_placement.rules.elements.rule import Rule
@@ -64,32 +64,32 @@ def course(snapshot: Snapshot, down: Sequence[str], starting: Iterable[str]) -> 
     state = World(snapshot).failed(frozenset(down)).snapshot
     starts: list[Start] = []
     for cluster in dict.fromkeys(snapshot.host_by_id[host].cluster for host in down):
-        found, state = _restarted(snapshot, state, cluster, down)
+        failing = tuple(host for host in down if snapshot.host_by_id[host].cluster == cluster)
+        found, state = _restarted(snapshot, state, cluster, failing)
         starts += found
-    for vm in starting:
-        start, state = _started(state, vm, None)
-        starts.append(start)
-    return Course(tuple(starts), tuple(vm.id for vm in lost if not vm.ha), state)
+    found, state = start_in_turn(state, dict.fromkeys(starting))
+    return Course((*starts, *found), tuple(vm.id for vm in lost if not vm.ha), state)
 
 
 def _restarted(
-    before: Snapshot, state: Snapshot, cluster: str, down: Sequence[str]
+    before: Snapshot, state: Snapshot, cluster: str, failing: tuple[str, ...]
 ) -> tuple[list[Start], Snapshot]:
     """Each goes to the best host, in the order of restarts; where one has no home then, by the proof's."""
-    failing = tuple(host for host in down if before.host_by_id[host].cluster == cluster)
-    proven = judge_failures(
-        before, Starts(before, cluster, everywhere=True), 1, DEFAULT_BUDGET, units=[FailureUnit(failing)]
-    )
-    former = {vm.id: host for host in failing for vm in before.vms_of_host.get(host, ()) if vm.ha}
-    survival = next(iter(proven.survivals), None)
-    found = [*survival.homes] if survival is not None else []
-    found += [vm for vm in largest_first(before, former) if vm not in found]
-    order = restart_order(before).ordered(found)
+    measure = Starts(before, cluster, everywhere=True)
+    proven = judge_failures(before, measure, 1, DEFAULT_BUDGET, units=[FailureUnit(failing)])
+    homes = next((survival.homes for survival in proven.survivals), {})
+    former = _former(before, failing)
+    order = restart_order(before).ordered(dict.fromkeys((*homes, *largest_first(before, former))))
     starts, end = start_in_turn(state, {vm: former[vm] for vm in order})
-    if survival is not None and any(start.host is None for start in starts):
-        starts = [Start(vm, host, former[vm]) for vm, host in survival.homes.items()]
-        end = World(state).running(survival.homes).snapshot
+    if homes and any(start.host is None for start in starts):
+        starts = [Start(vm, host, former[vm]) for vm, host in homes.items()]
+        end = World(state).running(homes).snapshot
     return starts, end
+
+
+def _former(snapshot: Snapshot, failing: Iterable[str]) -> dict[str, str]:
+    """The hosts of the highly available VMs that fail with them."""
+    return {vm.id: host for host in failing for vm in snapshot.vms_of_host.get(host, ()) if vm.ha}
 
 
 def largest_first(snapshot: Snapshot, vms: Iterable[str]) -> list[str]:
@@ -97,22 +97,20 @@ def largest_first(snapshot: Snapshot, vms: Iterable[str]) -> list[str]:
     return sorted(vms, key=lambda vm: (-snapshot.vm_by_id[vm].memory_mb, vm))
 
 
-def start_in_turn(state: Snapshot, former: Mapping[str, str]) -> tuple[list[Start], Snapshot]:
+def start_in_turn(state: Snapshot, former: Mapping[str, str | None]) -> tuple[list[Start], Snapshot]:
     """Start VMs one after another, each on the best host by then; `former` has the hosts that they ran on."""
     starts = []
-    for vm, host in former.items():
-        start, state = _started(state, vm, host)
-        starts.append(start)
+    for vm, before in former.items():
+        found = order(state, state.vm_by_id[vm])
+        if found.hosts:
+            host = found.hosts[0].host
+            starts.append(Start(vm, host, before))
+            state = World(state).running({vm: host}).snapshot
+        else:
+            given = (rules for one in found.refused for reason, rules in one.reasons if reason.kind.veto)
+            refused_by = dict.fromkeys(rule for rules in given for rule in rules)
+            starts.append(Start(vm, None, before, tuple(refused_by)))
     return starts, state
-
-
-def _started(state: Snapshot, vm: str, former: str | None) -> tuple[Start, Snapshot]:
-    found = order(state, state.vm_by_id[vm])
-    if not found.hosts:
-        given = (rules for host in found.refused for reason, rules in host.reasons if reason.kind.veto)
-        return Start(vm, None, former, tuple(dict.fromkeys(rule for rules in given for rule in rules))), state
-    host = found.hosts[0].host
-    return Start(vm, host, former), World(state).running({vm: host}).snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,15 +127,22 @@ def why_unplaced(snapshot: Snapshot, loss: Loss) -> Iterator[UnplacedVm]:
 
     Where the order alone is to blame, each is asked about when it is its turn.
     """
-    failing = World(snapshot).failed(frozenset(loss.hosts)).snapshot
+    state = failing = World(snapshot).failed(frozenset(loss.hosts)).snapshot
     restarts = restart_order(snapshot)
     if not loss.otherwise:
-        state = _others_started(snapshot, failing, loss, restarts)
+        former = _former(snapshot, loss.hosts)
+        starting = restarts.ordered(largest_first(snapshot, former.keys() - loss.unplaced))
+        _, state = start_in_turn(failing, {vm: former[vm] for vm in starting})
     for name in loss.unplaced:
         if loss.otherwise:
             state = _at_its_turn(failing, loss, restarts, name)
-        ranking = order(state, state.vm_by_id[name])
-        yield UnplacedVm(name, tuple(_refusals(state, ranking)))
+        found = order(state, state.vm_by_id[name])
+        refused = [
+            (one.host, tuple(reason for reason, _ in one.reasons if reason.kind.veto))
+            for one in found.refused
+            if state.host_by_id[one.host].up
+        ]
+        yield UnplacedVm(name, (*((one.host, ()) for one in found.hosts), *refused))
 
 
 def _at_its_turn(failing: Snapshot, loss: Loss, order: RestartOrder, name: str) -> Snapshot:
@@ -149,25 +154,6 @@ def _at_its_turn(failing: Snapshot, loss: Loss, order: RestartOrder, name: str) 
         else:
             state = World(state).running({vm: home}).snapshot
     return state
-
-
-def _others_started(snapshot: Snapshot, failing: Snapshot, loss: Loss, order: RestartOrder) -> Snapshot:
-    """The state once all but those left have started, each on the best host: largest first."""
-    former = {
-        vm.id: host
-        for host in loss.hosts
-        for vm in snapshot.vms_of_host.get(host, ())
-        if vm.ha and vm.id not in loss.unplaced
-    }
-    starting = order.ordered(largest_first(snapshot, former))
-    return start_in_turn(failing, {vm: former[vm] for vm in starting})[1]
-
-
-def _refusals(state: Snapshot, ranking: Ranking) -> Iterator[tuple[str, tuple[Reason, ...]]]:
-    yield from ((one.host, ()) for one in ranking.hosts)
-    for one in ranking.refused:
-        if state.host_by_id[one.host].up:
-            yield one.host, tuple(reason for reason, _ in one.reasons if reason.kind.veto)
 
 
 # -- How many hosts may fail at once, so that every highly available VM starts again.
@@ -241,41 +227,36 @@ def evacuate(
 
 
 def _evacuation(state: Snapshot, cluster: str, hosts: tuple[str, ...], deadline: Deadline) -> Evacuation:
-    violated = find_violations(state, cluster)
     to_leave = tuple(leaving(state, hosts))
     options = PlanOptions(
         repair=frozenset({Repair.HARD}),
-        spared=frozenset(group for one in violated for group in one.constraint.groups),
+        spared=frozenset(group for one in find_violations(state, cluster) for group in one.constraint.groups),
         closed=frozenset(hosts),
         constraints=tuple(one for one in to_leave if not moved_by_engine(state.vm_by_id[one.vms[0]])),
     )
     plan = repeated_plan(state, cluster, options, deadline)
-    engines = [one.vms[0] for one in to_leave if one not in options.constraints]
-    targets = {vm: _expected_host(end_of(state, plan), vm, hosts) for vm in engines}
-    by_engine = tuple((vm, host) for vm, host in targets.items() if host is not None)
-    unplaced = [
-        Staying(vm, state.vm_by_id[vm].host or "", (Obstacle(ObstacleKind.NO_HOST),))
-        for vm, host in targets.items()
-        if host is None
-    ]
-    return Evacuation(cluster, hosts, plan, by_engine, (*_staying(state, plan), *unplaced))
-
-
-def _expected_host(state: Snapshot, vm: str, closed: Sequence[str]) -> str | None:
-    known = state.vm_by_id[vm]
     free_mb = {
         host.id: host.free_mb
-        for host in state.hosts_of_cluster[known.cluster]
-        if host.up and host.id not in closed
+        for host in end_of(state, plan).hosts_of_cluster[cluster]
+        if host.up and host.id not in hosts
     }
-    return expected_by_engine(required_mb(known), free_mb.__getitem__, free_mb)
-
-
-def _staying(state: Snapshot, plan: Plan) -> Iterator[Staying]:
-    for one in plan.remaining:
-        if one.family == Leaving.family:
+    by_engine: list[tuple[str, str]] = []
+    staying = [(one.vms[0], one.obstacles) for one in plan.remaining if one.family == Leaving.family]
+    for one in to_leave:
+        if one not in options.constraints:
             (vm,) = one.vms
-            yield Staying(vm, state.vm_by_id[vm].host or "", one.obstacles)
+            host = expected_by_engine(required_mb(state.vm_by_id[vm]), free_mb.__getitem__, free_mb)
+            if host is None:
+                staying.append((vm, (Obstacle(ObstacleKind.NO_HOST),)))
+            else:
+                by_engine.append((vm, host))
+    return Evacuation(
+        cluster,
+        hosts,
+        plan,
+        tuple(by_engine),
+        tuple(Staying(vm, state.vm_by_id[vm].host or "", obstacles) for vm, obstacles in staying),
+    )
 
 
 # -- A plan for as much as can be repaired: made again from its end where a first one leaves something.

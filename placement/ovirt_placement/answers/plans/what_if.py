@@ -76,9 +76,8 @@ def preview(
     fail_if: Iterable[Condition] = (),
 ) -> WhatIfDocument:
     """The violations, migrations and survived failures that a change of a state comes to."""
-    outlooks = foresee(
-        state, change.after, tuple(dict.fromkeys(change.clusters)), repair=repair, deadline=deadline
-    )
+    clusters = dict.fromkeys(change.clusters)
+    outlooks = [foresee(state, change.after, cluster, repair, deadline) for cluster in clusters]
     named = replace(  # what goes is still to be named
         change.after,
         affinity_groups=tuple({**state.group_by_id, **change.after.group_by_id}.values()),
@@ -94,8 +93,6 @@ def preview(
                 repaired=one.rules.repaired,
                 remains_violated=tuple(_staying(one, named)),
                 moves=one.plan.steps,
-                barred=one.barred.vms,
-                unjudged_starts=one.barred.unjudged,
                 proven=one.plan.proven,
                 doubt=doubt(named, one.cluster),
             )
