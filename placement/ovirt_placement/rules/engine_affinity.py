@@ -26,9 +26,8 @@ from ovirt_placement.rules.affinity.constraints import (
 from ovirt_placement.rules.affinity.groups import groups_of, members
 from ovirt_placement.rules.elements.placement import Placement, destinations
 from ovirt_placement.rules.elements.ranks import KeyOrder, in_order, put_all
-from ovirt_placement.rules.elements.rule import Constraint, Dependence, Scope
+from ovirt_placement.rules.elements.rule import Constraint, Dependence, Scope, engines_filter
 from ovirt_placement.rules.elements.verdict import Reason, ReasonKind, Request, Verdict
-from ovirt_placement.rules.engine_filters import engines_filter
 
 
 def peers_by_host(snapshot: Snapshot, group: AffinityGroup, vms: Sequence[str]) -> dict[str, list[str]]:

@@ -34,7 +34,7 @@ from ovirt_placement.rules.elements.resources import (
     shared_load,
     vms_coming_to,
 )
-from ovirt_placement.rules.elements.rule import Dependence, Filter, Rule, Scope, UnitKind
+from ovirt_placement.rules.elements.rule import Dependence, Scope, engines_filter
 from ovirt_placement.rules.elements.verdict import (
     NOT_KNOWN_YET,
     Reason,
@@ -239,11 +239,6 @@ def _bound_to(snapshot: Snapshot, vm: str) -> frozenset[str] | None:
 
 def _whatever_starts(snapshot: Snapshot, vm: str, others: frozenset[str]) -> bool:
     return True
-
-
-def engines_filter(name: str, judge: Filter, depends_on: Dependence) -> Rule:
-    """A filter of the engine that we know of: it is no unit of ours."""
-    return Rule(name=name, kind=UnitKind.FILTER, ours=False, filter=judge, depends_on=depends_on)
 
 
 _HOST_ALONE = Dependence(fixed=True, alike=lambda snapshot, vm: None)

@@ -307,3 +307,8 @@ class Rule:
         if self.kind is UnitKind.WEIGHT:
             return policy.weights.get(self.name, 0) > 0
         return self.name in policy.filters if self.kind is UnitKind.FILTER else policy.balance == self.name
+
+
+def engines_filter(name: str, judge: Filter, depends_on: Dependence) -> Rule:
+    """A filter of the engine that we know of: it is no unit of ours."""
+    return Rule(name=name, kind=UnitKind.FILTER, ours=False, filter=judge, depends_on=depends_on)
