@@ -6,13 +6,14 @@ rules stay in force for all others.
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 
-from ovirt_placement.lookups import Earlier, continued, once_per_snapshot
+from ovirt_placement.lookups import Earlier, continued, once_whatever_is_pending
 from ovirt_placement.model import PlacementRule, Snapshot
 from ovirt_placement.model.record import SEARCH, Record
+from ovirt_placement.model.snapshot import grouped
 from ovirt_placement.rules.placement_rules.domains import MINIMUM_DOMAINS, SAME_DOMAIN, SPREAD
 from ovirt_placement.rules.placement_rules.kind import (
     RESTART_AFTER,
@@ -73,7 +74,7 @@ def constraints_in(snapshot: Snapshot, cluster: str) -> Iterator[PlacementConstr
 
 def constraints_of(snapshot: Snapshot, vm: str) -> list[PlacementConstraint]:
     """What the rules ask of one VM."""
-    return [_constraint(snapshot, number) for number in _numbers_by_vm(snapshot).get(vm, ())]
+    return [_constraint(snapshot, number) for number in _standing(snapshot).numbers_of.get(vm, ())]
 
 
 def mistakes(rule: PlacementRule) -> Iterator[str]:
@@ -125,35 +126,10 @@ def not_known_yet(snapshot: Snapshot, cluster: str) -> list[str]:
     ]
 
 
-@once_per_snapshot
+@once_whatever_is_pending
 def _constraint(snapshot: Snapshot, number: int) -> PlacementConstraint:
     found = resolved_rules(snapshot)[number]
-    return KINDS[found.rule.kind].make(snapshot, found, _concerned(snapshot)[number])
-
-
-@continued
-def _concerned(snapshot: Snapshot, earlier: Earlier | None) -> tuple[tuple[str, ...], ...]:
-    """The VMs that each rule is about, in an order that is not that of the snapshot."""
-    if earlier is not None and resolved_rules(snapshot) is resolved_rules(earlier.snapshot):
-        return _concerned(earlier.snapshot)
-    return tuple(
-        KINDS[found.rule.kind].concerned(snapshot, found)
-        if found.rule.kind in KINDS and is_in_force(found)
-        else ()
-        for found in resolved_rules(snapshot)
-    )
-
-
-@continued
-def _numbers_by_vm(snapshot: Snapshot, earlier: Earlier | None) -> Mapping[str, list[int]]:
-    """The rules that are about each VM, by their numbers."""
-    if earlier is not None and resolved_rules(snapshot) is resolved_rules(earlier.snapshot):
-        return _numbers_by_vm(earlier.snapshot)
-    found: defaultdict[str, list[int]] = defaultdict(list)
-    for number, vms in enumerate(_concerned(snapshot)):
-        for vm in vms:
-            found[vm].append(number)
-    return found
+    return KINDS[found.rule.kind].make(snapshot, found, _standing(snapshot).concerned[number])
 
 
 def find_ways(node: str, follows: Mapping[str, Collection[str]]) -> Mapping[str, str]:
@@ -191,18 +167,37 @@ class Orders(Record, frozen=True):
     circles: tuple[Circle, ...]
 
 
+class _Standing(Record, frozen=True):
+    """What stays as it is as long as every rule names the same VMs and hosts."""
+
+    #: The VMs that each rule is about, in an order that is not that of the snapshot.
+    concerned: tuple[tuple[str, ...], ...]
+    #: The rules that are about each VM, by their numbers.
+    numbers_of: Mapping[str, Sequence[int]]
+    orders: Orders
+
+
 @continued
-def restart_orders(snapshot: Snapshot, earlier: Earlier | None) -> Orders:
+def _standing(snapshot: Snapshot, earlier: Earlier | None) -> _Standing:
+    every = resolved_rules(snapshot)
+    if earlier is not None and every is resolved_rules(earlier.snapshot):
+        return _standing(earlier.snapshot)
+    in_force = [found if is_in_force(found) else None for found in every]
+    concerned = tuple(
+        KINDS[found.rule.kind].concerned(snapshot, found) if found and found.rule.kind in KINDS else ()
+        for found in in_force
+    )
+    numbers_of = grouped((vm, number) for number, vms in enumerate(concerned) for vm in vms)
+    ordering = [found for found in in_force if found and found.rule.kind == RESTART_AFTER.name]
+    return _Standing(concerned, numbers_of, _orders(ordering))
+
+
+def restart_orders(snapshot: Snapshot) -> Orders:
     """What the rules in force ask, without what goes in a circle, and one circle of each knot."""
-    if earlier is not None and resolved_rules(snapshot) is resolved_rules(earlier.snapshot):
-        return restart_orders(earlier.snapshot)
-    rules = [
-        found
-        for found in resolved_rules(snapshot)
-        if found.rule.kind == RESTART_AFTER.name and is_in_force(found)
-    ]
-    if not rules:
-        return Orders({}, ())
+    return _standing(snapshot).orders
+
+
+def _orders(rules: list[Resolved]) -> Orders:
     graph = _graph(rules)
     ways = {found.rule.id: find_ways(found.rule.id, graph) for found in rules}
     after: defaultdict[str, list[After]] = defaultdict(list)

@@ -8,10 +8,10 @@ sets counts for the first. Source: BtrPlace's Split.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import ClassVar, Final
 
-from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import counted
 from ovirt_placement.rules.elements.placement import Placement
 from ovirt_placement.rules.elements.rule import Allowed, AtMost, Sum
@@ -182,32 +182,6 @@ HOSTS_ARE_FULL = ReasonKind(
 COUNTED: Final = ("vms", "vcpus", "memory_mb")
 
 
-class Amounts(Mapping[str, int]):
-    """What counts of each VM that the rule is about."""
-
-    def __init__(self, vms: Mapping[str, Vm], found: Resolved) -> None:
-        self._vms = vms
-        self._counted = found.rule.counted
-        self._cluster = found.cluster
-        #: None where the rule is about all of the cluster.
-        self._members = frozenset(found.vms) if found.rule.vms else None
-
-    def __contains__(self, vm: object) -> bool:
-        if self._members is not None:
-            return vm in self._members
-        known = self._vms.get(str(vm))
-        return known is not None and known.cluster == self._cluster
-
-    def __getitem__(self, vm: str) -> int:
-        return 1 if self._counted == "vms" else int(getattr(self._vms[vm], self._counted))
-
-    def __iter__(self) -> Iterator[str]:
-        return (vm for vm in self._vms if vm in self)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-
 class Capacity(PlacementConstraint, frozen=True, kw_only=True):
     """Invariant: the members that run on the hosts count `most` in sum at the most.
 
@@ -274,6 +248,11 @@ def _concerned(snapshot: Snapshot, found: Resolved) -> tuple[str, ...]:
     return tuple(sorted(vm.id for vm in snapshot.vms if vm.cluster == found.cluster))
 
 
+def _amounts(snapshot: Snapshot, counted: str, vms: Iterable[str]) -> dict[str, int]:
+    known = snapshot.vm_by_id
+    return {vm: 1 if counted == "vms" else getattr(known[vm], counted) for vm in vms}
+
+
 CAPACITY = PlacementKind(
     name="capacity",
     summary="at most `most` VMs, vCPUs or MiB (`counted`) on all of the hosts together",
@@ -284,7 +263,7 @@ CAPACITY = PlacementKind(
         vms=vms,
         hosts=found.hosts,
         most=found.rule.most or 0,
-        amounts=Amounts(snapshot.vm_by_id, found),
+        amounts=_amounts(snapshot, found.rule.counted, vms),
         **common(found),
     ),
 )
