@@ -6,7 +6,7 @@ What differs between two snapshots says what the later one may take over.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from functools import wraps
 from operator import is_not
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeAlias, TypeVar
@@ -23,8 +23,6 @@ _MOST_CAME = 8
 _FRAME = ("clusters", "affinity_groups", "affinity_labels")
 _OF_FRAME = ("cluster_by_id", "label_by_id", "group_by_id", "group_vms", "group_hosts", "groups_of_vm")
 _OF_HOSTS = ("host_by_id", "hosts_of_cluster")
-#: In a snapshot's dictionary: the VMs of the one before, and what `exchanged_vms` found.
-EXCHANGED = f"{__name__}.exchanged"
 
 
 def exchanged_vms(before: Snapshot, now: Snapshot) -> Exchanged | None:
@@ -34,13 +32,6 @@ def exchanged_vms(before: Snapshot, now: Snapshot) -> Exchanged | None:
     """
     if before.vms is now.vms:
         return {}
-    known: tuple[Sequence[Vm], Exchanged | None] | None = now.__dict__.get(EXCHANGED)
-    if known is None or known[0] is not before.vms:
-        known = now.__dict__[EXCHANGED] = (before.vms, _exchanged(before, now))
-    return known[1]
-
-
-def _exchanged(before: Snapshot, now: Snapshot) -> Exchanged | None:
     if len(before.vms) == len(now.vms):
         different = map(is_not, before.vms, now.vms)
         pairs = [(before.vms[place], now.vms[place]) for place, other in enumerate(different) if other]
@@ -294,7 +285,7 @@ def prepare(snapshot: Snapshot, like: Snapshot) -> None:
     share(snapshot, like)
     for name, found in tuple(like.__dict__.items()):
         look_up = _look_ups.get(name)
-        if name in (_EARLIER, EXCHANGED):
+        if name == _EARLIER:
             continue
         if look_up is None:
             getattr(snapshot, name)  # one of the snapshot's own
@@ -305,8 +296,7 @@ def prepare(snapshot: Snapshot, like: Snapshot) -> None:
     for name, one in earlier.items():
         for args in tuple(one.snapshot.__dict__[name]):
             _look_ups[name](snapshot, *args)
-    for name in (_EARLIER, EXCHANGED):
-        snapshot.__dict__.pop(name, None)
+    snapshot.__dict__.pop(_EARLIER, None)
 
 
 def _name(derive: Callable[..., object]) -> str:
