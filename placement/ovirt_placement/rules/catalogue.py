@@ -9,6 +9,7 @@ today.
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -17,7 +18,7 @@ from ovirt_placement.model.record import Record
 from ovirt_placement.model.snapshot import HOST_STATISTICS, STORED, VM_DETAILS
 from ovirt_placement.rules.affinity.constraints import bindings
 from ovirt_placement.rules.affinity.filters import moves_with_its_peers, peers_of, positive_peers
-from ovirt_placement.rules.elements.placement import Placement, SnapshotPlacement
+from ovirt_placement.rules.elements.placement import SnapshotPlacement
 from ovirt_placement.rules.elements.ranks import order_hosts
 from ovirt_placement.rules.elements.rule import Allowed, Constraint, Form, Rule, UnitKind
 from ovirt_placement.rules.elements.verdict import Reason, Request, Verdict, Weight, unread
@@ -25,7 +26,7 @@ from ovirt_placement.rules.failover import admission
 from ovirt_placement.rules.placement_keys.capacity import host_places
 from ovirt_placement.rules.placement_keys.host_table import host_table
 from ovirt_placement.rules.placement_keys.judgement import HostDecision, rounds_of, score, thresholds
-from ovirt_placement.rules.placement_keys.keys import KeySettings, is_special, settings_of
+from ovirt_placement.rules.placement_keys.keys import is_special, settings_of
 from ovirt_placement.rules.placement_keys.units import (
     CHAIN_WEIGHT,
     KEY_FILTER,
@@ -46,12 +47,8 @@ RULES: tuple[Rule, ...] = (*LISTED, admission.FILTER, admission.WEIGHT)
 UNITS: dict[str, Rule] = {rule.name: rule for rule in RULES if rule.ours}
 
 
-def in_force(cluster: Cluster, kind: UnitKind, also: Collection[str] = NO_UNITS) -> tuple[Rule, ...]:
-    """The rules of a kind that count in a cluster, as far as its policy is known.
-
-    Those that a policy must enable count where it does, or where their unit is among `also`.
-    """
-    return those_in_force(RULES, cluster, kind, also)
+#: The rules of a kind that count in a cluster: see `those_in_force`.
+in_force = partial(those_in_force, RULES)
 
 
 def filters_in_force(cluster: Cluster, also: Collection[str] = NO_UNITS) -> tuple[Rule, ...]:
@@ -115,8 +112,14 @@ def find_violations(snapshot: Snapshot, cluster_id: str) -> tuple[Violation, ...
     the engine's `broken` flag, with VM groups that are hard and positive unified.
     """
     placement = SnapshotPlacement(snapshot)
+    up = {host.id for host in snapshot.hosts if host.up}
     found = (
-        _violation(snapshot, constraint, offenders, placement)
+        Violation(
+            constraint,
+            constraint.violated_groups(placement),
+            tuple(Location(vm, host, host in up) for vm, host in constraint.running(placement)),
+            offenders,
+        )
         for constraint in constraints(snapshot, cluster_id)
         if (offenders := constraint.offenders(placement))
     )
@@ -134,14 +137,6 @@ def find_unjudged(snapshot: Snapshot, cluster_id: str) -> tuple[str, ...]:
     )
 
 
-def _violation(
-    snapshot: Snapshot, constraint: Constraint, offenders: tuple[str, ...], placement: Placement
-) -> Violation:
-    up = {host.id for host in snapshot.hosts if host.up}
-    locations = tuple(Location(vm, host, host in up) for vm, host in constraint.running(placement))
-    return Violation(constraint, constraint.violated_groups(placement), locations, offenders)
-
-
 def _importance(violation: Violation) -> tuple[object, ...]:
     """Hard rules have no priority among themselves: there only the size and the ids decide."""
     return (
@@ -151,18 +146,6 @@ def _importance(violation: Violation) -> tuple[object, ...]:
         -len(violation.locations),
         violation.groups,
     )
-
-
-def enduring_hosts(snapshot: Snapshot, vm: str, settings: KeySettings) -> frozenset[str] | None:
-    """Room aside; None where keys have no say, or special ones, which change with what hosts run."""
-    keys = compiled_keys(snapshot, vm)
-    if storage_is_local(snapshot, snapshot.vm_by_id[vm].cluster) or any(map(is_special, keys.system)):
-        return None
-    table, to_exceed = host_table(snapshot, settings), thresholds(settings)
-    system = score(keys.system.values(), table.lists.system, len(table.ids), compared_with=to_exceed)
-    places = host_places(snapshot)
-    rounds = rounds_of((system.parts[place] for place in places.values()), system.unit, to_exceed)
-    return frozenset(host for host, number in zip(places, rounds, strict=True) if number is not None)
 
 
 class Ask(Record, frozen=True):
@@ -193,15 +176,22 @@ def asks(snapshot: Snapshot, cluster: str) -> tuple[Ask, ...]:
 
 
 def _of_keys(snapshot: Snapshot, cluster: str, vms: Collection[str]) -> Iterator[Ask]:
+    """Room aside; nothing where keys have no say, or special ones, which change with what hosts run."""
     known = snapshot.cluster_by_id[cluster]
-    if not KEY_FILTER.enabled_in(known):
+    if not KEY_FILTER.enabled_in(known) or storage_is_local(snapshot, cluster):
         return
     settings = settings_of(known.scheduling_properties)
-    hosts = frozenset(host.id for host in snapshot.hosts_of_cluster.get(cluster, ()))
+    table, to_exceed, places = host_table(snapshot, settings), thresholds(settings), host_places(snapshot)
+    hosts = [host.id for host in snapshot.hosts_of_cluster.get(cluster, ())]
     for vm in vms:
-        accepted = enduring_hosts(snapshot, vm, settings)
-        if accepted is not None and not accepted >= hosts:
-            yield Ask(vm, (vm,), (Allowed(accepted & hosts),), of_keys=True)
+        keys = compiled_keys(snapshot, vm).system
+        if any(map(is_special, keys)):
+            continue
+        system = score(keys.values(), table.lists.system, len(table.ids), compared_with=to_exceed)
+        rounds = rounds_of((system.parts[places[host]] for host in hosts), system.unit, to_exceed)
+        accepted = frozenset(host for host, number in zip(hosts, rounds, strict=True) if number is not None)
+        if len(accepted) < len(hosts):
+            yield Ask(vm, (vm,), (Allowed(accepted),), of_keys=True)
 
 
 #: A reason with all rules that give it.

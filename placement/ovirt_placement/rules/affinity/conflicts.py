@@ -10,7 +10,7 @@ rules, legacy labels and pinning say which hosts; and VMs held together must fit
 (C4 to C6).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import combinations_with_replacement
 
@@ -26,7 +26,6 @@ from ovirt_placement.rules.affinity.groups import (
     unify,
 )
 from ovirt_placement.rules.elements.assignment import (
-    NOTHING,
     Block,
     Budget,
     BudgetSpentError,
@@ -68,10 +67,6 @@ class _Flat(Record, frozen=True):
     vms: frozenset[str]
     hosts: frozenset[str]
 
-    @property
-    def has_hosts(self) -> bool:
-        return self.group.hosts_rule.enabled and bool(self.hosts)
-
 
 def find_conflicts(snapshot: Snapshot, cluster_id: str) -> tuple[Conflict, ...]:
     """All conflicts among the groups of a cluster, in the engine's order; legacy labels take no part.
@@ -91,14 +86,14 @@ def find_clashes(snapshot: Snapshot, cluster_id: str) -> tuple[Conflict, ...]:
     flat = [
         _Flat(group, frozenset(members(snapshot)[group.id]), hosts(snapshot)[group.id]) for group in groups
     ]
-    on_hosts = [one for one in flat if one.has_hosts]
+    on_hosts = [one for one in flat if one.group.hosts_rule.enabled and one.hosts]
+    wanting = _wanting(on_hosts)
     unified = unify(snapshot, groups)
     return (
-        *_opposite_hosts(on_hosts, hard_only=True),
-        *_opposite_hosts(on_hosts, hard_only=False),
+        *_opposite_hosts(on_hosts),
         *_hosts_against_together(on_hosts, unified),
-        *_hosts_against_apart(snapshot, cluster_id, flat),
-        *_no_common_host(on_hosts),
+        *_hosts_against_apart(snapshot, cluster_id, flat, wanting),
+        *_no_common_host(wanting),
         *_together_against_apart(snapshot, flat, unified),
     )
 
@@ -137,21 +132,25 @@ def _clash(
     return Conflict(conflict_type, tuple(ids), tuple(sorted(vms)), tuple(sorted(hosts)), savable=savable)
 
 
-def _opposite_hosts(on_hosts: Sequence[_Flat], *, hard_only: bool) -> Iterator[Conflict]:
-    """A VM that one group wants on a host and another off it."""
-    conflict_type = (
-        ConflictType.HARD_POSITIVE_AND_NEGATIVE_HOSTS
-        if hard_only
-        else ConflictType.POSITIVE_AND_NEGATIVE_HOSTS
-    )
+def _opposite_hosts(on_hosts: Sequence[_Flat]) -> Iterator[Conflict]:
+    """A VM that one group wants on a host and another off it: first where both are hard, then all."""
     positives, negatives = _by_polarity(on_hosts)
     negatives_of = numbers_by_vm(one.vms for one in negatives)
-    for positive in positives:
-        for negative in (negatives[at] for at in sorted(_near(positive.vms, negatives_of))):
-            hard = positive.group.hosts_rule.enforcing and negative.group.hosts_rule.enforcing
-            vms, shared = positive.vms & negative.vms, positive.hosts & negative.hosts
-            if shared and (hard or not hard_only):
-                yield _clash(conflict_type, (positive, negative), vms, shared, savable=not hard_only)
+    opposite = [
+        (positive, negatives[at])
+        for positive in positives
+        for at in sorted(_near(positive.vms, negatives_of))
+        if positive.hosts & negatives[at].hosts
+    ]
+    hard = [pair for pair in opposite if all(one.group.hosts_rule.enforcing for one in pair)]
+    for conflict_type, pairs, savable in (
+        (ConflictType.HARD_POSITIVE_AND_NEGATIVE_HOSTS, hard, False),
+        (ConflictType.POSITIVE_AND_NEGATIVE_HOSTS, opposite, True),
+    ):
+        for one, other in pairs:
+            yield _clash(
+                conflict_type, (one, other), one.vms & other.vms, one.hosts & other.hosts, savable=savable
+            )
 
 
 def _hosts_against_together(on_hosts: Sequence[_Flat], unified: Sequence[UnifiedGroup]) -> Iterator[Conflict]:
@@ -170,12 +169,16 @@ def _hosts_against_together(on_hosts: Sequence[_Flat], unified: Sequence[Unified
                 yield _clash(ConflictType.HOSTS_AGAINST_TOGETHER, (positive, negative), vms, shared)
 
 
-def _hosts_against_apart(snapshot: Snapshot, cluster_id: str, flat: Sequence[_Flat]) -> Iterator[Conflict]:
+def _hosts_against_apart(
+    snapshot: Snapshot, cluster_id: str, flat: Sequence[_Flat], wanting: Mapping[str, Sequence[_Flat]]
+) -> Iterator[Conflict]:
     """VMs to keep apart that are wanted on too few hosts to differ."""
     everywhere = frozenset(host.id for host in snapshot.hosts_of_cluster.get(cluster_id, ()))
-    wanting = _wanting(one for one in flat if one.has_hosts)
     for apart in _negative(flat):
-        alike = _alike(apart.vms, wanting)
+        # By the positive host groups that they are in, the VMs that are in any.
+        alike: dict[tuple[str, ...], list[str]] = {}
+        for vm in sorted(wanting.keys() & apart.vms):
+            alike.setdefault(tuple(one.group.id for one in wanting[vm]), []).append(vm)
         common = {groups: _common_hosts(wanting[vms[0]]) for groups, vms in alike.items()}
         allowed = {vm: common[groups] for groups, vms in alike.items() for vm in vms}
         # Hosts of other clusters, which a label can bring into a group, count as well.
@@ -191,18 +194,9 @@ def _hosts_against_apart(snapshot: Snapshot, cluster_id: str, flat: Sequence[_Fl
                 yield _clash(ConflictType.HOSTS_AGAINST_APART, groups, vms, shared)
 
 
-def _alike(vms: Iterable[str], wanting: Mapping[str, Sequence[_Flat]]) -> dict[tuple[str, ...], list[str]]:
-    """The VMs by the positive host groups that they are in; without those that are in none."""
-    found: dict[tuple[str, ...], list[str]] = {}
-    for vm in sorted(vms):
-        if vm in wanting:
-            found.setdefault(tuple(one.group.id for one in wanting[vm]), []).append(vm)
-    return found
-
-
-def _no_common_host(on_hosts: Sequence[_Flat]) -> Iterator[Conflict]:
+def _no_common_host(wanting: Mapping[str, Sequence[_Flat]]) -> Iterator[Conflict]:
     """A VM whose positive host groups have no host in common."""
-    for vm, own in _wanting(on_hosts).items():
+    for vm, own in wanting.items():
         if not _common_hosts(own):
             hosts = frozenset[str]().union(*(one.hosts for one in own))
             hard = [one.hosts for one in own if one.group.hosts_rule.enforcing]
@@ -293,72 +287,59 @@ class Feasibility(Record, frozen=True):
 
 def judge_groups(snapshot: Snapshot, cluster_id: str, steps: int = DEFAULT_BUDGET) -> Feasibility:
     """Judge the hard groups of a cluster, each part of it by itself."""
-    problem = _Problem(snapshot, cluster_id)
+    hosts = {
+        host.id: Resources(memory=host.memory_mb) for host in snapshot.hosts_of_cluster.get(cluster_id, ())
+    }
     budget = Budget(steps)
+
+    def satisfiable(groups: Sequence[Binding]) -> bool:
+        budget.spend(len(groups))
+        return can_be_coloured(list(_blocks(snapshot, groups)), hosts, budget)
+
     contradictions: list[Contradiction] = []
     unknown: list[tuple[str, ...]] = []
     for part in tied_parts([one for one in bindings(snapshot) if one.group.cluster == cluster_id]):
         try:
-            if not problem.holds(part, budget):
-                contradictions.append(problem.smallest(part, budget))
+            if not satisfiable(part):
+                contradictions.append(_smallest(part, satisfiable, budget))
         except BudgetSpentError:
             unknown.append(tuple(one.group.id for one in part))
     return Feasibility(tuple(contradictions), tuple(unknown))
 
 
-class _Problem:
-    def __init__(self, snapshot: Snapshot, cluster_id: str) -> None:
-        self._snapshot = snapshot
-        self._hosts = {
-            host.id: Resources(memory=host.memory_mb)
-            for host in snapshot.hosts_of_cluster.get(cluster_id, ())
-        }
+def _smallest(
+    groups: Sequence[Binding], satisfiable: Callable[[Sequence[Binding]], bool], budget: Budget
+) -> Contradiction:
+    """The smallest set of groups that cannot be satisfied; a minimal one if the budget ends.
 
-    def holds(self, groups: Sequence[Binding], budget: Budget) -> bool:
-        """Whether the groups can be satisfied together. Raises `BudgetSpentError`."""
-        budget.spend(len(groups))
-        return can_be_coloured(self._blocks(groups), self._hosts, budget)
-
-    def smallest(self, groups: Sequence[Binding], budget: Budget) -> Contradiction:
-        """The smallest set of groups that cannot be satisfied; a minimal one if the budget ends.
-
-        Leaving out one group after the other that is not needed gives a minimal set; then every
-        smaller set of groups that hang together is tried. Raises `BudgetSpentError` if the budget does
-        not even allow the first.
-        """
-        minimal = list(groups)
-        for group in groups:
-            others = [one for one in minimal if one is not group]
-            if not self.holds(others, budget):
-                minimal = others
-        try:
-            for size in range(1, len(minimal)):
-                for chosen in _connected(groups, size, budget):
-                    if not self.holds(chosen, budget):
-                        return _contradiction(chosen, smallest=True)
-        except BudgetSpentError:
-            return _contradiction(minimal, smallest=False)
-        return _contradiction(minimal, smallest=True)
-
-    def _blocks(self, groups: Sequence[Binding]) -> list[Block]:
-        """All VMs of the groups, with what these groups and pinning leave them."""
-        unified = unify(self._snapshot, (one.group for one in groups if Same() in one.forms))
-        unified_of = {vm: one for one in unified for vm in one.vms}
-        binding = by_vm(groups)
-        return [
-            block_of(self._snapshot, vms, binding, self._need(vms)) for vms in gather(binding, unified_of)
-        ]
-
-    def _need(self, vms: tuple[str, ...]) -> Resources:
-        """The memory that VMs held together are guaranteed; a VM by itself is not the groups' concern."""
-        if len(vms) == 1:
-            return NOTHING
-        return Resources(memory=sum(self._snapshot.vm_by_id[vm].guaranteed_mb for vm in vms))
+    Leaving out one group after the other that is not needed gives a minimal set; then every smaller set of
+    groups that hang together is tried. Raises `BudgetSpentError` if the budget does not even allow the first.
+    """
+    found = list(groups)
+    for group in groups:
+        others = [one for one in found if one is not group]
+        if not satisfiable(others):
+            found = others
+    proven = True
+    try:
+        smaller = (chosen for size in range(1, len(found)) for chosen in _connected(groups, size, budget))
+        found = next((chosen for chosen in smaller if not satisfiable(chosen)), found)
+    except BudgetSpentError:
+        proven = False
+    vms = {vm for one in found for vm in one.vms}
+    return Contradiction(tuple(sorted(one.group.id for one in found)), tuple(sorted(vms)), proven)
 
 
-def _contradiction(groups: Sequence[Binding], *, smallest: bool) -> Contradiction:
-    ids = sorted(one.group.id for one in groups)
-    return Contradiction(tuple(ids), tuple(sorted({vm for one in groups for vm in one.vms})), smallest)
+def _blocks(snapshot: Snapshot, groups: Sequence[Binding]) -> Iterator[Block]:
+    """All VMs of the groups, with what these and pinning leave them, and the memory that they must have.
+
+    Of VMs held together, that is; a VM by itself is not the groups' concern.
+    """
+    unified = unify(snapshot, (one.group for one in groups if Same() in one.forms))
+    binding = by_vm(groups)
+    for vms in gather(binding, {vm: one for one in unified for vm in one.vms}):
+        memory_mb = sum(snapshot.vm_by_id[vm].guaranteed_mb for vm in vms) if len(vms) > 1 else 0
+        yield block_of(snapshot, vms, binding, Resources(memory=memory_mb))
 
 
 def _connected(groups: Sequence[Binding], size: int, budget: Budget) -> Iterator[list[Binding]]:

@@ -127,16 +127,23 @@ def filter_by_vms(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     if request.parameters.get("affinity_missing_unit") == "reject":
         missing = (one for vm in request.vms for one in missing_units(snapshot, vm))
         everywhere = tuple(replace(one, kind=UNIT_MISSING_REFUSED) for one in missing)
-    if everywhere := everywhere or tuple(_must_part(snapshot, request.vms)):
+    if not everywhere:
+        apart = (
+            (group, members(snapshot)[group.id])
+            for group in _hard_groups(snapshot, request.vms, positive=False)
+        )
+        inside = ((group.id, [vm for vm in own if vm in request.vms]) for group, own in apart)
+        everywhere = tuple(Reason(REQUEST_MUST_PART, group, vms[0]) for group, vms in inside if len(vms) > 1)
+    if everywhere:
         return tuple(Verdict(host, accepted=False, reasons=everywhere) for host in request.candidate_hosts)
     gathered = positive_peers(snapshot, request.vms, request.unconfirmed)
     rivals = negative_peers(snapshot, request.vms, request.unconfirmed)
     notes = tuple(_unknown_targets(snapshot, gathered, rivals))
     together = moves_with_its_peers(snapshot, request, peers_of(gathered))
-    first_of_each = _first_of_each(gathered, GROUP_MOVES_ALONG if together else POSITIVE_PEER_ELSEWHERE)
-    elsewhere = () if together else first_of_each
+    kind = GROUP_MOVES_ALONG if together else POSITIVE_PEER_ELSEWHERE
+    elsewhere = tuple(replace(peer, kind=kind) for peer, *_ in gathered.values())
     if together:
-        notes = (*notes, *first_of_each)
+        notes, elsewhere = (*notes, *elsewhere), ()
 
     def judge(host: str) -> Verdict:
         vetoes = rivals.get(host, ())
@@ -198,10 +205,8 @@ def negative_peers(
 def _hard_groups(snapshot: Snapshot, vms: tuple[str, ...], *, positive: bool) -> Iterator[AffinityGroup]:
     """Hard groups of any of the VMs, each once."""
     groups = (group for vm in vms for group in groups_of(snapshot).get(vm, ()))
-    distinct = {
-        group.id: group for group in groups if group.vms_rule.hard and group.vms_rule.positive is positive
-    }
-    yield from distinct.values()
+    hard = (group for group in groups if group.vms_rule.hard and group.vms_rule.positive is positive)
+    yield from {group.id: group for group in hard}.values()
 
 
 def _unified_peers(snapshot: Snapshot, vm: str, vms: tuple[str, ...]) -> Iterator[tuple[str, str]]:
@@ -219,31 +224,17 @@ def _unified_peers(snapshot: Snapshot, vm: str, vms: tuple[str, ...]) -> Iterato
             yield direct.get(peer) or next(_hard_groups(snapshot, (peer,), positive=True)).id, peer
 
 
-def _must_part(snapshot: Snapshot, vms: tuple[str, ...]) -> Iterator[Reason]:
-    for group in _hard_groups(snapshot, vms, positive=False):
-        inside = [vm for vm in members(snapshot)[group.id] if vm in vms]
-        if len(inside) > 1:
-            yield Reason(REQUEST_MUST_PART, group.id, inside[0])
-
-
 def _unknown_targets(snapshot: Snapshot, *peers_by_host: dict[str, tuple[Reason, ...]]) -> Iterator[Reason]:
-    for peer in dict.fromkeys(
-        peer for by_host in peers_by_host for found in by_host.values() for peer in found
-    ):
+    peers = (peer for by_host in peers_by_host for found in by_host.values() for peer in found)
+    for peer in dict.fromkeys(peers):
         if peer.vm is not None and target_unknown(snapshot, peer.vm):
-            yield Reason(MIGRATION_TARGET_UNKNOWN, peer.group, peer.vm, peer.host)
-
-
-def _first_of_each(gathered: dict[str, tuple[Reason, ...]], kind: ReasonKind) -> tuple[Reason, ...]:
-    """Of the peers on each host the first one."""
-    return tuple(Reason(kind, peer.group, peer.vm, peer.host) for peer, *_ in gathered.values())
+            yield replace(peer, kind=MIGRATION_TARGET_UNKNOWN)
 
 
 def _agreeing(gathered: dict[str, tuple[Reason, ...]], host: str) -> Iterator[Reason]:
     """Who the VMs join here, and, of a group that is split already, who stays elsewhere."""
-    for there, peers in gathered.items():
-        peer = peers[0]
-        yield peer if there == host else Reason(POSITIVE_PEERS_SPLIT, peer.group, peer.vm, peer.host)
+    for there, (peer, *_) in gathered.items():
+        yield peer if there == host else replace(peer, kind=POSITIVE_PEERS_SPLIT)
 
 
 VM_FILTER = Rule(
@@ -275,18 +266,16 @@ def filter_by_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]
     All groups apply, so positive ones intersect; the host that a VM runs on has no exemption. A host that is
     being emptied takes no VM.
     """
-    applying = [(vm, group) for vm in request.vms for group in hard_host_groups_of(snapshot).get(vm, ())]
-    notes = tuple(
-        Reason(GROUP_WITHOUT_HOSTS, group.id, vm)
-        for vm, group in applying
-        if group.hosts_rule.positive and not configured(snapshot, group)
-    )
+    notes: list[Reason] = []
     restrictions: list[Restriction] = []
-    for vm, group in applying:
-        if configured(snapshot, group):
+    for vm in request.vms:
+        for group in hard_host_groups_of(snapshot).get(vm, ()):
             positive = group.hosts_rule.positive
-            against = Reason(HOST_NOT_LISTED if positive else HOST_FORBIDDEN, group.id, vm)
-            restrictions.append((listed_hosts(snapshot, group), positive, against))
+            if configured(snapshot, group):
+                against = Reason(HOST_NOT_LISTED if positive else HOST_FORBIDDEN, group.id, vm)
+                restrictions.append((listed_hosts(snapshot, group), positive, against))
+            elif positive:
+                notes.append(Reason(GROUP_WITHOUT_HOSTS, group.id, vm))
     refused = refusals(request.candidate_hosts, restrictions)
 
     def judge(host: str) -> Verdict:

@@ -32,12 +32,9 @@ POSITIVE_PEERS_HERE = ReasonKind("positive_peers_here", "VMs to run with that ar
 FIXED_PEERS_HERE = ReasonKind("fixed_peers_here", "of these cannot be moved: {number:g}")
 #: The filter behind which hard groups need no rank of their own.
 _FILTER = "AffinityFilter"
-#: Hardness and priority of a violated group: the larger, the worse.
-ViolatedBy = tuple[bool, int]
-#: Violations from the worst, fixed positive peers (negated), positive peers (negated), negative peers.
-Burden = tuple[tuple[ViolatedBy, ...], int, int, int]
-
-
+#: Hardness and priority of violated groups from the worst, then fixed positive peers and all positive peers,
+#: both negated, then negative peers.
+Burden = tuple[tuple[tuple[bool, int], ...], int, int, int]
 #: A group, and its members without the VMs of the request, by the host that they are to be found on.
 _Others = tuple[AffinityGroup, Mapping[str, Sequence[str]]]
 
@@ -55,20 +52,35 @@ def rank_by_vms(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
     """
     hard_above_soft = _lacks_the_filter(snapshot, request)
     groups = tuple(_others(snapshot, request))
-    occupied = dict.fromkeys(host for _, by_host in groups for host in by_host)
-    judged = {
-        host: tuple(_violations(groups, host, hard_above_soft=hard_above_soft)) for host in (*occupied, "")
-    }
-    burdens: dict[str, Burden] = {
-        host: (tuple(sorted((key for key, _ in violated), reverse=True)), *_peers(snapshot, groups, host))
-        for host, violated in judged.items()
-    }
-    reasons = {
-        host: (*(reason for _, reason in violated), *_gains(burdens[host]))
-        for host, violated in judged.items()
-    }
-    every = {host: reasons.get(host, reasons[""]) for host in request.candidate_hosts}
-    return ranked(snapshot, request.candidate_hosts, burdens, every, unburdened=burdens[""])
+
+    def judge(host: str) -> tuple[Burden, tuple[Reason, ...]]:
+        violated: list[tuple[tuple[bool, int], Reason]] = []
+        positive, negative = set[str](), set[str]()
+        for group, by_host in groups:
+            there, rule = by_host.get(host, ()), group.vms_rule
+            (positive if rule.positive else negative).update(there)
+            if bool(there) is not rule.positive:
+                key = (hard_above_soft and rule.enforcing, fixed_point(group.priority))
+                kind = GROUP_VIOLATED_BY_VM if there else GROUP_VIOLATED_HERE
+                peer = there[0] if there else None
+                violated.append((key, Reason(kind, group.id, peer, number=group.priority)))
+        fixed = sum(not snapshot.vm_by_id[vm].movable for vm in positive)
+        gains = ((POSITIVE_PEERS_HERE, len(positive)), (FIXED_PEERS_HERE, fixed))
+        worst_first = tuple(sorted((key for key, _ in violated), reverse=True))
+        return (worst_first, -fixed, -len(positive), len(negative)), (
+            *(reason for _, reason in violated),
+            *(Reason(kind, number=count) for kind, count in gains if count),
+        )
+
+    burden, reasons = judge("")
+    judged = {host: judge(host) for _, by_host in groups for host in by_host}
+    return ranked(
+        snapshot,
+        request.candidate_hosts,
+        {host: found for host, (found, _) in judged.items()},
+        {host: judged[host][1] if host in judged else reasons for host in request.candidate_hosts},
+        unburdened=burden,
+    )
 
 
 def _others(snapshot: Snapshot, request: Request) -> Iterator[_Others]:
@@ -85,35 +97,6 @@ def _others(snapshot: Snapshot, request: Request) -> Iterator[_Others]:
                 for host in destinations(snapshot, peer):
                     by_host[host].append(peer)
         yield group, by_host
-
-
-def _violations(
-    groups: tuple[_Others, ...], host: str, *, hard_above_soft: bool
-) -> Iterator[tuple[ViolatedBy, Reason]]:
-    for group, by_host in groups:
-        there = by_host.get(host, ())
-        if bool(there) is not group.vms_rule.positive:
-            key = (hard_above_soft and group.vms_rule.enforcing, fixed_point(group.priority))
-            kind = GROUP_VIOLATED_BY_VM if there else GROUP_VIOLATED_HERE
-            yield key, Reason(kind, group.id, there[0] if there else None, number=group.priority)
-
-
-def _peers(snapshot: Snapshot, groups: tuple[_Others, ...], host: str) -> tuple[int, int, int]:
-    """Fixed positive peers and all positive peers, negated since more is better; negative peers."""
-    positive, negative = (
-        {vm for group, by_host in groups if group.vms_rule.positive is sign for vm in by_host.get(host, ())}
-        for sign in (True, False)
-    )
-    fixed = sum(not snapshot.vm_by_id[vm].movable for vm in positive)
-    return -fixed, -len(positive), len(negative)
-
-
-def _gains(burden: Burden) -> Iterator[Reason]:
-    _, fixed, positive, _ = burden
-    if positive:
-        yield Reason(POSITIVE_PEERS_HERE, number=-positive)
-    if fixed:
-        yield Reason(FIXED_PEERS_HERE, number=-fixed)
 
 
 def _lacks_the_filter(snapshot: Snapshot, request: Request) -> bool:
