@@ -96,18 +96,11 @@ def homes_of(blocks: Iterable[Block], hosts: Hosts) -> list[frozenset[str]]:
     for block in blocks:
         asked = block.allowed, block.forbidden, block.need
         if asked not in found:
-            found[asked] = _homes(block, hosts, everywhere)
+            admitted = (everywhere if block.allowed is None else everywhere & block.allowed) - block.forbidden
+            roomy = (host for host in admitted if hosts[host].cover(block.need))
+            found[asked] = admitted if block.need == NOTHING else frozenset(roomy)
         homes.append(found[asked])
     return homes
-
-
-def _homes(block: Block, hosts: Hosts, everywhere: frozenset[str]) -> frozenset[str]:
-    admitted = everywhere if block.allowed is None else everywhere & block.allowed
-    if block.forbidden:
-        admitted -= block.forbidden
-    if block.need == NOTHING:
-        return admitted
-    return frozenset(host for host in admitted if hosts[host].cover(block.need))
 
 
 #: A host for each block, in the order of the blocks.
@@ -156,7 +149,8 @@ def first_fit(
     homes: dict[int, str] = {}
     for number in _largest_first(blocks):
         block = blocks[number]
-        home = next((host for host in _reachable(block, order) if filling.takes(block, host)), None)
+        near = order if block.allowed is None else filter(block.allowed.__contains__, order)
+        home = next((host for host in near if filling.takes(block, host)), None)
         if home is not None:
             filling.put(block, home)
             homes[number] = home
@@ -173,14 +167,12 @@ def even_fit(blocks: Sequence[Block], hosts: Hosts) -> Homes | None:
     heapify(roomiest)
     for number in _largest_first(blocks):
         passed: list[tuple[int, str]] = []
-        while roomiest:
+        while roomiest and number not in homes:
             _, host = entry = heappop(roomiest)
             if filling.takes(blocks[number], host):
                 filling.put(blocks[number], host)
                 homes[number] = host
                 entry = (-filling.rest(host).memory, host)
-                passed.append(entry)
-                break
             passed.append(entry)
         for entry in passed:
             heappush(roomiest, entry)
@@ -194,9 +186,9 @@ def proves_impossible(blocks: Sequence[Block], hosts: Hosts) -> bool:
 
     For each size among the blocks, a host takes only this many blocks of at least that size.
     """
-    return any(
-        _too_many([_part(block.need, part) for block in blocks], [_part(one, part) for one in hosts.values()])
-        for part in ("memory", "cpu")
+    needs, rooms = [block.need for block in blocks], hosts.values()
+    return _too_many([one.memory for one in needs], [one.memory for one in rooms]) or _too_many(
+        [one.cpu for one in needs], [one.cpu for one in rooms]
     )
 
 
@@ -208,7 +200,9 @@ def search(blocks: Sequence[Block], hosts: Hosts, budget: Budget) -> Homes | Non
     filling = _Filling(hosts)
     options = [[host for host in hosts if filling.takes(block, host)] for block in blocks]
     order = sorted(range(len(blocks)), key=lambda number: (len(options[number]), *_size(blocks[number])))
-    marks = _distinctions(blocks, hosts)
+    # Which blocks each host is barred from by name: hosts that differ in nothing else are alike.
+    named = [block for block in blocks if block.allowed is not None or block.forbidden]
+    marks = {host: tuple(block.admits(host) for block in named) for host in hosts}
     trail: list[tuple[str, _State]] = []
     choices: list[Iterator[str]] = []
     while len(trail) < len(order):
@@ -230,19 +224,11 @@ def search(blocks: Sequence[Block], hosts: Hosts, budget: Budget) -> Homes | Non
 
 
 def _different(
-    filling: _Filling, marks: Mapping[str, tuple[int, ...]], block: Block, candidates: Sequence[str]
+    filling: _Filling, marks: Mapping[str, tuple[bool, ...]], block: Block, candidates: Sequence[str]
 ) -> Iterator[str]:
     """Hosts that take the block, one of those that are alike in all that matters, the fullest first."""
     alike = {(filling.state(host), marks[host]): host for host in candidates if filling.takes(block, host)}
     return iter(sorted(alike.values(), key=lambda host: (filling.rest(host).memory, host)))
-
-
-def _distinctions(blocks: Sequence[Block], hosts: Hosts) -> dict[str, tuple[int, ...]]:
-    """Which blocks each host is barred from by name: hosts that differ in nothing else are alike."""
-    restricted = [
-        (number, block) for number, block in enumerate(blocks) if block.allowed is not None or block.forbidden
-    ]
-    return {host: tuple(number for number, block in restricted if not block.admits(host)) for host in hosts}
 
 
 def _too_many(needs: Sequence[int], rooms: Sequence[int]) -> bool:
@@ -257,10 +243,6 @@ def _too_many(needs: Sequence[int], rooms: Sequence[int]) -> bool:
     return False
 
 
-def _part(resources: Resources, part: str) -> int:
-    return resources.memory if part == "memory" else resources.cpu
-
-
 def _largest_first(blocks: Sequence[Block]) -> list[int]:
     """Restricted blocks before free ones, then by size."""
     return sorted(
@@ -270,12 +252,6 @@ def _largest_first(blocks: Sequence[Block]) -> list[int]:
 
 def _size(block: Block) -> tuple[int, int]:
     return -block.need.memory, -block.need.cpu
-
-
-def _reachable(block: Block, order: Sequence[str]) -> Iterator[str]:
-    if block.allowed is None:
-        return iter(order)
-    return (host for host in order if host in block.allowed)
 
 
 def can_all_differ(choices: Sequence[AbstractSet[str]]) -> bool:

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.lookups import share
 from ovirt_placement.model import Host, Pending, Snapshot, Vm
+from ovirt_placement.model.snapshot import grouped
 from ovirt_placement.rules.elements.resources import promised_mb, vms_coming_to, with_arrived, with_left
 from ovirt_placement.rules.elements.verdict import Reason, ReasonKind
 
@@ -238,14 +239,10 @@ class World:
 
     def arrived(self, going: Mapping[str, str], *, source_freed: bool) -> World:
         """VMs that were on their way, by VM and host, are there; their room there was handed out before."""
-        left: defaultdict[str, list[Vm]] = defaultdict(list)
-        for name in going if source_freed else ():
-            left[self.snapshot.vm_by_id[name].host or ""].append(self.snapshot.vm_by_id[name])
+        known = self.snapshot.vm_by_id
+        left = grouped((known[vm].host, known[vm]) for vm in going if source_freed)
         return self._after(
-            {
-                vm: replace(self.snapshot.vm_by_id[vm], host=host, status="up", migrating_to=None)
-                for vm, host in going.items()
-            },
+            {vm: replace(known[vm], host=host, status="up", migrating_to=None) for vm, host in going.items()},
             [with_left(host, *left[host.id]) if host.id in left else host for host in self.snapshot.hosts],
             pending=tuple(entry for entry in self.snapshot.pending if entry.vm not in going),
         )
@@ -258,15 +255,12 @@ class World:
 
     def running(self, homes: Mapping[str, str]) -> World:
         """VMs that were down run, each on its host."""
-        coming: defaultdict[str, list[Vm]] = defaultdict(list)
-        after = {}
-        for vm, host in homes.items():
-            coming[host].append(self.snapshot.vm_by_id[vm])
-            after[vm] = replace(self.snapshot.vm_by_id[vm], host=host, status="up", crashed=False)
-        hosts = [
-            with_arrived(one, *coming[one.id]) if one.id in coming else one for one in self.snapshot.hosts
-        ]
-        return self._after(after, hosts)
+        coming = {vm: self.snapshot.vm_by_id[vm] for vm in homes}
+        there = grouped((host, coming[vm]) for vm, host in homes.items())
+        return self._after(
+            {vm: replace(coming[vm], host=host, status="up", crashed=False) for vm, host in homes.items()},
+            [with_arrived(one, *there[one.id]) if one.id in there else one for one in self.snapshot.hosts],
+        )
 
     def come_to(self, vms: Iterable[str], host: str) -> World:
         """VMs are on a host, those that ran elsewhere and those that were down."""
@@ -277,16 +271,26 @@ class World:
 
     def failed(self, hosts: Set[str]) -> World:
         """Hosts answer no more, and their VMs are down. Migrations from and to them are over."""
-        lost = frozenset(vm.id for vm in self.snapshot.vms if vm.host in hosts)
-        back = given_back(self.snapshot, lost)
-        fallen = (vm for vm in self.snapshot.vms if vm.host in hosts or vm.migrating_to in hosts)
-        return self._after(
-            {vm.id: _left(vm, hosts) for vm in fallen},
-            [_fallen(host, hosts, back) for host in self.snapshot.hosts],
-            pending=tuple(
-                entry for entry in self.snapshot.pending if entry.vm not in lost and entry.host not in hosts
-            ),
+        now = self.snapshot
+        lost = frozenset(vm.id for vm in now.vms if vm.host in hosts)
+        back = given_back(now, lost)
+        after = {
+            vm.id: replace(vm, host=None, status="down", migrating_to=None, crashed=True)
+            if vm.host in hosts
+            else replace(vm, status="up", migrating_to=None)
+            for vm in now.vms
+            if vm.host in hosts or vm.migrating_to in hosts
+        }
+        standing = (
+            replace(one, status="non_responsive")
+            if one.id in hosts
+            else replace(one, free_mb=one.free_mb + back[one.id])
+            if one.id in back
+            else one
+            for one in now.hosts
         )
+        pending = (one for one in now.pending if one.vm not in lost and one.host not in hosts)
+        return self._after(after, standing, pending=tuple(pending))
 
     def deactivated(self, hosts: Set[str]) -> World:
         """Hosts were deactivated: in maintenance once nothing runs there or is on its way there."""
@@ -337,15 +341,3 @@ def given_back(snapshot: Snapshot, lost: Iterable[str]) -> Mapping[str, int]:
         for host in snapshot.pending_hosts.get(vm.id, ()) if vm.status == "migrating" else ():
             back[host] += promised_mb(vm, promised.get((vm.id, host)))
     return back
-
-
-def _fallen(host: Host, failed: Set[str], back: Mapping[str, int]) -> Host:
-    if host.id in failed:
-        return replace(host, status="non_responsive")
-    return replace(host, free_mb=host.free_mb + back[host.id]) if host.id in back else host
-
-
-def _left(vm: Vm, failed: Set[str]) -> Vm:
-    if vm.host in failed:
-        return replace(vm, host=None, status="down", migrating_to=None, crashed=True)
-    return replace(vm, status="up", migrating_to=None)

@@ -15,10 +15,8 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.elements.verdict import Reason, ReasonKind, Weight
 
-_HALF = 64
-_SIGN = 1 << (_HALF - 1)
+_HALVES = struct.Struct(">qq")
 _WORD = 0xFFFFFFFF
-
 
 #: Where an id stands among others.
 Place = tuple[int, int, int, tuple[tuple[int, str], ...]]
@@ -33,11 +31,11 @@ def in_order(name: str) -> Place:
     What is no id of an engine comes after all that are, as people count: vm2 before vm10.
     """
     try:
-        upper, lower = _halves(name)
+        upper, lower = _HALVES.unpack(UUID(name).bytes)
     except ValueError:
         parts = re.findall(r"\d+|\D+", name)
         return 1, 0, 0, tuple((int(part), "") if part.isdecimal() else (-1, part) for part in parts)
-    return 0, (upper ^ _SIGN) - _SIGN, (lower ^ _SIGN) - _SIGN, ()
+    return 0, upper, lower, ()
 
 
 @lru_cache(maxsize=65536)
@@ -47,16 +45,12 @@ def spread_hash(name: str) -> int | None:
     Source: java.util.UUID.hashCode and java.util.HashMap.hash.
     """
     try:
-        upper, lower = _halves(name)
+        upper, lower = _HALVES.unpack(UUID(name).bytes)
     except ValueError:
         return None
-    folded = upper ^ lower
-    code = (folded >> 32) ^ (folded & _WORD)
+    folded: int = upper ^ lower
+    code = (folded >> 32 ^ folded) & _WORD
     return code ^ (code >> 16)
-
-
-def _halves(name: str) -> tuple[int, int]:
-    return divmod(UUID(name).int, 1 << _HALF)
 
 
 #: With this many keys in a bin a table that is still small grows, where a larger one makes a tree of the bin.

@@ -19,7 +19,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
 from math import ceil
 from typing import Final, NamedTuple
 
@@ -152,8 +151,11 @@ def physical_mb(vm: Vm) -> int:
 
 def huge_page_kib(vm: Vm) -> int | None:
     """The size of the huge pages that hold a VM's memory; None if none do."""
-    reported = vm.custom_properties.get(_HUGE_PAGES)
-    return _whole_number(reported) if reported is not None else None
+    try:
+        kib = int(vm.custom_properties.get(_HUGE_PAGES, "0"))
+    except ValueError:
+        return None
+    return kib if kib > 0 else None
 
 
 def _huge_pages(vms: Sequence[Vm]) -> Counter[int]:
@@ -185,15 +187,6 @@ def _pages_to_make_mb(snapshot: Snapshot, host: Host, vms: Sequence[Vm]) -> int:
 
 def _small_pages_mb(vm: Vm) -> int:
     return 0 if huge_page_kib(vm) is not None else vm.memory_mb
-
-
-@lru_cache(maxsize=64)
-def _whole_number(text: str) -> int | None:
-    try:
-        number = int(text)
-    except ValueError:
-        return None
-    return number if number > 0 else None
 
 
 #: What a vCPU that does not run yet is taken to need, and what managing storage does: the engine's
@@ -274,7 +267,8 @@ class Cpus:
         back: with isolated threads one for each virtual core, though each of its threads has one.
         """
         before = [list(socket) for socket in self.sockets]
-        alone, cores_per_socket = vm.cpu_pinning == ISOLATED, _cores_per_socket(vm)
+        alone = vm.cpu_pinning == ISOLATED
+        cores_per_socket = max(1, vm.vcpus // (max(1, vm.cpu_sockets) * vm.threads_per_core))
         given, sockets_left = 0, vm.cpu_sockets
         for _ in self.sockets:
             if sockets_left <= 0:
@@ -322,10 +316,6 @@ class Cpus:
         for at in cores:
             socket[at] = 0
         return cores
-
-
-def _cores_per_socket(vm: Vm) -> int:
-    return max(1, vm.vcpus // (max(1, vm.cpu_sockets) * vm.threads_per_core))
 
 
 @once_per_snapshot

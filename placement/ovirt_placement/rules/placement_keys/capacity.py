@@ -136,10 +136,10 @@ class Contention(Record, frozen=True):
 @once_whatever_is_pending
 def contention_of_hosts(snapshot: Snapshot, settings: KeySettings) -> Sequence[Contention]:
     """The ratios of all hosts, each host at its place; most hosts share those of their cluster."""
-    usual = {cluster.id: _usual(cluster, settings) for cluster in snapshot.clusters}
-    own = _own_ratios(snapshot)
+    own, clusters = _own_ratios(snapshot), snapshot.cluster_by_id
+    usual = {cluster.id: _contention(cluster, settings, {}) for cluster in snapshot.clusters}
     return [
-        _with_own(usual[host.cluster], own[host.id]) if host.id in own else usual[host.cluster]
+        _contention(clusters[host.cluster], settings, own[host.id]) if host.id in own else usual[host.cluster]
         for host in snapshot.hosts
     ]
 
@@ -148,23 +148,15 @@ def contention_of_host(snapshot: Snapshot, host: Host, settings: KeySettings) ->
     return contention_of_hosts(snapshot, settings)[host_places(snapshot)[host.id]]
 
 
-def _usual(cluster: Cluster, settings: KeySettings) -> Contention:
-    """What counts on hosts that say nothing themselves."""
-    return Contention(
-        settings.memory_ratio or Fraction(cluster.memory_overcommit_percent) / 100,
-        settings.cpu_ratio or Fraction(cluster.cpu_overcommit_percent) / 100,
-        Source.POLICY if settings.memory_ratio else Source.CLUSTER,
-        Source.POLICY if settings.cpu_ratio else Source.CLUSTER,
-    )
+def _contention(cluster: Cluster, settings: KeySettings, own: Mapping[str, Fraction]) -> Contention:
+    def first(name: str, policy: Fraction | None, percent: float) -> tuple[Fraction, Source]:
+        if name in own:
+            return own[name], Source.HOST
+        return (policy, Source.POLICY) if policy else (Fraction(percent) / 100, Source.CLUSTER)
 
-
-def _with_own(usual: Contention, own: Mapping[str, Fraction]) -> Contention:
-    found = usual
-    if RAM_RATIO in own:
-        found = replace(found, memory=own[RAM_RATIO], memory_source=Source.HOST)
-    if CPU_RATIO in own:
-        found = replace(found, cpu=own[CPU_RATIO], cpu_source=Source.HOST)
-    return found
+    memory, memory_source = first(RAM_RATIO, settings.memory_ratio, cluster.memory_overcommit_percent)
+    cpu, cpu_source = first(CPU_RATIO, settings.cpu_ratio, cluster.cpu_overcommit_percent)
+    return Contention(memory, cpu, memory_source, cpu_source)
 
 
 @once_per_part(lambda snapshot: snapshot.placement_keys)

@@ -65,13 +65,11 @@ def compile_keys(keys: Iterable[PlacementKey]) -> CompiledKeys:
             ignored.append(MistakenKey(key, codes))
         else:
             compiled = system if key.key_class == SYSTEM else customer
-            compiled[key.name] = _compiled(key, compiled.get(key.name))
+            weaker = compiled.get(key.name)
+            hidden = (*weaker.hidden, weaker.source) if weaker else ()
+            value, weight = number(key.value) or ZERO, number(key.weight) or ZERO
+            compiled[key.name] = CompiledKey(key.name, value, weight, key, hidden)
     return CompiledKeys(system, customer, tuple(ignored))
-
-
-def _compiled(key: PlacementKey, weaker: CompiledKey | None) -> CompiledKey:
-    hidden = (*weaker.hidden, weaker.source) if weaker else ()
-    return CompiledKey(key.name, number(key.value) or ZERO, number(key.weight) or ZERO, key, hidden)
 
 
 NAME = "placement_keys"
@@ -228,13 +226,7 @@ def refusals(
     A key of hosts exists on all of a cluster or on none. A host that lacks one already, since it joined
     later, may remain: `find_mistakes` reports it.
     """
-    mistaken = (MistakenKey(key, codes) for key in put if (codes := validate(key)))
-    return (*mistaken, *_newly_missing(snapshot, put, removed))
-
-
-def _newly_missing(
-    snapshot: Snapshot, put: Sequence[PlacementKey], removed: Sequence[PlacementKey]
-) -> Iterator[MissingNodeKeys]:
+    found: list[Refusal] = [MistakenKey(key, codes) for key in put if (codes := validate(key))]
     before = _host_names(snapshot.placement_keys)
     after = (before - _host_names(removed)) | _host_names(put)
     changed = {name for _, name in _host_names(chain(put, removed))}
@@ -242,7 +234,8 @@ def _newly_missing(
         lacked, lacking = _missing(snapshot, cluster, before), _missing(snapshot, cluster, after)
         for host, names in lacking.items():
             if newly := tuple(name for name in names if name in changed and name not in lacked.get(host, ())):
-                yield MissingNodeKeys(host, newly)
+                found.append(MissingNodeKeys(host, newly))
+    return tuple(found)
 
 
 def _host_names(keys: Iterable[PlacementKey]) -> set[tuple[str, str]]:

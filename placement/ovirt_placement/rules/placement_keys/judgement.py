@@ -210,20 +210,13 @@ class KeyJudgement(Record, frozen=True, dict=True):
     @cached_property
     def by_host(self) -> Mapping[str, HostDecision]:
         """How each host came so far."""
-        return {
-            self.table.ids[place]: self._of_host(place, number)
-            for place, number in zip(self.places, self.rounds, strict=True)
-        }
-
-    def _of_host(self, place: int, passed: int | None) -> HostDecision:
-        space = room(self.table.capacities[place], self.memory_mb)
-        return HostDecision(
-            self.table.ids[place],
-            space,
-            None if space.shortages else self.system.at(place),
-            passed,
-            None if passed is None else self.customer.at(place),
-        )
+        found: dict[str, HostDecision] = {}
+        for place, number in zip(self.places, self.rounds, strict=True):
+            host, space = self.table.ids[place], room(self.table.capacities[place], self.memory_mb)
+            system = None if space.shortages else self.system.at(place)
+            customer = None if number is None else self.customer.at(place)
+            found[host] = HostDecision(host, space, system, number, customer)
+        return found
 
 
 def judge(

@@ -139,14 +139,13 @@ def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
         reasons = tuple(Reason(NOT_KNOWN_YET, status=why) for why in late)
         return tuple(Verdict(host, accepted=True, reasons=reasons) for host in request.candidate_hosts)
     judgements = _judgements(snapshot, request)
-    if request.explained:
-        reported = [judged.by_host for judged in judgements]
-        return tuple(
-            Verdict.of_reasons(host, tuple(reason for one in reported for reason in vetoes(one.get(host))))
-            for host in request.candidate_hosts
-        )
+    reported = [judged.by_host for judged in judgements] if request.explained else ()
     return tuple(
-        Verdict(host, all(host in judged.accepted for judged in judgements))
+        Verdict(
+            host,
+            all(host in judged.accepted for judged in judgements),
+            tuple(reason for one in reported for reason in vetoes(one.get(host))) if reported else (),
+        )
         for host in request.candidate_hosts
     )
 
@@ -170,13 +169,13 @@ def rank_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
         for host, penalty in zip(request.candidate_hosts, penalties, strict=True)
     ]
     ranks = {key: rank for rank, key in enumerate(sorted(set(keys)))}
-    if not request.explained:
-        return tuple(
-            Weight(host, ranks[key]) for host, key in zip(request.candidate_hosts, keys, strict=True)
-        )
-    reported = [judged.by_host for judged in judgements]
+    reported = [judged.by_host for judged in judgements] if request.explained else ()
     return tuple(
-        Weight(host, ranks[key], tuple(note for one in reported for note in notes(one.get(host))))
+        Weight(
+            host,
+            ranks[key],
+            tuple(note for one in reported for note in notes(one.get(host))) if reported else (),
+        )
         for host, key in zip(request.candidate_hosts, keys, strict=True)
     )
 

@@ -1,8 +1,9 @@
 """The units of placement rules: the filter by hard ones, and the weight."""
 
 from collections.abc import Iterator
+from functools import partial
 
-from ovirt_placement.model import Cluster, Snapshot
+from ovirt_placement.model import Snapshot
 from ovirt_placement.model.infrastructure import fixed_point
 from ovirt_placement.model.snapshot import STORED
 from ovirt_placement.rules.affinity.filters import moves_with_its_peers
@@ -102,9 +103,12 @@ def _only_narrows(snapshot: Snapshot, vm: str, others: frozenset[str]) -> bool:
     return all(isinstance(rule, Limited | ExclusiveHosts) for rule in _hard(snapshot, vm))
 
 
-def hard_constraints(snapshot: Snapshot, cluster_id: str) -> Iterator[PlacementConstraint]:
-    """The invariants that the hard rules of a cluster ask for."""
-    return (rule for rule in constraints_in(snapshot, cluster_id) if rule.hard)
+def _constraints(snapshot: Snapshot, cluster_id: str, *, hard: bool) -> Iterator[PlacementConstraint]:
+    return (rule for rule in constraints_in(snapshot, cluster_id) if rule.hard is hard)
+
+
+#: The invariants that the hard rules of a cluster ask for.
+hard_constraints = partial(_constraints, hard=True)
 
 
 def _scope(snapshot: Snapshot, cluster_id: str) -> Scope:
@@ -112,14 +116,12 @@ def _scope(snapshot: Snapshot, cluster_id: str) -> Scope:
     return Scope.HOST_AT_ONCE if next(hard_constraints(snapshot, cluster_id), None) is None else Scope.CLUSTER
 
 
-def _asks_hard(snapshot: Snapshot, cluster: Cluster) -> str:
-    return "hard placement rules mean" if any(hard_constraints(snapshot, cluster.id)) else ""
-
-
 RULE_FILTER = Rule(
     name="PlacementRuleFilter",
     kind=UnitKind.FILTER,
-    asked_by=_asks_hard,
+    asked_by=lambda snapshot, cluster: (
+        "hard placement rules mean" if any(hard_constraints(snapshot, cluster.id)) else ""
+    ),
     filter=filter_hosts,
     depends_on=Dependence(scope=_scope, only_narrows=_only_narrows),
     constraints=hard_constraints,
@@ -157,21 +159,12 @@ def rank_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
     return ranked(snapshot, request.candidate_hosts, burdens, reasons, unburdened=((), 0))
 
 
-def soft_constraints(snapshot: Snapshot, cluster_id: str) -> Iterator[PlacementConstraint]:
-    """The invariants that the soft rules of a cluster ask for."""
-    return (rule for rule in constraints_in(snapshot, cluster_id) if not rule.hard)
-
-
-def _asks_soft(snapshot: Snapshot, cluster: Cluster) -> str:
-    asks = any(constraints_in(snapshot, cluster.id))
-    return "placement rules, soft or in a burst of starts, mean" if asks else ""
-
-
+_ASK_SOFT = "placement rules, soft or in a burst of starts, mean"
 RULE_WEIGHT = Rule(
     name="PlacementRuleWeight",
     kind=UnitKind.WEIGHT,
     usual_factor=_USUAL_FACTOR,
-    asked_by=_asks_soft,
+    asked_by=lambda snapshot, cluster: _ASK_SOFT if any(constraints_in(snapshot, cluster.id)) else "",
     weight=rank_hosts,
-    constraints=soft_constraints,
+    constraints=partial(_constraints, hard=False),
 )
