@@ -85,7 +85,7 @@ class Portal(Commands):
 
     def _settle(self, vm: Vm) -> None:
         """Have the VM belong to whom a tag names, else to its one manager, else to its one user."""
-        found = self._state.permissions_on(vm)
+        found = [one for one in self._state.permissions.values() if one.vm == vm.id]
         managers, users = (
             {permission.holder for permission in found if permission.role == role.id}
             for role in (USER_VM_MANAGER, USER_ROLE)

@@ -134,55 +134,26 @@ class Faults:
         return kind()
 
 
-# -- The simulated clock, and what the engine keeps of the past: events, of which some show late.
+# -- What the engine keeps of the past: jobs, and events, of which some show late.
 
 
 Action = Callable[[], object]
 
 
-class Timeline:
-    """A clock that moves only when moved, and a queue of actions in the order they fall due."""
-
-    def __init__(self, start: datetime) -> None:
-        self._start = start
-        #: Seconds since the start.
-        self.elapsed = 0.0
-        self._order = count()
-        self._queue: list[tuple[float, int, Action]] = []
-
-    @property
-    def now(self) -> datetime:
-        return self._start + timedelta(seconds=self.elapsed)
-
-    def after(self, seconds: float, action: Action) -> None:
-        """Let the action fall due this many seconds from now, after all that is due at the same time."""
-        heapq.heappush(self._queue, (self.elapsed + seconds, next(self._order), action))
-
-    def next_due(self, until: float) -> Action | None:
-        """Move to the next action that is due until then and take it; None moves all the way."""
-        if self._queue and self._queue[0][0] <= until:
-            due, _, action = heapq.heappop(self._queue)
-            self.elapsed = max(self.elapsed, due)
-            return action
-        self.elapsed = max(self.elapsed, until)
-        return None
-
-
 class Jobs:
     """All jobs, oldest first."""
 
-    def __init__(self, timeline: Timeline, dice: random.Random) -> None:
-        self._timeline = timeline
-        self._random = dice
+    def __init__(self, backend: "Backend") -> None:
+        self._backend = backend
         self.by_id: dict[str, Job] = {}
 
     def start(self, description: str, caller: Caller) -> Job:
         """Open a job for what the caller asked for."""
         job = Job(
-            id=str(uuid.UUID(int=self._random.getrandbits(128), version=4)),
+            id=self._backend.new_id(),
             description=description,
             status="started",
-            started=self._timeline.now,
+            started=self._backend.now,
             correlation_id=caller.correlation_id,
         )
         self.by_id[job.id] = job
@@ -197,53 +168,11 @@ class Jobs:
     def end(self, job: Job | None, status: str) -> None:
         """Close the job, if there is one and it is still open: finished, failed or aborted."""
         if job is not None and self.by_id[job.id].status == "started":
-            self.by_id[job.id] = replace(self.by_id[job.id], status=status, ended=self._timeline.now)
-
-
-class AuditLog:
-    """All events. An id is given before its transaction ends, so a lower one may show after a higher."""
-
-    def __init__(self, timeline: Timeline, dice: random.Random, settings: Settings) -> None:
-        self._timeline = timeline
-        self._random = dice
-        self._settings = settings
-        self._events: dict[int, Event] = {}
-        self._silent_until: dict[tuple[object, ...], datetime] = {}
-
-    def add(self, event: Event, *, prompt: bool = False, flood_seconds: int = 0) -> Event:
-        """Give the event the next id and the moment it shows; a prompt one shows at once.
-
-        The same event is not logged again within these seconds.
-        """
-        if flood_seconds and self._floods(event, flood_seconds):
-            return event
-        late = 0.0
-        if not prompt and self._random.random() < self._settings.late_event_probability:
-            late = self._random.uniform(0.0, self._settings.late_event_seconds)
-        visible = self._timeline.now + timedelta(seconds=late)
-        event = replace(event, id=len(self._events) + 1, visible=visible)
-        self._events[event.id] = event
-        return event
-
-    def visible(self) -> tuple[Event, ...]:
-        """What a list shows now: newest id first."""
-        now = self._timeline.now
-        return tuple(event for event in reversed(self._events.values()) if event.visible <= now)
-
-    def has_external(self, origin: str, custom_id: int) -> bool:
-        """Whether there has ever been an external event with this origin and custom id."""
-        return any((one.origin, one.custom_id) == (origin, custom_id) for one in self._events.values())
-
-    def _floods(self, event: Event, seconds: int) -> bool:
-        key, now = (event.code, event.description, event.vm, event.host, event.cluster), self._timeline.now
-        if self._silent_until.get(key, now) > now:
-            return True
-        self._silent_until[key] = now + timedelta(seconds=seconds)
-        return False
+            self.by_id[job.id] = replace(self.by_id[job.id], status=status, ended=self._backend.now)
 
 
 class Backend:
-    """The shared parts of one engine.
+    """The shared parts of one engine, with a clock that moves only when moved.
 
     `lock` guards everything else here. It is never held while the external scheduler is asked, so that what
     the scheduler's plugins read from the engine meanwhile is answered.
@@ -257,14 +186,20 @@ class Backend:
         self.random = random.Random(seed)  # noqa: S311 - dice, not secrets
         self.seed = seed
         self.state = State()
-        self.timeline = Timeline(clock)
-        self.audit_log = AuditLog(self.timeline, self.random, settings)
-        self.jobs = Jobs(self.timeline, self.random)
+        self.jobs = Jobs(self)
         self.faults = Faults()
         #: The message that a command meets whose VM another command holds, by VM id.
         self.vm_locks: dict[str, Message] = {}
         #: Ids of hosts that have crashed, whether the engine knows it yet or not.
         self.failed_hosts: set[str] = set()
+        #: Seconds since the start.
+        self.elapsed = 0.0
+        self._start = clock
+        #: What falls due when, in order; of equals the first that was asked for.
+        self._order = count()
+        self._queue: list[tuple[float, int, Action]] = []
+        self._events: dict[int, Event] = {}
+        self._silent_until: dict[tuple[object, ...], datetime] = {}
         self._background = background
         self._snapshot: tuple[int, Snapshot] | None = None
 
@@ -275,7 +210,7 @@ class Backend:
 
     @property
     def now(self) -> datetime:
-        return self.timeline.now
+        return self._start + timedelta(seconds=self.elapsed)
 
     def new_id(self) -> str:
         """Draw an id for something new; the same in every run with the same seed and commands."""
@@ -287,6 +222,44 @@ class Backend:
             self._snapshot = self.state.revision, self.state.live_snapshot()
         return self._snapshot[1]
 
+    # -- Events. An id is given before its transaction ends, so a lower one may show after a higher.
+
+    def log(self, event: Event, *, prompt: bool = False, flood_seconds: int = 0) -> Event:
+        """Give the event the next id and the moment it shows; a prompt one shows at once.
+
+        The same event is not logged again within these seconds.
+        """
+        key, now = (event.code, event.description, event.vm, event.host, event.cluster), self.now
+        if flood_seconds:
+            if self._silent_until.get(key, now) > now:
+                return event
+            self._silent_until[key] = now + timedelta(seconds=flood_seconds)
+        late = 0.0
+        if not prompt and self.random.random() < self.settings.late_event_probability:
+            late = self.random.uniform(0.0, self.settings.late_event_seconds)
+        event = replace(event, id=len(self._events) + 1, visible=now + timedelta(seconds=late))
+        self._events[event.id] = event
+        return event
+
+    def visible_events(self) -> tuple[Event, ...]:
+        """What a list shows now: newest id first."""
+        return tuple(event for event in reversed(self._events.values()) if event.visible <= self.now)
+
+    def has_external_event(self, origin: str, custom_id: int) -> bool:
+        """Whether there has ever been one with this origin and custom id."""
+        return any((one.origin, one.custom_id) == (origin, custom_id) for one in self._events.values())
+
+    # -- What happens later.
+
+    def next_due(self, until: float) -> Action | None:
+        """Move to the next action that is due until then and take it; None moves all the way."""
+        if self._queue and self._queue[0][0] <= until:
+            due, _, action = heapq.heappop(self._queue)
+            self.elapsed = max(self.elapsed, due)
+            return action
+        self.elapsed = max(self.elapsed, until)
+        return None
+
     def after(self, seconds: float, action: Action) -> None:
         """Run the action under the lock when its time has come."""
 
@@ -294,8 +267,7 @@ class Backend:
             with self.lock:
                 action()
 
-        with self.lock:
-            self.timeline.after(seconds, under_the_lock)
+        self._due(seconds, under_the_lock)
 
     def after_event(self, action: Action) -> None:
         """Change the state that the event just logged speaks of: at once, or a little later."""
@@ -316,8 +288,11 @@ class Backend:
 
     def unlocked(self, seconds: float, action: Action) -> None:
         """Run the action without the lock when its time has come: it asks the external scheduler."""
+        self._due(seconds, lambda: self._background(action))
+
+    def _due(self, seconds: float, action: Action) -> None:
         with self.lock:
-            self.timeline.after(seconds, lambda: self._background(action))
+            heapq.heappush(self._queue, (self.elapsed + seconds, next(self._order), action))
 
 
 class Commands:
@@ -326,6 +301,8 @@ class Commands:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._state = backend.state
+        self._settings = backend.settings
+        self._jobs = backend.jobs
 
     def _log(
         self,
@@ -365,7 +342,7 @@ class Commands:
             data_center=reference(data_center),
             template=None if vm is None else template_of(vm),
         )
-        self._backend.audit_log.add(event, flood_seconds=code.flood_seconds)
+        self._backend.log(event, flood_seconds=code.flood_seconds)
 
     def _change_host(self, host_id: str, **changes: Any) -> None:
         self._state.put(self._state.hosts, replace(self._state.hosts[host_id], **changes))

@@ -138,10 +138,10 @@ class Engine:
         """Let simulated time pass, and do all that falls due, in order."""
         with self._advancing:
             with self._backend.lock:
-                until = self._backend.timeline.elapsed + seconds
+                until = self._backend.elapsed + seconds
             while True:
                 with self._backend.lock:
-                    action = self._backend.timeline.next_due(until)
+                    action = self._backend.next_due(until)
                 if action is None:
                     return
                 action()
@@ -180,12 +180,12 @@ class Queries(Commands):
 
     @locked
     def jobs(self) -> tuple[Job, ...]:
-        return tuple(self._backend.jobs.by_id.values())
+        return tuple(self._jobs.by_id.values())
 
     @locked
     def events(self) -> tuple[Event, ...]:
         """Give what shows now: newest id first."""
-        return self._backend.audit_log.visible()
+        return self._backend.visible_events()
 
     @locked
     def host_statistics(self, host_id: str) -> tuple[Statistic, ...]:
@@ -252,8 +252,8 @@ class Queries(Commands):
 
     def _wobble(self, vm_id: str, percent: float) -> float:
         """Let a figure differ a little from report to report; before the first report it is exact."""
-        report = int(self._backend.timeline.elapsed // self._backend.settings.statistics_seconds)
-        amplitude = self._backend.settings.statistics_wobble_percent / 100
+        report = int(self._backend.elapsed // self._settings.statistics_seconds)
+        amplitude = self._settings.statistics_wobble_percent / 100
         if report == 0 or amplitude == 0:
             return percent
         dice = crc32(f"{self._backend.seed}/{vm_id}/{report}".encode()) / 2**31 - 1
@@ -312,7 +312,7 @@ class EventCommands(Commands):
         }
         of_vm = {} if vm is None else {"host": vm.host, "cluster": vm.cluster}
         places = {name: about.get(name) or of_vm.get(name) or "" for name in known}
-        return self._backend.audit_log.add(
+        return self._backend.log(
             Event(
                 id=0,
                 code=SEVERITIES[severity].number,
@@ -336,7 +336,7 @@ class EventCommands(Commands):
             raise messages.bad_parameters(
                 "Cannot add External Event. Illegal Origin for External Event : oVirt"
             )
-        if self._backend.audit_log.has_external(origin, custom_id):
+        if self._backend.has_external_event(origin, custom_id):
             raise messages.bad_parameters(
                 "=Cannot add External Event. External Event with this custom id already exists."
             )

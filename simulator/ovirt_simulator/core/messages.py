@@ -218,6 +218,11 @@ def bad_parameters(text: str) -> Rejected:
     return Rejected(Message(text))
 
 
+def cannot(action: str, reason: str, of: str = "VM") -> Rejected:
+    """Refuse an action because of the state that what it is asked of is in."""
+    return conflict(f"Cannot {action} {of}. {reason}")
+
+
 def vm_not_found(action: str) -> Rejected:
     return bad_parameters(f"Cannot {action} VM. VM is not found.")
 
@@ -227,24 +232,12 @@ def vm_being_migrated(name: str) -> Message:
     return Message(f"Cannot migrate VM. VM {name} is being migrated.", conflict=True)
 
 
-def migration_in_progress(action: str) -> Rejected:
-    return conflict(f"Cannot {action} VM. VM migration is in progress.")
-
-
-def vm_not_running(action: str) -> Rejected:
-    return conflict(f"Cannot {action} VM. VM is not running.")
-
-
 def vm_status_illegal(action: str, status: str) -> Rejected:
     return conflict(f"Cannot {action} VM because the VM is in {status} status.")
 
 
 def invalid_host(action: str) -> Rejected:
     return bad_parameters(f"Cannot {action} VM. Invalid Host Id.")
-
-
-def same_host() -> Rejected:
-    return conflict("Cannot migrate VM, source and destination is the same.")
 
 
 def all_hosts_filtered(action: str, refusals: Sequence[tuple[str, str, str]]) -> Rejected:

@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from ovirt_placement import model
@@ -26,89 +27,14 @@ from ovirt_simulator.core.entities import (
 _TO_COME = "wait_for_launch"
 
 
-class Occupancy:
-    """The VMs on each host and on their way to it, and what they leave over.
+class _Base(msgspec.Struct, frozen=True):
+    """What a host has and uses for itself, by its first figures and VMs; None where unknown."""
 
-    What a host has for the scheduler, and what it uses for itself, is taken from its first figures and the
-    VMs it had then; from there on both follow the VMs. VMs on their way are deducted from `free_mb` too. It
-    is never less than nothing.
-    """
-
-    def __init__(self) -> None:
-        self._vms: dict[str, dict[str, Vm]] = defaultdict(dict)
-        self._taken: dict[str, dict[str, int]] = defaultdict(dict)
-        self._capacity_mb: dict[str, int] = {}
-        self._own_mb: dict[str, float] = {}
-        self._own_cores: dict[str, float] = {}
-        self._own_load: dict[str, float] = {}
-        self._huge_pages: dict[str, dict[int, int]] = {}
-
-    def calibrate(self, host: Host) -> None:
-        """Take the host's present figures as what its present VMs leave over."""
-        vms = self._vms[host.id].values()
-        self._capacity_mb[host.id] = host.free_mb + sum(self._taken[host.id].values())
-        if host.memory_free_mb is not None:
-            self._own_mb[host.id] = host.memory_mb - host.memory_free_mb - sum(map(used_mb, vms))
-        if host.cpu_percent is not None:
-            self._own_cores[host.id] = host.cpu_percent / 100 * host.cores - sum(map(used_cores, vms))
-        if host.load_average_5m is not None:
-            self._own_load[host.id] = host.load_average_5m - sum(map(used_cores, vms))
-        taken = huge_pages(vms)
-        self._huge_pages[host.id] = {size: free + taken[size] for size, free in host.free_huge_pages.items()}
-
-    def lend(self, host: Host, percent: int) -> None:
-        """Let the host hand out more, or less, by a share of its memory: the cluster's over-commitment."""
-        if host.id in self._capacity_mb:
-            self._capacity_mb[host.id] += host.memory_mb * percent // 100
-
-    def move(self, before: Vm | None, vm: Vm, pending: model.Pending | None) -> set[str]:
-        """Follow a VM to its new place, and name the hosts whose figures change."""
-        if before is not None and before.host is not None and before.host != vm.host:
-            del self._vms[before.host][vm.id]
-        if vm.host is not None:
-            self._vms[vm.host][vm.id] = vm
-        now = _takes(vm, pending)
-        places = set(now) | {host for host in _places(before) if vm.id in self._taken[host]}
-        for host in places:
-            if host in now:
-                self._taken[host][vm.id] = now[host]
-            else:
-                del self._taken[host][vm.id]
-        return places
-
-    def release(self, pending: model.Pending, vm: Vm) -> None:
-        """Give back what a start that is no longer pending took."""
-        if pending.host not in _places(vm):
-            self._taken[pending.host].pop(vm.id, None)
-
-    def vms_on(self, host_id: str) -> tuple[Vm, ...]:
-        return tuple(self._vms[host_id].values())
-
-    def incoming(self, host_id: str) -> tuple[str, ...]:
-        """Ids of VMs that are on their way to the host."""
-        return tuple(vm_id for vm_id in self._taken[host_id] if vm_id not in self._vms[host_id])
-
-    def measured(self, host: Host) -> Host:
-        """Give the host with the figures that its VMs leave over; figures it never had stay away."""
-        if host.id not in self._capacity_mb:
-            return host
-        vms = self._vms[host.id].values()
-        free_mb = max(0, self._capacity_mb[host.id] - sum(self._taken[host.id].values()))
-        figures: dict[str, float] = {}
-        if host.id in self._own_mb:
-            used = self._own_mb[host.id] + sum(map(used_mb, vms))
-            figures["memory_free_mb"] = round(min(max(host.memory_mb - used, 0), host.memory_mb))
-        busy = sum(map(used_cores, vms))
-        if host.id in self._own_cores:
-            cores = self._own_cores[host.id] + busy
-            figures["cpu_percent"] = round(min(max(cores / host.cores * 100, 0.0), 100.0), 6)
-        if host.id in self._own_load:
-            figures["load_average_5m"] = round(max(self._own_load[host.id] + busy, 0.0), 6)
-        return replace(host, free_mb=free_mb, free_huge_pages=self._free_huge_pages(host), **figures)
-
-    def _free_huge_pages(self, host: Host) -> dict[int, int]:
-        taken = huge_pages(self._vms[host.id].values())
-        return {size: max(0, count - taken[size]) for size, count in self._huge_pages[host.id].items()}
+    capacity_mb: int
+    own_mb: float | None
+    own_cores: float | None
+    own_load: float | None
+    huge_pages: dict[int, int]
 
 
 def used_mb(vm: Vm) -> float:
@@ -129,16 +55,11 @@ def _places(vm: Vm | None) -> set[str]:
     return set() if vm is None else {place for place in (vm.host, vm.migrating_to) if place is not None}
 
 
-def _takes(vm: Vm, pending: model.Pending | None) -> dict[str, int]:
-    takes = dict.fromkeys(_places(vm), required_mb(vm))
-    if pending is not None and pending.host not in takes:
-        memory_mb = vm.memory_mb if pending.memory_mb is None else pending.memory_mb
-        takes[pending.host] = memory_mb + overhead_mb(vm)
-    return takes
-
-
 class State:
-    """All records. Only its methods change it; the caller holds the engine's lock."""
+    """All records. Only its methods change it; the caller holds the engine's lock.
+
+    Once calibrated, a host's figures follow the VMs there and, as `free_mb`, those on their way to it.
+    """
 
     def __init__(self) -> None:
         self.data_centers: dict[str, DataCenter] = {}
@@ -160,12 +81,24 @@ class State:
         self.loaded: model.Snapshot
         #: Grows with every change.
         self.revision = 0
-        self._occupancy = Occupancy()
+        self._bases: dict[str, _Base] = {}
+        #: By host: the VMs there, and the memory that is taken by each that is there or on its way.
+        self._there: dict[str, dict[str, Vm]] = defaultdict(dict)
+        self._taken: dict[str, dict[str, int]] = defaultdict(dict)
 
     def calibrate(self) -> None:
         """Take the present figures of all hosts as what their present VMs leave over."""
         for host in self.hosts.values():
-            self._occupancy.calibrate(host)
+            vms = self.vms_on(host.id)
+            busy, taken = sum(map(used_cores, vms)), huge_pages(vms)
+            free, percent, load = host.memory_free_mb, host.cpu_percent, host.load_average_5m
+            self._bases[host.id] = _Base(
+                capacity_mb=host.free_mb + sum(self._taken[host.id].values()),
+                own_mb=None if free is None else host.memory_mb - free - sum(map(used_mb, vms)),
+                own_cores=None if percent is None else percent / 100 * host.cores - busy,
+                own_load=None if load is None else load - busy,
+                huge_pages={size: count + taken[size] for size, count in host.free_huge_pages.items()},
+            )
 
     def put_cluster(self, cluster: Cluster) -> None:
         """Add or change a cluster, and let its hosts hand out memory as it says from now on."""
@@ -173,7 +106,9 @@ class State:
         self.put(self.clusters, cluster)
         percent = cluster.memory_overcommit_percent - before.memory_overcommit_percent
         for host in self.hosts_of(cluster.id) if percent else ():
-            self._occupancy.lend(host, percent)
+            if base := self._bases.get(host.id):
+                lent = host.memory_mb * percent // 100
+                self._bases[host.id] = replace(base, capacity_mb=base.capacity_mb + lent)
             self._measure({host.id})
 
     def put(self, table: dict[str, Any], record: Any) -> None:
@@ -189,7 +124,11 @@ class State:
         """Add or change a VM, and let the hosts that it leaves and takes follow."""
         before = self.vms.get(vm.id)
         self.put(self.vms, vm)
-        self._measure(self._occupancy.move(before, vm, self.pending.get(vm.id)))
+        if before is not None and before.host is not None and before.host != vm.host:
+            del self._there[before.host][vm.id]
+        if vm.host is not None:
+            self._there[vm.host][vm.id] = vm
+        self._take(before, vm)
 
     def drop_vm(self, vm_id: str) -> None:
         """Forget a VM that is down."""
@@ -201,33 +140,30 @@ class State:
         vm = self.vms[pending.vm]
         self.pending[vm.id] = pending
         self.revision += 1
-        self._measure(self._occupancy.move(vm, vm, pending))
+        self._take(vm, vm)
 
     def drop_pending(self, vm_id: str) -> None:
         """Forget a start: it shows by now, or came to nothing."""
         pending = self.pending.pop(vm_id, None)
         if pending is not None:
             self.revision += 1
-            self._occupancy.release(pending, self.vms[vm_id])
+            if pending.host not in _places(self.vms[vm_id]):
+                self._taken[pending.host].pop(vm_id, None)
             self._measure({pending.host})
 
     def vms_on(self, host_id: str) -> tuple[Vm, ...]:
         """VMs that run on the host; what is on its way there is not among them."""
-        return self._occupancy.vms_on(host_id)
+        return tuple(self._there[host_id].values())
 
     def incoming(self, host_id: str) -> tuple[Vm, ...]:
         """VMs that are on their way to the host: started or migrating."""
-        return tuple(self.vms[vm_id] for vm_id in self._occupancy.incoming(host_id))
+        return tuple(self.vms[vm_id] for vm_id in self._taken[host_id] if vm_id not in self._there[host_id])
 
     def hosts_of(self, cluster_id: str) -> tuple[Host, ...]:
         return tuple(host for host in self.hosts.values() if host.cluster == cluster_id)
 
     def groups_of(self, cluster_id: str) -> tuple[AffinityGroup, ...]:
         return tuple(group for group in self.groups.values() if group.cluster == cluster_id)
-
-    def permissions_on(self, vm: Vm) -> tuple[Permission, ...]:
-        """Permissions on the VM itself, without those that its cluster hands down."""
-        return tuple(found for found in self.permissions.values() if found.vm == vm.id)
 
     def live_snapshot(self) -> model.Snapshot:
         """Give the present state for the scheduler: the records as they are, which is quick."""
@@ -240,9 +176,42 @@ class State:
             pending=tuple(self.pending.values()),
         )
 
+    def _take(self, before: Vm | None, vm: Vm) -> None:
+        """Let a VM take memory where it is, is on its way to or is to start, and nowhere else."""
+        pending, takes = self.pending.get(vm.id), dict.fromkeys(_places(vm), required_mb(vm))
+        if pending is not None and pending.host not in takes:
+            memory_mb = vm.memory_mb if pending.memory_mb is None else pending.memory_mb
+            takes[pending.host] = memory_mb + overhead_mb(vm)
+        left = {host for host in _places(before) - set(takes) if vm.id in self._taken[host]}
+        for host in left:
+            del self._taken[host][vm.id]
+        for host, memory_mb in takes.items():
+            self._taken[host][vm.id] = memory_mb
+        self._measure(left | set(takes))
+
     def _measure(self, host_ids: set[str]) -> None:
+        """Give hosts the figures that their VMs leave over; figures that one never had stay away."""
         for host_id in host_ids:
-            self.hosts[host_id] = self._occupancy.measured(self.hosts[host_id])
+            host, base = self.hosts[host_id], self._bases.get(host_id)
+            if base is None:
+                continue
+            vms = self.vms_on(host_id)
+            busy, taken = sum(map(used_cores, vms)), huge_pages(vms)
+            figures: dict[str, float] = {}
+            if base.own_mb is not None:
+                used = base.own_mb + sum(map(used_mb, vms))
+                figures["memory_free_mb"] = round(min(max(host.memory_mb - used, 0), host.memory_mb))
+            if base.own_cores is not None:
+                percent = (base.own_cores + busy) / host.cores * 100
+                figures["cpu_percent"] = round(min(max(percent, 0.0), 100.0), 6)
+            if base.own_load is not None:
+                figures["load_average_5m"] = round(max(base.own_load + busy, 0.0), 6)
+            self.hosts[host_id] = replace(
+                host,
+                free_mb=max(0, base.capacity_mb - sum(self._taken[host_id].values())),
+                free_huge_pages={size: max(0, n - taken[size]) for size, n in base.huge_pages.items()},
+                **figures,
+            )
 
 
 # -- What a VM takes of a host's memory: its own, and what the engine reckons with besides. Source: the

@@ -23,7 +23,7 @@ from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import Caller
 from ovirt_simulator.core.state import State
 from ovirt_simulator.http import markup
-from ovirt_simulator.http.control import Permit, User
+from ovirt_simulator.http.control import User
 from ovirt_simulator.http.markup import Refusal, fault, not_simulated, page, usage
 
 #: What to expand: names, with what to expand below them.
@@ -113,11 +113,6 @@ class Call:
         if request.method == "PUT" and body.id not in (None, step):
             raise fault(409, "Attempt to set immutable field: id", "Broken immutability constraint")
         return body
-
-    def need(self, permit: Permit) -> None:
-        """Refuse a command that the user has no permit for."""
-        if permit not in self.user.permits:
-            raise fault(403, NOT_AUTHORIZED)
 
     def links(self, href: str, ids: Mapping[str, str], *, plain: bool = False) -> Links:
         """Give the links of the entity at an address; of a `plain` one none is followed."""

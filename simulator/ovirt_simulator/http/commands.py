@@ -3,9 +3,9 @@
 Of commands it is said what they take from a body, and how they are carried out.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import datetime
-from types import MappingProxyType
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -197,11 +197,24 @@ def permits(call: Call, of: Ids) -> dict[str, str]:
 # -- What commands take from a body, and how they are carried out.
 
 
-def does(command: Callable[[Engine], Callable[..., Any]], *names: str, **fixed: Any) -> Run:
+def does(command: str, *names: str, **fixed: Any) -> Run:
     """Carry a command of the engine out, on what has these ids in the address, with what the body gives."""
-    return lambda call, of, given: command(call.engine)(
+    found: Callable[[Engine], Callable[..., Any]] = attrgetter(command)
+    return lambda call, of, given: found(call.engine)(
         **{name: of[name] for name in names}, **fixed, **given, caller=call.caller
     )
+
+
+CLUSTER_PARTS = {
+    "name": text("name"),
+    "description": text("description"),
+    "ha_reservation": boolean("ha_reservation"),
+    "count_threads_as_cores": boolean("threads_as_cores"),
+    "memory_overcommit_percent": integer("memory_policy/over_commit/percent"),
+    "policy_id": id_of("scheduling_policy"),
+    "policy_name": text("scheduling_policy/name"),
+    "properties": pairs("custom_scheduling_policy_properties/property"),
+}
 
 
 GROUP_PARTS = {
@@ -314,16 +327,10 @@ def start(call: Call, of: Ids, given: Given) -> Job:
     return call.engine.vms.start(of["vm_id"], **given, caller=call.caller)
 
 
-def acts(
-    command: Callable[[Engine], Callable[..., Any]],
-    name: str,
-    permit: Permit,
-    takes: Mapping[str, Part] = MappingProxyType({}),
-    past: str = "reason force",
-) -> Action:
+def acts(command: str, permit: Permit, past: str = "reason force", **takes: Part) -> Action:
     """An action of VMs or hosts, whose command says by itself that they are not there."""
-    run = does(command, name)
-    return Action(run=run, permit=permit, takes=takes, past=f"filter {past}", checks=True)
+    run = does(command, "vm_id" if command.startswith("vms.") else "host_id")
+    return Action(run, takes, f"filter {past}", permit=permit, checks=True)
 
 
 #: What a client of the API may send along that counts for nothing here.
@@ -331,6 +338,12 @@ START_PAST = (
     "filter use_cloud_init use_sysprep use_initialization vm/bios vm/cdroms vm/console vm/display vm/floppies"
     " vm/initialization vm/name vm/os vm/stateless"
 )
+EVENT_PARTS = {
+    **{name: text(name) for name in ("origin", "severity", "description", "correlation_id")},
+    "custom_id": integer("custom_id"),
+    "time": Part("time", lambda body: body.converted("time", datetime.fromisoformat)),
+    **{name: id_of(name) for name in ("cluster", "data_center", "host", "vm", "user")},
+}
 EVENT_PAST = (
     "cluster/name code custom_data data_center/name flood_rate host/name index name template/name"
     " user/user_name vm/name"
@@ -340,12 +353,6 @@ EVENT_PAST = (
 def add_event(call: Call, _: Ids, given: Given) -> Any:
     if given["severity"] not in SEVERITIES:
         valid = ", ".join(f"'{word}'" for word in SEVERITIES)
-        invalid = (
-            f"The string '{given['severity']}' isn't a valid value for the 'LogSeverity' enumerated type."
-        )
-        raise fault(400, f"{invalid} Valid values are: {valid}.", "Invalid value")
+        invalid = f"The string '{given['severity']}' isn't a valid value for the 'LogSeverity'"
+        raise fault(400, f"{invalid} enumerated type. Valid values are: {valid}.", "Invalid value")
     return call.engine.events.add(**given, caller=call.caller)
-
-
-def time(path: str) -> Part:
-    return Part(path, lambda body: body.converted(path, datetime.fromisoformat))

@@ -149,11 +149,10 @@ Records: TypeAlias = "Callable[[Call, Ids], Mapping[str, Any]]"
 _STEP = re.compile("<(.*?)>")
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+class Change(msgspec.Struct, frozen=True, dict=True):
     """A command that a request carries out."""
 
     run: Run
-    permit: Permit
     takes: Mapping[str, Part] = {}
     #: Elements that the engine takes and that count for nothing here.
     past: str = ""
@@ -182,6 +181,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 class Action(Change, frozen=True, kw_only=True, dict=True):
     """A POST that begins something: it answers with the outcome and the job."""
 
+    permit: Permit
+
     def answer(self, call: Call, ids: Ids, subject: str) -> Response:
         """Answer 200 with the job, or the fault.
 
@@ -203,7 +204,7 @@ def _failed(status: int, detail: str) -> Response:
     return markup.document(markup.element("action", fault, "<status>failed</status>"), status)
 
 
-class Resource(msgspec.Struct, frozen=True, kw_only=True):
+class Resource(msgspec.Struct, frozen=True):
     """A collection, with its entities at `ADDRESS/<id>` and their actions at `ADDRESS/<id>/NAME`."""
 
     address: str
@@ -225,6 +226,8 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     admins: bool = False
     #: What is said of an entity that is not there, where it is not 404 with nothing in it.
     missing: Callable[[], markup.Refusal] = markup.absent
+    #: What its POST, PUT and DELETE ask for.
+    permit: Permit | None = None
     post: Change | None = None
     put: Change | None = None
     delete: Change | None = None
@@ -252,7 +255,8 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
             else:
                 self._one(call, ids)
         given = {} if method == "DELETE" else change.read(call, self.shape.tag)
-        call.need(change.permit)
+        if self.permit not in call.user.permits:
+            raise markup.fault(403, NOT_AUTHORIZED)
         record = change.run(call, ids, given)
         if record is None:
             return markup.document("<action><status>complete</status></action>")

@@ -64,6 +64,21 @@ class Scheduler:
             hosts = self._filtered(self._backend.live_snapshot(), request, action)
         return tuple(host.id for host in hosts)
 
+    def finds(self, request: Request) -> bool:
+        """Whether the internal filters leave a host."""
+        try:
+            return bool(self.validate(request, "migrate"))
+        except Rejected:
+            return False
+
+    def tries(self, request: Request, place: Callable[[str], object]) -> bool:
+        """Whether `schedule` came to its end."""
+        try:
+            self.schedule(request, place)
+        except Rejected:
+            return False
+        return True
+
     def schedule(self, request: Request, place: Callable[[str], Placed]) -> Placed:
         """Find the best host, and place the VMs there under the lock before others are scheduled.
 
@@ -216,11 +231,7 @@ class AffinityEnforcement:
             if vm.host is None or not vm.movable:
                 return False
             request = Request(vm_ids=(vm_id,), blacklist=frozenset({vm.host}), cluster=cluster_id)
-            try:
-                self._scheduler.validate(request, "migrate")
-            except Rejected:
-                return False
-        return True
+            return self._scheduler.finds(request)
 
 
 def candidates(state: State, cluster: Cluster, shuffle: Shuffle) -> Iterator[Vm]:

@@ -72,7 +72,7 @@ class Recorder:
 
     @property
     def now(self) -> float:
-        return self._backend.timeline.elapsed
+        return self._backend.elapsed
 
     @property
     def repaired(self) -> bool:

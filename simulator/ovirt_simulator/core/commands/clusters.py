@@ -300,4 +300,4 @@ class UpgradeCommands(Commands):
     def _change(self, cluster: Cluster, code: EventType, caller: Caller, **changes: Any) -> Job:
         self._state.put(self._state.clusters, replace(cluster, **changes))
         self._log(code, caller, cluster=cluster)
-        return self._backend.jobs.note(f"Upgrading Cluster {cluster.name}", caller)
+        return self._jobs.note(f"Upgrading Cluster {cluster.name}", caller)

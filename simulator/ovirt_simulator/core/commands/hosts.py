@@ -25,6 +25,10 @@ _WITHOUT_VMS = {"non_responsive", "down"}
 _IN_TROUBLE = _WITHOUT_VMS | {"error", "preparing_for_maintenance", "non_operational"}
 
 
+def _cannot_switch(reason: str) -> Rejected:
+    return messages.cannot("switch", reason, "Host to Maintenance mode")
+
+
 class HostCommands(Outages):
     """Takes hosts into maintenance and back. The commands, all but `fail` and `recover`, raise `Rejected`."""
 
@@ -45,7 +49,7 @@ class HostCommands(Outages):
     def deactivate(self, host_id: str, *, reason: str = "", caller: Caller = ADMIN) -> Job:
         """Put the host into maintenance: its VMs migrate away first. One that prepares is drained again."""
         host = self.check_deactivation(host_id, internal=False)
-        job = self._backend.jobs.start(f"Moving Host(s) {host.name} to Maintenance", caller)
+        job = self._jobs.start(f"Moving Host(s) {host.name} to Maintenance", caller)
         self.begin_maintenance(host_id, job, caller, reason=reason)
         return job
 
@@ -54,18 +58,12 @@ class HostCommands(Outages):
         host = self.known(host_id, "maintenance")
         vms = self._state.vms_on(host_id)
         if host.status not in {"up", "install_failed", *_IN_TROUBLE}:
-            raise messages.conflict(
-                "Cannot switch Host to Maintenance mode. Host is already in Maintenance mode."
-            )
+            raise _cannot_switch("Host is already in Maintenance mode.")
         immovable = {"pinned", "user_migratable"} if internal else {"pinned"}
         if staying := [vm.name for vm in vms if vm.affinity in immovable]:
-            raise messages.conflict(
-                "Cannot switch Host to Maintenance mode. Host has running VMs that are not migratable: "
-                + ", ".join(staying)
-                + "."
-            )
+            raise _cannot_switch(f"Host has running VMs that are not migratable: {', '.join(staying)}.")
         if host.status in _WITHOUT_VMS and vms:
-            raise messages.conflict("Cannot switch Host to Maintenance mode. Host is not operational.")
+            raise _cannot_switch("Host is not operational.")
         return host
 
     @locked
@@ -73,10 +71,10 @@ class HostCommands(Outages):
         """Bring the host up from maintenance or trouble."""
         host = self.known(host_id, "activate")
         if host.status not in {"maintenance", *_IN_TROUBLE}:
-            raise messages.conflict(f"Cannot activate Host. Host in {host.status.capitalize()} status.")
+            raise messages.cannot("activate", f"Host in {host.status.capitalize()} status.", "Host")
         self._log(EventCode.VDS_ACTIVATE, caller, host=host)
         self._log(EventCode.SYSTEM_UPDATE_CLUSTER, SYSTEM, host=host)
-        job = self._backend.jobs.start(f"Invoking Activate Host {host.name}", caller)
+        job = self._jobs.start(f"Invoking Activate Host {host.name}", caller)
         self.bring_up(host_id, job)
         return job
 
@@ -109,20 +107,14 @@ class HostCommands(Outages):
             if migration.target == host_id and migration.active:
                 self._migrations.withdraw(migration)
 
-        def drain() -> None:
-            scheduled = self._drain(host_id, caller, forced=not internal)
-            with self._backend.lock:
-                if scheduled is None:
-                    return
-                self._log_end(host_id, caller, reason, scheduled=scheduled, internal=internal)
-                if not scheduled:
-                    failed()
-
         if self._state.vms_on(host_id):
+            drain = partial(
+                self._drain_and_log, host_id, caller, reason=reason, internal=internal, failed=failed
+            )
             self._backend.unlocked(0.0, drain)
         else:
             self._log_end(host_id, caller, reason, scheduled=True, internal=internal)
-        self._watch_drained(host_id, job, self._backend.timeline.elapsed)
+        self._watch_drained(host_id, job, self._backend.elapsed)
 
     def bring_up(self, host_id: str, job: Job) -> None:
         """Bring the host up; one that only prepares for maintenance is up at once."""
@@ -130,9 +122,23 @@ class HostCommands(Outages):
             self._up(host_id, job)
             return
         self._change_host(host_id, status="unassigned")
-        self._backend.after(
-            self._backend.settings.host_activation_seconds, lambda: self._activated(host_id, job)
-        )
+        self._backend.after(self._settings.host_activation_seconds, lambda: self._activated(host_id, job))
+
+    def _drain_and_log(
+        self,
+        host_id: str,
+        caller: Caller,
+        *,
+        reason: str = "",
+        internal: bool,
+        failed: Callable[[], None] = lambda: None,
+    ) -> None:
+        scheduled = self._drain(host_id, caller, forced=not internal)
+        with self._backend.lock:
+            if scheduled is not None:
+                self._log_end(host_id, caller, reason, scheduled=scheduled, internal=internal)
+            if scheduled is False:
+                failed()
 
     def _drain(self, host_id: str, caller: Caller, *, forced: bool) -> bool | None:
         """Migrate every VM away; called without the lock.
@@ -148,7 +154,10 @@ class HostCommands(Outages):
             vms = [vm for vm in self._state.vms_on(host_id) if vm.status != "migrating"]
             if not all(self._may_migrate(vm, forced=forced) for vm in vms):
                 return False
-            possible = [vm for vm in vms if self._has_host(vm, host_id)]
+            # Rules between VMs the engine does without here, where it may.
+            possible = [
+                vm for vm in vms if self._scheduler.finds(_away(host_id, (vm.id,), self._drops_rules([vm])))
+            ]
             groups = scheduled_together(self._state, [vm.id for vm in possible])
         unassigned = [group for group in groups if not self._schedule(group, host_id, caller)]
         alone = [vm_id for group in unassigned for vm_id in group] if self._drops_rules(vms) else []
@@ -159,31 +168,13 @@ class HostCommands(Outages):
     def _schedule(
         self, group: tuple[str, ...], host_id: str, caller: Caller, *, without_vm_affinity: bool = False
     ) -> bool:
-        request = Request(
-            vm_ids=group, blacklist=frozenset({host_id}), without_vm_affinity=without_vm_affinity
-        )
-        try:
-            self._scheduler.schedule(request, partial(self._send, group, host_id, caller))
-        except Rejected:
-            return False
-        return True
+        def send(target: str) -> None:
+            for vm in [self._state.vms[vm_id] for vm_id in group]:
+                if vm.host == host_id and vm.status in _MOVABLE and self._is_preparing(host_id):
+                    # No reason is given, though the engine's code has words for it.
+                    self._migrations.begin(leaving(vm, target, caller, reason=""))
 
-    def _has_host(self, vm: Vm, host_id: str) -> bool:
-        """Whether the engine's own filters leave a host; those of other VMs it does without here."""
-        request = Request(
-            vm_ids=(vm.id,), blacklist=frozenset({host_id}), without_vm_affinity=self._drops_rules([vm])
-        )
-        try:
-            return bool(self._scheduler.validate(request, "migrate"))
-        except Rejected:
-            return False
-
-    def _send(self, group: tuple[str, ...], host_id: str, caller: Caller, target: str) -> None:
-        for vm_id in group:
-            vm = self._state.vms[vm_id]
-            if vm.host == host_id and vm.status in _MOVABLE and self._is_preparing(host_id):
-                # No reason is given, though the engine's code has words for it.
-                self._migrations.begin(leaving(vm, target, caller, reason=""))
+        return self._scheduler.tries(_away(host_id, group, without_vm_affinity), send)
 
     def _drops_rules(self, vms: Sequence[Vm]) -> bool:
         """Whether VMs may be scheduled without hard rules between VMs: of clusters from version 4.3 on."""
@@ -208,36 +199,32 @@ class HostCommands(Outages):
     def _watch_drained(self, host_id: str, job: Job, drained: float) -> None:
         """Look again and again whether the host is empty; after a while, try what is left once more."""
         if not self._is_preparing(host_id) or self._attempts.get(host_id) is not job:
-            self._backend.jobs.end(job, "aborted")
+            self._jobs.end(job, "aborted")
             return
         vms = self._state.vms_on(host_id)
         if not vms and not self._state.incoming(host_id):
             self._change_host(host_id, status="maintenance")
-            self._backend.jobs.end(job, "finished")
+            self._jobs.end(job, "finished")
             return
-        settings = self._backend.settings
-        now = self._backend.timeline.elapsed
+        now = self._backend.elapsed
         idle = not any(vm.status == "migrating" for vm in vms)
-        if idle and now - drained >= settings.retry_seconds:
+        if idle and now - drained >= self._settings.retry_seconds:
             drained = now
-            self._backend.unlocked(0.0, lambda: self._try_again(host_id))
-        self._backend.after(settings.refresh_seconds, lambda: self._watch_drained(host_id, job, drained))
-
-    def _try_again(self, host_id: str) -> None:
-        """Drain as the engine's own order: what a user's order forces refuses it now."""
-        scheduled = self._drain(host_id, SYSTEM, forced=False)
-        if scheduled is not None:
-            with self._backend.lock:
-                self._log_end(host_id, SYSTEM, "", scheduled=scheduled, internal=True)
+            # The engine's own order: what a user's order forces refuses it now.
+            again = partial(self._drain_and_log, host_id, SYSTEM, internal=True)
+            self._backend.unlocked(0.0, again)
+        self._backend.after(
+            self._settings.refresh_seconds, lambda: self._watch_drained(host_id, job, drained)
+        )
 
     def _activated(self, host_id: str, job: Job) -> None:
         host = self._state.hosts[host_id]
         if host.status != "unassigned":
-            self._backend.jobs.end(job, "aborted")
+            self._jobs.end(job, "aborted")
         elif host_id in self._backend.failed_hosts:
             self._log(EventCode.VDS_FAILURE, SYSTEM, host=host)
             self._change_host(host_id, status="non_responsive")
-            self._backend.jobs.end(job, "failed")
+            self._jobs.end(job, "failed")
         else:
             self._log(EventCode.VDS_DETECTED, SYSTEM, host=host, status="Up")
             self._backend.after_event(lambda: self._up(host_id, job))
@@ -246,10 +233,16 @@ class HostCommands(Outages):
         if host_id not in self._backend.failed_hosts:
             self._change_host(host_id, status="up")
             self.restore_vms(host_id)
-        self._backend.jobs.end(job, "finished")
+        self._jobs.end(job, "finished")
 
     def _is_preparing(self, host_id: str) -> bool:
         return self._state.hosts[host_id].status == "preparing_for_maintenance"
+
+
+def _away(host_id: str, vm_ids: tuple[str, ...], without_vm_affinity: bool) -> Request:
+    """Ask for any other host."""
+    blacklist = frozenset({host_id})
+    return Request(vm_ids=vm_ids, blacklist=blacklist, without_vm_affinity=without_vm_affinity)
 
 
 _WORKING = {"up", "non_operational", "maintenance"}
@@ -285,13 +278,11 @@ class HostUpgrades(Commands):
         """Look for updates: an event reports, some time later, whether there are any."""
         host = self._hosts.known(host_id, "check for upgrade of")
         if host.status not in _WORKING:
-            raise messages.conflict(
-                "Cannot check for upgrade Host. Valid Host statuses for upgrade check are Up or"
-                " Non-Operational."
-            )
+            valid = "Valid Host statuses for upgrade check are Up or Non-Operational."
+            raise messages.cannot("check for upgrade", valid, "Host")
         self._log(EventCode.HOST_AVAILABLE_UPDATES_STARTED, caller, host=host_id)
-        job = self._backend.jobs.start(f"Checking for available updates on Host {host.name}", caller)
-        seconds = self._backend.settings.update_check_seconds
+        job = self._jobs.start(f"Checking for available updates on Host {host.name}", caller)
+        seconds = self._settings.update_check_seconds
         self._backend.after(seconds, lambda: self._checked(host_id, job, caller))
         return job
 
@@ -300,14 +291,12 @@ class HostUpgrades(Commands):
         """Install what there is: the host is drained first, and comes back as it was."""
         host = self._hosts.known(host_id, "upgrade")
         if host.status not in _WORKING:
-            raise messages.conflict(
-                "Cannot upgrade Host. Valid Host statuses for upgrade are Up, Maintenance, and"
-                " Non-Operational."
-            )
+            valid = "Valid Host statuses for upgrade are Up, Maintenance, and Non-Operational."
+            raise messages.cannot("upgrade", valid, "Host")
         if not host.update_available:
-            raise messages.conflict("Cannot upgrade Host. There are no available updates for the host.")
+            raise messages.cannot("upgrade", "There are no available updates for the host.", "Host")
         self._log(EventCode.HOST_UPGRADE_STARTED, caller, host=host_id)
-        job = self._backend.jobs.start(f"Upgrading Host {host.name}", caller)
+        job = self._jobs.start(f"Upgrading Host {host.name}", caller)
         activate = host.status != "maintenance"
         upgrade = _Upgrade(activate=activate, reboot=reboot, job=job, caller=caller)
         if activate and not self._drain(host_id, upgrade):
@@ -318,15 +307,12 @@ class HostUpgrades(Commands):
 
     def _drain(self, host_id: str, upgrade: _Upgrade) -> bool:
         """Empty the host by the engine's own order; one whose VMs cannot all go works on."""
-
-        def give_up() -> None:
-            self._hosts.bring_up(host_id, upgrade.job)
-
         try:
             host = self._hosts.check_deactivation(host_id, internal=True)
         except Rejected:
             return False
-        job = self._backend.jobs.start(f"Moving Host(s) {host.name} to Maintenance", upgrade.caller)
+        job = self._jobs.start(f"Moving Host(s) {host.name} to Maintenance", upgrade.caller)
+        give_up = partial(self._hosts.bring_up, host_id, upgrade.job)
         self._hosts.begin_maintenance(host_id, job, upgrade.caller, internal=True, failed=give_up)
         return True
 
@@ -337,10 +323,10 @@ class HostUpgrades(Commands):
             self._fail(host_id, upgrade.job, upgrade.caller)
         elif status == "maintenance":
             self._change_host(host_id, status="installing")
-            seconds = self._backend.settings.host_installation_seconds
+            seconds = self._settings.host_installation_seconds
             self._backend.after(seconds, lambda: self._installed(host_id, upgrade))
         else:
-            seconds = self._backend.settings.refresh_seconds
+            seconds = self._settings.refresh_seconds
             self._backend.after(seconds, lambda: self._watch_empty(host_id, upgrade))
 
     def _installed(self, host_id: str, upgrade: _Upgrade) -> None:
@@ -360,25 +346,24 @@ class HostUpgrades(Commands):
         self._change_host(host_id, status="reboot")
         self._log(EventCode.HOST_UPGRADE_FINISHED_AND_WILL_BE_REBOOTED, SYSTEM, host=host_id)
         self._log(EventCode.SYSTEM_SSH_HOST_RESTART, SYSTEM, host=host_id)
-        settings = self._backend.settings
-        seconds = settings.host_boot_seconds
+        seconds = self._settings.host_boot_seconds
         if fault.stay_away:
             self._backend.failed_hosts.add(host_id)
-            seconds = settings.host_reboot_timeout_seconds
+            seconds = self._settings.host_reboot_timeout_seconds
         self._backend.after(seconds, lambda: self._booted(host_id, upgrade))
 
     def _booted(self, host_id: str, upgrade: _Upgrade) -> None:
         if self._state.hosts[host_id].status not in {"installing", "reboot"}:
-            self._backend.jobs.end(upgrade.job, "aborted")
+            self._jobs.end(upgrade.job, "aborted")
         elif host_id in self._backend.failed_hosts:
             self._log(EventCode.VDS_FAILURE, SYSTEM, host=host_id)
             self._change_host(host_id, status="non_responsive")
-            self._backend.jobs.end(upgrade.job, "failed")
+            self._jobs.end(upgrade.job, "failed")
         elif upgrade.activate:
             self._hosts.bring_up(host_id, upgrade.job)
         else:
             self._change_host(host_id, status="maintenance")
-            self._backend.jobs.end(upgrade.job, "finished")
+            self._jobs.end(upgrade.job, "finished")
 
     def _checked(self, host_id: str, job: Job, caller: Caller) -> None:
         host = self._state.hosts[host_id]
@@ -390,8 +375,8 @@ class HostUpgrades(Commands):
             )
         self._change_host(host_id, update_available=host.updates_offered)
         self._log(EventCode.HOST_AVAILABLE_UPDATES_FINISHED, caller, host=host_id, message=message)
-        self._backend.jobs.end(job, "finished")
+        self._jobs.end(job, "finished")
 
     def _fail(self, host_id: str, job: Job, caller: Caller) -> None:
-        self._backend.jobs.end(job, "failed")
+        self._jobs.end(job, "failed")
         self._log(EventCode.HOST_UPGRADE_FAILED, caller, host=host_id)

@@ -7,6 +7,7 @@ CancelMigrateVmCommand and VmAnalyzer, which hears of it from VDSM.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -14,7 +15,7 @@ import msgspec
 from ovirt_simulator.core import affinity, messages
 from ovirt_simulator.core.backend import Backend, Commands, MigrationFault
 from ovirt_simulator.core.commands.running import Course, Running
-from ovirt_simulator.core.entities import SYSTEM, Caller, Host, Job, Vm
+from ovirt_simulator.core.entities import SYSTEM, Caller, Job, Vm
 from ovirt_simulator.core.messages import EventCode, EventType, Message, Rejected
 from ovirt_simulator.scheduler.filters import Request
 from ovirt_simulator.scheduler.placing import Scheduler
@@ -84,14 +85,15 @@ class Migrations(Commands):
         vm = self._state.vms[migration.vm_id]
         self._enter(migration)
         self._change_vm(vm.id, status="migrating", migrating_to=migration.target, handed_over=False)
-        self._log_begin(migration)
+        system = EventCode.VM_MIGRATION_START_SYSTEM_INITIATED
+        code = EventCode.VM_MIGRATION_START if migration.reason is None else system
+        self._log_of(code, migration, reason=migration.reason or "")
         self._schedule(migration, fault)
 
     def cancel(self, vm_id: str, caller: Caller) -> None:
         """Leave the VM where it is. It is up again a moment later."""
-        migration = self._under_way[vm_id]
-        self._log_of(EventCode.VM_CANCEL_MIGRATION, migration, caller)
-        self.withdraw(migration)
+        self._log_of(EventCode.VM_CANCEL_MIGRATION, self._under_way[vm_id], caller)
+        self.withdraw(self._under_way[vm_id])
 
     def of_host(self, host_id: str) -> tuple[Migration, ...]:
         """Give the migrations from and to the host."""
@@ -117,17 +119,18 @@ class Migrations(Commands):
             return
         self._stop(migration)
         migration.failed_targets.add(migration.target)
-        again = (
-            not migration.explicit
-            and len(migration.failed_targets) <= self._backend.settings.migration_reruns
-        )
-        if again:
-            self._log_of(EventCode.VM_MIGRATION_TRYING_RERUN, migration, migration.caller, error=error)
-            migration.course.after_event(lambda: self._run_again(migration))
-        else:
-            self.give_up(migration, error)
+        if migration.explicit or len(migration.failed_targets) > self._settings.migration_reruns:
+            self._give_up(migration, error)
+            return
+        self._log_of(EventCode.VM_MIGRATION_TRYING_RERUN, migration, error=error)
 
-    def give_up(self, migration: Migration, error: str = "") -> None:
+        def run_again() -> None:
+            self._change_vm(migration.vm_id, status=migration.status_before, migrating_to=None)
+            self._backend.unlocked(0.0, lambda: self._try_again(migration))
+
+        migration.course.after_event(run_again)
+
+    def _give_up(self, migration: Migration, error: str = "") -> None:
         """End the migration as failed."""
         self._stop(migration)
         code = EventCode.VM_MIGRATION_FAILED
@@ -135,29 +138,26 @@ class Migrations(Commands):
             code = EventCode.VM_MIGRATION_TO_SERVER_FAILED
         if self._state.hosts[migration.source].status == "preparing_for_maintenance":
             code = EventCode.VM_MIGRATION_FAILED_DURING_MOVE_TO_MAINTENANCE
-        self._log_of(code, migration, migration.caller, error=error)
+        self._log_of(code, migration, error=error)
         migration.course.after_event(lambda: self._return(migration, "failed"))
 
     def abort(self, migration: Migration, error: str) -> None:
         """End a migration whose VM is lost with its host; what becomes of the VM is left to the caller."""
         self._stop(migration)
-        self._log_of(EventCode.VM_MIGRATION_ABORT, migration, migration.caller, error=error)
-        self._change_vm(migration.vm_id, migrating_to=None, handed_over=False)
-        self.forget(migration, "failed")
-
-    def forget(self, migration: Migration, job_status: str) -> None:
-        """Release what the migration holds; the VM's state is left to the caller."""
-        del self._under_way[migration.vm_id]
-        self._backend.unlock(migration.vm_id, migration.lock)
-        self._backend.jobs.end(migration.job, job_status)
+        self._log_of(EventCode.VM_MIGRATION_ABORT, migration, error=error)
+        self._end(migration, "failed")
 
     def resume(self, vm: Vm) -> None:
         """Take a migration that the state file found under way to its end; unknown targets bring it back."""
-        if vm.host is None:
-            return
-        migration = leaving(vm, vm.migrating_to or vm.host, SYSTEM, explicit=True)
-        self._enter(migration)
-        self._schedule(migration, MigrationFault(fail=vm.migrating_to is None))
+        if vm.host is not None:
+            migration = leaving(vm, vm.migrating_to or vm.host, SYSTEM, explicit=True)
+            self._enter(migration)
+            self._schedule(migration, MigrationFault(fail=vm.migrating_to is None))
+
+    def withdraw(self, migration: Migration) -> None:
+        """Cancel a migration as the engine itself does it: no event reports it."""
+        self._stop(migration)
+        migration.course.later(self._settings.cancel_seconds, lambda: self._return(migration, "failed"))
 
     def _enter(self, migration: Migration) -> None:
         migration.course = self._running.begin(migration.vm_id)
@@ -171,71 +171,46 @@ class Migrations(Commands):
         migration.active = False
         migration.course = self._running.begin(migration.vm_id)
 
-    def withdraw(self, migration: Migration) -> None:
-        """Cancel a migration as the engine itself does it: no event reports it."""
-        self._stop(migration)
-        migration.course.later(
-            self._backend.settings.cancel_seconds, lambda: self._return(migration, "failed")
-        )
-
     def _schedule(self, migration: Migration, fault: MigrationFault) -> None:
-        settings, vm = self._backend.settings, self._state.vms[migration.vm_id]
-        seconds = settings.migration_seconds + vm.memory_mb / settings.migration_mib_per_second
-        seconds *= fault.slow
         if fault.hang:
             return
-        end = self._fail_by_fault if fault.fail else self._hand_over
-        migration.course.later(seconds, lambda: end(migration))
-
-    def _fail_by_fault(self, migration: Migration) -> None:
-        self.fail(migration, " due to an Error: Fatal error during migration")
+        memory_mb = self._state.vms[migration.vm_id].memory_mb
+        seconds = self._settings.migration_seconds + memory_mb / self._settings.migration_mib_per_second
+        error = " due to an Error: Fatal error during migration"
+        end = partial(self.fail, migration, error) if fault.fail else partial(self._hand_over, migration)
+        migration.course.later(seconds * fault.slow, end)
 
     def _hand_over(self, migration: Migration) -> None:
         """Give the VM to the target; one that has crashed takes nothing, until the engine notices."""
-        if migration.target in self._backend.failed_hosts:
-            return
-        self._change_vm(migration.vm_id, host=migration.target, handed_over=True)
-        self._await_up(migration)
+        if migration.target not in self._backend.failed_hosts:
+            self._change_vm(migration.vm_id, host=migration.target, handed_over=True)
+            self._await_up(migration)
 
     def _await_up(self, migration: Migration) -> None:
         self._stop(migration)
-        migration.course.later(self._backend.settings.hand_over_seconds, lambda: self._done(migration))
+        migration.course.later(self._settings.hand_over_seconds, lambda: self._done(migration))
 
     def _done(self, migration: Migration) -> None:
         seconds = round((self._backend.now - (migration.began or self._backend.now)).total_seconds())
-        self._log(
-            EventCode.VM_MIGRATION_DONE,
-            migration.caller,
-            vm=self._state.vms[migration.vm_id],
-            host=self._host(migration.target),
-            source=self._host(migration.source).name,
-            seconds=seconds,
-        )
+        source, code = self._state.hosts[migration.source].name, EventCode.VM_MIGRATION_DONE
+        vm, host = self._state.vms[migration.vm_id], migration.target
+        self._log(code, migration.caller, vm=vm, host=host, source=source, seconds=seconds)
         migration.course.after_event(lambda: self._return(migration, "finished"))
 
     def _return(self, migration: Migration, job_status: str) -> None:
         """Let the VM run on where it is now: the target after the hand-over, else the source."""
-        status = "paused" if migration.status_before == "paused" else "up"
-        self._change_vm(migration.vm_id, status=status, migrating_to=None, handed_over=False)
-        self.forget(migration, job_status)
+        self._end(migration, job_status, status="paused" if migration.status_before == "paused" else "up")
 
-    def _run_again(self, migration: Migration) -> None:
-        self._change_vm(migration.vm_id, status=migration.status_before, migrating_to=None)
-        self._backend.unlocked(0.0, lambda: self._try_again(migration))
+    def _end(self, migration: Migration, job_status: str, **changes: str) -> None:
+        """Release what the migration holds."""
+        self._change_vm(migration.vm_id, migrating_to=None, handed_over=False, **changes)
+        del self._under_way[migration.vm_id]
+        self._backend.unlock(migration.vm_id, migration.lock)
+        self._jobs.end(migration.job, job_status)
 
-    def _log_begin(self, migration: Migration) -> None:
-        if migration.reason is None:
-            self._log_of(EventCode.VM_MIGRATION_START, migration, migration.caller)
-        else:
-            code = EventCode.VM_MIGRATION_START_SYSTEM_INITIATED
-            self._log_of(code, migration, migration.caller, reason=migration.reason)
-
-    def _log_of(self, code: EventType, migration: Migration, caller: Caller, **words: str) -> None:
-        vm, target = self._state.vms[migration.vm_id], self._host(migration.target)
-        self._log(code, caller, vm=vm, host=migration.source, cluster=None, target=target.name, **words)
-
-    def _host(self, host_id: str) -> Host:
-        return self._state.hosts[host_id]
+    def _log_of(self, code: EventType, migration: Migration, by: Caller | None = None, **words: Any) -> None:
+        vm, target = self._state.vms[migration.vm_id], self._state.hosts[migration.target].name
+        self._log(code, by or migration.caller, vm=vm, host=migration.source, target=target, **words)
 
     # -- Orders: validated with internal filters only, then scheduled with all, then begun.
 
@@ -249,12 +224,13 @@ class Migrations(Commands):
             request = self._validated(order, vms)
             held = {vm.id: messages.vm_being_migrated(vm.name) for vm in vms}
             self._backend.vm_locks.update(held)
-            job = self._backend.jobs.start(self._description(order, vms[0]), order.caller)
+            to = "" if order.host_id is None else f" to Host {self._state.hosts[order.host_id].name}"
+            job = self._jobs.start(f"Migrating VM {vms[0].name}{to}", order.caller)
         try:
             self._scheduler.schedule(request, lambda target: self._begin_migration(order, vms, target, job))
         except Rejected:
             with self._backend.lock:
-                self._backend.jobs.end(job, "failed")
+                self._jobs.end(job, "failed")
                 self._log(EventCode.VM_MIGRATION_NO_VDS_TO_MIGRATE_TO, order.caller, vm=vms[0])
             raise
         finally:
@@ -262,10 +238,6 @@ class Migrations(Commands):
                 for vm_id, lock in held.items():
                     self._backend.unlock(vm_id, lock)
         return job
-
-    def _description(self, order: Order, vm: Vm) -> str:
-        host = None if order.host_id is None else self._state.hosts[order.host_id]
-        return f"Migrating VM {vm.name}" + (f" to Host {host.name}" if host is not None else "")
 
     def _vms(self, order: Order) -> list[Vm]:
         if order.vm_id not in self._state.vms:
@@ -282,12 +254,12 @@ class Migrations(Commands):
             request = self._request(order, vms)
             self._scheduler.validate(request, "migrate")
             if order.host_id is not None and order.host_id == vms[0].host:
-                raise messages.same_host()
+                raise _same_host()
         except Rejected as refusal:
             if order.reason is None:
                 error = f" due to a failed validation: {refusal.detail}"
                 self._log(EventCode.VM_MIGRATION_FAILED, order.caller, vm=vms[0], error=error)
-                self._backend.jobs.note(f"Migrating VM {vms[0].name}", order.caller, "failed")
+                self._jobs.note(f"Migrating VM {vms[0].name}", order.caller, "failed")
             raise
         return request
 
@@ -298,9 +270,7 @@ class Migrations(Commands):
         if host is None:
             raise messages.invalid_host("migrate")
         if not host.up:
-            raise messages.conflict(
-                "Cannot migrate VM. Operation can be performed only when Host status is Up."
-            )
+            raise messages.cannot("migrate", "Operation can be performed only when Host status is Up.")
         if order.cluster_id is not None and host.cluster != vm.cluster:
             raise messages.conflict("Cannot migrate VM between two clusters.")
 
@@ -315,32 +285,27 @@ class Migrations(Commands):
 
     def _begin_migration(self, order: Order, vms: Sequence[Vm], target: str, job: Job) -> None:
         if self._state.vms[order.vm_id].host == target:
-            raise messages.same_host()
+            raise _same_host()
         for vm in vms:
             now = self._state.vms[vm.id]
             if now.host in (None, target) or now.status not in _STATUSES:
                 continue
-            job_of_it = job if now.id == order.vm_id else None
-            explicit = order.host_id is not None
-            self.begin(
-                leaving(now, target, order.caller, job=job_of_it, explicit=explicit, reason=order.reason)
-            )
+            its, explicit = job if now.id == order.vm_id else None, order.host_id is not None
+            self.begin(leaving(now, target, order.caller, job=its, explicit=explicit, reason=order.reason))
 
     def _try_again(self, migration: Migration) -> None:
         """Look for another host for a migration that failed; give it up when there is none."""
         blacklist = frozenset({migration.source, *migration.failed_targets})
-        request = Request(vm_ids=(migration.vm_id,), blacklist=blacklist)
-        try:
-            self._scheduler.schedule(request, lambda target: self._begin_again(migration, target))
-        except Rejected:
+
+        def begin_again(target: str) -> None:
+            if self._is_waiting(migration):
+                migration.target = target
+                self.begin(migration)
+
+        if not self._scheduler.tries(Request(vm_ids=(migration.vm_id,), blacklist=blacklist), begin_again):
             with self._backend.lock:
                 if self._is_waiting(migration):
-                    self.give_up(migration)
-
-    def _begin_again(self, migration: Migration, target: str) -> None:
-        if self._is_waiting(migration):
-            migration.target = target
-            self.begin(migration)
+                    self._give_up(migration)
 
     def _is_waiting(self, migration: Migration) -> bool:
         vm = self._state.vms[migration.vm_id]
@@ -349,14 +314,17 @@ class Migrations(Commands):
 
 def _check_vm(vm: Vm, *, force: bool) -> None:
     if vm.engine_status == "MigratingFrom":
-        raise messages.migration_in_progress("migrate")
+        raise messages.cannot("migrate", "VM migration is in progress.")
     if vm.affinity == "pinned":
-        raise messages.conflict("Cannot migrate VM. VM is pinned to Host.")
+        raise messages.cannot("migrate", "VM is pinned to Host.")
     if vm.affinity == "user_migratable" and not force:
-        raise messages.conflict(
-            "Cannot migrate VM. VM is non migratable and user did not specify the force-migration flag"
-        )
+        unforced = "VM is non migratable and user did not specify the force-migration flag"
+        raise messages.cannot("migrate", unforced)
     if vm.status == "not_responding":
         raise messages.vm_status_illegal("migrate", "NotResponding")
     if vm.status not in _STATUSES:
-        raise messages.vm_not_running("migrate")
+        raise messages.cannot("migrate", "VM is not running.")
+
+
+def _same_host() -> Rejected:
+    return messages.conflict("Cannot migrate VM, source and destination is the same.")

@@ -12,7 +12,7 @@ from ovirt_simulator.core.backend import Backend, Commands, locked
 from ovirt_simulator.core.commands.migrations import Migrations
 from ovirt_simulator.core.commands.running import Running
 from ovirt_simulator.core.entities import SYSTEM, Vm
-from ovirt_simulator.core.messages import EventCode, Rejected, existing
+from ovirt_simulator.core.messages import EventCode, existing
 from ovirt_simulator.scheduler.filters import Request
 from ovirt_simulator.scheduler.placing import Scheduler
 
@@ -61,14 +61,12 @@ class Restarts(Commands):
         with self._backend.lock:
             self._due = False
             known = self._state.vms
-            ordered = sorted(
-                self._entries, key=lambda vm_id: -known[vm_id].ha_priority if vm_id in known else 0
-            )
+            ordered = sorted(self._entries, key=lambda i: -known[i].ha_priority if i in known else 0)
         for vm_id in ordered:
             needed = max(needed, self._look_at(vm_id, needed))
         with self._backend.lock:
             if self._entries:
-                self._come_round(self._backend.settings.restart_round_seconds)
+                self._come_round(self._settings.restart_round_seconds)
 
     def _look_at(self, vm_id: str, needed: int) -> int:
         """Start it if it may; return the priority of which others must be not to wait for it."""
@@ -85,9 +83,7 @@ class Restarts(Commands):
 
     def _is_finished(self, entry: _Entry, vm: Vm) -> bool:
         """Whether nobody waits for it any more: it is up, or it is somebody else's to start."""
-        if entry.starting:
-            return not vm.ha or vm.status not in _COMING_UP
-        return not vm.ha or vm.status != "down"
+        return not vm.ha or vm.status not in (_COMING_UP if entry.starting else {"down"})
 
     def _waits(self, entry: _Entry, vm: Vm, needed: int) -> bool:
         now = self._backend.now
@@ -96,7 +92,7 @@ class Restarts(Commands):
         if entry.blocked_since is not None:
             entry.blocked += now - entry.blocked_since
             entry.blocked_since = None
-        if entry.blocked > timedelta(seconds=self._backend.settings.restart_blocked_seconds):
+        if entry.blocked > timedelta(seconds=self._settings.restart_blocked_seconds):
             return False
         if vm.ha_priority >= needed:
             return False
@@ -105,20 +101,17 @@ class Restarts(Commands):
 
     def _try_start(self, vm_id: str, entry: _Entry) -> None:
         """Ask for a host; that none takes the VM an event reports."""
-        try:
-            self._scheduler.schedule(Request(vm_ids=(vm_id,)), lambda host_id: self._place(vm_id, host_id))
-        except Rejected:
+
+        def place(host_id: str) -> None:
+            if self._state.vms[vm_id].status == "down" and vm_id not in self._backend.vm_locks:
+                self._running.launch(vm_id, host_id, None, SYSTEM)
+                self._log(EventCode.VDS_INITIATED_RUN_VM, SYSTEM, vm=self._state.vms[vm_id])
+
+        entry.starting = self._scheduler.tries(Request(vm_ids=(vm_id,)), place)
+        if not entry.starting:
             with self._backend.lock:
                 self._log(EventCode.VDS_INITIATED_RUN_VM_FAILED, SYSTEM, vm=self._state.vms[vm_id])
-                retry = timedelta(seconds=self._backend.settings.retry_seconds)
-                entry.not_before = self._backend.now + retry
-        else:
-            entry.starting = True
-
-    def _place(self, vm_id: str, host_id: str) -> None:
-        if self._state.vms[vm_id].status == "down" and vm_id not in self._backend.vm_locks:
-            self._running.launch(vm_id, host_id, None, SYSTEM)
-            self._log(EventCode.VDS_INITIATED_RUN_VM, SYSTEM, vm=self._state.vms[vm_id])
+                entry.not_before = self._backend.now + timedelta(seconds=self._settings.retry_seconds)
 
 
 class Outage:
@@ -160,7 +153,7 @@ class Outages(Commands):
             return
         outage = self._outages[host_id] = Outage()
         self._backend.failed_hosts.add(host_id)
-        settings = self._backend.settings
+        settings = self._settings
         seconds = settings.host_detection_seconds
         if settings.host_connecting_seconds:
             self._later(host_id, outage, seconds, self._connect)
@@ -255,7 +248,7 @@ class Outages(Commands):
         for vm in self._state.vms_on(host_id):
             code = EventCode.VM_WAS_SET_DOWN_DUE_TO_HOST_REBOOT_OR_MANUAL_FENCE
             self._log(code, SYSTEM, vm=vm, host=host)
-            self._running.set_down(vm.id, ended="failed")
+            self._running.leave_host(vm.id, ended="failed")
             self._restarts.restart(vm.id)
 
     def _set_up(self, host_id: str) -> None:

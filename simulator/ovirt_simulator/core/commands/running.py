@@ -4,7 +4,7 @@ from zlib import crc32
 
 from ovirt_simulator.core.backend import Action, Backend, Commands
 from ovirt_simulator.core.entities import SYSTEM, Caller, Job, Vm
-from ovirt_simulator.core.messages import EventCode
+from ovirt_simulator.core.messages import EventCode, EventType
 
 
 class Course:
@@ -44,38 +44,43 @@ class Running(Commands):
         waiting = "restoring_state" if vm.status == "suspended" else "wait_for_launch"
         self._state.drop_pending(vm_id)
         self._change_vm(vm_id, status=waiting, host=host_id, migrating_to=None)
-        self.continue_launch(vm_id, job, caller)
+        self._continue_launch(vm_id, job, caller)
 
-    def continue_launch(self, vm_id: str, job: Job | None, caller: Caller) -> None:
+    def _continue_launch(self, vm_id: str, job: Job | None, caller: Caller) -> None:
         """Take a VM that waits for launch, or powers up, the rest of the way."""
-        course = self.begin(vm_id, job)
-        settings = self._backend.settings
-        boot = settings.launch_seconds
+        course, boot = self.begin(vm_id, job), self._settings.launch_seconds
         if self._state.vms[vm_id].status == "wait_for_launch":
             course.later(boot, lambda: self._change_vm(vm_id, status="powering_up"))
-            boot += settings.boot_seconds
-        course.later(boot, lambda: self._up(vm_id, course, caller))
+            boot += self._settings.boot_seconds
+
+        def up() -> None:
+            vm = self._state.vms[vm_id]
+            restarted = caller == SYSTEM and vm.ha
+            self._log(EventCode.VDS_INITIATED_RUN_VM if restarted else EventCode.USER_RUN_VM, caller, vm=vm)
+            course.after_event(lambda: self._set_up(vm_id, course))
+
+        course.later(boot, up)
 
     def power_down(self, vm_id: str, seconds: float, job: Job | None, caller: Caller) -> None:
         """Let a VM go down within these seconds; a suspended one is down at once."""
         course = self.begin(vm_id, job)
-        if not self._state.vms[vm_id].runs:
-            self.set_down(vm_id)
-            return
-        self._change_vm(vm_id, status="powering_down")
-        course.later(seconds, lambda: self._down(vm_id, course, caller))
+        if self._state.vms[vm_id].runs:
+            self._change_vm(vm_id, status="powering_down")
+            self._leave_later(vm_id, course, seconds, "down", EventCode.VM_DOWN, caller)
+        else:
+            self.leave_host(vm_id)
 
     def suspend(self, vm_id: str, job: Job | None, caller: Caller) -> None:
-        course = self.begin(vm_id, job)
+        course, seconds = self.begin(vm_id, job), self._settings.suspend_seconds
         self._change_vm(vm_id, status="saving_state")
-        course.later(self._backend.settings.suspend_seconds, lambda: self._suspended(vm_id, course, caller))
+        self._leave_later(vm_id, course, seconds, "suspended", EventCode.USER_SUSPEND_VM_OK, caller)
 
     def resume(self, vm: Vm) -> None:
         """Take a VM on that was found, or left, in the middle of something but a migration."""
         if vm.status in {"wait_for_launch", "powering_up", "restoring_state", "reboot_in_progress"}:
-            self.continue_launch(vm.id, None, SYSTEM)
+            self._continue_launch(vm.id, None, SYSTEM)
         elif vm.status == "powering_down":
-            self.power_down(vm.id, self._backend.settings.stop_seconds, None, SYSTEM)
+            self.power_down(vm.id, self._settings.stop_seconds, None, SYSTEM)
         elif vm.status == "saving_state":
             self.suspend(vm.id, None, SYSTEM)
 
@@ -83,7 +88,7 @@ class Running(Commands):
         """End what the VM is in the middle of (its job with this status), and begin something new."""
         if vm_id in self._courses:
             self._courses[vm_id].is_over = True
-            self._backend.jobs.end(self._courses[vm_id].job, ended)
+            self._jobs.end(self._courses[vm_id].job, ended)
         course = self._courses[vm_id] = Course(self._backend, vm_id, job)
         return course
 
@@ -92,40 +97,30 @@ class Running(Commands):
         self.begin(vm_id).is_over = True
         del self._courses[vm_id]
 
-    def set_down(self, vm_id: str, *, ended: str = "finished") -> None:
-        """Record that the VM is down; its host's memory is free again, and its last job ended so."""
-        self._leave_host(vm_id, "down", ended=ended)
-
-    def _leave_host(self, vm_id: str, status: str, *, ended: str) -> None:
+    def leave_host(self, vm_id: str, status: str = "down", *, ended: str = "finished") -> None:
+        """Record that the VM is down or suspended; its host's memory is free, and its last job ended so."""
         self.begin(vm_id, ended=ended)
         self._state.drop_pending(vm_id)
         gone = {"host": None, "migrating_to": None, "handed_over": False, "started": None}
         self._change_vm(vm_id, status=status, **gone)
 
-    def _up(self, vm_id: str, course: Course, caller: Caller) -> None:
-        vm = self._state.vms[vm_id]
-        restarted = caller == SYSTEM and vm.ha
-        code = EventCode.VDS_INITIATED_RUN_VM if restarted else EventCode.USER_RUN_VM
-        self._log(code, caller, vm=vm)
-        course.after_event(lambda: self._set_up(vm_id, course))
+    def _leave_later(
+        self, vm_id: str, course: Course, seconds: float, status: str, code: EventType, caller: Caller
+    ) -> None:
+        def leave() -> None:
+            self._log(code, caller, vm=self._state.vms[vm_id], exit="")
+            course.after_event(lambda: self.leave_host(vm_id, status))
+
+        course.later(seconds, leave)
 
     def _set_up(self, vm_id: str, course: Course) -> None:
-        vm = self._state.vms[vm_id]
-        self._change_vm(vm_id, status="up", started=self._backend.now, **self._usage(vm))
-        self._backend.jobs.end(course.job, "finished")
-
-    def _down(self, vm_id: str, course: Course, caller: Caller) -> None:
-        self._log(EventCode.VM_DOWN, caller, vm=self._state.vms[vm_id], exit="")
-        course.after_event(lambda: self.set_down(vm_id))
-
-    def _suspended(self, vm_id: str, course: Course, caller: Caller) -> None:
-        self._log(EventCode.USER_SUSPEND_VM_OK, caller, vm=self._state.vms[vm_id])
-        course.after_event(lambda: self._leave_host(vm_id, "suspended", ended="finished"))
-
-    def _usage(self, vm: Vm) -> dict[str, float]:
-        """Give what a VM uses of which the state file does not say it: some of its memory, little CPU."""
-        dice = crc32(f"{self._backend.seed}/{vm.id}".encode())
-        return {
-            "usage_mem_percent": vm.usage_mem_percent or 20.0 + dice % 50,
-            "usage_cpu_percent": vm.usage_cpu_percent or 2.0 + dice // 50 % 20,
-        }
+        """Let a VM run, with some memory and little CPU of which the state file does not say what it uses."""
+        vm, dice = self._state.vms[vm_id], crc32(f"{self._backend.seed}/{vm_id}".encode())
+        self._change_vm(
+            vm_id,
+            status="up",
+            started=self._backend.now,
+            usage_mem_percent=vm.usage_mem_percent or 20.0 + dice % 50,
+            usage_cpu_percent=vm.usage_cpu_percent or 2.0 + dice // 50 % 20,
+        )
+        self._jobs.end(course.job, "finished")

@@ -21,17 +21,16 @@ from ovirt_simulator.core.state import State
 from ovirt_simulator.scheduler.filters import Request
 from ovirt_simulator.scheduler.placing import Scheduler
 
-_NAME_USED = "Cannot {} VM. The VM name is already in use, please choose a unique name and try again."
 #: The engine's VmPriorityMaxValue.
 HIGHEST_PRIORITY = 100
 
 
 def check(state: State, before: Vm, vm: Vm, action: str) -> None:
     """Refuse what the engine's UpdateVmCommand refuses."""
-    if before.name != vm.name and any(
-        vm.name == known.name and vm.id != known.id for known in state.vms.values()
-    ):
-        raise messages.conflict(_NAME_USED.format(action))
+    taken = {known.name for known in state.vms.values() if known.id != vm.id}
+    if before.name != vm.name and vm.name in taken:
+        used = "The VM name is already in use, please choose a unique name and try again."
+        raise messages.cannot(action, used)
     for host_id in vm.pinned_hosts if before.pinned_hosts != vm.pinned_hosts else ():
         host = state.hosts.get(host_id)
         if host is None:
@@ -62,7 +61,9 @@ def leave_groups_and_labels(state: State, vm_id: str) -> None:
 
 _STOPPABLE = {"up", "powering_down", "powering_up", "reboot_in_progress"}
 _STOPPABLE |= {"wait_for_launch", "paused", "not_responding", "suspended"}
-_SAVING_OR_RESTORING = {"saving_state", "restoring_state"}
+_AT_WORK = "VM is in saving/restoring state.\n-Please try again when the VM is either up or down."
+_UNSTOPPABLE = dict.fromkeys(("saving_state", "restoring_state"), _AT_WORK)
+_UNSTOPPABLE["migrating"] = "VM migration is in progress."
 #: What a VM of the template Blank has.
 _BLANK_MB = 1024
 _DOWN = {"down", "suspended"}
@@ -121,12 +122,13 @@ class VmCommands(Commands):
             raise messages.conflict(
                 "Cannot remove VM that its state is not down.\n-Please stop the VM first."
             )
-        for permission in self._state.permissions_on(vm):
-            self._state.drop(self._state.permissions, permission.id)
+        for permission in tuple(self._state.permissions.values()):
+            if permission.vm == vm.id:
+                self._state.drop(self._state.permissions, permission.id)
         leave_groups_and_labels(self._state, vm.id)
         self._running.forget(vm.id)
         self._state.drop_vm(vm.id)
-        self._backend.jobs.note(f"Removing VM {vm.name} from system", caller)
+        self._jobs.note(f"Removing VM {vm.name} from system", caller)
         self._log(EventCode.USER_REMOVE_VM_FINISHED, caller, vm=vm)
 
     @locked
@@ -136,7 +138,7 @@ class VmCommands(Commands):
         vm = replace(before, **changes)
         check(self._state, before, vm, "edit")
         self._state.put_vm(vm)
-        self._backend.jobs.note(f"Editing VM {vm.name} properties", caller)
+        self._jobs.note(f"Editing VM {vm.name} properties", caller)
         self._log(EventCode.USER_UPDATE_VM, caller, vm=vm)
         return vm
 
@@ -183,13 +185,18 @@ class VmCommands(Commands):
                 " Please try again later.",
                 conflict=True,
             )
-            job = self._backend.jobs.start(f"Launching VM {vm.name}", caller)
+            job = self._jobs.start(f"Launching VM {vm.name}", caller)
+
+        def launch(target: str) -> None:
+            self._running.launch(vm_id, target, job, caller)
+            self._log(EventCode.USER_STARTED_VM, caller, vm=self._state.vms[vm_id])
+
         try:
-            self._scheduler.schedule(request, lambda target: self._launch(vm_id, target, job, caller))
+            self._scheduler.schedule(request, launch)
         except Rejected:
             with self._backend.lock:
                 self._log(EventCode.USER_FAILED_RUN_VM, caller, vm=vm, error="")
-                self._backend.jobs.end(job, "failed")
+                self._jobs.end(job, "failed")
             raise
         finally:
             with self._backend.lock:
@@ -215,9 +222,9 @@ class VmCommands(Commands):
         if vm.engine_status != "MigratingFrom" or self._migrations.get(vm_id) is None:
             self._log(EventCode.VM_CANCEL_MIGRATION_FAILED, caller, vm=vm)
             raise messages.conflict("Cannot cancel migration for non migrating VM.")
-        job = self._backend.jobs.start(f"Canceling Migration of VM {vm.name}", caller)
+        job = self._jobs.start(f"Canceling Migration of VM {vm.name}", caller)
         self._migrations.cancel(vm_id, caller)
-        self._backend.jobs.end(job, "finished")
+        self._jobs.end(job, "finished")
         return job
 
     @locked
@@ -225,12 +232,11 @@ class VmCommands(Commands):
         """Let the VM die, which no engine commands: it is down with an error, and restarts if it is HA."""
         vm = self._vm(vm_id, "crash")
         if not vm.runs:
-            raise messages.vm_not_running("crash")
-        migration = self._migrations.get(vm_id)
-        if migration is not None:
+            raise messages.cannot("crash", "VM is not running.")
+        if (migration := self._migrations.get(vm_id)) is not None:
             self._migrations.abort(migration, "Lost connection with qemu process")
         self._log(EventCode.VM_DOWN_ERROR, SYSTEM, vm=vm, exit="Lost connection with qemu process")
-        self._running.set_down(vm_id, ended="failed")
+        self._running.leave_host(vm_id, ended="failed")
         if vm.ha:
             self._log(EventCode.HA_VM_FAILED, SYSTEM, vm=self._vm(vm_id, "crash"))
         self._restarts.restart(vm_id)
@@ -248,22 +254,18 @@ class VmCommands(Commands):
         except Rejected as refusal:
             error = f" due to a failed validation: {refusal.detail}"
             self._log(EventCode.USER_FAILED_RUN_VM, caller, vm=vm, error=error)
-            self._backend.jobs.note(f"Launching VM {vm.name}", caller, "failed")
+            self._jobs.note(f"Launching VM {vm.name}", caller, "failed")
             raise
         return request
 
-    def _launch(self, vm_id: str, host_id: str, job: Job, caller: Caller) -> None:
-        self._running.launch(vm_id, host_id, job, caller)
-        self._log(EventCode.USER_STARTED_VM, caller, vm=self._state.vms[vm_id])
-
     def stop(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
         """Power the VM off; one that is down stays so, which an event reports."""
-        seconds = self._backend.settings.stop_seconds
-        return self._end_run(vm_id, "stop", EventCode.USER_STOP_VM, seconds, "Stopping", caller)
+        code = EventCode.USER_STOP_VM
+        return self._end_run(vm_id, "stop", code, self._settings.stop_seconds, "Stopping", caller)
 
     def shutdown(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
         """Ask the guest to shut down; one that is down stays so, which an event reports."""
-        seconds = self._backend.settings.shutdown_seconds
+        seconds = self._settings.shutdown_seconds
         code = EventCode.USER_INITIATED_SHUTDOWN_VM
         return self._end_run(vm_id, "shutdown", code, seconds, "Shutting down", caller)
 
@@ -272,13 +274,13 @@ class VmCommands(Commands):
         """Save the VM's memory and free its host."""
         vm = self._unlocked_vm(vm_id, "suspend")
         if vm.status in {"down", "unknown", "image_locked", "suspended"}:
-            raise messages.vm_not_running("suspend")
+            raise messages.cannot("suspend", "VM is not running.")
         if vm.status == "migrating":
-            raise messages.migration_in_progress("suspend")
+            raise messages.cannot("suspend", "VM migration is in progress.")
         if vm.status != "up":
             raise messages.vm_status_illegal("suspend", vm.engine_status)
         self._log(EventCode.USER_SUSPEND_VM, caller, vm=vm)
-        job = self._backend.jobs.start(f"Performing Hibernate action on VM {vm.name}", caller)
+        job = self._jobs.start(f"Performing Hibernate action on VM {vm.name}", caller)
         self._running.suspend(vm_id, job, caller)
         return job
 
@@ -290,24 +292,14 @@ class VmCommands(Commands):
         if vm.status == "down":
             code, skipped = EventCode.VM_ALREADY_IN_REQUESTED_STATUS, f"{action.capitalize()} VM"
             self._log(code, caller, vm=vm, status="Down", action=skipped)
-            return self._backend.jobs.note(f"{action.capitalize()} VM {vm.name}", caller)
-        self._check_stoppable(vm, action)
+            return self._jobs.note(f"{action.capitalize()} VM {vm.name}", caller)
+        if vm.status not in _STOPPABLE:
+            raise messages.cannot(action, _UNSTOPPABLE.get(vm.status, "VM is not running."))
         suspended = vm.status == "suspended"
         self._log(EventCode.USER_STOP_SUSPENDED_VM if suspended else code, caller, vm=vm)
-        job = self._backend.jobs.start(f"{description} VM {vm.name}", caller)
+        job = self._jobs.start(f"{description} VM {vm.name}", caller)
         self._running.power_down(vm_id, seconds, job, caller)
         return job
-
-    def _check_stoppable(self, vm: Vm, action: str) -> None:
-        if vm.status == "migrating":
-            raise messages.migration_in_progress(action)
-        if vm.status in _SAVING_OR_RESTORING:
-            raise messages.conflict(
-                f"Cannot {action} VM. VM is in saving/restoring state.\n"
-                "-Please try again when the VM is either up or down."
-            )
-        if vm.status not in _STOPPABLE:
-            raise messages.vm_not_running(action)
 
     def _vm(self, vm_id: str, action: str) -> Vm:
         vm = self._state.vms.get(vm_id)
