@@ -43,30 +43,28 @@ _CAN_START = {"down", "suspended"}
 
 def resume(backend: Backend, running: Running, migrations: Migrations, hosts: HostCommands) -> None:
     """Take on every VM and host that is in the middle of something, and every start that is pending."""
+    state, settings = backend.state, backend.settings
+
+    def launch(pending: model.Pending) -> None:
+        waits = state.pending.get(pending.vm) is not None
+        if waits and state.vms[pending.vm].status in _CAN_START:
+            running.launch(pending.vm, pending.host, None, SYSTEM)
+
     with backend.lock:
-        for host in tuple(backend.state.hosts.values()):
+        for host in tuple(state.hosts.values()):
             if host.status == "preparing_for_maintenance":
                 job = backend.jobs.start(f"Moving Host {host.name} to Maintenance", SYSTEM)
                 hosts.begin_maintenance(host.id, job, SYSTEM)
-        for vm in tuple(backend.state.vms.values()):
+        for vm in tuple(state.vms.values()):
             if vm.status == "migrating":
                 migrations.resume(vm)
             else:
                 running.resume(vm)
-        for pending in tuple(backend.state.pending.values()):
-            if backend.state.vms[pending.vm].status in _CAN_START:
-                _launch_soon(backend, running, pending.vm, pending.host)
+        for pending in tuple(state.pending.values()):
+            if state.vms[pending.vm].status in _CAN_START:
+                backend.after(settings.launch_seconds, partial(launch, pending))
             else:
-                backend.state.drop_pending(pending.vm)
-
-
-def _launch_soon(backend: Backend, running: Running, vm_id: str, host_id: str) -> None:
-    def launch() -> None:
-        pending = backend.state.pending.get(vm_id)
-        if pending is not None and backend.state.vms[vm_id].status in _CAN_START:
-            running.launch(vm_id, host_id, None, SYSTEM)
-
-    backend.after(backend.settings.launch_seconds, launch)
+                state.drop_pending(pending.vm)
 
 
 class Engine:
@@ -200,6 +198,8 @@ class Queries(Commands):
         used = int(total * self._used_percent(host)) // 100 if up else 0
         busy = self._busy_percent(host) if up else 0.0
         swap = (host.swap_free_mb or 0) * _MIB if up else 0
+        # Without a load average: as many processes as keep its CPU that busy.
+        load = busy / 100 * host.cores if host.load_average_5m is None else host.load_average_5m
         pages, taken = host.free_huge_pages, huge_pages(self._state.vms_on(host.id))
         return (
             Statistic("memory.total", total, "bytes"),
@@ -211,12 +211,9 @@ class Queries(Commands):
             Statistic("cpu.current.user", busy * 0.8),
             Statistic("cpu.current.system", busy * 0.2),
             Statistic("cpu.current.idle", 100.0 - busy * 0.8 - busy * 0.2 if reported else 0.0),
-            Statistic("cpu.load.avg.5m", _load_average(host, busy) if up else 0.0),
-            *(Statistic(f"hugepages.{size}.free", free, "none") for size, free in pages.items()),
-            *(
-                Statistic(f"hugepages.{size}.total", free + taken[size], "none")
-                for size, free in pages.items()
-            ),
+            Statistic("cpu.load.avg.5m", load if up else 0.0),
+            *(Statistic(f"hugepages.{size}.free", n, "none") for size, n in pages.items()),
+            *(Statistic(f"hugepages.{size}.total", n + taken[size], "none") for size, n in pages.items()),
         )
 
     @locked
@@ -260,11 +257,6 @@ class Queries(Commands):
         return min(max(percent * (1 + amplitude * dice), 0.0), 100.0)
 
 
-def _load_average(host: Host, busy: float) -> float:
-    """Give the host's load average; where it has none, as many processes as keep its CPU that busy."""
-    return busy / 100 * host.cores if host.load_average_5m is None else host.load_average_5m
-
-
 # -- Events that clients add to the log. Source: the engine's AddExternalEventCommand and
 # ExternalEventCommandBase.
 
@@ -302,14 +294,18 @@ class EventCommands(Commands):
         It may be about the `vm`, `host`, `cluster` and `data_center` of some ids; of a VM also about its host
         and cluster, and what is not there is left out. `user` is whom it is about: the author is not shown.
         """
-        self._check(origin, custom_id)
+        if origin.lower() == "ovirt":
+            raise messages.bad_parameters(
+                "Cannot add External Event. Illegal Origin for External Event : oVirt"
+            )
+        if self._backend.has_external_event(origin, custom_id):
+            raise messages.bad_parameters(
+                "=Cannot add External Event. External Event with this custom id already exists."
+            )
         state, now = self._state, self._backend.now
         vm = state.vms.get(about.pop("vm", None) or "")
-        known: dict[str, Any] = {
-            "host": state.hosts,
-            "cluster": state.clusters,
-            "data_center": state.data_centers,
-        }
+        known: dict[str, Any]
+        known = {"host": state.hosts, "cluster": state.clusters, "data_center": state.data_centers}
         of_vm = {} if vm is None else {"host": vm.host, "cluster": vm.cluster}
         places = {name: about.get(name) or of_vm.get(name) or "" for name in known}
         return self._backend.log(
@@ -330,13 +326,3 @@ class EventCommands(Commands):
             ),
             prompt=True,
         )
-
-    def _check(self, origin: str, custom_id: int) -> None:
-        if origin.lower() == "ovirt":
-            raise messages.bad_parameters(
-                "Cannot add External Event. Illegal Origin for External Event : oVirt"
-            )
-        if self._backend.has_external_event(origin, custom_id):
-            raise messages.bad_parameters(
-                "=Cannot add External Event. External Event with this custom id already exists."
-            )

@@ -263,41 +263,27 @@ class Permission(Record, frozen=True):
 _POWER = "run_vm stop_vm reboot_vm"
 _OF_CLUSTERS = (
     f"login {_POWER} edit_vm_properties migrate_vm manipulate_host edit_host_configuration"
-    " edit_cluster_configuration"
-    " manipulate_affinity_groups manipulate_permissions audit_log_management"
+    " edit_cluster_configuration manipulate_affinity_groups manipulate_permissions audit_log_management"
 )
-
-
-def _role(identity: str, name: str, permits: str, *, administrative: bool = False) -> Role:
-    return Role(id=identity, name=name, administrative=administrative, permits=tuple(permits.split()))
-
-
-_ALL = (
-    _role(
-        "00000000-0000-0000-0000-000000000001",
-        "SuperUser",
-        f"{_OF_CLUSTERS} edit_storage_pool_configuration reset_vm tag_management inject_external_events",
-        administrative=True,
-    ),
-    _role("00000000-0000-0000-0001-000000000001", "UserRole", f"login {_POWER}"),
-    _role("def00001-0000-0000-0000-def000000001", "ClusterAdmin", _OF_CLUSTERS, administrative=True),
-    _role(
-        "def00002-0000-0000-0000-def000000002",
-        "DataCenterAdmin",
-        f"{_OF_CLUSTERS} edit_storage_pool_configuration",
-        administrative=True,
-    ),
-    _role(
-        "def00004-0000-0000-0000-def000000004",
-        "HostAdmin",
-        "login manipulate_host edit_host_configuration audit_log_management",
-        administrative=True,
-    ),
-    _role("def00006-0000-0000-0000-def000000006", "UserVmManager", f"login {_POWER} edit_vm_properties"),
-    _role("def0000c-0000-0000-0000-def000000000", "ExternalEventsCreator", "inject_external_events"),
-    _role("def0000c-0000-0000-0000-def00000000c", "ReadOnlyAdmin", "login", administrative=True),
+_OF_STORAGE = f"{_OF_CLUSTERS} edit_storage_pool_configuration"
+# fmt: off
+_ALL = tuple(
+    Role(id=identity, name=name, administrative=administrative, permits=tuple(permits.split()))
+    for identity, name, administrative, permits in (
+        ("00000000-0000-0000-0000-000000000001", "SuperUser", True,
+         f"{_OF_STORAGE} reset_vm tag_management inject_external_events"),
+        ("00000000-0000-0000-0001-000000000001", "UserRole", False, f"login {_POWER}"),
+        ("def00001-0000-0000-0000-def000000001", "ClusterAdmin", True, _OF_CLUSTERS),
+        ("def00002-0000-0000-0000-def000000002", "DataCenterAdmin", True, _OF_STORAGE),
+        ("def00004-0000-0000-0000-def000000004", "HostAdmin", True,
+         "login manipulate_host edit_host_configuration audit_log_management"),
+        ("def00006-0000-0000-0000-def000000006", "UserVmManager", False,
+         f"login {_POWER} edit_vm_properties"),
+        ("def0000c-0000-0000-0000-def000000000", "ExternalEventsCreator", False, "inject_external_events"),
+        ("def0000c-0000-0000-0000-def00000000c", "ReadOnlyAdmin", True, "login"),
+    )
 )
-
+# fmt: on
 ROLES = {role.id: role for role in _ALL}
 BY_NAME = {role.name: role for role in _ALL}
 #: Those that make somebody the user of a VM.

@@ -35,8 +35,9 @@ _OWNER_TAG = "pk-customer-"
 def load(state: State, snapshot: model.Snapshot, now: datetime) -> None:
     """Fill the empty database with what the snapshot holds; running VMs run since now."""
     _put_all(state, state.units, _own_units())
-    _put_all(state, state.policies, _own_policies())
-    _put_all(state, state.data_centers, _data_centers(snapshot))
+    _put_all(state, state.policies, (_own_policy(*each) for each in _POLICIES))
+    known = snapshot.data_centers or (DataCenter(id=stable_id("data_center", "Default"), name="Default"),)
+    _put_all(state, state.data_centers, (_widened(DataCenter, data_center) for data_center in known))
     _put_all(state, state.clusters, (_cluster(state, cluster) for cluster in snapshot.clusters))
     _load_hosts(state, snapshot)
     _load_vms(state, snapshot, now)
@@ -98,12 +99,6 @@ def named_by_tags(vm: model.Vm) -> set[str]:
     return {tag.removeprefix(_OWNER_TAG) for tag in vm.tags if tag.startswith(_OWNER_TAG)}
 
 
-def _data_centers(snapshot: model.Snapshot) -> list[DataCenter]:
-    return [_widened(DataCenter, data_center) for data_center in snapshot.data_centers] or [
-        DataCenter(id=stable_id("data_center", "Default"), name="Default")
-    ]
-
-
 def _cluster(state: State, cluster: model.Cluster) -> Cluster:
     policy = _policy_of(state, cluster)
     data_center = cluster.data_center or next(iter(state.data_centers))
@@ -114,38 +109,30 @@ def _policy_of(state: State, cluster: model.Cluster) -> SchedulingPolicy:
     """Find or add the policy that enables what the cluster's entry says, on top of the policy `none`."""
     base = state.policies[_NONE_POLICY]
     factors = {
-        _STATE_FILE_WEIGHTS[name]: factor
-        for name, factor in cluster.policy.items()
-        if name in _STATE_FILE_WEIGHTS
+        unit: cluster.policy[name] for name, unit in _STATE_FILE_WEIGHTS.items() if name in cluster.policy
     }
-    external = cluster.scheduling_policy or model.SchedulingPolicy()
-    wanted = replace(
-        base,
-        filters=(
-            *base.filters,
-            *(PolicyEntry(unit=_external(state, UnitType.FILTER, name)) for name in external.filters),
-        ),
-        weights=(
-            *(replace(weight, factor=factors.get(weight.unit, weight.factor)) for weight in base.weights),
-            *(
-                PolicyEntry(unit=_external(state, UnitType.WEIGHT, name), factor=factor)
-                for name, factor in external.weights.items()
-            ),
-        ),
-        balance=_external(state, UnitType.LOAD_BALANCING, external.balance)
-        if external.balance
-        else base.balance,
+    external, name = cluster.scheduling_policy or model.SchedulingPolicy(), f"{cluster.name}-placement"
+    filters = [PolicyEntry(unit=_external(state, UnitType.FILTER, each)) for each in external.filters]
+    weights = [replace(own, factor=factors.get(own.unit, own.factor)) for own in base.weights]
+    for each, factor in external.weights.items():
+        weights.append(PolicyEntry(unit=_external(state, UnitType.WEIGHT, each), factor=factor))
+    balance = base.balance
+    if external.balance:
+        balance = _external(state, UnitType.LOAD_BALANCING, external.balance)
+    wanted = SchedulingPolicy(
+        id=stable_id("policy", name),
+        name=name,
+        description=base.description,
+        filters=(*base.filters, *filters),
+        weights=tuple(weights),
+        balance=balance,
+        properties=base.properties,
     )
     for policy in state.policies.values():
-        if (
-            replace(wanted, id=policy.id, name=policy.name, locked=policy.locked, default=policy.default)
-            == policy
-        ):
+        if replace(policy, id=wanted.id, name=name, locked=False, default=False) == wanted:
             return policy
-    name = f"{cluster.name}-placement"
-    policy = replace(wanted, id=stable_id("policy", name), name=name, locked=False, default=False)
-    state.put(state.policies, policy)
-    return policy
+    state.put(state.policies, wanted)
+    return wanted
 
 
 def _external(state: State, kind: UnitType, name: str) -> str:
@@ -182,49 +169,32 @@ def snapshot(state: State) -> model.Snapshot:
 
 
 def _saved_cluster(state: State, cluster: Cluster) -> model.Cluster:
-    policy = state.policies[cluster.policy_id]
-    units = state.units
+    """The engine's own filters and the ids of weights are saved if the state file named any such filters."""
+    policy, units = state.policies[cluster.policy_id], state.units
+    own_filters = [units[f.unit].name for f in policy.filters if units[f.unit].internal]
+    names = {unit: name for name, unit in _STATE_FILE_WEIGHTS.items()}
+    unit_ids = {names.get(w.unit, units[w.unit].name): w.unit for w in policy.weights}
+    named = own_filters and cluster.scheduling_policy and cluster.scheduling_policy.engine_filters
+    balance = None if policy.balance is None else units[policy.balance]
     external = model.SchedulingPolicy(
         filters=tuple(units[f.unit].name for f in policy.filters if not units[f.unit].internal),
         weights={units[w.unit].name: w.factor for w in policy.weights if not units[w.unit].internal},
-        balance=None
-        if policy.balance is None or units[policy.balance].internal
-        else units[policy.balance].name,
-        engine_filters=_engine_filters(state, cluster, policy),
-        unit_ids=_unit_ids(state, cluster, policy),
+        balance=None if balance is None or balance.internal else balance.name,
+        engine_filters=tuple(own_filters) if named else (),
+        unit_ids=unit_ids if named else {},
     )
     factors = {weight.unit: weight.factor for weight in policy.weights}
+    usual = {weight.unit: weight.factor for weight in state.policies[_NONE_POLICY].weights}
     own = {
         name: factors[unit]
         for name, unit in _STATE_FILE_WEIGHTS.items()
-        if unit in factors and (name in cluster.policy or factors[unit] != _usual_factor(state, unit))
+        if unit in factors and (name in cluster.policy or factors[unit] != usual.get(unit))
     }
     return msgspec.structs.replace(
         _narrowed(model.Cluster, cluster),
         policy={name: factor for name, factor in cluster.policy.items() if name not in own} | own,
         scheduling_policy=None if external == model.SchedulingPolicy() else external,
     )
-
-
-def _engine_filters(state: State, cluster: Cluster, policy: SchedulingPolicy) -> tuple[str, ...]:
-    """The engine's own filters, if the state file named any."""
-    if cluster.scheduling_policy is None or not cluster.scheduling_policy.engine_filters:
-        return ()
-    units = (state.units[entry.unit] for entry in policy.filters)
-    return tuple(unit.name for unit in units if unit.internal)
-
-
-def _unit_ids(state: State, cluster: Cluster, policy: SchedulingPolicy) -> dict[str, str]:
-    """Ids of weights by name, if the state file named the engine's own filters as well."""
-    if not _engine_filters(state, cluster, policy):
-        return {}
-    names = {unit: name for name, unit in _STATE_FILE_WEIGHTS.items()}
-    return {names.get(entry.unit, state.units[entry.unit].name): entry.unit for entry in policy.weights}
-
-
-def _usual_factor(state: State, unit: str) -> int | None:
-    usual = state.policies[_NONE_POLICY].weights
-    return next((weight.factor for weight in usual if weight.unit == unit), None)
 
 
 def _narrowed(kind: type[Narrow], record: msgspec.Struct) -> Narrow:
@@ -297,6 +267,14 @@ _PROPERTIES = {
 }
 
 _NONE_POLICY = "b4ed2332-a7ac-4d5f-9596-99a439cb2812"
+#: All are locked; the first is the default.
+_POLICIES = (
+    (_NONE_POLICY, "none", _NO_BALANCE),
+    ("20d25257-b4bd-4589-92a6-c4c5c5d3fd1a", "evenly_distributed", _EVEN_BALANCE),
+    ("5a2b0939-7d46-4b73-a469-e9c2c7fc6a53", "power_saving", _NO_BALANCE),
+    ("8d5d7bec-68de-4a67-b53e-0ac54686d579", "vm_evenly_distributed", _NO_BALANCE),
+    ("7677771e-5eab-422e-83fa-dc04080d21b7", "cluster_maintenance", _NO_BALANCE),
+)
 
 
 def _own_units() -> tuple[PolicyUnit, ...]:
@@ -309,28 +287,17 @@ def _own_units() -> tuple[PolicyUnit, ...]:
     )
 
 
-def _own_policies() -> tuple[SchedulingPolicy, ...]:
-    """Give the engine's own policies; all are locked."""
-    return (
-        _own_policy(_NONE_POLICY, "none", _NO_BALANCE, default=True),
-        _own_policy("20d25257-b4bd-4589-92a6-c4c5c5d3fd1a", "evenly_distributed", _EVEN_BALANCE),
-        _own_policy("5a2b0939-7d46-4b73-a469-e9c2c7fc6a53", "power_saving", _NO_BALANCE),
-        _own_policy("8d5d7bec-68de-4a67-b53e-0ac54686d579", "vm_evenly_distributed", _NO_BALANCE),
-        _own_policy("7677771e-5eab-422e-83fa-dc04080d21b7", "cluster_maintenance", _NO_BALANCE),
-    )
-
-
 def _own_unit(name: str, kind: UnitType, unit: str) -> PolicyUnit:
     properties = _PROPERTIES.get(name, {})
     return PolicyUnit(id=unit, name=name, type=kind, internal=True, properties=properties)
 
 
-def _own_policy(policy: str, name: str, balance: str, *, default: bool = False) -> SchedulingPolicy:
+def _own_policy(policy: str, name: str, balance: str) -> SchedulingPolicy:
     return SchedulingPolicy(
         id=policy,
         name=name,
         locked=True,
-        default=default,
+        default=policy == _NONE_POLICY,
         filters=tuple(
             PolicyEntry(unit=unit, position=_POSITIONS.get(name, 0)) for name, unit in _FILTERS.items()
         ),

@@ -10,6 +10,7 @@ import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
+from datetime import datetime
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import quote
@@ -53,7 +54,7 @@ class Call:
         user: User,
         path: str,
         expand: Expand,
-        rendered: dict[str, tuple[tuple[object, ...], str]],
+        rendered: dict[str, tuple[object, str]],
     ) -> None:
         self.engine = engine
         self.user_name = user_name
@@ -95,10 +96,10 @@ class Call:
         """Whether queries show only what the user has permissions on: those of who is no admin."""
         return not self.user.admin
 
-    def cached(self, address: str, source: tuple[object, ...], render: Callable[[], str]) -> str:
+    def cached(self, address: str, source: object, render: Callable[[], str]) -> str:
         """Give the markup of what is at an address, rendered again only if its source has changed."""
         held = self._rendered.get(address)
-        if held is None or held[0] != source:
+        if held is None or (held[0] is not source and held[0] != source):
             held = self._rendered[address] = source, render()
         return held[1]
 
@@ -258,24 +259,15 @@ class Part(NamedTuple):
     read: Callable[[Body], Any]
 
 
-def text(path: str) -> Part:
-    return Part(path, lambda body: body.text(path))
+def converted(convert: Callable[[str], Any]) -> Callable[[str], Part]:
+    """Make parts that are the text of one element, converted."""
+    return lambda path: Part(path, lambda body: body.converted(path, convert))
 
 
-def boolean(path: str) -> Part:
-    return Part(path, lambda body: body.converted(path, _BOOLEANS.__getitem__))
-
-
-def integer(path: str) -> Part:
-    return Part(path, lambda body: body.converted(path, int))
-
-
-def number(path: str) -> Part:
-    return Part(path, lambda body: body.converted(path, float))
-
-
-def megabytes(path: str) -> Part:
-    return Part(path, lambda body: body.converted(path, lambda octets: int(octets) >> 20))
+text, integer, number = converted(str), converted(int), converted(float)
+boolean = converted(_BOOLEANS.__getitem__)
+megabytes = converted(lambda octets: int(octets) >> 20)
+moment = converted(datetime.fromisoformat)
 
 
 def id_of(path: str) -> Part:
@@ -285,10 +277,8 @@ def id_of(path: str) -> Part:
 
 def named(path: str, table: str) -> Part:
     """The id of an element that refers to an entity by its id or name."""
-    return Part(
-        f"{path} {path}/name",
-        lambda body: found.named(table) if (found := body.child(path)) is not None else None,
-    )
+    paths = f"{path} {path}/name"
+    return Part(paths, lambda body: found.named(table) if (found := body.child(path)) is not None else None)
 
 
 def own_id() -> Part:
@@ -354,32 +344,29 @@ def rule(tag: str, *, legacy: bool = False) -> Part:
     return Part(" ".join([*paths, "positive enforcing"] if legacy else paths), read)
 
 
-class Known(msgspec.Struct, frozen=True):
-    """The elements of a body that a command takes, and those that it reads past with all that is below."""
+class Known:
+    """The elements of a body that a command takes, and those that it reads past with all that is below.
 
-    takes: frozenset[str]
-    past: frozenset[str]
-    #: What stands around those that are taken.
-    around: frozenset[str]
+    Of what refers to an entity by its id, nothing more counts.
+    """
+
+    def __init__(self, takes: Mapping[str, Part], past: str) -> None:
+        self._takes = {path for part in takes.values() for path in part.paths.split()}
+        self._past = set(past.split())
+        steps = [path.split("/") for path in self._takes | self._past]
+        #: What stands around those that are taken.
+        self._around = {"/".join(each[:end]) for each in steps for end in range(1, len(each))}
 
     def unknown(self, node: etree._Element, above: str = "") -> Iterator[str]:
         """Give the paths of elements that ask for something else."""
         for child in node.iterchildren("*"):
             path = f"{above}{child.tag}"
-            if path in self.past or (path in self.takes and child.get("id") is not None):
+            if path in self._past or (path in self._takes and child.get("id") is not None):
                 continue
-            if path in self.takes or path in self.around:
+            if path in self._takes or path in self._around:
                 yield from self.unknown(child, f"{path}/")
             elif child.tag not in _EVERYWHERE and _asks(child):
                 yield path
-
-
-def known(takes: Mapping[str, Part], past: str) -> Known:
-    """Give what a command knows of a body; of what refers to an entity by its id, nothing more counts."""
-    paths = [path for part in takes.values() for path in part.paths.split()]
-    steps = [path.split("/") for path in (*paths, *past.split())]
-    around = {"/".join(each[:end]) for each in steps for end in range(1, len(each))}
-    return Known(frozenset(paths), frozenset(past.split()), frozenset(around))
 
 
 def _asks(node: etree._Element) -> bool:

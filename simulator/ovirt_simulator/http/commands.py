@@ -4,7 +4,6 @@ Of commands it is said what they take from a body, and how they are carried out.
 """
 
 from collections.abc import Callable
-from datetime import datetime
 from operator import attrgetter
 from typing import Any
 
@@ -24,6 +23,7 @@ from ovirt_simulator.http.call import (
     ids,
     integer,
     megabytes,
+    moment,
     named,
     number,
     pairs,
@@ -341,7 +341,7 @@ START_PAST = (
 EVENT_PARTS = {
     **{name: text(name) for name in ("origin", "severity", "description", "correlation_id")},
     "custom_id": integer("custom_id"),
-    "time": Part("time", lambda body: body.converted("time", datetime.fromisoformat)),
+    "time": moment("time"),
     **{name: id_of(name) for name in ("cluster", "data_center", "host", "vm", "user")},
 }
 EVENT_PAST = (

@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from functools import cache
+from functools import cache, partial
 from typing import Any, Literal, TypeVar
 
 import msgspec
@@ -162,6 +162,14 @@ def logout_servlet(request: Request, tokens: Tokens) -> Response:
     return markup.json({})
 
 
+#: The single sign-on, by path.
+SERVLETS = {
+    "/ovirt-engine/sso/oauth/token": token_servlet,
+    "/ovirt-engine/sso/oauth/token-info": token_info_servlet,
+    "/ovirt-engine/services/sso-logout": logout_servlet,
+}
+
+
 # -- The simulator's own addresses.
 
 
@@ -213,30 +221,29 @@ class Control:
             return markup.json({"error": f"no such thing: {error}"}, 404)
 
 
-def _state(control: Control, _: Request) -> Response:
-    return Response(state_file.dumps(control.engine.snapshot()), content_type=markup.JSON)
-
-
 def _advance(control: Control, request: Request) -> dict[str, Any]:
     control.engine.advance(_read(request, Advance).seconds)
     return {"now": control.engine.queries.now}
 
 
-def _expect(control: Control, asked: MigrationFaults | UpgradeFaults) -> None:
+def _expect(control: Control, request: Request, kind: type[MigrationFaults | UpgradeFaults]) -> None:
+    asked = _read(request, kind)
     identity = asked.vm if isinstance(asked, MigrationFaults) else asked.host
     control.engine.faults.expect(asked, asked.count, identity)
 
 
 _ANSWERS: dict[str, Callable[..., Any]] = {
-    "GET /state": _state,
+    "GET /state": lambda control, _: Response(
+        state_file.dumps(control.engine.snapshot()), content_type=markup.JSON
+    ),
     "POST /advance": _advance,
     "POST /hosts/<host>/fail": lambda control, _, host: control.engine.hosts.fail(host),
     "POST /hosts/<host>/recover": lambda control, _, host: control.engine.hosts.recover(host),
     "POST /hosts/<host>/updates": lambda control, _, host: control.engine.host_upgrades.offer(host),
     "POST /vms/<vm>/crash": lambda control, _, vm: control.engine.vms.crash(vm),
-    "POST /migrations/faults": lambda control, asked: _expect(control, _read(asked, MigrationFaults)),
+    "POST /migrations/faults": partial(_expect, kind=MigrationFaults),
     "DELETE /migrations/faults": lambda control, _: control.engine.faults.clear(),
-    "POST /upgrades/faults": lambda control, asked: _expect(control, _read(asked, UpgradeFaults)),
+    "POST /upgrades/faults": partial(_expect, kind=UpgradeFaults),
     "GET /disturbances": lambda control, _: control.disturbances.waiting,
     "POST /disturbances": lambda control, asked: control.disturbances.add(_read(asked, Disturbance)),
     "DELETE /disturbances": lambda control, _: control.disturbances.clear(),

@@ -24,7 +24,6 @@ from ovirt_simulator.http.resource import (
     NAME,
     Field,
     Shape,
-    fixed,
     linked,
     mention,
     mentions,
@@ -33,7 +32,6 @@ from ovirt_simulator.http.resource import (
     properties,
     reference,
     value,
-    version,
     when,
 )
 
@@ -43,13 +41,11 @@ _MIB = 1 << 20
 
 DATA_CENTER = Shape(
     "data_center",
-    (
-        NAME,
-        DESCRIPTION,
-        linked("clusters networks permissions"),
-        value("local", "local_storage"),
-        value("status"),
-    ),
+    NAME,
+    DESCRIPTION,
+    linked("clusters networks permissions"),
+    value("local", "local_storage"),
+    value("status"),
 )
 
 
@@ -58,26 +54,31 @@ def _first_data_center(links: Links, _: Any) -> str:
     return links.reference("data_center", "datacenters", next(iter(links.call.state.data_centers), None))
 
 
-NETWORK = Shape("network", (NAME, linked("permissions vnic_profiles"), _first_data_center))
-VNIC_PROFILE = Shape("vnic_profile", (NAME, linked("permissions"), reference("network", "networks")))
+NETWORK = Shape("network", NAME, linked("permissions vnic_profiles"), _first_data_center)
+VNIC_PROFILE = Shape("vnic_profile", NAME, linked("permissions"), reference("network", "networks"))
+
+
+def _version(_: Links, cluster: Any) -> str:
+    major, _, minor = cluster.compatibility.partition(".")
+    return element("version", text("major", major), text("minor", minor))
+
+
 CLUSTER = Shape(
     "cluster",
-    (
-        NAME,
-        DESCRIPTION,
-        linked("affinity_groups networks permissions"),
-        "<cpu><architecture>x86_64</architecture><type>Secure Intel Skylake Server Family</type></cpu>",
-        properties("custom_scheduling_policy_properties", "scheduling_properties"),
-        value("ha_reservation"),
-        nested("memory_policy", nested("over_commit", value("percent", "memory_overcommit_percent"))),
-        value("threads_as_cores", "count_threads_as_cores"),
-        value("upgrade_correlation_id"),
-        value("upgrade_in_progress", "upgrade_mode"),
-        value("upgrade_percent_complete", lambda cluster: cluster.upgrade_percent),
-        version(),
-        reference("data_center", "datacenters"),
-        reference("scheduling_policy", "schedulingpolicies", lambda cluster: cluster.policy_id or None),
-    ),
+    NAME,
+    DESCRIPTION,
+    linked("affinity_groups networks permissions"),
+    "<cpu><architecture>x86_64</architecture><type>Secure Intel Skylake Server Family</type></cpu>",
+    properties("custom_scheduling_policy_properties", "scheduling_properties"),
+    value("ha_reservation"),
+    nested("memory_policy", nested("over_commit", value("percent", "memory_overcommit_percent"))),
+    value("threads_as_cores", "count_threads_as_cores"),
+    value("upgrade_correlation_id"),
+    value("upgrade_in_progress", "upgrade_mode"),
+    value("upgrade_percent_complete", lambda cluster: cluster.upgrade_percent),
+    _version,
+    reference("data_center", "datacenters"),
+    reference("scheduling_policy", "schedulingpolicies", lambda cluster: cluster.policy_id or None),
 )
 
 # -- hosts
@@ -91,35 +92,33 @@ def _threads(host: Host) -> int:
 
 HOST = Shape(
     "host",
-    (
-        NAME,
-        _HOST_LINKS,
-        value("address"),
+    NAME,
+    _HOST_LINKS,
+    value("address"),
+    nested(
+        "cpu",
         nested(
-            "cpu",
-            nested(
-                "topology",
-                value("cores", lambda host: host.cores // host.sockets),
-                value("sockets"),
-                value("threads", _threads),
-            ),
+            "topology",
+            value("cores", lambda host: host.cores // host.sockets),
+            value("sockets"),
+            value("threads", _threads),
         ),
-        value("max_scheduling_memory", lambda host: host.free_mb * _MIB),
-        value("memory", lambda host: host.memory_mb * _MIB),
-        # These two `ovirt_host` reads of every host, for every task.
-        "<os><custom_kernel_cmdline></custom_kernel_cmdline></os>",
-        "<power_management><enabled>false</enabled><kdump_detection>true</kdump_detection></power_management>",
-        nested("spm", value("status", lambda host: "spm" if host.spm else "none")),
-        value("status"),
-        value("update_available"),
-        reference("cluster", "clusters"),
     ),
-    source=lambda _, host: (host,),
+    value("max_scheduling_memory", lambda host: host.free_mb * _MIB),
+    value("memory", lambda host: host.memory_mb * _MIB),
+    # These two `ovirt_host` reads of every host, for every task.
+    "<os><custom_kernel_cmdline></custom_kernel_cmdline></os>",
+    "<power_management><enabled>false</enabled><kdump_detection>true</kdump_detection></power_management>",
+    nested("spm", value("status", lambda host: "spm" if host.spm else "none")),
+    value("status"),
+    value("update_available"),
+    reference("cluster", "clusters"),
+    kept=True,
 )
 #: As lists of members, actions and labels mention a host or VM: with its parts.
-HOST_OUTLINE = Shape("host", (NAME, _HOST_LINKS))
-HOST_ACTED = Shape("host", (_HOST_LINKS,))
-HOST_MENTION, VM_MENTION = Shape("host", ()), Shape("vm", ())
+HOST_OUTLINE = Shape("host", NAME, _HOST_LINKS)
+HOST_ACTED = Shape("host", _HOST_LINKS)
+HOST_MENTION, VM_MENTION = Shape("host"), Shape("vm")
 
 # -- VMs
 
@@ -141,54 +140,52 @@ def _display(_: Links, vm: Vm) -> str:
 
 VM = Shape(
     "vm",
-    (
-        NAME,
-        DESCRIPTION,
-        _VM_LINKS,
+    NAME,
+    DESCRIPTION,
+    _VM_LINKS,
+    nested(
+        "cpu",
+        value("architecture"),
         nested(
-            "cpu",
-            value("architecture"),
-            nested(
-                "topology",
-                value("cores", lambda vm: max(1, vm.vcpus // (vm.sockets * vm.threads_per_core))),
-                value("sockets"),
-                value("threads", "threads_per_core"),
-            ),
+            "topology",
+            value("cores", lambda vm: max(1, vm.vcpus // (vm.sockets * vm.threads_per_core))),
+            value("sockets"),
+            value("threads", "threads_per_core"),
         ),
-        value("cpu_pinning_policy", "cpu_pinning"),
-        properties("custom_properties", item="custom_property"),
-        _display,
-        nested("high_availability", value("enabled", "ha"), value("priority", "ha_priority")),
-        nested("io", value("threads", "io_threads")),
-        value("memory", lambda vm: vm.memory_mb * _MIB),
-        nested(
-            "memory_policy",
-            value("guaranteed", lambda vm: vm.guaranteed_mb * _MIB),
-            value("max", lambda vm: 4 * vm.memory_mb * _MIB),
-        ),
-        value("origin", lambda vm: "managed_hosted_engine" if vm.hosted_engine else "ovirt"),
-        "<os><type>other</type></os>",
-        nested("placement_policy", value("affinity"), mentions("hosts", "host", "hosts", "pinned_hosts")),
-        reference("cluster", "clusters"),
-        reference("cpu_profile", "cpuprofiles"),
-        lambda _, vm: "" if vm.quota is None else f'<quota id="{attribute(vm.quota)}"/>',
-        fixed("next_run_configuration_exists", False),
-        when(lambda _, vm: vm.status not in _OFF, fixed("run_once", False), value("start_time", "started")),
-        value("status"),
-        reference("host", "hosts", lambda vm: vm.host if vm.status not in _OFF else None),
-        reference("instance_type", "instancetypes"),
-        lambda _, vm: mention("original_template", "templates", vm.template or BLANK_TEMPLATE),
-        reference("template", "templates", lambda vm: vm.template or BLANK_TEMPLATE),
     ),
-    source=lambda _, vm: (vm,),
+    value("cpu_pinning_policy", "cpu_pinning"),
+    properties("custom_properties", item="custom_property"),
+    _display,
+    nested("high_availability", value("enabled", "ha"), value("priority", "ha_priority")),
+    nested("io", value("threads", "io_threads")),
+    value("memory", lambda vm: vm.memory_mb * _MIB),
+    nested(
+        "memory_policy",
+        value("guaranteed", lambda vm: vm.guaranteed_mb * _MIB),
+        value("max", lambda vm: 4 * vm.memory_mb * _MIB),
+    ),
+    value("origin", lambda vm: "managed_hosted_engine" if vm.hosted_engine else "ovirt"),
+    "<os><type>other</type></os>",
+    nested("placement_policy", value("affinity"), mentions("hosts", "host", "hosts", "pinned_hosts")),
+    reference("cluster", "clusters"),
+    reference("cpu_profile", "cpuprofiles"),
+    lambda _, vm: "" if vm.quota is None else f'<quota id="{attribute(vm.quota)}"/>',
+    text("next_run_configuration_exists", False),
+    when(lambda _, vm: vm.status not in _OFF, text("run_once", False), value("start_time", "started")),
+    value("status"),
+    reference("host", "hosts", lambda vm: vm.host if vm.status not in _OFF else None),
+    reference("instance_type", "instancetypes"),
+    lambda _, vm: mention("original_template", "templates", vm.template or BLANK_TEMPLATE),
+    reference("template", "templates", lambda vm: vm.template or BLANK_TEMPLATE),
+    kept=True,
 )
-VM_OUTLINE = Shape("vm", (NAME, _VM_LINKS))
-VM_ACTED = Shape("vm", (_VM_LINKS,))
+VM_OUTLINE = Shape("vm", NAME, _VM_LINKS)
+VM_ACTED = Shape("vm", _VM_LINKS)
 DISK_ATTACHMENT = Shape(
-    "disk_attachment", (value("bootable"), reference("disk", "disks", "id"), parent("vm", "vms", "vm_id"))
+    "disk_attachment", value("bootable"), reference("disk", "disks", "id"), parent("vm", "vms", "vm_id")
 )
-DISK = Shape("disk", (value("name", "id"), reference("disk_profile", "diskprofiles", "profile")))
-NIC = Shape("nic", (NAME, parent("vm", "vms", "vm_id"), reference("vnic_profile", "vnicprofiles")))
+DISK = Shape("disk", value("name", "id"), reference("disk_profile", "diskprofiles", "profile"))
+NIC = Shape("nic", NAME, parent("vm", "vms", "vm_id"), reference("vnic_profile", "vnicprofiles"))
 
 # -- affinity
 
@@ -211,50 +208,54 @@ def _members(name: str, tag: str, collection: str) -> Field:
 
 AFFINITY_GROUP = Shape(
     "affinity_group",
-    (
-        NAME,
-        DESCRIPTION,
-        linked("vms hosts vm_labels host_labels"),
-        lambda links, group: text("broken", links.call.engine.queries.is_broken(group)),
-        value("enforcing", "vms_rule.enforcing"),
-        value("positive", lambda group: group.vms_rule.positive if group.vms_rule.enabled else None),
-        value("priority", lambda group: float(group.priority)),
-        _rule("hosts_rule"),
-        _rule("vms_rule"),
-        reference("cluster", "clusters"),
-        _members("vms", "vm", "vms"),
-        _members("hosts", "host", "hosts"),
-        _members("vm_labels", "affinity_label", "affinitylabels"),
-        _members("host_labels", "affinity_label", "affinitylabels"),
-    ),
+    NAME,
+    DESCRIPTION,
+    linked("vms hosts vm_labels host_labels"),
+    lambda links, group: text("broken", links.call.engine.queries.is_broken(group)),
+    value("enforcing", "vms_rule.enforcing"),
+    value("positive", lambda group: group.vms_rule.positive if group.vms_rule.enabled else None),
+    value("priority", lambda group: float(group.priority)),
+    _rule("hosts_rule"),
+    _rule("vms_rule"),
+    reference("cluster", "clusters"),
+    _members("vms", "vm", "vms"),
+    _members("hosts", "host", "hosts"),
+    _members("vm_labels", "affinity_label", "affinitylabels"),
+    _members("host_labels", "affinity_label", "affinitylabels"),
 )
 AFFINITY_LABEL = Shape(
     "affinity_label",
-    (NAME, value("has_implicit_affinity_group", "implicit"), fixed("read_only", False), linked("hosts vms")),
+    NAME,
+    value("has_implicit_affinity_group", "implicit"),
+    text("read_only", False),
+    linked("hosts vms"),
 )
-TAG = Shape("tag", (NAME, DESCRIPTION))
+TAG = Shape("tag", NAME, DESCRIPTION)
 
 # -- scheduling policies
 
 _UNIT = reference("scheduling_policy_unit", "schedulingpolicyunits", "unit")
 SCHEDULING_POLICY = Shape(
     "scheduling_policy",
-    (
-        NAME,
-        DESCRIPTION,
-        # Weights cannot be followed: link and attribute have different names.
-        linked("filters", weights=None, balances="balances"),
-        value("default_policy", "default"),
-        value("locked"),
-        properties("properties"),
-    ),
+    NAME,
+    DESCRIPTION,
+    # Weights cannot be followed: link and attribute have different names.
+    linked("filters", weights=None, balances="balances"),
+    value("default_policy", "default"),
+    value("locked"),
+    properties("properties"),
 )
-FILTER = Shape("filter", (value("position"), _UNIT), attrgetter("unit"))
-WEIGHT = Shape("weight", (value("factor"), _UNIT), attrgetter("unit"))
-BALANCE = Shape("balance", (_UNIT,), attrgetter("unit"))
+FILTER = Shape("filter", value("position"), _UNIT, identity=attrgetter("unit"))
+WEIGHT = Shape("weight", value("factor"), _UNIT, identity=attrgetter("unit"))
+BALANCE = Shape("balance", _UNIT, identity=attrgetter("unit"))
 SCHEDULING_POLICY_UNIT = Shape(
     "scheduling_policy_unit",
-    (NAME, DESCRIPTION, value("enabled"), value("internal"), properties("properties"), value("type")),
+    NAME,
+    DESCRIPTION,
+    value("enabled"),
+    value("internal"),
+    properties("properties"),
+    value("type"),
 )
 
 # -- events, jobs, statistics
@@ -276,32 +277,28 @@ def _subject(tag: str, collection: str) -> Field:
 
 EVENT = Shape(
     "event",
-    (
-        DESCRIPTION,
-        *map(value, ("code", "correlation_id", "custom_id")),
-        value("index", "id"),
-        *map(value, ("origin", "severity", "time")),
-        _subject("cluster", "clusters"),
-        _subject("data_center", "datacenters"),
-        _subject("host", "hosts"),
-        _subject("template", "templates"),
-        _subject("user", "users"),
-        _subject("vm", "vms"),
-    ),
-    id=lambda event: str(event.id),
-    source=lambda _, event: (event,),
+    DESCRIPTION,
+    *map(value, ("code", "correlation_id", "custom_id")),
+    value("index", "id"),
+    *map(value, ("origin", "severity", "time")),
+    _subject("cluster", "clusters"),
+    _subject("data_center", "datacenters"),
+    _subject("host", "hosts"),
+    _subject("template", "templates"),
+    _subject("user", "users"),
+    _subject("vm", "vms"),
+    identity=lambda event: str(event.id),
+    kept=True,
 )
 JOB = Shape(
     "job",
-    (
-        DESCRIPTION,
-        fixed("auto_cleared", True),
-        value("end_time", "ended"),
-        fixed("external", False),
-        value("last_updated", lambda job: job.ended or job.started),
-        value("start_time", "started"),
-        value("status"),
-    ),
+    DESCRIPTION,
+    text("auto_cleared", True),
+    value("end_time", "ended"),
+    text("external", False),
+    value("last_updated", lambda job: job.ended or job.started),
+    value("start_time", "started"),
+    value("status"),
 )
 _TWO_DIGITS = Context(prec=2, rounding=ROUND_HALF_UP)
 
@@ -328,23 +325,21 @@ def _measured(_: Links, one: Statistic) -> str:
 
 def statistics_of(owner: Field) -> Shape:
     """How statistics are shown of hosts, or of VMs."""
-    return Shape("statistic", (_measured, owner), lambda one: statistic_id(one.name))
+    return Shape("statistic", _measured, owner, identity=lambda one: statistic_id(one.name))
 
 
 # -- users
 
 USER = Shape(
     "user",
-    (
-        NAME,
-        linked("permissions"),
-        nested("domain", value("name", "directory")),
-        value("principal", "name"),
-        value("user_name"),
-    ),
+    NAME,
+    linked("permissions"),
+    nested("domain", value("name", "directory")),
+    value("principal", "name"),
+    value("user_name"),
 )
-ROLE = Shape("role", (NAME, DESCRIPTION, linked("permits"), value("administrative")))
-PERMIT = Shape("permit", (value("name", str),), str)
+ROLE = Shape("role", NAME, DESCRIPTION, linked("permits"), value("administrative"))
+PERMIT = Shape("permit", value("name", str), identity=str)
 
 
 def _holder(links: Links, one: Permission) -> str:
@@ -353,7 +348,10 @@ def _holder(links: Links, one: Permission) -> str:
 
 PERMISSION = Shape(
     "permission",
-    (reference("role", "roles"), _holder, reference("vm", "vms"), reference("cluster", "clusters")),
+    reference("role", "roles"),
+    _holder,
+    reference("vm", "vms"),
+    reference("cluster", "clusters"),
 )
 
 # -- the root

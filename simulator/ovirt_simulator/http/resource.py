@@ -18,9 +18,9 @@ from werkzeug import Response
 from ovirt_simulator.core.entities import Job
 from ovirt_simulator.core.messages import Rejected
 from ovirt_simulator.http import markup
-from ovirt_simulator.http.call import NOT_AUTHORIZED, Call, Known, Links, Part, known
+from ovirt_simulator.http.call import NOT_AUTHORIZED, Call, Known, Links, Part
 from ovirt_simulator.http.control import Permit
-from ovirt_simulator.http.markup import Value, attribute, element, lines, path, text
+from ovirt_simulator.http.markup import attribute, element, lines, path, text
 from ovirt_simulator.http.search import searched
 
 #: What a field reads of a record: the attribute of this name, or what a function gives.
@@ -28,21 +28,21 @@ Read: TypeAlias = "str | Callable[[Any], Any]"
 Field: TypeAlias = "str | Callable[[Links, Any], str]"
 
 
-class Shape(msgspec.Struct, frozen=True):
-    """How entities of a kind are shown."""
+class Shape:
+    """How entities of a kind are shown; `kept` is markup while the record is the same."""
 
-    tag: str
-    fields: tuple[Field, ...]
-    #: The id that a record is shown with.
-    id: Callable[[Any], str] = attrgetter("id")
-    #: What the markup of a record follows from, if it is worth keeping.
-    source: Callable[[Call, Any], tuple[object, ...]] | None = None
+    def __init__(
+        self, tag: str, *fields: Field, identity: Callable[[Any], str] = attrgetter("id"), kept: bool = False
+    ) -> None:
+        self.tag = tag
+        self.fields = fields
+        self.id = identity
+        self._kept = kept
 
     def render(self, links: Links, record: Any) -> str:
-        call = links.call
-        if self.source is None or call.follow:
+        if not self._kept or links.call.follow:
             return self._fresh(links, record)
-        return call.cached(links.href, self.source(call, record), lambda: self._fresh(links, record))
+        return links.call.cached(links.href, record, lambda: self._fresh(links, record))
 
     def mention(self, links: Links, entity_id: str) -> str:
         """Render an entity that may not be there; no field asks for its record."""
@@ -64,10 +64,6 @@ def value(tag: str, read: Read | None = None) -> Field:
     """An element with a value of the record; nothing when that is None."""
     get = _reading(tag if read is None else read)
     return lambda _, record: text(tag, get(record))
-
-
-def fixed(tag: str, shown: Value) -> Field:
-    return text(tag, shown)
 
 
 def nested(tag: str, *fields: Field) -> Field:
@@ -125,14 +121,6 @@ def linked(names: str, **spelled: str | None) -> Field:
     return lambda links, _: "\n".join(links.link(rel, name) for rel, name in attributes.items())
 
 
-def version() -> Field:
-    def made(_: Links, record: Any) -> str:
-        major, _, minor = record.compatibility.partition(".")
-        return element("version", text("major", major), text("minor", minor))
-
-    return made
-
-
 NAME, DESCRIPTION = value("name"), value("description")
 
 
@@ -165,7 +153,7 @@ class Change(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def known(self) -> Known:
-        return known(self.takes, self.past)
+        return Known(self.takes, self.past)
 
     def read(self, call: Call, tag: str) -> Given:
         """Read what the command takes from the body."""

@@ -28,6 +28,7 @@ from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http import THREADS, markup
 from ovirt_simulator.http.call import Call, Follow, FollowError
 from ovirt_simulator.http.control import (
+    SERVLETS,
     SESSION_LIFETIME,
     Control,
     LoginError,
@@ -35,9 +36,6 @@ from ovirt_simulator.http.control import (
     User,
     Users,
     default_users,
-    logout_servlet,
-    token_info_servlet,
-    token_servlet,
 )
 from ovirt_simulator.http.markup import API, Refusal, fault, not_simulated
 from ovirt_simulator.http.table import routes
@@ -245,7 +243,6 @@ def _address(listen: str) -> tuple[str, int]:
 
 _LOG = logging.getLogger(__name__)
 
-_SSO = "/ovirt-engine/sso/oauth"
 CONTROL = "/simulator"
 #: Parameters of the engine's API that would change an answer; it reads past those that it does not know.
 _PARAMETERS = (
@@ -261,7 +258,7 @@ class Application:
         self._engine = engine
         self._control = control
         self._disturbances = control.disturbances
-        self._rendered: dict[str, tuple[tuple[object, ...], str]] = {}
+        self._rendered: dict[str, tuple[object, str]] = {}
         self._adapter: MapAdapter = routes().bind("")
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -297,15 +294,11 @@ class Application:
             return markup.page(500)
 
     def _route(self, request: Request) -> Response:
-        path, tokens = request.path, self._control.tokens
+        path = request.path
         if path == API or path.startswith(f"{API}/"):
             return self._authenticated(request, path.removeprefix(API))
-        if path == f"{_SSO}/token":
-            return token_servlet(request, tokens)
-        if path == f"{_SSO}/token-info":
-            return token_info_servlet(request, tokens)
-        if path == "/ovirt-engine/services/sso-logout":
-            return logout_servlet(request, tokens)
+        if servlet := SERVLETS.get(path):
+            return servlet(request, self._control.tokens)
         if path.startswith(f"{CONTROL}/"):
             return self._control(request, path.removeprefix(CONTROL))
         return markup.page(404)

@@ -105,7 +105,7 @@ RESOURCES = (
                                         {"action": text("upgrade_action"),
                                          "percent": integer("upgrade_percent_complete")}, "filter",
                                         permit=Permit.EDIT_CLUSTER_CONFIGURATION)},
-             outline=Shape("cluster", ())),
+             outline=Shape("cluster")),
     Resource("/clusters/<cluster_id>/affinitygroups", shown.AFFINITY_GROUP, commands.groups, id="group_id",
              root="affinity_groups", home="/clusters/<cluster>/affinitygroups", by_name=True, admins=True,
              missing=commands.no_group, permit=Permit.MANIPULATE_AFFINITY_GROUPS,
@@ -157,11 +157,11 @@ RESOURCES = (
                          {"name": text("name"), "vnic_profile": id_of("vnic_profile")},
                          needs={"name": "name"}, status=201)),
     # The state knows none of these, which the module `ovirt_vm` looks through.
-    *(Resource(f"/vms/<vm_id>/{step}", Shape(root.removesuffix("s"), (NAME,)), commands.none_of_vm, root=root,
+    *(Resource(f"/vms/<vm_id>/{step}", Shape(root.removesuffix("s"), NAME), commands.none_of_vm, root=root,
                single=False)
       for step, root in (("numanodes", "vm_numa_nodes"), ("cdroms", "cdroms"), ("watchdogs", "watchdogs"),
                          ("graphicsconsoles", "graphics_consoles"), ("hostdevices", "host_devices"))),
-    Resource("/templates", Shape("template", (NAME,)), lambda _, __: {}, single=False),
+    Resource("/templates", Shape("template", NAME), lambda _, __: {}, single=False),
     # What VMs have of a disk, if any has it.
     Resource("/disks", shown.DISK, commands.disks, listed=False),
     Resource("/affinitylabels", shown.AFFINITY_LABEL, whole("labels"), id="label_id", root="affinity_labels",

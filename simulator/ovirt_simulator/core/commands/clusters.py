@@ -28,18 +28,13 @@ from ovirt_simulator.core.state import State
 
 def known_properties(policy: SchedulingPolicy, units: Mapping[str, PolicyUnit]) -> dict[str, str]:
     """Give the regular expression of every property that a unit of the policy knows."""
-    attached = [one.unit for one in policy.filters] + [one.unit for one in policy.weights]
-    attached += [one.unit for one in policy.balances]
-    return {name: regex for unit in attached for name, regex in units[unit].properties.items()}
+    attached = (*policy.filters, *policy.weights, *policy.balances)
+    return {name: regex for one in attached for name, regex in units[one.unit].properties.items()}
 
 
 def _illegal_properties(properties: Mapping[str, str], known: Mapping[str, str]) -> list[str]:
     """Give the names of properties that no unit knows, and of those whose values do not match as a whole."""
-    return [
-        name
-        for name, value in properties.items()
-        if name not in known or re.fullmatch(known[name], value) is None
-    ]
+    return [n for n, value in properties.items() if n not in known or not re.fullmatch(known[n], value)]
 
 
 def _faults(policy: SchedulingPolicy, state: State) -> Iterator[str]:
@@ -150,28 +145,13 @@ class PolicyCommands(Commands):
         return cluster
 
     @locked
-    def add(
-        self,
-        name: str,
-        *,
-        description: str = "",
-        properties: Mapping[str, str] | None = None,
-        caller: Caller = ADMIN,
-    ) -> SchedulingPolicy:
-        """Add a policy; it has no units."""
-        identity = self._backend.new_id()
-        policy = SchedulingPolicy(
-            id=identity, name=name, description=description, properties=dict(properties or {})
-        )
+    def add(self, name: str, *, caller: Caller = ADMIN, **fields: Any) -> SchedulingPolicy:
+        """Add a policy with a description and properties, if they are named; it has no units."""
+        policy = SchedulingPolicy(id=self._backend.new_id(), name=name, **fields)
         self._check(policy, "add")
         self._state.put(self._state.policies, policy)
         self._log(EventCode.USER_ADD_CLUSTER_POLICY, caller, policy=policy.name)
         return policy
-
-    @locked
-    def edit(self, policy_id: str, *, caller: Caller = ADMIN, **changes: Any) -> SchedulingPolicy:
-        """Change name, description or properties, which replace all that were there."""
-        return self._change(policy_id, caller, **changes)
 
     @locked
     def remove(self, policy_id: str, *, caller: Caller = ADMIN) -> None:
@@ -179,8 +159,7 @@ class PolicyCommands(Commands):
         policy = existing(self._state.policies, policy_id)
         if policy.locked:
             raise messages.bad_parameters("Cannot remove Scheduling Policy. Parameters are invalid.")
-        users = [c.name for c in self._state.clusters.values() if c.policy_id == policy_id]
-        if users:
+        if users := [c.name for c in self._state.clusters.values() if c.policy_id == policy_id]:
             raise messages.bad_parameters(
                 "Cannot remove Scheduling Policy. Scheduling Policy is attached to cluster(s):"
                 f" {', '.join(users)}, please unassign cluster(s)."
@@ -204,29 +183,31 @@ class PolicyCommands(Commands):
     def _attach(self, policy_id: str, units: str, entry: PolicyEntry, caller: Caller) -> PolicyEntry:
         policy = existing(self._state.policies, policy_id)
         self._check_unit(entry.unit)
-        self._change(policy_id, caller, **{units: (*getattr(policy, units), entry)})
+        self.edit(policy_id, caller=caller, **{units: (*getattr(policy, units), entry)})
         return entry
 
     @locked
     def set_balance(self, policy_id: str, unit_id: str, *, caller: Caller = ADMIN) -> PolicyEntry:
         """Put the unit in place of the policy's balance."""
         self._check_unit(unit_id)
-        self._change(policy_id, caller, balance=unit_id)
+        self.edit(policy_id, caller=caller, balance=unit_id)
         return PolicyEntry(unit=unit_id)
 
     @locked
     def remove_unit(self, policy_id: str, unit_id: str, *, caller: Caller = ADMIN) -> None:
         """Detach a filter, weight or balance; what the policy has not is no error."""
         policy = existing(self._state.policies, policy_id)
-        self._change(
+        self.edit(
             policy_id,
-            caller,
+            caller=caller,
             filters=tuple(entry for entry in policy.filters if entry.unit != unit_id),
             weights=tuple(entry for entry in policy.weights if entry.unit != unit_id),
             balance=None if policy.balance == unit_id else policy.balance,
         )
 
-    def _change(self, policy_id: str, caller: Caller, **changes: Any) -> SchedulingPolicy:
+    @locked
+    def edit(self, policy_id: str, *, caller: Caller = ADMIN, **changes: Any) -> SchedulingPolicy:
+        """Change name, description, properties or units, all of which replace what was there."""
         policy = replace(existing(self._state.policies, policy_id), **changes)
         self._state.put(self._state.policies, policy)
         self._check(policy, "edit")
@@ -259,14 +240,9 @@ class UpgradeCommands(Commands):
         if cluster.upgrade_mode:
             self._log(EventCode.USER_START_CLUSTER_UPGRADE_FAILED, caller, cluster=cluster)
             raise messages.bad_parameters(f"Failed to set upgrade running flag on cluster '{cluster_id}'.")
-        return self._change(
-            cluster,
-            EventCode.USER_START_CLUSTER_UPGRADE,
-            caller,
-            upgrade_mode=True,
-            upgrade_percent=0,
-            upgrade_correlation_id=caller.correlation_id,
-        )
+        cluster = replace(cluster, upgrade_correlation_id=caller.correlation_id)
+        code = EventCode.USER_START_CLUSTER_UPGRADE
+        return self._change(cluster, code, caller, upgrade_mode=True, upgrade_percent=0)
 
     @locked
     def progress(self, cluster_id: str, percent: int, *, caller: Caller = ADMIN) -> Job:
@@ -275,27 +251,19 @@ class UpgradeCommands(Commands):
         if not cluster.upgrade_mode:
             raise messages.bad_parameters("Cannot update progress, cluster upgrade has not been started.")
         if not 0 <= percent <= 100:
-            raise messages.bad_parameters(
-                "Cannot update upgrade percent complete, the value needs to be in the range of 0 to 100."
-            )
+            allowed = "the value needs to be in the range of 0 to 100."
+            raise messages.bad_parameters(f"Cannot update upgrade percent complete, {allowed}")
         if caller.correlation_id != cluster.upgrade_correlation_id:
-            raise messages.bad_parameters(
-                "Cannot update progress, given correlation id does not match the current update"
-                " correlation id."
-            )
+            reason = "given correlation id does not match the current update correlation id."
+            raise messages.bad_parameters(f"Cannot update progress, {reason}")
         code = EventCode.USER_UPDATE_CLUSTER_UPGRADE
         return self._change(cluster, code, caller, upgrade_percent=percent)
 
     @locked
     def finish(self, cluster_id: str, *, caller: Caller = ADMIN) -> Job:
         """Take the mark away, also one that another made; whose it was stays."""
-        return self._change(
-            existing(self._state.clusters, cluster_id),
-            EventCode.USER_FINISH_CLUSTER_UPGRADE,
-            caller,
-            upgrade_mode=False,
-            upgrade_percent=0,
-        )
+        cluster, code = existing(self._state.clusters, cluster_id), EventCode.USER_FINISH_CLUSTER_UPGRADE
+        return self._change(cluster, code, caller, upgrade_mode=False, upgrade_percent=0)
 
     def _change(self, cluster: Cluster, code: EventType, caller: Caller, **changes: Any) -> Job:
         self._state.put(self._state.clusters, replace(cluster, **changes))

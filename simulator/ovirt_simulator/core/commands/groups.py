@@ -4,7 +4,8 @@ Source: the engine's AddAffinityGroupCommand, EditAffinityGroupCommand and their
 AddLabelCommand, UpdateLabelCommand and RemoveLabelCommand.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import StrEnum
 from typing import Any
 
@@ -29,6 +30,21 @@ class Members(StrEnum):
     HOST_LABELS = "host_labels"
 
 
+#: Of each list: the table of its members, what one is called, and what one of a cluster is called.
+_KNOWN = {
+    Members.VMS: ("vms", "VM", "VM"),
+    Members.HOSTS: ("hosts", "VDS", "host"),
+    Members.VM_LABELS: ("labels", "VM label", ""),
+    Members.HOST_LABELS: ("labels", "Host label", ""),
+}
+#: The engine's longest name and description of a group.
+_LONGEST_NAME, _LONGEST_DESCRIPTION = 255, 4000
+
+
+def _cannot(verb: str, reason: str) -> Rejected:
+    return messages.bad_parameters(f"Cannot {verb} Affinity Group. {reason}")
+
+
 class AffinityCommands(Commands):
     """Commands on affinity groups; all raise `Rejected`. What is said of a group are fields of its record.
 
@@ -38,46 +54,33 @@ class AffinityCommands(Commands):
     @locked
     def add(self, cluster_id: str, *, caller: Caller = ADMIN, **fields: Any) -> AffinityGroup:
         """Add a group; whole groups are checked for conflicts with all groups of the cluster."""
-        group = _edited(
-            AffinityGroup(
-                id=self._backend.new_id(),
-                name="",
-                cluster=cluster_id,
-                priority=1.0,
-                vms_rule=DISABLED,
-                hosts_rule=DISABLED,
-                vms=(),
-                hosts=(),
-                vm_labels=(),
-                host_labels=(),
-            ),
-            fields,
+        empty = AffinityGroup(
+            id=self._backend.new_id(),
+            name="",
+            cluster=cluster_id,
+            priority=1.0,
+            vms_rule=DISABLED,
+            hosts_rule=DISABLED,
+            vms=(),
+            hosts=(),
+            vm_labels=(),
+            host_labels=(),
         )
-        try:
+        group, failed = _edited(empty, fields), EventCode.USER_FAILED_TO_ADD_AFFINITY_GROUP
+        with self._reporting(failed, group, caller):
             self._check(group, "add")
-        except Rejected:
-            self._report(EventCode.USER_FAILED_TO_ADD_AFFINITY_GROUP, group, caller)
-            raise
-        self._state.put(self._state.groups, group)
-        self._report(EventCode.USER_ADDED_AFFINITY_GROUP, group, caller)
-        return group
+        return self._put(group, EventCode.USER_ADDED_AFFINITY_GROUP, caller)
 
     @locked
     def edit(self, group_id: str, *, caller: Caller = ADMIN, **changes: Any) -> AffinityGroup:
         """Change a group; lists replace the whole list."""
         before = self._group(group_id)
-        group = _edited(before, changes)
-        try:
+        group, failed = _edited(before, changes), EventCode.USER_FAILED_TO_UPDATE_AFFINITY_GROUP
+        with self._reporting(failed, group, caller):
             if changes.get("cluster", before.cluster) != before.cluster:
-                raise messages.bad_parameters(
-                    "Cannot edit Affinity Group. Cannot change Cluster for Affinity Group."
-                )
+                raise _cannot("edit", "Cannot change Cluster for Affinity Group.")
             self._check(group, "edit")
-        except Rejected:
-            self._report(EventCode.USER_FAILED_TO_UPDATE_AFFINITY_GROUP, group, caller)
-            raise
-        self._update(group, caller)
-        return group
+        return self._put(group, EventCode.USER_UPDATED_AFFINITY_GROUP, caller)
 
     @locked
     def remove(self, group_id: str, *, caller: Caller = ADMIN) -> None:
@@ -95,13 +98,13 @@ class AffinityCommands(Commands):
         Of members VMs alone are answered with.
         """
         group = self._group(group_id)
-        if member_id not in self._table(members):
-            selected = _SELECTED.get(members, "affinity label")
-            raise messages.bad_parameters(f"The selected {selected} does not exist.")
+        table, kind, selected = _KNOWN[members]
+        if member_id not in getattr(self._state, table):
+            raise messages.bad_parameters(f"The selected {selected or 'affinity label'} does not exist.")
         present: tuple[str, ...] = getattr(group, members)
         if member_id in present:
-            raise messages.bad_parameters(f"Cannot edit Affinity Group. Duplicate {_KINDS[members]}.")
-        self._update(replace(group, **{members.value: (*present, member_id)}), caller)
+            raise _cannot("edit", f"Duplicate {kind}.")
+        self._put_members(group, members, (*present, member_id), caller)
         return self._state.vms[member_id] if members is Members.VMS else None
 
     @locked
@@ -112,57 +115,62 @@ class AffinityCommands(Commands):
         group = self._group(group_id)
         present: tuple[str, ...] = getattr(group, members)
         if member_id not in present:
-            kind = _KINDS[members]
-            raise messages.bad_parameters(
-                f"Cannot edit Affinity Group. Provided {kind} is invalid (does not exist)."
-            )
-        left = tuple(present_id for present_id in present if present_id != member_id)
-        self._update(replace(group, **{members.value: left}), caller)
+            raise _cannot("edit", f"Provided {_KNOWN[members][1]} is invalid (does not exist).")
+        self._put_members(group, members, tuple(one for one in present if one != member_id), caller)
 
-    def _update(self, group: AffinityGroup, caller: Caller) -> None:
+    def _put_members(
+        self, group: AffinityGroup, members: Members, ids: tuple[str, ...], caller: Caller
+    ) -> None:
+        group = replace(group, **{members.value: ids})
+        self._put(group, EventCode.USER_UPDATED_AFFINITY_GROUP, caller)
+
+    def _put(self, group: AffinityGroup, code: EventType, caller: Caller) -> AffinityGroup:
         self._state.put(self._state.groups, group)
-        self._report(EventCode.USER_UPDATED_AFFINITY_GROUP, group, caller)
+        self._report(code, group, caller)
+        return group
+
+    @contextmanager
+    def _reporting(self, failed: EventType, group: AffinityGroup, caller: Caller) -> Iterator[None]:
+        try:
+            yield
+        except Rejected:
+            self._report(failed, group, caller)
+            raise
 
     def _report(self, code: EventType, group: AffinityGroup, caller: Caller) -> None:
         self._log(code, caller, cluster=self._state.clusters.get(group.cluster), group=group.name)
 
     def _group(self, group_id: str) -> AffinityGroup:
-        group = self._state.groups.get(group_id)
-        if group is None:
-            raise messages.bad_parameters("Cannot edit Affinity Group. No matching Affinity Group.")
-        return group
+        if group_id not in self._state.groups:
+            raise _cannot("edit", "No matching Affinity Group.")
+        return self._state.groups[group_id]
 
     def _check(self, group: AffinityGroup, verb: str) -> None:
         """Validate a whole group in the engine's order: texts, name, cluster, members, conflicts."""
-        if reason := self._wrong_text(group):
-            raise messages.bad_parameters(f"Cannot {verb} Affinity Group. {reason}")
+        if " " in group.name:
+            raise _cannot(verb, "Name field is invalid., Attribute: affinityGroup.name")
+        if len(group.name) > _LONGEST_NAME:
+            raise _cannot(verb, "Name field input is too long., Attribute: affinityGroup.name")
+        if len(group.description) > _LONGEST_DESCRIPTION:
+            raise _cannot(verb, "Description field is invalid., Attribute: affinityGroup.description")
+        if group.name in {other.name for other in self._state.groups.values() if other.id != group.id}:
+            raise _cannot(verb, "Affinity Group name already exists.")
         if group.cluster not in self._state.clusters:
             raise messages.bad_parameters("Invalid Cluster for Affinity Group.")
         for members in Members:
-            if reason := self._wrong_member(group, members):
-                raise messages.bad_parameters(f"Cannot {verb} Affinity Group. {reason}")
+            self._check_members(group, members, verb)
         self._check_conflicts(group)
 
-    def _wrong_text(self, group: AffinityGroup) -> str | None:
-        if " " in group.name:
-            return "Name field is invalid., Attribute: affinityGroup.name"
-        if len(group.name) > _LONGEST_NAME:
-            return "Name field input is too long., Attribute: affinityGroup.name"
-        if len(group.description) > _LONGEST_DESCRIPTION:
-            return "Description field is invalid., Attribute: affinityGroup.description"
-        known = {other.name for other in self._state.groups.values() if other.id != group.id}
-        return "Affinity Group name already exists." if group.name in known else None
-
-    def _wrong_member(self, group: AffinityGroup, members: Members) -> str | None:
-        ids: tuple[str, ...] = getattr(group, members)
-        table, kind = self._table(members), _KINDS[members]
+    def _check_members(self, group: AffinityGroup, members: Members, verb: str) -> None:
+        name, kind, selected = _KNOWN[members]
+        ids, table = getattr(group, members), getattr(self._state, name)
         for member_id in ids:
             if member_id not in table:
-                return f"Provided {kind} is invalid (does not exist)."
-            if members in _SELECTED and table[member_id].cluster != group.cluster:
-                name = _SELECTED[members]
-                raise messages.bad_parameters(f"The {name} is not in the same cluster as Affinity Group.")
-        return f"Duplicate {kind}." if len(set(ids)) < len(ids) else None
+                raise _cannot(verb, f"Provided {kind} is invalid (does not exist).")
+            if selected and table[member_id].cluster != group.cluster:
+                raise messages.bad_parameters(f"The {selected} is not in the same cluster as Affinity Group.")
+        if len(set(ids)) < len(ids):
+            raise _cannot(verb, f"Duplicate {kind}.")
 
     def _check_conflicts(self, group: AffinityGroup) -> None:
         others = [g for g in self._state.groups_of(group.cluster) if g.id != group.id]
@@ -188,24 +196,7 @@ class AffinityCommands(Commands):
         """Give the names of the groups, hosts and VMs that take part."""
         hosts = {self._state.hosts[host_id].name for host_id in conflict.hosts}
         vms = {self._state.vms[vm_id].name for vm_id in conflict.negative_vms or conflict.vms}
-        groups, known, found = (",".join(sorted(names)) for names in (conflict.groups, hosts, vms))
-        return groups, known, found
-
-    def _table(self, members: Members) -> Mapping[str, Any]:
-        if members is Members.VMS:
-            return self._state.vms
-        return self._state.hosts if members is Members.HOSTS else self._state.labels
-
-
-#: The engine's longest name and description of a group.
-_LONGEST_NAME, _LONGEST_DESCRIPTION = 255, 4000
-_KINDS = {
-    Members.VMS: "VM",
-    Members.HOSTS: "VDS",
-    Members.VM_LABELS: "VM label",
-    Members.HOST_LABELS: "Host label",
-}
-_SELECTED = {Members.VMS: "VM", Members.HOSTS: "host"}
+        return ",".join(sorted(conflict.groups)), ",".join(sorted(hosts)), ",".join(sorted(vms))
 
 
 def _edited(group: AffinityGroup, changes: Mapping[str, Any]) -> AffinityGroup:
@@ -245,8 +236,8 @@ class LabelCommands(Commands):
         """Remove a label that has no members (409 else). Raises `NotFound`."""
         label = existing(self._state.labels, label_id)
         if label.vms or label.hosts:
-            raise messages.conflict(
-                "Cannot remove Affinity Label. It is assigned to entities; take it off them first."
+            raise messages.cannot(
+                "remove", "It is assigned to entities; take it off them first.", "Affinity Label"
             )
         for group in tuple(self._state.groups.values()):
             if label_id in (*group.vm_labels, *group.host_labels):
