@@ -40,13 +40,13 @@ _log = logging.getLogger(__name__)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a subcommand; return 0, or 2 after one line that says what is wrong and what to do."""
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
-    return process.guarded(COMMAND, lambda: _command(arguments))
 
+    def command() -> int:
+        args = _parser().parse_args(arguments)
+        args.run(args)
+        return 0
 
-def _command(arguments: Sequence[str] | None) -> int:
-    args = _parser().parse_args(arguments)
-    args.run(args)
-    return 0
+    return process.guarded(COMMAND, command)
 
 
 def _run(args: argparse.Namespace) -> None:
@@ -58,9 +58,8 @@ def _run(args: argparse.Namespace) -> None:
             raise
         raise UserError(f"{error}; run needs pip install ./simulator") from None
     stop, certificate, engine = Stop(), _certificate(args), _engine(args)
-    server = serve(
-        engine, args.listen, password=args.password, certificate=certificate, threads=args.http_threads
-    )
+    more = {"password": args.password, "certificate": certificate, "threads": args.http_threads}
+    server = serve(engine, args.listen, **more)
     try:
         print(f"ovirt-simulator: listening on {server.url}", flush=True)
         _pass_time(engine, args.time_scale, stop)
@@ -72,9 +71,8 @@ def _engine(args: argparse.Namespace) -> Engine:
     from ovirt_simulator.core.engine import Engine
 
     if args.proxy is not None and not args.proxy.startswith("http://"):
-        raise UserError(
-            f"--proxy {args.proxy}: the engine's client takes a URL such as http://localhost:18781/"
-        )
+        taken = "the engine's client takes a URL such as http://localhost:18781/"
+        raise UserError(f"--proxy {args.proxy}: {taken}")
     settings = msgspec.structs.replace(
         USUAL,
         affinity_enforcement_seconds=60.0 if args.affinity_enforcement else None,
@@ -86,13 +84,9 @@ def _engine(args: argparse.Namespace) -> Engine:
         seed=args.seed,
         settings=settings,
         proxy=args.proxy,
-        background=_in_background,
+        # What waits for the external scheduler runs outside the clock; nobody waits for its end.
+        background=lambda action: threading.Thread(target=action, name="background", daemon=True).start(),
     )
-
-
-def _in_background(action: Callable[[], object]) -> None:
-    """Run what waits for the external scheduler outside the clock; nobody waits for its end."""
-    threading.Thread(target=action, name="background", daemon=True).start()
 
 
 def _pass_time(engine: Engine, scale: float, stop: Stop) -> None:
@@ -135,51 +129,29 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--state", type=Path, metavar="FILE", required=True, help="the state file to start from"
-    )
-    parser.add_argument(
-        "--listen",
-        default="127.0.0.1:0",
-        metavar="HOST:PORT",
-        help="port 0 takes any free one (default: 127.0.0.1:0)",
-    )
-    parser.add_argument(
-        "--http-threads",
-        type=_number(int, 1),
-        default=THREADS,
-        metavar="N",
-        help=f"how many requests are answered at once (default: {THREADS}); more wait, as in an engine",
-    )
-    parser.add_argument("--proxy", metavar="URL", help="the external scheduler, asked for its units once")
-    parser.add_argument(
-        "--time-scale",
-        type=_number(float, 0),
-        default=1.0,
-        metavar="X",
-        help="simulated seconds a second (default: 1); with 0, time passes only by POST /simulator/advance",
-    )
-    parser.add_argument("--password", default="password", help="of admin@internal (default: password)")
-    parser.add_argument("--tls-certificate", type=Path, metavar="FILE", help="PEM chain; serves HTTPS")
-    parser.add_argument("--tls-key", type=Path, metavar="FILE", help="PEM key of the certificate")
-    parser.add_argument("--seed", type=int, default=0, help="the dice of everything that varies (default: 0)")
-    parser.add_argument(
-        "--affinity-enforcement",
-        action="store_true",
-        help="let the engine repair violated groups itself, one VM a minute",
-    )
-    parser.add_argument(
-        "--load-balancing",
-        action="store_true",
-        help="let the engine call its policies' balance every minute",
-    )
+    add = parser.add_argument
+    add("--state", type=Path, metavar="FILE", required=True, help="the state file to start from")
+    free = "port 0 takes any free one (default: 127.0.0.1:0)"
+    add("--listen", default="127.0.0.1:0", metavar="HOST:PORT", help=free)
+    at_once = f"how many requests are answered at once (default: {THREADS}); more wait, as in an engine"
+    add("--http-threads", type=_number(int, 1), default=THREADS, metavar="N", help=at_once)
+    add("--proxy", metavar="URL", help="the external scheduler, asked for its units once")
+    scale = "simulated seconds a second (default: 1); with 0, time passes only by POST /simulator/advance"
+    add("--time-scale", type=_number(float, 0), default=1.0, metavar="X", help=scale)
+    add("--password", default="password", help="of admin@internal (default: password)")
+    add("--tls-certificate", type=Path, metavar="FILE", help="PEM chain; serves HTTPS")
+    add("--tls-key", type=Path, metavar="FILE", help="PEM key of the certificate")
+    add("--seed", type=int, default=0, help="the dice of everything that varies (default: 0)")
+    repair = "let the engine repair violated groups itself, one VM a minute"
+    add("--affinity-enforcement", action="store_true", help=repair)
+    balance = "let the engine call its policies' balance every minute"
+    add("--load-balancing", action="store_true", help=balance)
     parser.set_defaults(run=_run)
 
 
 def _add_generate(parser: argparse.ArgumentParser) -> None:
-    usual = Sizes()
     for name in ("clusters", "hosts", "vms", "groups"):
-        number = getattr(usual, name)
+        number = getattr(Sizes(), name)
         help_text = f"how many {name} (default: {number})"
         parser.add_argument(f"--{name}", type=_number(int, 0), default=number, metavar="N", help=help_text)
     parser.add_argument("--seed", type=int, default=0, help="draws another cluster (default: 0)")

@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from ovirt_placement.model import (
     AffinityGroup,
@@ -55,17 +56,17 @@ def generate(sizes: Sizes, seed: int = 0) -> Snapshot:
     return Snapshot(
         clusters=tuple(draft.cluster for draft in drafts),
         hosts=tuple(host for draft in drafts for host in draft.measured_hosts()),
-        vms=tuple(_with_nic(vm, profile, dice) for draft in drafts for vm in draft.vms.values()),
+        # The ids of NICs come after all other draws, so that a seed draws what it always did.
+        vms=tuple(
+            replace(vm, nics=(Nic(id=_id(dice), name="nic1", vnic_profile=profile.id),))
+            for draft in drafts
+            for vm in draft.vms.values()
+        ),
         networks=(network,),
         vnic_profiles=(profile,),
         affinity_groups=tuple(group for draft in drafts for group in draft.groups),
         affinity_labels=tuple(label for draft in drafts for label in draft.labels),
     )
-
-
-def _with_nic(vm: Vm, profile: VnicProfile, dice: random.Random) -> Vm:
-    """Give a VM one NIC; its id comes after all other draws, so that a seed draws what it always did."""
-    return msgspec.structs.replace(vm, nics=(Nic(id=_id(dice), name="nic1", vnic_profile=profile.id),))
 
 
 def _id(dice: random.Random) -> str:
@@ -79,9 +80,8 @@ class _ClusterDraft:
         self._sizes = sizes
         self._dice = dice
         self._number = number
-        self.cluster = Cluster(
-            id=_id(self._dice), name=f"cluster-{number + 1}", ha_reservation=number % 2 == 0
-        )
+        name = f"cluster-{number + 1}"
+        self.cluster = Cluster(id=_id(self._dice), name=name, ha_reservation=number % 2 == 0)
         self.vms = {vm.id: vm for vm in self._draw_vms()}
         self.hosts = list(self._draw_hosts())
         self._left = {host.id: host.memory_mb for host in self.hosts}
@@ -101,7 +101,7 @@ class _ClusterDraft:
                 cores[vm.host] += vm.vcpus * (vm.usage_cpu_percent or 0) / 100
                 used[vm.host] += vm.memory_mb * (vm.usage_mem_percent or 0) / 100
         for host in self.hosts:
-            yield msgspec.structs.replace(
+            yield replace(
                 host,
                 free_mb=self._left[host.id],
                 memory_free_mb=round(host.memory_mb - used[host.id]),
@@ -135,9 +135,8 @@ class _ClusterDraft:
     def _draw_hosts(self) -> Iterator[Host]:
         numbers = self._share(self._sizes.hosts)
         running = sum(required_mb(vm) for vm in self.vms.values() if vm.status == "up")
-        largest = max(_VM_SIZES_MB)
         wanted = running / _FILL / max(len(numbers), 1)
-        memory_mb = max(4 * largest, -(-int(wanted) // (16 * _GIB)) * 16 * _GIB)
+        memory_mb = max(4 * max(_VM_SIZES_MB), -(-int(wanted) // (16 * _GIB)) * 16 * _GIB)
         for number in numbers:
             yield Host(
                 id=_id(self._dice),
@@ -163,9 +162,8 @@ class _ClusterDraft:
     def _draw_group(self, number: int, members: list[str]) -> None:
         broken = self._dice.random() < self._sizes.broken
         positive = self._dice.random() < 0.5
-        rule = AffinityRule(
-            enabled=True, positive=positive, enforcing=self._dice.random() >= self._sizes.soft
-        )
+        enforcing = self._dice.random() >= self._sizes.soft
+        rule = AffinityRule(enabled=True, positive=positive, enforcing=enforcing)
         by_hosts = self._dice.random() < 0.3
         some = self._dice.sample(self.hosts, max(1, len(self.hosts) // 4)) if by_hosts else []
         if by_hosts:
@@ -174,11 +172,9 @@ class _ClusterDraft:
             self._place_by_vms(members, positive=positive, broken=broken)
         labels: tuple[str, ...] = ()
         if self._dice.random() < self._sizes.labelled:
-            label = AffinityLabel(
-                id=_id(self._dice), name=f"label-{number + 1:04}", vms=tuple(members), hosts=()
-            )
-            self.labels.append(label)
-            labels = (label.id,)
+            name, vms = f"label-{number + 1:04}", tuple(members)
+            self.labels.append(AffinityLabel(id=_id(self._dice), name=name, vms=vms, hosts=()))
+            labels = (self.labels[-1].id,)
         self.groups.append(
             AffinityGroup(
                 id=_id(self._dice),
@@ -232,5 +228,5 @@ class _ClusterDraft:
             self._left[home] -= needed
         for vm_id in vm_ids:
             status = "down" if home is None else "up"
-            self.vms[vm_id] = msgspec.structs.replace(self.vms[vm_id], host=home, status=status)
+            self.vms[vm_id] = replace(self.vms[vm_id], host=home, status=status)
         return home

@@ -41,14 +41,14 @@ from ovirt_simulator.scheduler.placing import AffinityEnforcement, Scheduler
 _CAN_START = {"down", "suspended"}
 
 
-def resume(backend: Backend, running: Running, migrations: Migrations, hosts: HostCommands) -> None:
+def resume(backend: Backend, migrations: Migrations, hosts: HostCommands) -> None:
     """Take on every VM and host that is in the middle of something, and every start that is pending."""
     state, settings = backend.state, backend.settings
 
     def launch(pending: model.Pending) -> None:
         waits = state.pending.get(pending.vm) is not None
         if waits and state.vms[pending.vm].status in _CAN_START:
-            running.launch(pending.vm, pending.host, None, SYSTEM)
+            migrations.running.launch(pending.vm, pending.host, None, SYSTEM)
 
     with backend.lock:
         for host in tuple(state.hosts.values()):
@@ -59,7 +59,7 @@ def resume(backend: Backend, running: Running, migrations: Migrations, hosts: Ho
             if vm.status == "migrating":
                 migrations.resume(vm)
             else:
-                running.resume(vm)
+                migrations.running.resume(vm)
         for pending in tuple(state.pending.values()):
             if state.vms[pending.vm].status in _CAN_START:
                 backend.after(settings.launch_seconds, partial(launch, pending))
@@ -83,15 +83,15 @@ class Engine:
         migrations = Migrations(backend, running, scheduler)
         restarts = Restarts(backend, running, scheduler)
         self.queries = Queries(backend)
-        self.vms = VmCommands(backend, running, migrations, restarts, scheduler)
+        self.vms = VmCommands(backend, migrations, restarts)
         self.upgrades = UpgradeCommands(backend)
-        self.hosts = HostCommands(backend, running, migrations, restarts, scheduler)
+        self.hosts = HostCommands(backend, migrations, restarts)
         self.host_upgrades = HostUpgrades(backend, self.hosts)
         self.affinity_groups = AffinityCommands(backend)
         self.labels = LabelCommands(backend)
         self.policies = PolicyCommands(backend)
         self.events = EventCommands(backend)
-        resume(backend, running, migrations, self.hosts)
+        resume(backend, migrations, self.hosts)
         self._start_loops(scheduler, external)
 
     @classmethod

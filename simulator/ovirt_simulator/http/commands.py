@@ -4,8 +4,7 @@ Of commands it is said what they take from a body, and how they are carried out.
 """
 
 from collections.abc import Callable
-from operator import attrgetter
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -102,10 +101,8 @@ def no_group() -> markup.Refusal:
 
 def groups(call: Call, of: Ids) -> dict[str, Any]:
     """Those of a cluster; any cluster's address serves for a group, but to list and to add."""
-    groups = dict(call.state.groups)
-    if "group_id" in of:
-        return groups
-    return {key: one for key, one in groups.items() if one.cluster == of["cluster_id"]}
+    found, cluster = dict(call.state.groups), of["cluster_id"]
+    return found if "group_id" in of else {key: one for key, one in found.items() if one.cluster == cluster}
 
 
 def members_of(name: str, table: str) -> Records:
@@ -167,14 +164,12 @@ def permissions(call: Call, of: Ids) -> dict[str, Permission]:
     if "user" in of:
         _existing(users(call, of), of["user"])
         return {one.id: one for one in (own, *(one for one in granted if one.holder == own.holder))}
-    on: dict[str, str | None] = {"vm": None, "cluster": None}
-    wanted: set[str | None] = {None}
     if "vm_id" in of:
         vm = _above(call, of)
-        on["vm"], wanted = vm.id, {vm.id, vm.cluster, None}
+        on, wanted = {"vm": vm.id, "cluster": None}, {vm.id, vm.cluster, None}
     else:
-        on["cluster"] = _existing(clusters(call, {}), of["cluster_id"]).id
-        wanted.add(on["cluster"])
+        cluster = _existing(clusters(call, {}), of["cluster_id"]).id
+        on, wanted = {"vm": None, "cluster": cluster}, {cluster, None}
     found = [own, *(one for one in granted if (one.vm or one.cluster) in wanted)]
     return {one.id: replace(one, **on) for one in sorted(found, key=lambda one: one.id)}
 
@@ -197,10 +192,13 @@ def permits(call: Call, of: Ids) -> dict[str, str]:
 # -- What commands take from a body, and how they are carried out.
 
 
-def does(command: str, *names: str, **fixed: Any) -> Run:
+#: A command of the engine.
+Command: TypeAlias = "Callable[[Engine], Callable[..., Any]]"
+
+
+def does(command: Command, *names: str, **fixed: Any) -> Run:
     """Carry a command of the engine out, on what has these ids in the address, with what the body gives."""
-    found: Callable[[Engine], Callable[..., Any]] = attrgetter(command)
-    return lambda call, of, given: found(call.engine)(
+    return lambda call, of, given: command(call.engine)(
         **{name: of[name] for name in names}, **fixed, **given, caller=call.caller
     )
 
@@ -232,16 +230,13 @@ GROUP_PARTS = {
 
 
 def _with_rules(given: Given, present: Any) -> Given:
-    before = {"vms_rule": DISABLED, "hosts_rule": DISABLED}
-    if present is not None:
-        before = {"vms_rule": present.vms_rule, "hosts_rule": present.hosts_rule}
-    rules = {name: given[name].applied(rule) for name, rule in before.items() if name in given}
-    return given | rules
+    names = [name for name in ("vms_rule", "hosts_rule") if name in given]
+    return given | {name: given[name].applied(getattr(present, name, DISABLED)) for name in names}
 
 
 def add_group(call: Call, of: Ids, given: Given) -> Any:
-    fields = _with_rules(given, None)
-    return call.engine.affinity_groups.add(of["cluster_id"], **fields, caller=call.caller)
+    groups = call.engine.affinity_groups
+    return groups.add(of["cluster_id"], **_with_rules(given, None), caller=call.caller)
 
 
 def edit_group(call: Call, of: Ids, given: Given) -> Any:
@@ -327,10 +322,9 @@ def start(call: Call, of: Ids, given: Given) -> Job:
     return call.engine.vms.start(of["vm_id"], **given, caller=call.caller)
 
 
-def acts(command: str, permit: Permit, past: str = "reason force", **takes: Part) -> Action:
+def acts(command: Command, name: str, permit: Permit, past: str = "reason force", **takes: Part) -> Action:
     """An action of VMs or hosts, whose command says by itself that they are not there."""
-    run = does(command, "vm_id" if command.startswith("vms.") else "host_id")
-    return Action(run, takes, f"filter {past}", permit=permit, checks=True)
+    return Action(does(command, name), takes, f"filter {past}", permit=permit, checks=True)
 
 
 #: What a client of the API may send along that counts for nothing here.

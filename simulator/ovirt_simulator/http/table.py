@@ -14,7 +14,7 @@ from ovirt_simulator.core.commands.groups import Members
 from ovirt_simulator.http import commands
 from ovirt_simulator.http import documents as shown
 from ovirt_simulator.http.call import Call, Part, boolean, id_of, integer, named, own_id, text
-from ovirt_simulator.http.commands import acts, does, seen, whole
+from ovirt_simulator.http.commands import Command, acts, does, seen, whole
 from ovirt_simulator.http.control import Permit
 from ovirt_simulator.http.markup import absent
 from ovirt_simulator.http.resource import NAME, Action, Change, Ids, Resource, Shape, parent
@@ -37,14 +37,15 @@ def _group_members(step: str, members: Members, shape: Shape, table: str, root: 
         admins=True,
         permit=Permit.MANIPULATE_AFFINITY_GROUPS,
         post=Change(
-            does("affinity_groups.add_member", "group_id", members=members),
+            does(lambda e: e.affinity_groups.add_member, "group_id", members=members),
             {"member_id": Part("name", read)},
             needs={"id": "member_id"},
             called=members.removesuffix("s"),
             checks=True,
         ),
         delete=Change(
-            does("affinity_groups.remove_member", "group_id", "member_id", members=members), checks=True
+            does(lambda e: e.affinity_groups.remove_member, "group_id", "member_id", members=members),
+            checks=True,
         ),
     )
 
@@ -59,15 +60,17 @@ def _label_members(members: str, mention: Shape) -> Resource:
         admins=True,
         permit=Permit.TAG_MANAGEMENT,
         post=Change(
-            does("labels.add_member", "label_id", members=members),
+            does(lambda e: e.labels.add_member, "label_id", members=members),
             {"member_id": own_id()},
             needs={"id": "member_id"},
         ),
-        delete=Change(does("labels.remove_member", "label_id", "member_id", members=members), checks=True),
+        delete=Change(
+            does(lambda e: e.labels.remove_member, "label_id", "member_id", members=members), checks=True
+        ),
     )
 
 
-def _policy_parts(name: str, shape: Shape, add: str, **takes: Part) -> Resource:
+def _policy_parts(name: str, shape: Shape, add: Command, **takes: Part) -> Resource:
     return Resource(
         f"/schedulingpolicies/<policy_id>/{name}",
         shape,
@@ -77,13 +80,13 @@ def _policy_parts(name: str, shape: Shape, add: str, **takes: Part) -> Resource:
         permit=Permit.EDIT_STORAGE_POOL_CONFIGURATION,
         # Answered with 200, not 201.
         post=Change(
-            does(f"policies.{add}", "policy_id"),
+            does(add, "policy_id"),
             {"unit_id": id_of("scheduling_policy_unit")} | takes,
             "name",
             needs={"scheduling_policy_unit.id": "unit_id"},
             called=shape.tag,
         ),
-        delete=Change(does("policies.remove_unit", "policy_id", "unit_id"), checks=True),
+        delete=Change(does(lambda e: e.policies.remove_unit, "policy_id", "unit_id"), checks=True),
     )
 
 
@@ -95,12 +98,12 @@ RESOURCES = (
     Resource("/vnicprofiles", shown.VNIC_PROFILE, whole("vnic_profiles"), root="vnic_profiles"),
     Resource("/clusters", shown.CLUSTER, commands.clusters, id="cluster_id", by_name=True, search="clusters",
              permit=Permit.EDIT_CLUSTER_CONFIGURATION,
-             post=Change(does("policies.add_cluster"),
+             post=Change(does(lambda e: e.policies.add_cluster),
                          {"name": text("name"), "data_center_id": named("data_center", "data_centers")},
                          "cpu", needs={"name": "name", "data_center.id|name": "data_center_id"}, status=201),
-             put=Change(does("policies.update_cluster", "cluster_id"), commands.CLUSTER_PARTS,
+             put=Change(does(lambda e: e.policies.update_cluster, "cluster_id"), commands.CLUSTER_PARTS,
                         "comment cpu data_center upgrade_in_progress upgrade_percent_complete"),
-             delete=Change(does("policies.remove_cluster", "cluster_id")),
+             delete=Change(does(lambda e: e.policies.remove_cluster, "cluster_id")),
              actions={"upgrade": Action(commands.upgrade_cluster,
                                         {"action": text("upgrade_action"),
                                          "percent": integer("upgrade_percent_complete")}, "filter",
@@ -112,18 +115,20 @@ RESOURCES = (
              post=Change(commands.add_group, commands.GROUP_PARTS, "broken comment", needs={"name": "name"},
                          called="group", status=201),
              put=Change(commands.edit_group, commands.GROUP_PARTS, "broken comment"),
-             delete=Change(does("affinity_groups.remove", "group_id"))),
+             delete=Change(does(lambda e: e.affinity_groups.remove, "group_id"))),
     _group_members("vms", Members.VMS, shown.VM_OUTLINE, "vms", "vms"),
     _group_members("hosts", Members.HOSTS, shown.HOST_OUTLINE, "hosts", "hosts"),
     _group_members("vmlabels", Members.VM_LABELS, shown.AFFINITY_LABEL, "labels", "affinity_labels"),
     _group_members("hostlabels", Members.HOST_LABELS, shown.AFFINITY_LABEL, "labels", "affinity_labels"),
     # The host reboots unless it is not to.
     Resource("/hosts", shown.HOST, commands.hosts, id="host_id", by_name=True, search="hosts",
-             actions={"activate": acts("hosts.activate", Permit.MANIPULATE_HOST),
-                      "deactivate": acts("hosts.deactivate", Permit.MANIPULATE_HOST, "",
-                                         reason=text("reason")),
-                      "upgradecheck": acts("host_upgrades.check", Permit.MANIPULATE_HOST),
-                      "upgrade": acts("host_upgrades.upgrade", Permit.EDIT_HOST_CONFIGURATION,
+             actions={"activate": acts(lambda e: e.hosts.activate, "host_id", Permit.MANIPULATE_HOST),
+                      "deactivate": acts(lambda e: e.hosts.deactivate, "host_id", Permit.MANIPULATE_HOST,
+                                         "", reason=text("reason")),
+                      "upgradecheck": acts(lambda e: e.host_upgrades.check, "host_id",
+                                           Permit.MANIPULATE_HOST),
+                      "upgrade": acts(lambda e: e.host_upgrades.upgrade, "host_id",
+                                      Permit.EDIT_HOST_CONFIGURATION,
                                       "image timeout", reboot=boolean("reboot"))},
              outline=shown.HOST_ACTED),
     Resource("/hosts/<host_id>/statistics", _HOST_OWNER, commands.statistics, id="statistic_id"),
@@ -133,18 +138,19 @@ RESOURCES = (
              post=Change(commands.add_vm, commands.VM_PARTS, commands.VM_PAST,
                          needs={"name": "name", "cluster.id|name": "cluster"}, status=201),
              put=Change(commands.edit_vm, commands.VM_PARTS, commands.VM_PAST),
-             delete=Change(does("vms.remove", "vm_id")),
+             delete=Change(does(lambda e: e.vms.remove, "vm_id")),
              actions={"start": Action(commands.start,
                                       {"host_id": named("vm/placement_policy/hosts/host", "hosts")},
                                       commands.START_PAST, permit=Permit.RUN_VM, checks=True),
-                      "stop": acts("vms.stop", Permit.STOP_VM),
-                      "shutdown": acts("vms.shutdown", Permit.STOP_VM),
-                      "suspend": acts("vms.suspend", Permit.STOP_VM),
+                      "stop": acts(lambda e: e.vms.stop, "vm_id", Permit.STOP_VM),
+                      "shutdown": acts(lambda e: e.vms.shutdown, "vm_id", Permit.STOP_VM),
+                      "suspend": acts(lambda e: e.vms.suspend, "vm_id", Permit.STOP_VM),
                       # A host that is named but unknown is refused before there is an action: 404.
-                      "migrate": acts("vms.migrate", Permit.MIGRATE_VM, "", host_id=named("host", "hosts"),
+                      "migrate": acts(lambda e: e.vms.migrate, "vm_id", Permit.MIGRATE_VM, "",
+                                      host_id=named("host", "hosts"),
                                       cluster_id=id_of("cluster"), force=boolean("force"),
                                       closure=boolean("migrate_vms_in_affinity_closure")),
-                      "cancelmigration": acts("vms.cancel_migration", Permit.MIGRATE_VM)},
+                      "cancelmigration": acts(lambda e: e.vms.cancel_migration, "vm_id", Permit.MIGRATE_VM)},
              outline=shown.VM_ACTED),
     Resource("/vms/<vm_id>/statistics", _VM_OWNER, commands.statistics, id="statistic_id"),
     Resource("/vms/<vm_id>/permissions", shown.PERMISSION, commands.permissions, single=False),
@@ -153,7 +159,7 @@ RESOURCES = (
              root="disk_attachments", single=False),
     Resource("/vms/<vm_id>/nics", shown.NIC, commands.of_vm("nics"), id="nic_id",
              permit=Permit.EDIT_VM_PROPERTIES,
-             post=Change(does("vms.add_nic", "vm_id"),
+             post=Change(does(lambda e: e.vms.add_nic, "vm_id"),
                          {"name": text("name"), "vnic_profile": id_of("vnic_profile")},
                          needs={"name": "name"}, status=201)),
     # The state knows none of these, which the module `ovirt_vm` looks through.
@@ -166,22 +172,24 @@ RESOURCES = (
     Resource("/disks", shown.DISK, commands.disks, listed=False),
     Resource("/affinitylabels", shown.AFFINITY_LABEL, whole("labels"), id="label_id", root="affinity_labels",
              by_name=True, admins=True, permit=Permit.TAG_MANAGEMENT,
-             post=Change(does("labels.add"), commands.LABEL_PARTS, "comment description",
+             post=Change(does(lambda e: e.labels.add), commands.LABEL_PARTS, "comment description",
                          needs={"name": "name"}, called="label", status=201),
-             put=Change(does("labels.edit", "label_id"), commands.LABEL_PARTS, "comment description"),
-             delete=Change(does("labels.remove", "label_id"), checks=True)),
+             put=Change(does(lambda e: e.labels.edit, "label_id"), commands.LABEL_PARTS,
+                        "comment description"),
+             delete=Change(does(lambda e: e.labels.remove, "label_id"), checks=True)),
     _label_members("vms", shown.VM_MENTION),
     _label_members("hosts", shown.HOST_MENTION),
     # Filters, weights and balance in the body are ignored, as the engine ignores them.
     Resource("/schedulingpolicies", shown.SCHEDULING_POLICY, whole("policies"), id="policy_id",
              root="scheduling_policies", admins=True, permit=Permit.EDIT_STORAGE_POOL_CONFIGURATION,
-             post=Change(does("policies.add"), commands.POLICY_PARTS, "balances filters weight",
+             post=Change(does(lambda e: e.policies.add), commands.POLICY_PARTS, "balances filters weight",
                          needs={"name": "name"}, called="policy", status=201),
-             put=Change(does("policies.edit", "policy_id"), commands.POLICY_PARTS, "balances filters weight"),
-             delete=Change(does("policies.remove", "policy_id"))),
-    _policy_parts("filters", shown.FILTER, "add_filter", position=integer("position")),
-    _policy_parts("weights", shown.WEIGHT, "add_weight", factor=integer("factor")),
-    _policy_parts("balances", shown.BALANCE, "set_balance"),
+             put=Change(does(lambda e: e.policies.edit, "policy_id"), commands.POLICY_PARTS,
+                        "balances filters weight"),
+             delete=Change(does(lambda e: e.policies.remove, "policy_id"))),
+    _policy_parts("filters", shown.FILTER, lambda e: e.policies.add_filter, position=integer("position")),
+    _policy_parts("weights", shown.WEIGHT, lambda e: e.policies.add_weight, factor=integer("factor")),
+    _policy_parts("balances", shown.BALANCE, lambda e: e.policies.set_balance),
     Resource("/schedulingpolicyunits", shown.SCHEDULING_POLICY_UNIT, whole("units"),
              root="scheduling_policy_units", admins=True),
     Resource("/users", shown.USER, commands.users, id="user"),

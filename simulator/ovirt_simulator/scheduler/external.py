@@ -106,12 +106,6 @@ class _Transport(xmlrpc.client.Transport):
         return xmlrpc.client.ExpatParser(target), target
 
 
-def _int32(weight: Any) -> int:
-    if type(weight) is not int:
-        raise Malformed(f"weight {weight!r} is no int32")
-    return weight
-
-
 _KINDS = {"filters": UnitType.FILTER, "scores": UnitType.WEIGHT, "balance": UnitType.LOAD_BALANCING}
 _PROPERTY = re.compile(r"[a-z_A-Z0-9]+=[^;]+")
 
@@ -154,15 +148,9 @@ class ExternalUnits(Commands):
 
         An answer without a list leaves none. Raises `Malformed` for an answer that the engine fails on.
         """
-        policy = self._policy(cluster)
-        names = [
-            unit.name
-            for entry in sorted(policy.filters, key=lambda entry: entry.position)
-            if (unit := self._enabled(entry.unit))
-        ]
-        if not names:
-            return hosts
-        for vm_id in request.vm_ids:
+        filters = sorted(self._policy(cluster).filters, key=lambda entry: entry.position)
+        names = [unit.name for entry in filters if (unit := self._enabled(entry.unit))]
+        for vm_id in request.vm_ids if names else ():
             if not hosts:
                 break
             reply = self._asked(cluster, "runFilters", names, [host.id for host in hosts], vm_id)
@@ -178,20 +166,22 @@ class ExternalUnits(Commands):
         Triples carry their unit's name; pairs, which are summed up and final, stand under None, and so do
         weights of a unit that the policy has not. Raises `Malformed` as `filter` does.
         """
-        units = {
-            unit.name: (entry.unit, entry.factor)
+        weights = [
+            (unit, entry.factor)
             for entry in self._policy(cluster).weights
             if (unit := self._enabled(entry.unit))
-        }
+        ]
+        factors, ids = {unit.name: factor for unit, factor in weights}, [host.id for host in hosts]
+        units = {unit.name: unit.id for unit, _ in weights}
         records: list[Record] = []
-        factors, ids = [[name, factor] for name, (_, factor) in units.items()], [host.id for host in hosts]
         for vm_id in request.vm_ids if units else ():
-            reply = self._asked(cluster, "runCostFunctions", factors, ids, vm_id)
+            reply = self._asked(cluster, "runCostFunctions", [*map(list, factors.items())], ids, vm_id)
             if reply is None:
                 return []
             for host, weight, *named in reply.get("result") or ():
-                known = units.get(named[0]) if named else None
-                records.append(Record(None if known is None else known[0], host, _int32(weight)))
+                if type(weight) is not int:
+                    raise Malformed(f"weight {weight!r} is no int32")
+                records.append(Record(units.get(named[0]) if named else None, host, weight))
         return records
 
     def balance_all(self, migrate: MigrateBySystem) -> None:
@@ -248,16 +238,13 @@ class ExternalUnits(Commands):
             return {}
         if type(reply.get("result_code")) is not int:
             raise Malformed("the reply has no int32 result_code")
-        if reply["result_code"]:
-            self._log_complaints(reply)
-        return reply
-
-    def _log_complaints(self, reply: Mapping[str, Any]) -> None:
-        for plugin, texts in (reply.get("plugin_errors") or {}).items():
+        complaints = reply if reply["result_code"] else {}
+        for plugin, texts in (complaints.get("plugin_errors") or {}).items():
             for text in texts:
                 self._complain(EventCode.EXTERNAL_SCHEDULER_PLUGIN_ERROR, plugin=plugin, error=str(text))
-        for text in reply.get("errors") or ():
+        for text in complaints.get("errors") or ():
             self._complain(EventCode.EXTERNAL_SCHEDULER_ERROR, error=str(text))
+        return reply
 
     @locked
     def _complain(self, code: EventType, **words: Any) -> None:
@@ -276,8 +263,7 @@ def _units(answer: Any) -> dict[str, PolicyUnit]:
         if not isinstance(units, dict):
             raise ValueError(f"{key} is no map")
         for name, description in units.items():
-            unit = _unit(_KINDS[key], name, description)
-            if unit is not None:
+            if unit := _unit(_KINDS[key], name, description):
                 found[unit.id] = unit
     return found
 

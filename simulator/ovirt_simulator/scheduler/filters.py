@@ -71,16 +71,10 @@ def peer_places(
     on its way counts wherever it belongs.
     """
     places = {}
-    for vm_id in snapshot.group_vms[group.id]:
-        if vm_id not in scheduled:
-            places[vm_id] = _places(snapshot, snapshot.vm_by_id[vm_id], vms[0].cluster)
+    for peer in (snapshot.vm_by_id[i] for i in snapshot.group_vms[group.id] if i not in scheduled):
+        there = () if peer.host is None or peer.cluster != vms[0].cluster else (peer.host,)
+        places[peer.id] = snapshot.pending_hosts.get(peer.id, there)
     return places
-
-
-def _places(snapshot: Snapshot, peer: Vm, cluster: str) -> tuple[str, ...]:
-    if peer.id in snapshot.pending_hosts:
-        return snapshot.pending_hosts[peer.id]
-    return () if peer.host is None or peer.cluster != cluster else (peer.host,)
 
 
 def coming_to(snapshot: Snapshot, host: Host) -> list[Vm]:
@@ -210,17 +204,14 @@ def cpu_overloaded(
     for host in hosts:
         if host.measured and host.cpu_percent is None:
             refusals[host.id] = ""
-        elif _is_too_busy(snapshot, host, state.hosts[host.id].overloaded_since, now):
+            continue
+        properties = snapshot.cluster_by_id[host.cluster].scheduling_properties
+        lasting = timedelta(minutes=_number(properties, "CpuOverCommitDurationMinutes", _MINUTES))
+        most = _number(properties, "HighUtilization", _TOO_BUSY_PERCENT)
+        since = state.hosts[host.id].overloaded_since
+        if _load(host, cpus(host, snapshot)) > most and since is not None and now - since >= lasting:
             refusals[host.id] = "its CPU is too loaded"
     return refusals
-
-
-def _is_too_busy(snapshot: Snapshot, host: Host, since: datetime | None, now: datetime) -> bool:
-    """Notify it of a host by its present load, if that is known."""
-    properties = snapshot.cluster_by_id[host.cluster].scheduling_properties
-    lasting = timedelta(minutes=_number(properties, "CpuOverCommitDurationMinutes", _MINUTES))
-    most = _number(properties, "HighUtilization", _TOO_BUSY_PERCENT)
-    return _load(host, cpus(host, snapshot)) > most and since is not None and now - since >= lasting
 
 
 def _load(host: Host, shared_by: int) -> int:

@@ -43,45 +43,32 @@ def preferred_hosts(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]
 def ha_reservation(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> Weights:
     """Prefer hosts with fewer highly available VMs, of 100 for the fullest candidate."""
     cluster = snapshot.cluster_by_id[hosts[0].cluster]
-    return _summed(
-        _ha_counts(snapshot, cluster, hosts)
-        if cluster.ha_reservation and vm.ha
-        else dict.fromkeys(_ids(hosts), 0)
-        for vm in vms
-    )
+    none = {host.id: 0 for host in hosts}
+    reserves = cluster.ha_reservation and any(vm.ha for vm in vms)
+    shares = _ha_shares(snapshot, cluster, hosts) if reserves else none
+    return _summed(shares if vm.ha else none for vm in vms)
 
 
-def _ha_counts(snapshot: Snapshot, cluster: Cluster, hosts: Sequence[Host]) -> Weights:
-    counts = {
-        host.id: sum(vm.ha and vm.cluster == cluster.id for vm in snapshot.vms_of_host.get(host.id, ()))
-        for host in hosts
-    }
-    most = max(counts.values()) or 1
-    scale = int(cluster.scheduling_properties.get("ScaleDown", 1))
-    return {
-        host_id: math.ceil(math_round(float32(float32(count / most) * 100)) / scale)
-        for host_id, count in counts.items()
-    }
+def _ha_shares(snapshot: Snapshot, cluster: Cluster, hosts: Sequence[Host]) -> Weights:
+    there = {host.id: snapshot.vms_of_host.get(host.id, ()) for host in hosts}
+    counts = {i: sum(vm.ha and vm.cluster == cluster.id for vm in there[i]) for i in there}
+    most, scale = max(counts.values()) or 1, int(cluster.scheduling_properties.get("ScaleDown", 1))
+    return {i: math.ceil(math_round(float32(float32(n / most) * 100)) / scale) for i, n in counts.items()}
 
 
 def indifferent(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> Weights:
     """Say nothing, as no host here has a score of its own, and no VM NUMA nodes. Its order still counts."""
-    return dict.fromkeys(_ids(hosts), 1)
+    return {host.id: 1 for host in hosts}
 
 
 def high_performance(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> Weights:
     """Say nothing, VM for VM: no VM here is a high-performance one."""
-    return _summed(dict.fromkeys(_ids(hosts), 1) for _ in vms)
+    return _summed({host.id: 1 for host in hosts} for _ in vms)
 
 
 def vm_affinity(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> Weights:
     """Rank hosts by the VM-to-VM groups they violate, hard and soft alike, then by the peers they have."""
-    groups = {
-        group.id: group
-        for vm in vms
-        for group in snapshot.groups_of_vm.get(vm.id, ())
-        if group.vms_rule.enabled
-    }
+    groups = {g.id: g for vm in vms for g in snapshot.groups_of_vm.get(vm.id, ()) if g.vms_rule.enabled}
     scheduled = {vm.id for vm in vms}
     peers = [(group, peer_places(snapshot, group, vms, scheduled)) for group in groups.values()]
     return _ranks({host.id: _vm_affinity_key(snapshot, peers, host) for host in hosts})
@@ -89,21 +76,14 @@ def vm_affinity(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) ->
 
 def vm_to_host(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> Weights:
     """Rank hosts, for each VM, by the priorities of the soft VM-to-host groups they violate; ranks add up."""
-    return _summed(_vm_to_host_ranks(snapshot, vm, hosts) for vm in vms)
 
+    def broken(vm: Vm, host: Host) -> Iterator[AffinityGroup]:
+        for group in snapshot.groups_of_vm.get(vm.id, ()):
+            listed = host.id in snapshot.group_hosts[group.id]
+            if group.hosts_rule.soft and listed != group.hosts_rule.positive:
+                yield group
 
-def _vm_to_host_ranks(snapshot: Snapshot, vm: Vm, hosts: Sequence[Host]) -> Weights:
-    groups = [group for group in snapshot.groups_of_vm.get(vm.id, ()) if group.hosts_rule.soft]
-    return _ranks(
-        {
-            host.id: _worst_first(
-                group
-                for group in groups
-                if (host.id in snapshot.group_hosts[group.id]) != group.hosts_rule.positive
-            )
-            for host in hosts
-        }
-    )
+    return _summed(_ranks({host.id: _worst_first(broken(vm, host)) for host in hosts}) for vm in vms)
 
 
 def _vm_affinity_key(
@@ -133,9 +113,7 @@ def _worst_first(groups: Iterable[AffinityGroup]) -> tuple[int, ...]:
 def _ranks(keys: Mapping[str, Any]) -> Weights:
     """Give each host 1 plus the number of strictly better ones, best first."""
     ordered = sorted(keys.values())
-    return {
-        host_id: 1 + bisect_left(ordered, keys[host_id]) for host_id in sorted(keys, key=lambda i: keys[i])
-    }
+    return {i: 1 + bisect_left(ordered, keys[i]) for i in sorted(keys, key=lambda i: keys[i])}
 
 
 def _summed(of_vms: Iterable[Weights]) -> Weights:
@@ -145,10 +123,6 @@ def _summed(of_vms: Iterable[Weights]) -> Weights:
         for host_id, weight in weights.items():
             sums.merge(host_id, weight + sums.get(host_id, 0))
     return {host_id: sums[host_id] for host_id in sums if host_id is not None}
-
-
-def _ids(hosts: Iterable[Host]) -> list[str]:
-    return [host.id for host in hosts]
 
 
 #: The engine's MaxSchedulerWeight.
@@ -200,10 +174,8 @@ def _stretched(loads: Mapping[str, int]) -> Weights:
     least, most = min(loads.values(), default=0), max(loads.values(), default=0)
     if least == most:
         return dict.fromkeys(loads, 1)
-    return {
-        host_id: math_round(1 + (load - least) / (most - least) * (_WORST - 1))
-        for host_id, load in loads.items()
-    }
+    span = most - least
+    return {i: math_round(1 + (load - least) / span * (_WORST - 1)) for i, load in loads.items()}
 
 
 def even_memory(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> Weights:
@@ -233,8 +205,11 @@ def best_host(hosts: Sequence[str], records: Iterable[Record], factors: Mapping[
     each other host with the same or a worse weight; one without a factor counts once. Where ids are no UUIDs,
     which no engine has, the first of equals is the first of `hosts`.
     """
-    points = HashMap[int]()
-    units = _by_unit(records)
+    points, units = HashMap[int](), HashMap[list[Record]]()
+    for record in records:
+        if record.unit not in units:
+            units.put(record.unit, [])
+        units[record.unit].append(record)
     for unit in units:
         weights = _weights_of(hosts, units[unit])
         ordered = sorted(weights, key=lambda host: weights[host])
@@ -247,15 +222,6 @@ def best_host(hosts: Sequence[str], records: Iterable[Record], factors: Mapping[
     if any(guid_hash(host) is None for host in found):
         found.sort(key=lambda host: hosts.index(host) if host in hosts else len(hosts))
     return max(found, key=lambda host: points[host], default=None)
-
-
-def _by_unit(records: Iterable[Record]) -> HashMap[list[Record]]:
-    units = HashMap[list[Record]]()
-    for record in records:
-        if record.unit not in units:
-            units.put(record.unit, [])
-        units[record.unit].append(record)
-    return units
 
 
 def _weights_of(hosts: Sequence[str], records: Iterable[Record]) -> HashMap[int]:

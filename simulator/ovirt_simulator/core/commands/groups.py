@@ -69,7 +69,7 @@ class AffinityCommands(Commands):
         group, failed = _edited(empty, fields), EventCode.USER_FAILED_TO_ADD_AFFINITY_GROUP
         with self._reporting(failed, group, caller):
             self._check(group, "add")
-        return self._put(group, EventCode.USER_ADDED_AFFINITY_GROUP, caller)
+        return self._put_group(group, EventCode.USER_ADDED_AFFINITY_GROUP, caller)
 
     @locked
     def edit(self, group_id: str, *, caller: Caller = ADMIN, **changes: Any) -> AffinityGroup:
@@ -80,7 +80,7 @@ class AffinityCommands(Commands):
             if changes.get("cluster", before.cluster) != before.cluster:
                 raise _cannot("edit", "Cannot change Cluster for Affinity Group.")
             self._check(group, "edit")
-        return self._put(group, EventCode.USER_UPDATED_AFFINITY_GROUP, caller)
+        return self._put_group(group, EventCode.USER_UPDATED_AFFINITY_GROUP, caller)
 
     @locked
     def remove(self, group_id: str, *, caller: Caller = ADMIN) -> None:
@@ -122,9 +122,9 @@ class AffinityCommands(Commands):
         self, group: AffinityGroup, members: Members, ids: tuple[str, ...], caller: Caller
     ) -> None:
         group = replace(group, **{members.value: ids})
-        self._put(group, EventCode.USER_UPDATED_AFFINITY_GROUP, caller)
+        self._put_group(group, EventCode.USER_UPDATED_AFFINITY_GROUP, caller)
 
-    def _put(self, group: AffinityGroup, code: EventType, caller: Caller) -> AffinityGroup:
+    def _put_group(self, group: AffinityGroup, code: EventType, caller: Caller) -> AffinityGroup:
         self._state.put(self._state.groups, group)
         self._report(code, group, caller)
         return group

@@ -14,11 +14,9 @@ from ovirt_simulator.core.affinity import scheduled_together
 from ovirt_simulator.core.backend import Backend, Commands, UpgradeFault, locked
 from ovirt_simulator.core.commands.migrations import Migrations, leaving
 from ovirt_simulator.core.commands.outages import Outages, Restarts
-from ovirt_simulator.core.commands.running import Running
 from ovirt_simulator.core.entities import ADMIN, SYSTEM, Caller, Host, Job, Record, Vm
 from ovirt_simulator.core.messages import EventCode, EventType, Rejected, existing
 from ovirt_simulator.scheduler.filters import Request
-from ovirt_simulator.scheduler.placing import Scheduler
 
 _MOVABLE = {"up", "powering_up", "paused", "reboot_in_progress"}
 _WITHOUT_VMS = {"non_responsive", "down"}
@@ -32,16 +30,9 @@ def _cannot_switch(reason: str) -> Rejected:
 class HostCommands(Outages):
     """Takes hosts into maintenance and back. The commands, all but `fail` and `recover`, raise `Rejected`."""
 
-    def __init__(
-        self,
-        backend: Backend,
-        running: Running,
-        migrations: Migrations,
-        restarts: Restarts,
-        scheduler: Scheduler,
-    ) -> None:
-        super().__init__(backend, running, migrations, restarts)
-        self._scheduler = scheduler
+    def __init__(self, backend: Backend, migrations: Migrations, restarts: Restarts) -> None:
+        super().__init__(backend, migrations, restarts)
+        self._scheduler = migrations.scheduler
         #: The attempt that counts for each host that prepares: a later one takes over.
         self._attempts: dict[str, Job] = {}
 

@@ -73,8 +73,8 @@ class Migrations(Commands):
 
     def __init__(self, backend: Backend, running: Running, scheduler: Scheduler) -> None:
         super().__init__(backend)
-        self._running = running
-        self._scheduler = scheduler
+        self.running = running
+        self.scheduler = scheduler
         self._under_way: dict[str, Migration] = {}
 
     def begin(self, migration: Migration) -> None:
@@ -145,7 +145,7 @@ class Migrations(Commands):
         """End a migration whose VM is lost with its host; what becomes of the VM is left to the caller."""
         self._stop(migration)
         self._log_of(EventCode.VM_MIGRATION_ABORT, migration, error=error)
-        self._end(migration, "failed")
+        self._end_migration(migration, "failed")
 
     def resume(self, vm: Vm) -> None:
         """Take a migration that the state file found under way to its end; unknown targets bring it back."""
@@ -160,7 +160,7 @@ class Migrations(Commands):
         migration.course.later(self._settings.cancel_seconds, lambda: self._return(migration, "failed"))
 
     def _enter(self, migration: Migration) -> None:
-        migration.course = self._running.begin(migration.vm_id)
+        migration.course = self.running.begin(migration.vm_id)
         migration.active = True
         migration.began = self._backend.now
         self._under_way[migration.vm_id] = migration
@@ -169,7 +169,7 @@ class Migrations(Commands):
 
     def _stop(self, migration: Migration) -> None:
         migration.active = False
-        migration.course = self._running.begin(migration.vm_id)
+        migration.course = self.running.begin(migration.vm_id)
 
     def _schedule(self, migration: Migration, fault: MigrationFault) -> None:
         if fault.hang:
@@ -199,9 +199,11 @@ class Migrations(Commands):
 
     def _return(self, migration: Migration, job_status: str) -> None:
         """Let the VM run on where it is now: the target after the hand-over, else the source."""
-        self._end(migration, job_status, status="paused" if migration.status_before == "paused" else "up")
+        self._end_migration(
+            migration, job_status, status="paused" if migration.status_before == "paused" else "up"
+        )
 
-    def _end(self, migration: Migration, job_status: str, **changes: str) -> None:
+    def _end_migration(self, migration: Migration, job_status: str, **changes: str) -> None:
         """Release what the migration holds."""
         self._change_vm(migration.vm_id, migrating_to=None, handed_over=False, **changes)
         del self._under_way[migration.vm_id]
@@ -227,7 +229,7 @@ class Migrations(Commands):
             to = "" if order.host_id is None else f" to Host {self._state.hosts[order.host_id].name}"
             job = self._jobs.start(f"Migrating VM {vms[0].name}{to}", order.caller)
         try:
-            self._scheduler.schedule(request, lambda target: self._begin_migration(order, vms, target, job))
+            self.scheduler.schedule(request, lambda target: self._begin_migration(order, vms, target, job))
         except Rejected:
             with self._backend.lock:
                 self._jobs.end(job, "failed")
@@ -252,7 +254,7 @@ class Migrations(Commands):
             for vm in vms:
                 _check_vm(vm, force=order.force)
             request = self._request(order, vms)
-            self._scheduler.validate(request, "migrate")
+            self.scheduler.validate(request, "migrate")
             if order.host_id is not None and order.host_id == vms[0].host:
                 raise _same_host()
         except Rejected as refusal:
@@ -302,7 +304,7 @@ class Migrations(Commands):
                 migration.target = target
                 self.begin(migration)
 
-        if not self._scheduler.tries(Request(vm_ids=(migration.vm_id,), blacklist=blacklist), begin_again):
+        if not self.scheduler.tries(Request(vm_ids=(migration.vm_id,), blacklist=blacklist), begin_again):
             with self._backend.lock:
                 if self._is_waiting(migration):
                     self._give_up(migration)

@@ -133,11 +133,9 @@ class Outages(Commands):
     VMs are unknown), then fences it: its VMs are down, the highly available ones restart.
     """
 
-    def __init__(
-        self, backend: Backend, running: Running, migrations: Migrations, restarts: Restarts
-    ) -> None:
+    def __init__(self, backend: Backend, migrations: Migrations, restarts: Restarts) -> None:
         super().__init__(backend)
-        self._running = running
+        self._running = migrations.running
         self._migrations = migrations
         self._restarts = restarts
         self._outages: dict[str, Outage] = {}

@@ -14,12 +14,10 @@ from ovirt_simulator.core import messages
 from ovirt_simulator.core.backend import Backend, Commands, locked
 from ovirt_simulator.core.commands.migrations import Migrations, Order
 from ovirt_simulator.core.commands.outages import Restarts
-from ovirt_simulator.core.commands.running import Running
 from ovirt_simulator.core.entities import ADMIN, SYSTEM, Caller, Job, Vm
 from ovirt_simulator.core.messages import EventCode, EventType, Rejected, existing
 from ovirt_simulator.core.state import State
 from ovirt_simulator.scheduler.filters import Request
-from ovirt_simulator.scheduler.placing import Scheduler
 
 #: The engine's VmPriorityMaxValue.
 HIGHEST_PRIORITY = 100
@@ -75,19 +73,11 @@ class VmCommands(Commands):
     All raise `Rejected` as the engine refuses. `start` and `migrate` wait for the external scheduler.
     """
 
-    def __init__(
-        self,
-        backend: Backend,
-        running: Running,
-        migrations: Migrations,
-        restarts: Restarts,
-        scheduler: Scheduler,
-    ) -> None:
+    def __init__(self, backend: Backend, migrations: Migrations, restarts: Restarts) -> None:
         super().__init__(backend)
-        self._running = running
         self._restarts = restarts
         self._migrations = migrations
-        self._scheduler = scheduler
+        self._running, self._scheduler = migrations.running, migrations.scheduler
 
     @locked
     def create(self, cluster_id: str, *, caller: Caller = ADMIN, **fields: Any) -> Vm:
