@@ -122,8 +122,8 @@ class Recorder:
             begin(migration)
             self._begins(migration, places)
 
-        def on_forget(migration: Migration, job_status: str) -> None:
-            forget(migration, job_status)
+        def on_forget(migration: Migration, job_status: str, **changes: str) -> None:
+            forget(migration, job_status, **changes)
             self._ends(migration, job_status)
 
         def on_migrate(vm_id: str, **words: Any) -> Job:

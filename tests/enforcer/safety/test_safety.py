@@ -216,7 +216,7 @@ def test_a_rule_that_held_and_is_violated(scene: Scene, monkeypatch: pytest.Monk
     """The engine's own filters, which would refuse it, are taken away."""
     monkeypatch.setattr(scene.engine.vms._migrations, "_validated", scene.engine.vms._migrations._request)
     monkeypatch.setattr(
-        scene.engine.vms._migrations._scheduler, "schedule", lambda request, begin: begin("h3")
+        scene.engine.vms._migrations.scheduler, "schedule", lambda request, begin: begin("h3")
     )
     scene.migrate("b1", "h3")
     scene.engine.advance(60)

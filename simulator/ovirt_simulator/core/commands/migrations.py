@@ -145,7 +145,7 @@ class Migrations(Commands):
         """End a migration whose VM is lost with its host; what becomes of the VM is left to the caller."""
         self._stop(migration)
         self._log_of(EventCode.VM_MIGRATION_ABORT, migration, error=error)
-        self._end_migration(migration, "failed")
+        self.forget(migration, "failed")
 
     def resume(self, vm: Vm) -> None:
         """Take a migration that the state file found under way to its end; unknown targets bring it back."""
@@ -199,11 +199,9 @@ class Migrations(Commands):
 
     def _return(self, migration: Migration, job_status: str) -> None:
         """Let the VM run on where it is now: the target after the hand-over, else the source."""
-        self._end_migration(
-            migration, job_status, status="paused" if migration.status_before == "paused" else "up"
-        )
+        self.forget(migration, job_status, status="paused" if migration.status_before == "paused" else "up")
 
-    def _end_migration(self, migration: Migration, job_status: str, **changes: str) -> None:
+    def forget(self, migration: Migration, job_status: str, **changes: str) -> None:
         """Release what the migration holds."""
         self._change_vm(migration.vm_id, migrating_to=None, handed_over=False, **changes)
         del self._under_way[migration.vm_id]
