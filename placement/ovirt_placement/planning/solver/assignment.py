@@ -219,10 +219,16 @@ class EmptiestFirst:
 
 
 def allowed(assignment: Assignment, vms: Collection[str]) -> frozenset[str]:
-    """Hosts to which each of some VMs may go, or on which it stands."""
+    """Hosts to which each of some VMs may go, or on which it stands.
+
+    One of a split group comes only to where others of it are, unless all come at once.
+    """
     found: frozenset[str] | None = None
     for vm in vms:
         its = assignment.problem.targets[vm] | {assignment.where(vm)}
+        for goal in assignment.problem.goals_of.get(vm, ()):
+            if goal.gathers and goal.binding and not goal.satisfied and not set(vms).issuperset(goal.vms):
+                its &= assignment.placement.crowd(goal).keys()
         found = its if found is None else found & its
         if not found:
             break

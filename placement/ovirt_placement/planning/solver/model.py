@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ovirt_placement.planning.plan import NEVER, Deadline
-from ovirt_placement.planning.problem.ends import CandidateHosts, detour, is_fresh
+from ovirt_placement.planning.problem.ends import CandidateHosts, detour, is_fresh, places
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Goal, Problem
 from ovirt_placement.planning.solver.forms import Term, cp_model, excess, loads, loads_above, restrict
@@ -68,6 +68,8 @@ class Model:
         return {vm: 1 - self.at[vm, self.problem.where[vm]] for vm in self.scope.domains}
 
     def _add(self, goal: Goal) -> None:
+        if goal.gathers and goal.binding and not goal.satisfied:
+            self._stay_or_meet(goal)
         counts = goal.wanted or goal.satisfied
         if not counts:
             return
@@ -179,6 +181,16 @@ class Model:
             self.cp.add(sum(nth) == sum(more))
             self.excess += [number * one for number, one in enumerate(nth, there)]
             self.most_excess += (there + len(more)) * (there + len(more) - 1) // 2
+
+    def _stay_or_meet(self, goal: Goal) -> None:
+        """Members of a split group come only to where some of it are; elsewhere only whole, once they met."""
+        fixed, known = self._fixed(goal), places(self.problem, goal.vms)
+        domains, _ = self._divided(goal)
+        for host in sorted({host for hosts in domains.values() for host in hosts} - known - fixed.keys()):
+            coming = [self.at[vm, host] for vm, hosts in domains.items() if host in hosts]
+            whole = len(coming) == len(goal.vms)
+            for one in coming:
+                self.cp.add(one == (coming[0] if whole else 0))
 
     def _gather(self, goal: Goal, violated: Term) -> None:
         fixed = self._fixed(goal)

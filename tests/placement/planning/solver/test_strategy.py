@@ -8,16 +8,18 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.maintenance.site import leaving
 from ovirt_placement.planning.plan import NEVER, Deadline
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
-from ovirt_placement.planning.problem.ends import CandidateHosts
+from ovirt_placement.planning.problem.ends import CandidateHosts, Strategy
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Problem
 from ovirt_placement.planning.solver import strategy as improvement
 from ovirt_placement.planning.solver.construction import Construction
+from ovirt_placement.planning.solver.greedy import Greedy
 from ovirt_placement.planning.solver.model import Model, ModelScope
 from ovirt_placement.planning.solver.stages import solve
-from ovirt_placement.planning.solver.strategy import Improvement
+from ovirt_placement.planning.solver.strategy import Improvement, Optimal
 from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.examples import examples
 from tests.placement.planning.brute_force import Ends
@@ -114,3 +116,19 @@ def test_no_end_is_chosen_once_the_time_is_over() -> None:
     problem = pose(state, CLUSTER)
     placement, candidates = ProblemPlacement(problem), CandidateHosts(problem)
     assert solve(placement, candidates, {"a": ("h0", "h1")}, Deadline(lambda: 0.0)) is None
+
+
+@pytest.mark.parametrize("strategy", [Greedy(), Optimal()], ids=lambda strategy: strategy.name)
+def test_members_of_a_split_group_come_only_to_where_one_of_them_is(strategy: Strategy) -> None:
+    """The host with much room has none of them: another VM makes way on the one that has."""
+    state = snapshot(
+        host("h1", free_mb=0), vm("a", "h1", needs_mb=2048), vm("b", "h1", needs_mb=2048),
+        host("h2", free_mb=2048), vm("c", "h2", needs_mb=1024), vm("x", "h2", needs_mb=2048),
+        host("h3", free_mb=3072), vm("y", "h3", needs_mb=1024),
+        group("g", TOGETHER, vms="a b c"),
+    )  # fmt: skip
+    options = PlanOptions(
+        closed=frozenset({"h1"}), constraints=tuple(leaving(state, ("h1",))), spared=frozenset({"g"})
+    )
+    choice = strategy.choose(pose(state, CLUSTER, options=options), NEVER)
+    assert choice.where == {"a": "h2", "b": "h2", "x": "h3"}
