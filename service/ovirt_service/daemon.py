@@ -28,7 +28,6 @@ class Notifier:
         self._is_ready = False
 
     def ready(self) -> None:
-        """Say so once, however often it is called."""
         if not self._is_ready:
             self._is_ready = True
             self._send("READY=1")
@@ -46,15 +45,16 @@ class Notifier:
 
     def keep_alive_concurrently(self, hangs: Callable[[], bool]) -> None:
         """The same for a loop without asyncio, from a thread that ends with the process."""
-        if self._interval is not None:
-            threading.Thread(
-                target=self._report_for_ever, args=(self._interval, hangs), name="watchdog", daemon=True
-            ).start()
+        interval = self._interval
+        if interval is None:
+            return
 
-    def _report_for_ever(self, interval: float, hangs: Callable[[], bool]) -> None:
-        while True:
-            self._report_unless(hangs)
-            time.sleep(interval)
+        def report_for_ever() -> None:
+            while True:
+                self._report_unless(hangs)
+                time.sleep(interval)
+
+        threading.Thread(target=report_for_ever, name="watchdog", daemon=True).start()
 
     def _report_unless(self, hangs: Callable[[], bool]) -> None:
         if not hangs():

@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from enum import Enum
 from typing import Any, Literal, get_args, get_origin
 
@@ -48,14 +48,10 @@ def alike(name: str, known: Iterable[str]) -> tuple[str, ...]:
     names = dict.fromkeys(known)
     folded = name.casefold()
     other_case = [one for one in names if one.casefold() == folded][:1]
-    found = dict.fromkeys([*(other_case or _once(name, names)), *_numbered(name, names)])
-    return tuple(other_case) or tuple(found) or tuple(difflib.get_close_matches(name, names, n=1))
-
-
-def _once(name: str, known: Collection[str]) -> list[str]:
-    """The name with one key struck once that was struck twice."""
     pairs = (at for at in range(1, len(name)) if name[at] == name[at - 1])
-    return [one for at in pairs if (one := name[:at] + name[at + 1 :]) in known][:1]
+    once = [one for at in pairs if (one := name[:at] + name[at + 1 :]) in names][:1]
+    found = dict.fromkeys([*(other_case or once), *_numbered(name, names)])
+    return tuple(other_case) or tuple(found) or tuple(difflib.get_close_matches(name, names, n=1))
 
 
 def _numbered(name: str, known: Iterable[str]) -> list[str]:
@@ -74,10 +70,10 @@ def complaint(error: msgspec.ValidationError, root: type[msgspec.Struct]) -> str
     `root` is the type that was decoded; it is asked for the right name of an unknown key.
     """
     match = _MESSAGE.fullmatch(str(error))
-    what = match["what"] if match else str(error)
-    path = ((match["path"] if match else None) or "").lstrip(".")
+    assert match is not None  # noqa: S101 - whatever the text, all of it may be the first part
+    what, path = match["what"], (match["path"] or "").lstrip(".")
     if unknown := _UNKNOWN.fullmatch(what):
-        key, known = unknown["key"], _keys_at(root, path)
+        key, known = unknown["key"], list(_fields(_annotation_at(root, path)))
         hint = nearest(key, known) or (f"; known are {', '.join(known)}" if known else "")
         return f"{_joined(path, key)}: unknown key{hint}"
     if missing := _MISSING.fullmatch(what):
@@ -102,12 +98,6 @@ def _in_words(what: str) -> str:
     return f"expected {wanted}{match[2]}{found}"
 
 
-def _keys_at(root: type[msgspec.Struct], path: str) -> list[str]:
-    """List the keys that an object at this path may have."""
-    record = _within(_annotation_at(root, path), msgspec.Struct)
-    return [field.encode_name for field in msgspec.structs.fields(record)] if record else []
-
-
 def _words_at(root: type[msgspec.Struct], path: str) -> list[str]:
     """List the words that a value at this path may be."""
     annotation = _annotation_at(root, path)
@@ -121,10 +111,14 @@ def _annotation_at(root: type[msgspec.Struct], path: str) -> Any:
     """Find the annotation of what stands at a path such as `vms[3].disks[0]`."""
     here: Any = root
     for name in re.findall(r"[A-Za-z_]+", path):
-        record = _within(here, msgspec.Struct)
-        fields = {field.encode_name: field.type for field in msgspec.structs.fields(record)} if record else {}
-        here = fields.get(name)
+        here = _fields(here).get(name)
     return here
+
+
+def _fields(annotation: Any) -> dict[str, Any]:
+    """The keys of an object, with their annotations; none of what is no object."""
+    record = _within(annotation, msgspec.Struct)
+    return {field.encode_name: field.type for field in msgspec.structs.fields(record)} if record else {}
 
 
 def _within(annotation: Any, kind: type) -> Any:
@@ -136,7 +130,7 @@ def _within(annotation: Any, kind: type) -> Any:
 
 def check_unique(name: str, field: str, entries: Iterable[object]) -> None:
     """Raise `UserError` if an entry of the list of this name has an empty id or name, or that of another."""
-    article = {"id": "an"}.get(field, "a")
+    article = "an" if field == "id" else "a"
     first: dict[str, int] = {}
     for at, entry in enumerate(entries):
         known: str = getattr(entry, field)

@@ -127,18 +127,17 @@ def one_locked(files: Sequence[Path], patience_seconds: float) -> Iterator[None]
             locks = [os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | _FLAGS, 0o600) for file in files]
             for lock in locks:
                 opened.callback(os.close, lock)
-            while locks and not any(map(_lock_at_once, locks)) and time.monotonic() < until:
+            while locks and not any(map(_is_locked, locks)) and time.monotonic() < until:
                 time.sleep(_LOOK_SECONDS)
         yield
 
 
-def _lock_at_once(file: int) -> bool:
-    """Lock it, unless another process holds the lock; whether it did."""
-    try:
+def _is_locked(file: int) -> bool:
+    """Whether it could be locked: no other process holds the lock."""
+    with contextlib.suppress(BlockingIOError):
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+        return True
+    return False
 
 
 # Digests name things, of which two must only not fall together: they are no protection. FIPS mode refuses

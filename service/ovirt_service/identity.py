@@ -94,20 +94,16 @@ def _check_below(shared: _Step, step: _Step, folder: Path) -> None:
 
 def is_others(folder: Path) -> bool:
     """Whether this process is root, and may not work in a folder before it has become another user."""
-    if os.geteuid() != _ROOT:
-        return False
     try:
-        return owner(folder) is not None
+        return _owner_of([folder]) is not None
     except UserError:
         return True
 
 
 def is_below(folder: Path, folders: Iterable[Path]) -> bool:
     """Whether this process is root, and a folder belongs to those who own one of these."""
-    if os.geteuid() != _ROOT:
-        return False
     with suppress(UserError):
-        found = owner(folder)
+        found = _owner_of([folder])
         return found is not None and found in map(owner, folders)
     return False
 
@@ -140,7 +136,13 @@ def answer_as_owner(folders: Iterable[Path], answer: Callable[[], bytes]) -> byt
     if child == 0:
         status = EXIT_STATUS
         try:
-            status = _answer(found, answer, written)
+            with open(written, "wb") as answers:
+                try:
+                    _become(found)
+                    answers.write(answer())
+                    status = 0
+                except UserError as error:
+                    answers.write(str(error).encode())
         finally:
             os._exit(status)
     os.close(written)
@@ -150,17 +152,6 @@ def answer_as_owner(folders: Iterable[Path], answer: Callable[[], bytes]) -> byt
     if status:
         raise UserError(said.decode() or f"a process that was to read the store ended with {status}")
     return said
-
-
-def _answer(found: Owner, answer: Callable[[], bytes], written: int) -> int:
-    with open(written, "wb") as answers:
-        try:
-            _become(found)
-            answers.write(answer())
-        except UserError as error:
-            answers.write(str(error).encode())
-            return EXIT_STATUS
-    return 0
 
 
 def opened(path: Path | str) -> int:

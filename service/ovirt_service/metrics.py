@@ -37,26 +37,21 @@ _LIMITS = Limits(connections=256, idle_seconds=60.0, request_seconds=5.0, answer
 Page = Callable[[], Response]
 
 
-def new_registry(prefix: str, engine: str = "") -> CollectorRegistry:
-    """A registry with the figures of the process itself: its version, memory, processor time, open files.
-
-    Nothing has a second series for when counting began: `process_start_time_seconds` does. With
-    `engine`, which one of several a process is for, all of it has that as a label.
-    """
-    disable_created_metrics()
-    registry = _OfEngine(engine) if engine else CollectorRegistry()
-    ProcessCollector(registry=registry)
-    build = Gauge(f"{prefix}_build_info", "The release that runs; always 1", ["version"], registry=registry)
-    build.labels(version("ovirt-placement")).set(1)
-    return registry
-
-
 class Instruments:
-    """The figures that a process keeps, in one registry, each with the process's prefix before its name."""
+    """The figures that a process keeps, in one registry, each with the process's prefix before its name.
+
+    With those of the process itself: version, memory, processor time, open files. Nothing has a second series
+    for when counting began: `process_start_time_seconds` does.
+    """
 
     def __init__(self, prefix: str, engine: str = "") -> None:
+        """With `engine`, which one of several a process is for, all of it has that as a label."""
+        disable_created_metrics()
         self._prefix = prefix
-        self.registry = new_registry(prefix, engine)
+        self.registry = _OfEngine(engine) if engine else CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        build = self.gauge("build_info", "The release that runs; always 1", "version")
+        build.labels(version("ovirt-placement")).set(1)
 
     def counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(f"{self._prefix}_{name}", text, labels, registry=self.registry)
@@ -75,17 +70,13 @@ class _OfEngine(CollectorRegistry):
 
     def collect(self) -> Iterator[Metric]:
         for family in super().collect():
-            family.samples = [
-                sample._replace(labels={"engine": self._engine, **sample.labels}) for sample in family.samples
-            ]
+            named = {"engine": self._engine}
+            family.samples = [one._replace(labels=named | one.labels) for one in family.samples]
             yield family
 
 
 def serve(
-    registry: CollectorRegistry,
-    address: str,
-    named: str,
-    pages: Mapping[str, Page] = MappingProxyType({}),
+    registry: CollectorRegistry, address: str, named: str, pages: Mapping[str, Page] = MappingProxyType({})
 ) -> None:
     """Serve `/metrics` at HOST:PORT from a thread until the command ends; nowhere if the address is empty.
 

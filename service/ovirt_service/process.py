@@ -17,7 +17,7 @@ from concurrent.futures import Future
 from contextlib import redirect_stdout
 from importlib import import_module
 from types import TracebackType
-from typing import Any, Final, TextIO, TypeVar
+from typing import Any, Final, TypeVar
 
 from ovirt_service.errors import EXIT_STATUS, UserError
 from ovirt_service.text import legible, one_line
@@ -78,9 +78,15 @@ def _forget() -> None:
 
 
 def guarded(command: str, run: Callable[[], int]) -> int:
-    """Run a command; return its status, or another with at most one line that says what is wrong."""
-    _take_all_characters(sys.stdout)
-    with redirect_stdout(_shown(sys.stdout)):
+    """Run a command; return its status, or another with at most one line that says what is wrong.
+
+    What the terminal's encoding lacks is written as escapes: a name in another script is no mistake. What
+    names hold can steer neither a terminal nor a later reader of a file.
+    """
+    stream = sys.stdout
+    if hasattr(stream, "reconfigure"):
+        stream.reconfigure(errors="backslashreplace")
+    with redirect_stdout(None if stream is None else legible(stream, styled=stream.isatty())):
         try:
             return _guarded(command, run)
         finally:
@@ -98,7 +104,6 @@ def at_end(close: Callable[[], object]) -> None:
 
 @atexit.register
 def close_all() -> None:
-    """Close what is to be closed at the end."""
     while _closings:
         _closings.pop()()
 
@@ -131,18 +136,6 @@ def _guarded(command: str, run: Callable[[], int]) -> int:
         complain(command, f"cannot write the answer: {error.strerror}")
         return EXIT_STATUS
     return status
-
-
-def _shown(stream: TextIO | None) -> TextIO | None:
-    """What names hold can steer neither a terminal nor a later reader of a file."""
-    return None if stream is None else legible(stream, styled=stream.isatty())
-
-
-def _take_all_characters(stream: TextIO | None) -> None:
-    """Write what the terminal's encoding lacks as escapes; a name in another script is no mistake."""
-    reconfigure = getattr(stream, "reconfigure", None)
-    if reconfigure is not None:
-        reconfigure(errors="backslashreplace")
 
 
 def _write_no_more() -> None:
@@ -223,12 +216,10 @@ class BackgroundThread(threading.Thread):
     def __init__(
         self, target: Callable[..., object], args: Iterable[Any] = (), name: str | None = None
     ) -> None:
-        """Take what `threading.Thread` takes."""
         super().__init__(target=target, args=args, name=name, daemon=True)
         self._started = _Begun()
 
     def start(self) -> None:
-        """Begin; the process ends if that exhausts it."""
         end_if_exhausted(super().start)
 
 

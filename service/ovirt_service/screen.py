@@ -35,15 +35,14 @@ def answering(what: str) -> Iterator[None]:
     with ExitStack() as stack:
         if sys.stdout is not None and sys.stdout.isatty():
             stack.enter_context(_paged())
-        stack.enter_context(_waited_for(what))
+        # Who reads a pipe or a mail from cron does not wait for it.
+        if sys.stderr is not None and sys.stderr.isatty():
+            stack.enter_context(_waited_for(what))
         yield
 
 
 @contextmanager
 def _waited_for(what: str) -> Iterator[None]:
-    if sys.stderr is None or not sys.stderr.isatty():
-        yield  # who reads a pipe or a mail from cron does not wait for it
-        return
     done = threading.Event()
     teller = threading.Thread(target=_bar, args=(what, done), daemon=True)
     teller.start()

@@ -100,11 +100,6 @@ _STYLES = {
 }
 
 
-def show_table(rows: Sequence[Sequence[object]], headers: Sequence[str]) -> None:
-    """Print a table to standard output."""
-    print(table(rows, headers))
-
-
 def table(rows: Sequence[Sequence[object]], headers: Sequence[str]) -> str:
     """Make a table for standard output: as wide as it is, or on a terminal as wide as that."""
     from rich.table import Table

@@ -19,7 +19,7 @@ def test_what_is_counted_can_be_read_alongside_what_the_process_takes(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level("INFO")
-    registry = metrics.new_registry("part")
+    registry = metrics.Instruments("part").registry
     Counter("things", "Things", registry=registry).inc(3)
     metrics.serve(registry, "127.0.0.1:0", "[part] metrics")
     found = re.search(r"metrics at (\S+)", caplog.text)
@@ -41,7 +41,7 @@ def test_who_connects_and_says_nothing_takes_no_thread_and_holds_up_nobody(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level("INFO")
-    metrics.serve(metrics.new_registry("part"), "127.0.0.1:0", "[part] metrics")
+    metrics.serve(metrics.Instruments("part").registry, "127.0.0.1:0", "[part] metrics")
     found = re.search(r"metrics at http://127.0.0.1:(\d+)", caplog.text)
     assert found is not None
     at, before = ("127.0.0.1", int(found[1])), threading.active_count()
@@ -61,7 +61,7 @@ def test_who_connects_and_says_nothing_takes_no_thread_and_holds_up_nobody(
 
 
 def test_one_of_several_engines_is_a_label_of_all() -> None:
-    registry = metrics.new_registry("part", "red")
+    registry = metrics.Instruments("part", "red").registry
     Counter("things", "Things", ["kind"], registry=registry).labels("small").inc()
     found = [sample for family in registry.collect() for sample in family.samples]
     assert {sample.labels.get("engine") for sample in found} == {"red"}
@@ -74,6 +74,6 @@ def test_an_address_that_is_taken_or_none_is_reported() -> None:
         taken.listen()
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(UserError, match=rf"^\[part\] metrics '{address}': Address already in use$"):
-            metrics.serve(metrics.new_registry("part"), address, "[part] metrics")
+            metrics.serve(metrics.Instruments("part").registry, address, "[part] metrics")
     with pytest.raises(UserError, match=r"^\[part\] metrics '9090' is not HOST:PORT"):
-        metrics.serve(metrics.new_registry("part"), "9090", "[part] metrics")
+        metrics.serve(metrics.Instruments("part").registry, "9090", "[part] metrics")

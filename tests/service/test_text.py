@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 
 from ovirt_service import screen
 from ovirt_service.screen import answering
-from ovirt_service.text import escaped, legible, show_lines, show_table, table, unbroken
+from ovirt_service.text import escaped, legible, show_lines, table, unbroken
 
 
 def test_wide_characters_are_aligned_and_controls_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
-    show_table([("日本", "one\ntwo"), ("a\x1b[31m\u202e", 2)], ("name", "what"))
+    print(table([("日本", "one\ntwo"), ("a\x1b[31m\u202e", 2)], ("name", "what")))
     assert capsys.readouterr().out.splitlines() == [
         "name               what",
         "-----------------  ----",
@@ -100,9 +100,9 @@ def test_lines_are_folded_at_words_on_a_terminal_alone(
 
 SHOWING = """
 from ovirt_service.screen import answering
-from ovirt_service.text import show_table
+from ovirt_service.text import table
 with answering("asking"):
-    show_table([("h%d" % number, "refused") for number in range({rows})], ("host", "verdict"))
+    print(table([("h%d" % number, "refused") for number in range({rows})], ("host", "verdict")))
 """
 WAITING = """
 import time
@@ -158,7 +158,7 @@ def test_only_what_does_not_fit_is_paged(pager: str) -> None:
 
 def test_a_table_is_no_wider_than_the_terminal() -> None:
     rows = [("a" * 60 + " " + "b" * 60, "c")]
-    wide = f"from ovirt_service.text import show_table\nshow_table({rows}, ('x', 'y'))"
+    wide = f"from ovirt_service.text import table\nprint(table({rows}, ('x', 'y')))"
     assert all(len(line) <= 80 for line in seen(wide, NO_COLOR="1", TERM="dumb").splitlines())
 
 

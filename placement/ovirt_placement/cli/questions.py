@@ -32,7 +32,7 @@ from ovirt_placement.config_file import DEFAULT_PATH, PATH_VARIABLE
 from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import Snapshot, state_file
 from ovirt_placement.model.record import Record
-from ovirt_service.text import show_lines, show_table
+from ovirt_service.text import show_lines, table
 
 #: How long a command waits for the engine, in seconds, by default: ten thousand VMs take a while.
 PATIENCE_SECONDS = 120.0
@@ -188,7 +188,7 @@ def show_text(text: Iterable[str | Table], *, whole: bool = True) -> None:
     """Print the lines and tables of an answer; unless it is wanted whole, no more than a person reads."""
     for part in text:
         if isinstance(part, Table) and (whole or part.whole):
-            show_table(part.rows, part.headers)
+            print(table(part.rows, part.headers))
         elif isinstance(part, Table):
             _show_table(part)
         elif isinstance(part, Folded):
@@ -296,7 +296,7 @@ _READINGS: Mapping[Reads, Reading] = {
 
 def _show_table(part: Table) -> None:
     """Print no more of it than a person reads."""
-    show_table([[_cut(str(cell)) for cell in row] for row in part.rows[:MOST_ROWS]], part.headers)
+    print(table([[_cut(str(cell)) for cell in row] for row in part.rows[:MOST_ROWS]], part.headers))
     if len(part.rows) > MOST_ROWS:
         print(f"... and {len(part.rows) - MOST_ROWS} more rows: --all shows them")
 

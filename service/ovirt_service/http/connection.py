@@ -63,7 +63,8 @@ class RequestParser:
 
     def __init__(self, longest_body: int) -> None:
         self._longest_body = longest_body
-        self._buffer = bytearray()
+        #: Bytes that wait to be read.
+        self.buffer = bytearray()
         #: The head of the request whose body is still coming.
         self.head: Head | None = None
         self._length = 0
@@ -71,43 +72,31 @@ class RequestParser:
     @property
     def pending(self) -> bool:
         """Whether a request has begun to come."""
-        return bool(self._buffer) or self.head is not None
-
-    @property
-    def held(self) -> int:
-        """Bytes that wait to be read."""
-        return len(self._buffer)
-
-    def feed(self, received: bytes) -> None:
-        self._buffer += received
+        return bool(self.buffer) or self.head is not None
 
     def next(self) -> HttpRequest | None:
         """The next whole request; None while it has not come in full."""
         if self.head is None:
             self.head = self._read_head()
-        if self.head is None or len(self._buffer) < self._length:
+        if self.head is None or len(self.buffer) < self._length:
             return None
-        request = HttpRequest(self.head, bytes(self._buffer[: self._length]))
-        del self._buffer[: self._length]
+        request = HttpRequest(self.head, bytes(self.buffer[: self._length]))
+        del self.buffer[: self._length]
         self.head = None
         return request
 
     def _read_head(self) -> Head | None:
-        end = self._buffer.find(_END_OF_HEAD)
+        end = self.buffer.find(_END_OF_HEAD)
         if end < 0 or end > _LONGEST_HEAD:
-            if len(self._buffer) > _LONGEST_HEAD:
+            if len(self.buffer) > _LONGEST_HEAD:
                 raise HttpError(431, "the headers are too long")
             return None
-        head = parse_head(bytes(self._buffer[:end]))
-        del self._buffer[: end + len(_END_OF_HEAD)]
+        head = _parse_head(bytes(self.buffer[:end]))
+        del self.buffer[: end + len(_END_OF_HEAD)]
         if "transfer-encoding" in head.headers:
             raise HttpError(411, "a body must come with its Content-Length, and in one piece")
         if head.headers.get("content-encoding", "identity").lower() != "identity":
             raise HttpError(415, "a body must come as it is, not packed")
-        self._length = self._content_length(head)
-        return head
-
-    def _content_length(self, head: Head) -> int:
         text = head.headers.get("content-length", "0" if head.method in {"GET", "HEAD"} else "")
         if not text:
             raise HttpError(411, "the request has no Content-Length")
@@ -115,10 +104,11 @@ class RequestParser:
             raise HttpError(400, "the Content-Length is no number")
         if int(text) > self._longest_body:
             raise HttpError(413, f"the body is longer than {self._longest_body >> 20} MiB")
-        return int(text)
+        self._length = int(text)
+        return head
 
 
-def parse_head(head: bytes) -> Head:
+def _parse_head(head: bytes) -> Head:
     """Read the first line and the headers. Raises `HttpError`."""
     text = head.decode("latin-1")
     if _NO_TEXT.search(text.replace("\r\n", "")):
@@ -179,7 +169,7 @@ Answer = Callable[[HttpRequest, Respond], None]
 
 
 class Connection(asyncio.Protocol):
-    """Created for each client by the listener; takes room, of a client that may call or may not."""
+    """Created for each client by the listener; takes room, as a `Guest`: of a client that may call or not."""
 
     def __init__(self, room: Room, may_call: bool, check: Check, answer: Answer, longest_body: int) -> None:
         self._room = room
@@ -196,14 +186,11 @@ class Connection(asyncio.Protocol):
         #: Whether the client reads too slowly for further answers.
         self._paused = False
         self._last = False
-        #: Whether a request of this client was answered.
         self.has_called = False
-        #: Since when the client has been expected to do something; None while it waits for us.
         self.waiting_since: float | None = time.monotonic()
 
     @property
     def idle(self) -> bool:
-        """Whether no part of a request has come and no part of an answer is left to go."""
         return self._answering is None and not self._parser.pending and not self.unsent
 
     @property
@@ -217,10 +204,10 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self.idle:
             self.waiting_since = time.monotonic()
-        self._parser.feed(data)
+        self._parser.buffer += data
         if self._answering is None and not self._paused:
             self._proceed()
-        elif self._parser.held > self._longest_body + _MOST_AHEAD:
+        elif len(self._parser.buffer) > self._longest_body + _MOST_AHEAD:
             self.abort()
 
     def eof_received(self) -> bool:
@@ -246,7 +233,6 @@ class Connection(asyncio.Protocol):
         self._room.remove(self)
 
     def end(self) -> None:
-        """Answer no more than the request that has begun, if one has."""
         self._last = True
         if self.idle:
             self.close()
@@ -257,7 +243,6 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
     def abort(self) -> None:
-        """End at once."""
         if self._transport is not None:
             self._transport.abort()
 
@@ -268,7 +253,10 @@ class Connection(asyncio.Protocol):
         request = None
         try:
             request = self._parser.next()
-            self._check_head(request.head if request is not None else self._parser.head)
+            head = request.head if request is not None else self._parser.head
+            if head is not None and head is not self._checked:
+                self._checked = head
+                self._check(head)  # early, before the body has come
             if request is not None:
                 self._answering = request.head
                 self.waiting_since = None
@@ -280,12 +268,6 @@ class Connection(asyncio.Protocol):
             self._refuse(HttpError(500, "the proxy erred; its log says more"))
         if self._all_sent and self._answering is None:
             self.close()
-
-    def _check_head(self, head: Head | None) -> None:
-        """Refuse early, before the body has come."""
-        if head is not None and head is not self._checked:
-            self._checked = head
-            self._check(head)
 
     def _respond(self, response: Response) -> None:
         head = self._answering
@@ -303,9 +285,8 @@ class Connection(asyncio.Protocol):
 
     def _refuse(self, error: HttpError) -> None:
         self._answering = None
-        self._write(
-            render(Response(f"{error.sentence}\n".encode(), TEXT, error.status), self._checked, False)
-        )
+        response = Response(f"{error.sentence}\n".encode(), TEXT, error.status)
+        self._write(render(response, self._checked, False))
         self.close()
 
     def _write(self, written: bytes) -> None:

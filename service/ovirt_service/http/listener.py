@@ -104,15 +104,11 @@ class Room:
         if not idle:
             return False
         victim = min(idle, key=lambda each: (_rests(each), each.waiting_since or now))
-        if not even_busy and not self._has_had_its_time(victim, now):
+        patience = self._between_calls if _rests(victim) else self._for_a_call
+        if not even_busy and now - (victim.waiting_since or now) <= patience:
             return False
         self.close(victim)
         return True
-
-    def _has_had_its_time(self, connection: Guest, now: float) -> bool:
-        """Whether the client of a connection, which is to do something, had long enough for that."""
-        patience = self._between_calls if _rests(connection) else self._for_a_call
-        return now - (connection.waiting_since or now) > patience
 
 
 def _rests(connection: Guest) -> bool:
@@ -218,8 +214,7 @@ class Listener:
             await asyncio.sleep(0.01)
         for connection in self._room.all():
             connection.abort()
-        for task in self._entering:
-            task.cancel()
+        self._give_up_entering(0.0)
 
     def _cut_off(self, began: float) -> None:
         """Cut off whom the end, which began at that moment, waits for without success."""
@@ -229,8 +224,7 @@ class Listener:
             if since is not None and max(since, began) < past:
                 connection.abort()
         if began < past:
-            for task in self._entering:
-                task.cancel()
+            self._give_up_entering(0.0)
 
     def _resume(self) -> None:
         self._loop.add_reader(self._socket, self._accept)
@@ -243,7 +237,7 @@ class Listener:
     def _accept(self) -> None:
         for _ in range(_AT_ONCE):
             if not self._room.make(len(self._entering)):
-                self._give_up_entering()
+                self._give_up_entering(_BEFORE_TLS)
                 self._pause(_PAUSE)
                 return
             try:
@@ -266,11 +260,11 @@ class Listener:
         self._entering[task] = time.monotonic()
         task.add_done_callback(self._entering.pop)
 
-    def _give_up_entering(self) -> None:
+    def _give_up_entering(self, patience_seconds: float) -> None:
         """Let nobody keep others out who says too little of TLS."""
-        past = time.monotonic() - _BEFORE_TLS
+        past = time.monotonic() - patience_seconds
         for task, since in self._entering.items():
-            if since < past:
+            if since <= past:
                 task.cancel()
 
     async def _connect(self, connection: asyncio.Protocol, accepted: socket.socket) -> None:
@@ -289,9 +283,9 @@ class Listener:
         self._timers["sweep"] = self._loop.call_later(_SWEEP_INTERVAL, self._sweep)
         now = time.monotonic()
         for connection in self._room.all():
-            since = connection.waiting_since
-            rests = connection.idle and connection.has_called
-            if since is None or now - since <= self._allowed(connection, rests):
+            since, rests = connection.waiting_since, _rests(connection)
+            patience = self._limits.answer_seconds if connection.unsent else self._limits.request_seconds
+            if since is None or now - since <= (self._limits.idle_seconds if rests else patience):
                 continue
             if rests:
                 connection.abort()
@@ -300,11 +294,6 @@ class Listener:
         if self._lately >= _MANY and self._said.is_news("closed"):
             log.warning("connections are closed that send no whole request, or do not read their answer")
         self._lately = 0
-
-    def _allowed(self, connection: Guest, rests: bool) -> float:
-        if rests:
-            return self._limits.idle_seconds
-        return self._limits.answer_seconds if connection.unsent else self._limits.request_seconds
 
     def _count(self) -> None:
         self._lately += 1
@@ -316,25 +305,15 @@ def possible_connections(wanted: int, others: int) -> int:
 
     `others` are for other things, which leave a few for connections in any case.
     """
-    limit = _raise_limit(others + wanted)
+    limit, (soft, hard) = others + wanted, resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < limit:
+        limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
     possible = min(wanted, max(_LEAST_CONNECTIONS, limit - others))
     if possible < wanted:
         log.warning(
             "only %d file descriptors are allowed (LimitNOFILE, ulimit -n): %d connections at a time in place"
             " of %d",
-            limit,
-            possible,
-            wanted,
+            *(limit, possible, wanted),
         )
     return possible
-
-
-def _raise_limit(wanted: int) -> int:
-    """Allow us this many file descriptors, within what the machine allows; returns how many it is now."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY or soft >= wanted:
-        return wanted
-    if hard != resource.RLIM_INFINITY:
-        wanted = min(wanted, hard)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-    return wanted

@@ -45,7 +45,7 @@ def test_the_page_alongside_the_metrics(tmp_path: Path, caplog: pytest.LogCaptur
     leader = Leader(leases, "me", 600.0)
     progress = Progress(60.0, lambda: now)
     cycles = Cycles(written, EnforcerMetrics(), leader, progress, lambda: now, 60.0, lambda: 1)
-    metrics.serve(metrics.new_registry("part"), "127.0.0.1:0", "metrics", {"/healthz": cycles.page})
+    metrics.serve(metrics.Instruments("part").registry, "127.0.0.1:0", "metrics", {"/healthz": cycles.page})
     page = page_named_in(caplog.text)
     url = page.replace("/metrics", "/healthz")
 
