@@ -8,11 +8,10 @@ and how its answer is judged.
 import argparse
 import json
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from ovirt_placement.model import Snapshot
@@ -26,22 +25,6 @@ from ovirt_placement.rules.ha import OVER_UTILIZATION, Measure, balance_ha_vms, 
 from tools import key_vectors
 from tools.engine_conformance import answers
 from tools.engine_conformance.questions import Question
-
-#: What a vector adds to a state file.
-_OWN_KEYS = frozenset(
-    {
-        "name",
-        "kind",
-        "origin",
-        "source",
-        "notes",
-        "request",
-        "expected",
-        "recommended",
-        "may_differ",
-        "engine_exception",
-    }
-)
 
 
 @dataclass(frozen=True)
@@ -63,17 +46,13 @@ class Vector(Question):
         """The recommended answer where the engine's own is a bug, else the engine's."""
         return dict(self.content.get("recommended") or self.content["expected"])
 
-    @property
-    def ties_may_be_refined(self) -> bool:
-        return "ties may be refined" in (self.content.get("may_differ") or "").lower()
-
 
 def load(folder: Path) -> Iterator[Vector]:
     """All vectors of a folder and those below it, by path."""
     for path in sorted(folder.rglob("*.json")):
         content = json.loads(path.read_text())
         kind, request = content.get("kind", path.parent.name), content.get("request", {})
-        state = {key: value for key, value in content.items() if key not in _OWN_KEYS}
+        state = {key: value for key, value in content.items() if key in Snapshot.__struct_fields__}
         yield Vector(kind, state, request, path.stem, content)
 
 
@@ -93,13 +72,10 @@ def _difference_of_sets(vector: Vector, key: str, answer: object) -> str | None:
 def _difference_of_tiers(vector: Vector, answer: Tiers) -> str | None:
     """What is wrong with an order of hosts, best first, ties together; None if it is right."""
     wanted = vector.right_answer["tiers"]
-    right = _refines(answer, wanted) if vector.ties_may_be_refined else _sorted(answer) == _sorted(wanted)
+    equal = [sorted(tier) for tier in answer] == [sorted(tier) for tier in wanted]
+    may_refine = "ties may be refined" in (vector.content.get("may_differ") or "").lower()
+    right = _refines(answer, wanted) if may_refine else equal
     return None if right else f"tiers {answer!r} instead of {wanted!r}"
-
-
-def _tiers_of(ranks: Mapping[str, int]) -> Tiers:
-    """Hosts by rank, best first, ties together."""
-    return [[host for host in ranks if ranks[host] == rank] for rank in sorted(set(ranks.values()))]
 
 
 def _unordered(value: object) -> object:
@@ -108,10 +84,6 @@ def _unordered(value: object) -> object:
     if isinstance(value, list | tuple | set | frozenset):
         return sorted((_unordered(inner) for inner in value), key=repr)
     return str(value) if isinstance(value, str) else value
-
-
-def _sorted(tiers: Tiers) -> list[list[str]]:
-    return [sorted(tier) for tier in tiers]
 
 
 def _refines(answer: Tiers, wanted: Tiers) -> bool:
@@ -130,7 +102,12 @@ def _filter(filter_hosts: Filter) -> Judgement:
 
 
 def _weight(rank_hosts: Ranking) -> Judgement:
-    return lambda vector: _difference_of_tiers(vector, _tiers_of(answers.ranks(rank_hosts)(vector)))
+    def judge(vector: Vector) -> str | None:
+        ranks = answers.ranks(rank_hosts)(vector)
+        tiers = [[host for host in ranks if ranks[host] == rank] for rank in sorted(set(ranks.values()))]
+        return _difference_of_tiers(vector, tiers)
+
+    return judge
 
 
 def _ha_balance(vector: Vector) -> str | None:
@@ -145,10 +122,10 @@ def _ha_balance(vector: Vector) -> str | None:
         Measure.VMS,
     )
     admissible = vector.right_answer["admissible"]
-    if move is None:
-        return f"no move instead of one of {admissible!r}" if admissible else None
-    right = any(move.vm == one["vm"] and set(move.hosts) == set(one["hosts"]) for one in admissible)
-    return None if right else f"{move!r} instead of one of {admissible!r}"
+    right = any(move and move.vm == one["vm"] and {*move.hosts} == {*one["hosts"]} for one in admissible)
+    right = right or (move is None and not admissible)
+    found = "no move" if move is None else repr(move)
+    return None if right else f"{found} instead of one of {admissible!r}"
 
 
 def _ha_check(vector: Vector) -> str | None:
@@ -176,44 +153,31 @@ def _conflicts(vector: Vector) -> str | None:
     return _difference_of_sets(vector, "conflicts", found) or _difference_of_sets(vector, "savable", savable)
 
 
-def _unified_groups(vector: Vector) -> str | None:
-    """The vectors are about hard positive groups alone."""
-    return _difference_of_sets(vector, "groups", answers.unified(vector))
-
-
-def _schedulable(vector: Vector) -> Callable[[str], Collection[str]]:
-    """Where a VM may go: as the vector says, or by our two affinity filters."""
+def _schedulable(vector: Vector, vm: str) -> set[str]:
+    """Where a VM may go other than its own host: as the vector says, or by our two affinity filters."""
     snapshot, reported = vector.snapshot, vector.request.get("schedulable")
-
-    def hosts(vm: str) -> Collection[str]:
-        if reported is not None:
-            return list(reported.get(vm, reported.get("*", ())))
-        known = snapshot.vm_by_id[vm]
-        up = tuple(one.id for one in snapshot.hosts_of_cluster[known.cluster] if one.up)
-        for filter_hosts in (filters.filter_by_vms, filters.filter_by_hosts):
-            others = Request((vm,), tuple(host for host in up if host != known.host))
-            up = tuple(verdict.host for verdict in filter_hosts(snapshot, others) if verdict.accepted)
-        return up
-
-    return hosts
+    known = snapshot.vm_by_id[vm]
+    if reported is not None:
+        return {*reported.get(vm, reported.get("*", ()))} - {known.host}
+    up = tuple(one.id for one in snapshot.hosts_of_cluster[known.cluster] if one.up and one.id != known.host)
+    for filter_hosts in (filters.filter_by_vms, filters.filter_by_hosts):
+        verdicts = filter_hosts(snapshot, Request((vm,), up))
+        up = tuple(verdict.host for verdict in verdicts if verdict.accepted)
+    return {*up}
 
 
-def _best_host(vector: Vector) -> Callable[[str], str | None]:
+def _best_host(vector: Vector, vm: str) -> str | None:
     """The host that the scheduler would choose: as the vector says, or by our filters and weights."""
     reported: Mapping[str, str] | None = vector.request.get("best_host")
-
-    def best(vm: str) -> str | None:
-        if reported is not None:
-            return reported.get(vm)
-        hosts = order(vector.snapshot, vector.snapshot.vm_by_id[vm]).hosts
-        return hosts[0].host if hosts else None
-
-    return best
+    if reported is not None:
+        return reported.get(vm)
+    hosts = order(vector.snapshot, vector.snapshot.vm_by_id[vm]).hosts
+    return hosts[0].host if hosts else None
 
 
 def _candidates(vector: Vector, cluster: str) -> Tiers:
     """The VMs of violated rules that the engine's enforcer may migrate, as it tries them, each once."""
-    snapshot, schedulable, best_host = vector.snapshot, _schedulable(vector), _best_host(vector)
+    snapshot = vector.snapshot
     violated = [one.constraint for one in find_violations(snapshot, cluster)]
     movable = {vm.id for vm in snapshot.vms if vm.movable}
     seen: set[str] = set()
@@ -224,12 +188,12 @@ def _candidates(vector: Vector, cluster: str) -> Tiers:
             for vm in tier
             if vm not in seen
             and vm in movable
-            and {*schedulable(vm)} - {snapshot.vm_by_id[vm].host}
-            and (hard or gains(snapshot, vm, best_host(vm)))
+            and _schedulable(vector, vm)
+            and (hard or gains(snapshot, vm, _best_host(vector, vm)))
         )
         seen.update(valid)
-        found.append(valid)
-    return [tier for tier in found if tier]
+        found += [valid] if valid else []
+    return found
 
 
 def _enforcer_candidates(vector: Vector) -> str | None:
@@ -255,23 +219,22 @@ def _enforcer_cycle(vector: Vector) -> str | None:
     return None
 
 
-JUDGEMENTS: MappingProxyType[str, Judgement] = MappingProxyType(
-    {
-        "vm_affinity_filter": _filter(filters.filter_by_vms),
-        "vm_to_host_filter": _filter(filters.filter_by_hosts),
-        "vm_affinity_weight": _weight(weights.rank_by_vms),
-        "vm_to_host_weight": _weight(weights.rank_by_hosts),
-        "ha_weight": _weight(rank_hosts),
-        "ha_balance": _ha_balance,
-        "ha_check": _ha_check,
-        "rank_selector": _rank_selector,
-        "conflicts": _conflicts,
-        "unified_groups": _unified_groups,
-        "enforcer_candidates": _enforcer_candidates,
-        "enforcer_cycle": _enforcer_cycle,
-        "keys": lambda vector: key_vectors.judge(vector.content),
-    }
-)
+JUDGEMENTS: Mapping[str, Judgement] = {
+    "vm_affinity_filter": _filter(filters.filter_by_vms),
+    "vm_to_host_filter": _filter(filters.filter_by_hosts),
+    "vm_affinity_weight": _weight(weights.rank_by_vms),
+    "vm_to_host_weight": _weight(weights.rank_by_hosts),
+    "ha_weight": _weight(rank_hosts),
+    "ha_balance": _ha_balance,
+    "ha_check": _ha_check,
+    "rank_selector": _rank_selector,
+    "conflicts": _conflicts,
+    # These vectors are about hard positive groups alone.
+    "unified_groups": lambda vector: _difference_of_sets(vector, "groups", answers.unified(vector)),
+    "enforcer_candidates": _enforcer_candidates,
+    "enforcer_cycle": _enforcer_cycle,
+    "keys": lambda vector: key_vectors.judge(vector.content),
+}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -285,21 +248,17 @@ def main(arguments: list[str] | None = None) -> int:
     for vector in load(folder):
         if vector.kind not in JUDGEMENTS:
             not_yet += 1
-        elif why := _difference(vector):
-            differing[vector.name] = why
-        else:
-            agree += 1
+            continue
+        try:
+            why = JUDGEMENTS[vector.kind](vector)
+        except Exception as error:  # one vector that cannot be answered must not hide the others
+            why = f"{type(error).__name__}: {error}"
+        agree += why is None
+        differing |= {vector.name: why} if why else {}
     for name, why in differing.items():
         print(f"{name}: {why}")
     print(f"agree {agree}, differ {len(differing)}, not yet {not_yet}")
     return 1 if differing else 0
-
-
-def _difference(vector: Vector) -> str | None:
-    try:
-        return JUDGEMENTS[vector.kind](vector)
-    except Exception as error:  # one vector that cannot be answered must not hide the others
-        return f"{type(error).__name__}: {error}"
 
 
 if __name__ == "__main__":

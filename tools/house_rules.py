@@ -29,6 +29,7 @@ COMMON_VERBS: Final = frozenset(
 )
 #: They belong to their folder, whatever their length.
 _OF_FOLDERS: Final = ("__init__", "__main__")
+_FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def violations(checkout: Path) -> Iterator[str]:
@@ -44,7 +45,8 @@ def violations(checkout: Path) -> Iterator[str]:
         short = len(file.read_bytes().splitlines()) < FEWEST_LINES
         if short and len(importers[name]) == 1 and file.stem not in _OF_FOLDERS:
             yield f"short file {shown}"
-        for function in _functions(trees[name]):
+        named = (node for node in ast.walk(trees[name]) if isinstance(node, _FUNCTIONS))
+        for function in {node.name for node in named}:
             if function.startswith("_") and function[1:] in COMMON_VERBS:
                 yield f"common verb {shown} {function}"
     for folder, count in folders.items():
@@ -76,10 +78,6 @@ def _importers(trees: Mapping[str, ast.Module]) -> Mapping[str, set[str]]:
             for one in imported:
                 found[one].add(name)
     return found
-
-
-def _functions(tree: ast.Module) -> set[str]:
-    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
 
 
 def main() -> int:

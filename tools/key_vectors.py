@@ -7,7 +7,7 @@ from typing import Any
 
 from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.model.record import NODE, STICKY
-from ovirt_placement.rules.placement_keys.hierarchy import CompiledKey, compile_keys, keys_by_resource
+from ovirt_placement.rules.placement_keys.hierarchy import compile_keys, keys_by_resource
 from ovirt_placement.rules.placement_keys.host_table import copies_after_start, sticky_keys
 from ovirt_placement.rules.placement_keys.judgement import KeyDecision, KeyFailure, Score, thresholds
 from ovirt_placement.rules.placement_keys.keys import KeySettings, number, validate
@@ -39,30 +39,20 @@ def settings_of(question: Mapping[str, Any]) -> KeySettings:
     return KeySettings(**chosen)
 
 
-def _thresholds(question: Mapping[str, Any]) -> Answer:
-    return {"thresholds": thresholds(settings_of(question))}
-
-
-def _validate(question: Mapping[str, Any]) -> Answer:
-    return {"errors": [[str(code) for code in validate(_key(level, key))] for level, key in question["keys"]]}
-
-
 def _compile(question: Mapping[str, Any]) -> Answer:
     compiled = compile_keys(_keys(question["vm"]))
-    return {"system": _pairs(compiled.system), "customer": _pairs(compiled.customer)}
+    return {
+        kind: {name: [key.value, key.weight] for name, key in getattr(compiled, kind).items()}
+        for kind in ("system", "customer")
+    }
 
 
 def _place(question: Mapping[str, Any]) -> Answer:
     config, vm = question.get("config", {}), question["vm"]
     source, disk_node = vm.get("current_node"), vm.get("disk_node")
     local = config.get("local_storage", False) and disk_node is not None
-    snapshot = world(
-        (_node(one, vm) for one in question["nodes"]),
-        _keys(vm),
-        vm["ram_mib"],
-        on=source,
-        local_storage=local,
-    )
+    nodes = (_node(one, vm) for one in question["nodes"])
+    snapshot = world(nodes, _keys(vm), vm["ram_mib"], on=source, local_storage=local)
     names = [one["name"] for one in question["nodes"]]
     if local:  # a VM on a disk of its host is offered that host alone, and only if it is up
         names = [name for name in names if name == disk_node and snapshot.host_by_id[name].up]
@@ -76,12 +66,10 @@ def _place(question: Mapping[str, Any]) -> Answer:
 
 
 def _steps(decision: KeyDecision) -> dict[str, Any]:
-    scored = {one.host: one.system for one in decision.hosts if one.system is not None}
-    wanted = {
-        one.host: one.customer
-        for one in decision.hosts
-        if one.host in decision.candidates and one.customer is not None
-    }
+    by_host = {one.host: one for one in decision.hosts}
+    scored = {host: one.system for host, one in by_host.items() if one.system is not None}
+    left = {host: one.customer for host, one in by_host.items() if host in decision.candidates}
+    wanted = {host: score for host, score in left.items() if score is not None}
     return {
         "constraint": [one.host for one in decision.hosts if not one.room.shortages] or list(decision.choice),
         "special": _special(decision),
@@ -161,10 +149,6 @@ def _level(name: str) -> str:
     return _OTHER_NAMES.get(plain, plain)
 
 
-def _pairs(compiled: Mapping[str, CompiledKey]) -> dict[str, list[Fraction]]:
-    return {name: [key.value, key.weight] for name, key in compiled.items()}
-
-
 def _proximities(score: Score) -> list[tuple[str, Fraction]]:
     return [(match.key.name, match.proximity) for match in score.matches for _ in range(match.count)]
 
@@ -177,15 +161,11 @@ def _exact(written: float | str) -> Fraction:
 
 def _same(part: str, answer: Any, wanted: Any) -> bool:
     if part in {"system_proximities", "customer_proximities"}:
-        return _alike(
-            {host: sorted(pairs) for host, pairs in answer.items()},
-            {host: sorted(pairs) for host, pairs in wanted.items()},
-        )
+        mine, theirs = ({host: sorted(pairs) for host, pairs in one.items()} for one in (answer, wanted))
+        return _alike(mine, theirs)
     if part == "special":
-        asked = {host: dict(values) for host, values in wanted.items()}
-        return all(
-            _alike({name: answer[host].get(name) for name in asked[host]}, asked[host]) for host in asked
-        )
+        answer = {host: {name: answer[host].get(name) for name in asked} for host, asked in wanted.items()}
+        return _alike(answer, wanted)
     if part == "errors":
         return [sorted(codes) for codes in answer] == [sorted(codes) for codes in wanted]
     return _alike(answer, wanted)
@@ -205,6 +185,8 @@ def _alike(answer: Any, wanted: Any) -> bool:
 _OPERATIONS: Mapping[str, Callable[[Mapping[str, Any]], Answer]] = {
     "place": _place,
     "compile": _compile,
-    "thresholds": _thresholds,
-    "validate": _validate,
+    "thresholds": lambda question: {"thresholds": thresholds(settings_of(question))},
+    "validate": lambda question: {
+        "errors": [[str(code) for code in validate(_key(level, key))] for level, key in question["keys"]]
+    },
 }

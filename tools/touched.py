@@ -6,7 +6,9 @@ Prints folders and files of tests, those that matter most first, and says on sta
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from tests.paths import CHECKOUT
@@ -44,14 +46,12 @@ class Base(NamedTuple):
 
 def main() -> int:
     base = find_base()
-    if base is None:
-        print("No history is known here; what always counts is run.", file=sys.stderr)
-        print(*_ALWAYS, sep="\n")
-        return 0
-    changed = [*changed_since(base.commit)]
-    chosen = choose(changed)
-    print(f"{len(changed)} files have changed since {base.commit[:12]}, {base.reason}.", file=sys.stderr)
-    print(*(chosen or _ALWAYS), sep="\n")
+    changed = [] if base is None else [*changed_since(base.commit)]
+    said = "No history is known here; what always counts is run."
+    if base is not None:
+        said = f"{len(changed)} files have changed since {base.commit[:12]}, {base.reason}."
+    print(said, file=sys.stderr)
+    print(*(choose(changed) or _ALWAYS), sep="\n")
     return 0
 
 
@@ -79,18 +79,12 @@ def changed_since(commit: str) -> Iterator[str]:
 
 def choose(changed: list[str]) -> list[str]:
     """Tests by how many changed files they concern; none that another one of them holds."""
-    weights: dict[str, int] = {}
+    weights: Counter[str] = Counter()
     for file in changed:
-        for tests in {*_mirrors(file), *_concerned(file)}:
-            weights[tests] = weights.get(tests, 0) + 1
+        concerned = (tests for beginning, tests in _CONCERN.items() if file.startswith(beginning))
+        weights.update({*_mirrors(file), *chain.from_iterable(concerned)})
     ordered = sorted(weights, key=lambda tests: (-weights[tests], tests))
     return [tests for tests in ordered if not any(tests.startswith(f"{other}/") for other in ordered)]
-
-
-def _concerned(file: str) -> Iterator[str]:
-    for beginning, tests in _CONCERN.items():
-        if file.startswith(beginning):
-            yield from tests
 
 
 def _mirrors(file: str) -> Iterator[str]:
