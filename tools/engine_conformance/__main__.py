@@ -1,7 +1,5 @@
 """Compares our copies of the engine's units with the engine: `python -m tools.engine_conformance DIR`."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import subprocess
@@ -9,6 +7,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import IO, Any
@@ -29,6 +29,7 @@ from ovirt_simulator.scheduler import filters, weights
 from tools.engine_conformance import answers, comparing, questions, switches
 from tools.engine_conformance.comparing import (
     Agreement,
+    Ask,
     Comparison,
     Copy,
     Difference,
@@ -43,7 +44,7 @@ from tools.engine_conformance.switches import MEMBERS_ELSEWHERE
 # All that is compared, by name: the engine's units with our copies of them, and with our own units.
 
 
-_HOSTS, _TIERS = same(comparing.as_hosts), same(comparing.as_tiers)
+_HOSTS, _TIERS, _AS_IS = same(comparing.as_hosts), same(comparing.as_tiers), same(comparing.as_is)
 
 
 def _both(
@@ -56,36 +57,25 @@ def _both(
 def _copies_of_units() -> Iterator[Unit]:
     """The units of which both the product and the simulator have a copy."""
     busy = Copy(answers.accepted(engine_filters.filter_by_cpu_load), (switches.OVERLOADED_SINCE,))
+    simulated = Copy(answers.not_overloaded)
     yield _both(
-        "cpu-overloaded",
-        "filter",
-        "CpuOverloadPolicyUnit",
-        questions.overloading,
-        busy,
-        Copy(answers.not_overloaded),
-        _HOSTS,
+        "cpu-overloaded", "filter", "CpuOverloadPolicyUnit", questions.overloading, busy, simulated, _HOSTS
     )
-    yield _both(
-        "rank-selector",
-        "selector",
-        "RankSelectorPolicyUnit",
-        questions.selecting,
-        Copy(answers.best_by_rank),
-        Copy(answers.selected),
-        same(comparing.as_is),
-    )
+    ours, theirs = Copy(answers.best_by_rank), Copy(answers.selected)
+    selector = "RankSelectorPolicyUnit"
+    yield _both("rank-selector", "selector", selector, questions.selecting, ours, theirs, _AS_IS)
     memory, crash = (switches.PHYSICAL_MEMORY_AS_TOLD,), (switches.CRASH_OF_A_HOST_ASIDE,)
     by_vms, by_hosts = engine_affinity.filter_by_vm_groups, engine_affinity.filter_by_host_groups
     none: tuple[Switch, ...] = ()
-    for name, engine_class, ours, theirs, differing, both_differ in (
+    for name, engine_class, refuse, theirs_refuse, differing, both_differ in (
         ("memory", "MemoryPolicyUnit", engine_filters.filter_by_memory, filters.memory, memory, none),
         ("cpu", "CPUPolicyUnit", engine_filters.filter_by_cpus, filters.cpu, none, none),
         ("pin-to-host", "PinToHostPolicyUnit", engine_filters.filter_by_pins, filters.pinned, none, none),
         ("vm-affinity", "VmAffinityFilterPolicyUnit", by_vms, filters.vm_affinity, none, crash),
         ("vm-to-host", "VmToHostAffinityFilterPolicyUnit", by_hosts, filters.vm_to_host, none, none),
     ):
-        copy = Copy(answers.accepted(ours), (*differing, *both_differ))
-        simulated = Copy(answers.left_by(theirs), both_differ)
+        copy = Copy(answers.accepted(refuse), (*differing, *both_differ))
+        simulated = Copy(answers.left_by(theirs_refuse), both_differ)
         yield _both(name, "filter", engine_class, placing, copy, simulated, _HOSTS)
     ratio = placing_with(
         VCpuToPhysicalCpuRatio=lambda random: random.choice((None, None, None, "0.5", "1", "2"))
@@ -125,8 +115,7 @@ def _our_units() -> Iterator[Unit]:
 
 
 def _about_clusters() -> Iterator[Unit]:
-    elsewhere, as_is = (MEMBERS_ELSEWHERE,), same(comparing.as_is)
-    crash = (switches.CRASH_FOR_ALL,)
+    elsewhere, crash = (MEMBERS_ELSEWHERE,), (switches.CRASH_FOR_ALL,)
     once = (switches.PENDING_TWICE, switches.PERCENT_OF_CPUS, switches.NO_RULES)
     order = (switches.PHYSICAL_MEMORY_AS_TOLD, switches.ONLY_WHAT_IS_UP, *crash)
     unknown = (switches.UNKNOWN_USE_OF_A_HOST, switches.UNKNOWN_USE_OF_A_VM)
@@ -143,7 +132,7 @@ def _about_clusters() -> Iterator[Unit]:
          Copy(answers.unified, elsewhere), same(comparing.as_sets)),
         ("closure", "closure", questions.closing, "simulator",
          Copy(answers.closure), same(comparing.as_closure)),
-        ("broken", "broken", of_cluster, "simulator", Copy(answers.broken), as_is),
+        ("broken", "broken", of_cluster, "simulator", Copy(answers.broken), _AS_IS),
         ("enforcement", "enforcement", questions.enforcing, "product",
          Copy(answers.enforcement, order, elsewhere), comparing.same_order),
         ("even-distribution", "balance", questions.balancing, "product",
@@ -151,7 +140,7 @@ def _about_clusters() -> Iterator[Unit]:
         ("schedule", "schedule", questions.moving, "simulator",
          Copy(answers.schedule, crash), same(comparing.as_placed)),
         ("external-units", "external", questions.externally, "simulator",
-         Copy(answers.schedule_externally, crash), as_is),
+         Copy(answers.schedule_externally, crash), _AS_IS),
     ):  # fmt: skip
         request = {"unit": "EvenDistributionBalancePolicyUnit"} if kind == "balance" else {}
         yield Unit(name, kind, asking, {whose: copy}, agree, comparing.FEWER, request)
@@ -167,77 +156,42 @@ class EngineError(Exception):
     """The folder does not hold what is needed, or the JVM ended."""
 
 
-class Engine:
-    """The engine's classes in a JVM of their own. To be closed."""
-
-    def __init__(self, folder: Path) -> None:
-        self._compiled = tempfile.TemporaryDirectory()
-        classes = _class_path(folder)
-        sources = sorted(str(path) for path in SOURCES.glob("*.java"))
-        built = subprocess.run(
-            ["javac", "-nowarn", "-Xlint:-deprecation", "-d", self._compiled.name, "-cp", classes, *sources],
-            capture_output=True,
-            text=True,
-        )
+@contextmanager
+def engine(folder: Path) -> Iterator[Ask]:
+    """Run the engine's classes in a JVM of their own; a dict with `raised` is the answer where they threw."""
+    # Every jar at any depth, and the folder itself, for classes that are in no jar.
+    classes = ":".join([str(folder), *sorted(str(path) for path in folder.rglob("*.jar"))])
+    sources = sorted(str(path) for path in SOURCES.glob("*.java"))
+    with tempfile.TemporaryDirectory() as compiled:
+        compiling = ["javac", "-nowarn", "-Xlint:-deprecation", "-d", compiled, "-cp", classes, *sources]
+        built = subprocess.run(compiling, capture_output=True, text=True)
         if built.returncode:
             raise EngineError(
                 f"{folder} does not hold the engine's classes, or others than these:\n{built.stderr}"
             )
-        self._process = subprocess.Popen(
-            [
-                "java",
-                "-Xmx1g",
-                "-XX:-OmitStackTraceInFastThrow",
-                "-cp",
-                f"{self._compiled.name}:{classes}",
-                "conformance.Main",
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def ask(self, questions: Sequence[Question]) -> list[Any]:
-        """The engine's answers, in the order of the questions; a dict with `raised` where it threw."""
-        stdin, stdout = self._process.stdin, self._process.stdout
-        assert stdin is not None
-        assert stdout is not None
-        writing = Thread(target=_write, args=(stdin, questions))
-        writing.start()
-        answers = [stdout.readline() for _ in questions]
-        writing.join()
-        if not all(answers):
-            raise EngineError("the JVM ended before it had answered")
-        return [_decoded(line) for line in answers]
-
-    def close(self) -> None:
-        if self._process.stdin is not None:
-            self._process.stdin.close()
-        self._process.wait()
-        self._compiled.cleanup()
-
-    def __enter__(self) -> Engine:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        java = ["java", "-Xmx1g", "-XX:-OmitStackTraceInFastThrow", "-cp", f"{compiled}:{classes}"]
+        command = [*java, "conformance.Main"]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            yield partial(_answers, process.stdin, process.stdout)
 
 
-def _class_path(folder: Path) -> str:
-    """Every jar at any depth, and the folder itself, for classes that are in no jar."""
-    jars = sorted(str(path) for path in folder.rglob("*.jar"))
-    return ":".join([str(folder), *jars])
+def _answers(stdin: IO[str], stdout: IO[str], questions: Sequence[Question]) -> list[Any]:
+    writing = Thread(target=_write, args=(stdin, questions))
+    writing.start()
+    lines = [stdout.readline() for _ in questions]
+    writing.join()
+    if not all(lines):
+        raise EngineError("the JVM ended before it had answered")
+    found = map(json.loads, lines)
+    return [answer.get("answer", answer) for answer in found]
 
 
 def _write(stdin: IO[str], questions: Iterable[Question]) -> None:
     for question in questions:
         stdin.write(question.line() + "\n")
     stdin.flush()
-
-
-def _decoded(line: str) -> Any:
-    answer = json.loads(line)
-    return answer.get("answer", answer)
 
 
 #: How many differences of a copy are printed and written down.
@@ -256,11 +210,11 @@ def main(arguments: list[str] | None = None) -> int:
     if not options.folder.is_dir():
         parser.error(f"{options.folder}: no such folder")
     differing = 0
-    with Engine(options.folder) as engine:
+    with engine(options.folder) as ask:
         for name in options.unit or UNITS:
             unit, started = UNITS[name], time.monotonic()
             number = options.questions or unit.number
-            found = compare(unit, engine.ask, unit.questions(options.seed, number), options.copy)
+            found = compare(unit, ask, unit.questions(options.seed, number), options.copy)
             for copy, comparison in found.items():
                 differing += len(comparison.differences)
                 print(_told(name, copy, comparison), f"({time.monotonic() - started:.0f} s)", flush=True)

@@ -34,11 +34,7 @@ from tools.engine_conformance.questions import Question
 
 
 def request_of(question: Question) -> Request:
-    return Request(
-        vms=question.vms,
-        candidate_hosts=question.hosts,
-        parameters=question.parameters,
-    )
+    return Request(vms=question.vms, candidate_hosts=question.hosts, parameters=question.parameters)
 
 
 def accepted(filter_hosts: Callable[[Snapshot, Request], Iterable[Verdict]]) -> Callable[[Question], Any]:
@@ -53,11 +49,7 @@ def accepted(filter_hosts: Callable[[Snapshot, Request], Iterable[Verdict]]) -> 
 
 def scores(score: Callable[[Snapshot, Request], Mapping[str, int]]) -> Callable[[Question], Any]:
     """What a copy of one of the engine's weights says of hosts."""
-
-    def answer(question: Question) -> dict[str, int]:
-        return dict(score(question.snapshot, request_of(question)))
-
-    return answer
+    return lambda question: dict(score(question.snapshot, request_of(question)))
 
 
 def ranks(rank_hosts: Callable[[Snapshot, Request], Iterable[Weight]]) -> Callable[[Question], Any]:
@@ -82,11 +74,8 @@ def best_by_rank(question: Question) -> str | None:
 
 def unified(question: Question) -> list[tuple[str, ...]]:
     """What hard positive groups of the cluster tie together."""
-    groups = (
-        group
-        for group in question.snapshot.affinity_groups
-        if group.cluster == question.request["cluster"] and group.vms_rule.hard and group.vms_rule.positive
-    )
+    cluster, known = question.request["cluster"], question.snapshot.affinity_groups
+    groups = (one for one in known if one.cluster == cluster and one.vms_rule.hard and one.vms_rule.positive)
     return [one.vms for one in unify(question.snapshot, groups)]
 
 
@@ -151,11 +140,8 @@ _LONG_MINUTES = 100
 
 def _asked(question: Question) -> tuple[Snapshot, list[Any], list[Any]]:
     snapshot = question.snapshot
-    return (
-        snapshot,
-        [snapshot.vm_by_id[vm] for vm in question.vms],
-        [snapshot.host_by_id[host] for host in question.hosts],
-    )
+    vms = [snapshot.vm_by_id[vm] for vm in question.vms]
+    return snapshot, vms, [snapshot.host_by_id[host] for host in question.hosts]
 
 
 def left_by(refuse: Filter) -> Callable[[Question], Any]:
@@ -237,18 +223,15 @@ def schedule(question: Question) -> dict[str, Any]:
     """What validation leaves of hosts, and the best of them."""
     backend = engine_of(question)._backend
     scheduler = Scheduler(backend, ExternalUnits(backend, None))
-    return {"hosts": _left(scheduler, question), "best": _best(scheduler, question)}
+    try:
+        hosts = list(scheduler.validate(_request(question), "run"))
+    except Rejected:
+        hosts = []
+    return {"hosts": hosts, "best": _best(scheduler, question)}
 
 
 def _request(question: Question) -> Placing:
     return Placing(vm_ids=question.vms, blacklist=frozenset(question.request.get("blacklist", ())))
-
-
-def _left(scheduler: Scheduler, question: Question) -> list[str]:
-    try:
-        return list(scheduler.validate(_request(question), "run"))
-    except Rejected:
-        return []
 
 
 def _best(scheduler: Scheduler, question: Question) -> str | None:
@@ -272,7 +255,11 @@ def schedule_externally(question: Question) -> dict[str, Any]:
         proxy.calls.clear()
         external = ExternalUnits(engine._backend, ExternalScheduler(proxy.url))
         best = _best(Scheduler(engine._backend, external), question)
-        return {"best": best, "calls": [_call_told(call) for call in proxy.calls]}
+        calls = (
+            [method, *([names] if method == "runFilters" else []), hosts, vm]
+            for method, names, hosts, vm, _ in proxy.calls
+        )
+        return {"best": best, "calls": [*calls]}
 
 
 def _answer_as(proxy: Proxy, request: dict[str, Any]) -> None:
@@ -286,8 +273,3 @@ def _answer_as(proxy: Proxy, request: dict[str, Any]) -> None:
     proxy.run_cost_functions = lambda names, hosts, *_: reply(
         [entry for entry in request["scores"] if entry[0] in hosts]
     )
-
-
-def _call_told(call: tuple[Any, ...]) -> list[Any]:
-    method, names, hosts, vm, _ = call
-    return [method, names, hosts, vm] if method == "runFilters" else [method, hosts, vm]

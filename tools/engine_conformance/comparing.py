@@ -8,7 +8,7 @@ documented one.
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, permutations
 from typing import Any
 
 from tools.engine_conformance.questions import Asking, Question, questions
@@ -32,10 +32,8 @@ def as_hosts(question: Question, answer: Sequence[str]) -> Reading:
 def as_tiers(question: Question, answer: Mapping[str, int]) -> Reading:
     """Hosts from best to worst, ties together; one that is not mentioned counts as 0, as in the selector."""
     weights = {host: answer.get(host, 0) for host in question.hosts}
-    return [
-        sorted(host for host in weights if weights[host] == weight)
-        for weight in sorted(set(weights.values()))
-    ]
+    ordered = sorted(set(weights.values()))
+    return [sorted(host for host in weights if weights[host] == weight) for weight in ordered]
 
 
 def as_is(question: Question, answer: Any) -> Reading:
@@ -59,10 +57,8 @@ def as_closure(question: Question, answer: Sequence[str]) -> Reading:
 
 def as_conflicts(question: Question, answer: Sequence[Mapping[str, Any]]) -> Reading:
     """In the order of their types; those of one type as the tables of the engine have them."""
-    plain = [
-        {key: sorted(value) if isinstance(value, list) else value for key, value in one.items()}
-        for one in answer
-    ]
+    lists = ("groups", "vms", "hosts", "negative_vms")
+    plain = [{**one, **{key: sorted(one[key]) for key in lists if key in one}} for one in answer]
     return sorted(plain, key=repr), [one["type"] for one in answer]
 
 
@@ -135,13 +131,8 @@ def conflicts_alike(question: Question, engine: Any, ours: Any) -> bool:
 
 def refined(question: Question, engine: Any, ours: Any) -> bool:
     """The engine's order of hosts, in which ours may distinguish hosts that tie."""
-    hosts = question.hosts
-    return all(
-        ours[one] < ours[other]
-        for one in hosts
-        for other in hosts
-        if engine.get(one, 0) < engine.get(other, 0)
-    )
+    pairs = permutations(question.hosts, 2)
+    return all(ours[one] < ours[other] for one, other in pairs if engine.get(one, 0) < engine.get(other, 0))
 
 
 @dataclass(frozen=True)
@@ -220,17 +211,12 @@ def compare(
     """Compare the copies of a unit, all or those named, with the engine."""
     chosen = {name: unit.copies[name] for name in names or unit.copies if name in unit.copies}
     found = {name: Comparison() for name in chosen}
-    for batch in _batches(questions):
+    remaining = iter(questions)
+    while batch := tuple(islice(remaining, _BATCH)):
         answers = ask(batch)
         for name, copy in chosen.items():
             _compare_batch(unit, name, copy, ask, list(zip(batch, answers, strict=True)), found[name])
     return found
-
-
-def _batches(questions: Iterable[Question]) -> Iterator[tuple[Question, ...]]:
-    remaining = iter(questions)
-    while batch := tuple(islice(remaining, _BATCH)):
-        yield batch
 
 
 def _compare_batch(

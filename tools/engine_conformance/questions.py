@@ -246,11 +246,9 @@ def placing(random: Random, state: State) -> dict[str, Any] | None:
 def placing_one(random: Random, state: State) -> dict[str, Any] | None:
     """One VM, under a policy that may scale the weight of HA reservation down."""
     scale = random.choice((None, "1", "3", "10", "100"))
-    for name in ("ScaleDown", "ha_weight_scale_down"):
-        for cluster in state["clusters"]:
-            cluster.setdefault("scheduling_properties", {}).update({name: scale} if scale else {})
+    scaled = {"ScaleDown": scale, "ha_weight_scale_down": scale} if scale else {}
     for cluster in state["clusters"]:
-        cluster.setdefault("scheduling_properties", {})["ha_measure"] = "vms"
+        cluster["scheduling_properties"] = {**scaled, "ha_measure": "vms"}
     asked = placing(random, state)
     return asked and {**asked, "vms": asked["vms"][:1]}
 
@@ -296,10 +294,8 @@ def selecting(random: Random, state: State) -> dict[str, Any] | None:
     factors = [[unit, random.choice((1, 1, 2, 20, 99))] for unit in units if random.random() < 0.9]
     records = []
     for unit in units:
-        for host in random.sample(
-            hosts, random.randint(0, len(hosts)) if random.random() < 0.3 else len(hosts)
-        ):
-            records.append([unit, host, random.choice((0, 1, 1, 2, 10))])
+        number = random.randint(0, len(hosts)) if random.random() < 0.3 else len(hosts)
+        records += [[unit, host, random.choice((0, 1, 1, 2, 10))] for host in random.sample(hosts, number)]
     return {"units": factors, "hosts": hosts, "records": records} if records else None
 
 
@@ -341,16 +337,13 @@ def enforcing(random: Random, state: State) -> dict[str, Any]:
         if vm["status"] == "migrating":
             vm["status"] = "up"
             vm.pop("migrating_to", None)
-    state["pending"] = [entry for entry in state["pending"] if _rests(state, entry["vm"])]
+    resting = {vm["id"] for vm in state["vms"] if vm["host"] is None}
+    state["pending"] = [entry for entry in state["pending"] if entry["vm"] in resting]
     for host in state["hosts"]:
         host["free_mb"] = random.choice((host["free_mb"], 20000, 20000))
         host["cores"] = max(host["cores"], random.choice((1, 8)))
         host["threads"] = 2 * host["cores"]
     return {**of_cluster(random, state), "runs": 24}
-
-
-def _rests(state: State, vm: str) -> bool:
-    return any(one["id"] == vm and one["host"] is None for one in state["vms"])
 
 
 def balancing(random: Random, state: State) -> dict[str, Any] | None:
