@@ -16,6 +16,7 @@ from itertools import combinations_with_replacement
 
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.record import Record
+from ovirt_placement.model.snapshot import grouped
 from ovirt_placement.rules.affinity.constraints import Binding, bindings, block_of, by_vm, gather
 from ovirt_placement.rules.affinity.groups import (
     UnifiedGroup,
@@ -87,11 +88,14 @@ def find_clashes(snapshot: Snapshot, cluster_id: str) -> tuple[Conflict, ...]:
         _Flat(group, frozenset(members(snapshot)[group.id]), hosts(snapshot)[group.id]) for group in groups
     ]
     on_hosts = [one for one in flat if one.group.hosts_rule.enabled and one.hosts]
-    wanting = _wanting(on_hosts)
+    positives = [one for one in on_hosts if one.group.hosts_rule.positive]
+    negatives = [one for one in on_hosts if not one.group.hosts_rule.positive]
+    # The positive host groups of each VM that has any.
+    wanting = grouped((vm, one) for one in positives for vm in one.vms)
     unified = unify(snapshot, groups)
     return (
-        *_opposite_hosts(on_hosts),
-        *_hosts_against_together(on_hosts, unified),
+        *_opposite_hosts(positives, negatives),
+        *_hosts_against_together(positives, negatives, unified),
         *_hosts_against_apart(snapshot, cluster_id, flat, wanting),
         *_no_common_host(wanting),
         *_together_against_apart(snapshot, flat, unified),
@@ -100,9 +104,6 @@ def find_clashes(snapshot: Snapshot, cluster_id: str) -> tuple[Conflict, ...]:
 
 def merged(clashes: Iterable[Conflict]) -> tuple[Conflict, ...]:
     """One conflict of each type, in the order of the first of each; savable if all are."""
-    by_type: dict[ConflictType, list[Conflict]] = {}
-    for one in clashes:
-        by_type.setdefault(one.type, []).append(one)
     return tuple(
         Conflict(
             conflict_type,
@@ -112,7 +113,7 @@ def merged(clashes: Iterable[Conflict]) -> tuple[Conflict, ...]:
             _union(one.negative_vms for one in found),
             savable=all(one.savable for one in found),
         )
-        for conflict_type, found in by_type.items()
+        for conflict_type, found in grouped((one.type, one) for one in clashes).items()
     )
 
 
@@ -132,9 +133,8 @@ def _clash(
     return Conflict(conflict_type, tuple(ids), tuple(sorted(vms)), tuple(sorted(hosts)), savable=savable)
 
 
-def _opposite_hosts(on_hosts: Sequence[_Flat]) -> Iterator[Conflict]:
+def _opposite_hosts(positives: Sequence[_Flat], negatives: Sequence[_Flat]) -> Iterator[Conflict]:
     """A VM that one group wants on a host and another off it: first where both are hard, then all."""
-    positives, negatives = _by_polarity(on_hosts)
     negatives_of = numbers_by_vm(one.vms for one in negatives)
     opposite = [
         (positive, negatives[at])
@@ -153,9 +153,10 @@ def _opposite_hosts(on_hosts: Sequence[_Flat]) -> Iterator[Conflict]:
             )
 
 
-def _hosts_against_together(on_hosts: Sequence[_Flat], unified: Sequence[UnifiedGroup]) -> Iterator[Conflict]:
+def _hosts_against_together(
+    positives: Sequence[_Flat], negatives: Sequence[_Flat], unified: Sequence[UnifiedGroup]
+) -> Iterator[Conflict]:
     """VMs to run together, of which one is wanted on a host and another off it."""
-    positives, negatives = _by_polarity(on_hosts)
     unified_of = numbers_by_vm(one.vms for one in unified)
     negatives_of = numbers_by_vm(one.vms for one in negatives)
     negatives_of_unified = [_near(one.vms, negatives_of) for one in unified]
@@ -176,9 +177,8 @@ def _hosts_against_apart(
     everywhere = frozenset(host.id for host in snapshot.hosts_of_cluster.get(cluster_id, ()))
     for apart in _negative(flat):
         # By the positive host groups that they are in, the VMs that are in any.
-        alike: dict[tuple[str, ...], list[str]] = {}
-        for vm in sorted(wanting.keys() & apart.vms):
-            alike.setdefault(tuple(one.group.id for one in wanting[vm]), []).append(vm)
+        wanted = sorted(wanting.keys() & apart.vms)
+        alike = grouped((tuple(one.group.id for one in wanting[vm]), vm) for vm in wanted)
         common = {groups: _common_hosts(wanting[vms[0]]) for groups, vms in alike.items()}
         allowed = {vm: common[groups] for groups, vms in alike.items() for vm in vms}
         # Hosts of other clusters, which a label can bring into a group, count as well.
@@ -228,12 +228,6 @@ def _together_against_apart(
                 )
 
 
-def _by_polarity(on_hosts: Sequence[_Flat]) -> tuple[list[_Flat], list[_Flat]]:
-    """The positive host groups, and the negative ones."""
-    positives = [one for one in on_hosts if one.group.hosts_rule.positive]
-    return positives, [one for one in on_hosts if not one.group.hosts_rule.positive]
-
-
 def _negative(flat: Iterable[_Flat]) -> list[_Flat]:
     """The negative VM groups."""
     return [one for one in flat if one.group.vms_rule.enabled and not one.group.vms_rule.positive]
@@ -242,15 +236,6 @@ def _negative(flat: Iterable[_Flat]) -> list[_Flat]:
 def _near(vms: Iterable[str], numbers: Mapping[str, Sequence[int]]) -> set[int]:
     """The numbers of the groups that have any of these VMs."""
     return {at for vm in vms for at in numbers.get(vm, ())}
-
-
-def _wanting(on_hosts: Iterable[_Flat]) -> dict[str, list[_Flat]]:
-    """The positive host groups of each VM that has any."""
-    by_vm: dict[str, list[_Flat]] = {}
-    for one in on_hosts:
-        for vm in one.vms if one.group.hosts_rule.positive else ():
-            by_vm.setdefault(vm, []).append(one)
-    return by_vm
 
 
 def _common_hosts(groups: Sequence[_Flat]) -> frozenset[str]:

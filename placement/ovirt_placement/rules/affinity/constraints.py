@@ -5,13 +5,14 @@ chooses the bindings and the VMs: some bindings and all their VMs to see whether
 bindings and the VMs of failed hosts to see whether these can restart.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from ovirt_placement.lookups import once_for_members
 from ovirt_placement.model import AffinityGroup, AffinityLabel, AffinityRule, Cluster, Snapshot
 from ovirt_placement.model.record import Record
+from ovirt_placement.model.snapshot import grouped
 from ovirt_placement.rules.affinity.groups import UnifiedGroup, as_the_engine_unifies, hosts, members, unify
 from ovirt_placement.rules.elements.assignment import Block, Resources
 from ovirt_placement.rules.elements.placement import Placement
@@ -116,16 +117,9 @@ def hard_host_groups_of(snapshot: Snapshot) -> dict[str, tuple[AffinityGroup, ..
 
     A hard positive group that lists no host is among them: see `configured`.
     """
-    own = members(snapshot)
-    by_vm: defaultdict[str, list[AffinityGroup]] = defaultdict(list)
-    for group in snapshot.affinity_groups:
-        if group.hosts_rule.hard:
-            for vm in own[group.id]:
-                by_vm[vm].append(group)
-    for group in legacy_groups(snapshot):
-        for vm in group.vms:
-            by_vm[vm].append(group)
-    return {vm: tuple(groups) for vm, groups in by_vm.items()}
+    own, groups = members(snapshot), (*snapshot.affinity_groups, *legacy_groups(snapshot))
+    hard = (group for group in groups if group.hosts_rule.hard)
+    return grouped((vm, group) for group in hard for vm in own.get(group.id, group.vms))
 
 
 @once_for_members
@@ -284,22 +278,14 @@ def bindings_of(snapshot: Snapshot) -> Mapping[str, Sequence[Binding]]:
     return by_vm(bindings(snapshot))
 
 
-def by_vm(some: Iterable[Binding]) -> dict[str, list[Binding]]:
+def by_vm(some: Iterable[Binding]) -> dict[str, tuple[Binding, ...]]:
     """Those of some bindings that bind a VM, by its id, in the order of first mention."""
-    found: dict[str, list[Binding]] = {}
-    for one in some:
-        for vm in one.vms:
-            found.setdefault(vm, []).append(one)
-    return found
+    return grouped((vm, one) for one in some for vm in one.vms)
 
 
-def gather(vms: Iterable[str], unified_of: Mapping[str, UnifiedGroup]) -> Iterator[tuple[str, ...]]:
+def gather(vms: Iterable[str], unified_of: Mapping[str, UnifiedGroup]) -> Iterable[tuple[str, ...]]:
     """The VMs, those of one unified positive group together, in the order of first mention."""
-    gathered: dict[str, list[str]] = {}
-    for vm in vms:
-        unified = unified_of.get(vm)
-        gathered.setdefault(unified.vms[0] if unified else vm, []).append(vm)
-    return map(tuple, gathered.values())
+    return grouped((unified_of[vm].vms[0] if vm in unified_of else vm, vm) for vm in vms).values()
 
 
 def block_of(

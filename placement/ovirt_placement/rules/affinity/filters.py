@@ -5,13 +5,13 @@ It never offers the source among the hosts. Held to its peers there, no VM of su
 leave its host, and none could be put into maintenance. The engine's own filter has judged the group already.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
 from msgspec.structs import replace
 
 from ovirt_placement.model import AffinityGroup, Snapshot
+from ovirt_placement.model.snapshot import grouped
 from ovirt_placement.rules.affinity.constraints import (
     Restriction,
     asked_by_groups,
@@ -170,14 +170,13 @@ def positive_peers(
 
     Peers that are unconfirmed are left out.
     """
-    found: defaultdict[str, list[Reason]] = defaultdict(list)
-    for vm in vms:
-        for group, peer in _unified_peers(snapshot, vm, vms):
-            if peer in unconfirmed:
-                continue
-            for host in destinations(snapshot, peer):
-                found[host].append(Reason(POSITIVE_PEER_HERE, group, peer, host))
-    return {host: tuple(dict.fromkeys(peers)) for host, peers in found.items()}
+    peers = dict.fromkeys(one for vm in vms for one in _unified_peers(snapshot, vm, vms))
+    return grouped(
+        (host, Reason(POSITIVE_PEER_HERE, group, peer, host))
+        for group, peer in peers
+        if peer not in unconfirmed
+        for host in destinations(snapshot, peer)
+    )
 
 
 def peers_of(gathered: Mapping[str, Iterable[Reason]]) -> Iterator[str]:
@@ -193,13 +192,13 @@ def negative_peers(
 
     Peers that are unconfirmed are left out.
     """
-    found: defaultdict[str, list[Reason]] = defaultdict(list)
-    for group in _hard_groups(snapshot, vms, positive=False):
-        for peer in members(snapshot)[group.id]:
-            if peer not in vms and peer not in unconfirmed:
-                for host in occupied(snapshot, peer):
-                    found[host].append(Reason(NEGATIVE_PEER_HERE, group.id, peer, host))
-    return {host: tuple(peers) for host, peers in found.items()}
+    return grouped(
+        (host, Reason(NEGATIVE_PEER_HERE, group.id, peer, host))
+        for group in _hard_groups(snapshot, vms, positive=False)
+        for peer in members(snapshot)[group.id]
+        if peer not in vms and peer not in unconfirmed
+        for host in occupied(snapshot, peer)
+    )
 
 
 def _hard_groups(snapshot: Snapshot, vms: tuple[str, ...], *, positive: bool) -> Iterator[AffinityGroup]:

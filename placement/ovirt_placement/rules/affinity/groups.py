@@ -1,50 +1,40 @@
 """Affinity groups: their members, which are one since they share members, and their priorities."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from operator import attrgetter
 from typing import Protocol, TypeVar
 
 from ovirt_placement.lookups import once_for_members
-from ovirt_placement.model import AffinityGroup, Snapshot, Vm
+from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.infrastructure import fixed_point
 from ovirt_placement.model.record import Record
+from ovirt_placement.model.snapshot import grouped
 from ovirt_placement.rules.elements.placement import destinations
 from ovirt_placement.rules.elements.ranks import KeyOrder
 from ovirt_placement.rules.elements.verdict import ReasonKind
-
-_cluster_of = attrgetter("cluster")
 
 
 @once_for_members
 def members(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
     """Ids of a group's VMs that are in the group's cluster, by group id."""
     vms, group_vms = snapshot.vm_by_id, snapshot.group_vms
-    return {group.id: _own(group, group_vms[group.id], vms) for group in snapshot.affinity_groups}
+    return {
+        group.id: tuple(vm for vm in group_vms[group.id] if vm in vms and vms[vm].cluster == group.cluster)
+        for group in snapshot.affinity_groups
+    }
 
 
 @once_for_members
 def groups_of(snapshot: Snapshot) -> Mapping[str, Sequence[AffinityGroup]]:
     """The groups that count a VM among their members, by VM id."""
-    by_vm: defaultdict[str, list[AffinityGroup]] = defaultdict(list)
     own = members(snapshot)
-    for group in snapshot.affinity_groups:
-        for vm in own[group.id]:
-            by_vm[vm].append(group)
-    return dict(by_vm)
+    return grouped((vm, group) for group in snapshot.affinity_groups for vm in own[group.id])
 
 
 @once_for_members
 def hosts(snapshot: Snapshot) -> dict[str, frozenset[str]]:
     """Ids of a group's hosts, by group id."""
     return {group: frozenset(listed) for group, listed in snapshot.group_hosts.items()}
-
-
-def _own(group: AffinityGroup, all_vms: tuple[str, ...], vms: Mapping[str, Vm]) -> tuple[str, ...]:
-    known = [vms[vm] for vm in all_vms if vm in vms]
-    if len(known) == len(all_vms) and set(map(_cluster_of, known)) <= {group.cluster}:
-        return all_vms
-    return tuple(vm.id for vm in known if vm.cluster == group.cluster)
 
 
 class UnifiedGroup(Record, frozen=True):
@@ -73,18 +63,11 @@ def unify(snapshot: Snapshot, groups: Iterable[AffinityGroup]) -> tuple[UnifiedG
 
 
 @once_for_members
-def hard_positive_groups(snapshot: Snapshot) -> tuple[UnifiedGroup, ...]:
-    """What must run together, in every cluster."""
-    return unify(
-        snapshot,
-        (group for group in snapshot.affinity_groups if group.vms_rule.hard and group.vms_rule.positive),
-    )
-
-
-@once_for_members
 def hard_positive_group_of(snapshot: Snapshot) -> dict[str, UnifiedGroup]:
-    """The unified hard positive group of a VM, by VM id; a VM of no such group is not in it."""
-    return {vm: unified for unified in hard_positive_groups(snapshot) for vm in unified.vms}
+    """What must run together, by VM id; a VM of no such group is not in it."""
+    rules = ((group, group.vms_rule) for group in snapshot.affinity_groups)
+    tied = (group for group, rule in rules if rule.hard and rule.positive)
+    return {vm: unified for unified in unify(snapshot, tied) for vm in unified.vms}
 
 
 def as_the_engine_unifies(groups: Iterable[Sequence[str]]) -> tuple[str, ...]:
@@ -118,10 +101,7 @@ def connected(sets: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
                 small, large = sorted((first, other), key=len)
                 large.extend(small)
                 component.update(dict.fromkeys(small, large))
-    found: dict[int, list[str]] = {}
-    for member, whole in component.items():
-        found.setdefault(id(whole), []).append(member)
-    return [tuple(members_of_one) for members_of_one in found.values()]
+    return [*grouped((id(whole), member) for member, whole in component.items()).values()]
 
 
 class Tied(Protocol):
@@ -137,19 +117,12 @@ _Tied = TypeVar("_Tied", bound=Tied)
 def tied_parts(some: Sequence[_Tied]) -> list[tuple[_Tied, ...]]:
     """Those that are tied through common VMs: what one part asks concerns no other."""
     part_of = {vm: at for at, vms in enumerate(connected(one.vms for one in some)) for vm in vms}
-    parts: dict[int, list[_Tied]] = {}
-    for one in some:
-        parts.setdefault(part_of[one.vms[0]], []).append(one)
-    return list(map(tuple, parts.values()))
+    return [*grouped((part_of[one.vms[0]], one) for one in some).values()]
 
 
-def numbers_by_vm(groups: Iterable[Iterable[str]]) -> dict[str, list[int]]:
+def numbers_by_vm(groups: Iterable[Iterable[str]]) -> dict[str, tuple[int, ...]]:
     """Of each VM the numbers of its groups: few have any in common, and only these need be compared."""
-    found: dict[str, list[int]] = {}
-    for at, vms in enumerate(groups):
-        for vm in vms:
-            found.setdefault(vm, []).append(at)
-    return found
+    return grouped((vm, at) for at, vms in enumerate(groups) for vm in vms)
 
 
 def chained_peers(snapshot: Snapshot, vm: str) -> tuple[str, ...]:

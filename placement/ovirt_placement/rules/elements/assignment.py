@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from heapq import heapify, heappop, heappush
 
 from ovirt_placement.model.record import Record
+from ovirt_placement.model.snapshot import grouped
 
 
 class BudgetSpentError(Exception):
@@ -318,13 +319,9 @@ def _rivals(blocks: Sequence[Block]) -> list[AbstractSet[int]]:
     return [of_tags[block.apart] for block in blocks]
 
 
-def _by_tag(blocks: Sequence[Block], numbers: Iterable[int]) -> dict[str, list[int]]:
+def _by_tag(blocks: Sequence[Block], numbers: Iterable[int]) -> dict[str, tuple[int, ...]]:
     """Which blocks, of those with these numbers, are all apart from each other, by the tag that says so."""
-    found: dict[str, list[int]] = {}
-    for number in numbers:
-        for tag in blocks[number].apart:
-            found.setdefault(tag, []).append(number)
-    return found
+    return grouped((tag, number) for number in numbers for tag in blocks[number].apart)
 
 
 def _core(colours: Sequence[AbstractSet[str]], rivals: Sequence[AbstractSet[int]]) -> list[int]:

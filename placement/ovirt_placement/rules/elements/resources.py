@@ -26,7 +26,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.lookups import once_per_snapshot
 from ovirt_placement.model import Cluster, Host, Pending, Snapshot, Vm
-from ovirt_placement.model.snapshot import HOST_STATISTICS
+from ovirt_placement.model.snapshot import HOST_STATISTICS, grouped
 
 #: MiB of each VM whatever its size: QEMU itself.
 _FIXED_MB = 64
@@ -77,11 +77,9 @@ def with_left(host: Host, *vms: Vm) -> Host:
 @once_per_snapshot
 def vms_coming_to(snapshot: Snapshot) -> dict[str, tuple[Vm, ...]]:
     """The VMs that are on their way to a host, by the host."""
-    found: dict[str, tuple[Vm, ...]] = {}
-    for name, hosts in snapshot.pending_hosts.items():
-        for host in hosts if name in snapshot.vm_by_id else ():
-            found[host] = (*found.get(host, ()), snapshot.vm_by_id[name])
-    return found
+    known = snapshot.vm_by_id
+    ways = snapshot.pending_hosts.items()
+    return grouped((host, known[vm]) for vm, hosts in ways if vm in known for host in hosts)
 
 
 class Lack(NamedTuple):
@@ -268,19 +266,24 @@ class Cpus:
         """
         before = [list(socket) for socket in self.sockets]
         alone = vm.cpu_pinning == ISOLATED
+        size, each = (self.threads, 1) if alone else (vm.threads_per_core, vm.threads_per_core)
         cores_per_socket = max(1, vm.vcpus // (max(1, vm.cpu_sockets) * vm.threads_per_core))
         given, sockets_left = 0, vm.cpu_sockets
         for _ in self.sockets:
             if sockets_left <= 0:
                 break
             socket = max(self.sockets, key=sum)
-            cores = self._isolate(socket, vm, given) if alone else self._dedicate(socket, vm, given)
-            each = 1 if alone else vm.threads_per_core
+            # The core of each virtual core, or of each virtual CPU where these have whole ones.
+            cores: list[int] = []
+            for at in range(len(socket)):
+                while socket[at] >= size and given + len(cores) * each < vm.vcpus:
+                    socket[at] -= size
+                    cores.append(at)
             before_it, given = given, given + len(cores) * each
             whole = given // vm.threads_per_core - before_it // vm.threads_per_core
             over = whole % cores_per_socket
             for at in cores[len(cores) - over :]:
-                socket[at] += self.threads if alone else vm.threads_per_core
+                socket[at] += size
             given -= over * each
             sockets_left -= whole // cores_per_socket
         if sockets_left > 0 or given != vm.vcpus:
@@ -298,24 +301,6 @@ class Cpus:
                 given = min(free, needed)
                 socket[at] -= given
                 needed -= given
-
-    def _dedicate(self, socket: list[int], vm: Vm, given: int) -> list[int]:
-        """Take threads of a socket for virtual cores; the core of each, once for each virtual core."""
-        cores: list[int] = []
-        for at in range(len(socket)):
-            while socket[at] >= vm.threads_per_core and given < vm.vcpus:
-                socket[at] -= vm.threads_per_core
-                given += vm.threads_per_core
-                cores.append(at)
-        return cores
-
-    def _isolate(self, socket: list[int], vm: Vm, given: int) -> list[int]:
-        """Take a core of a socket for each virtual CPU."""
-        free = [at for at in range(len(socket)) if socket[at] == self.threads]
-        cores = free[: vm.vcpus - given]
-        for at in cores:
-            socket[at] = 0
-        return cores
 
 
 @once_per_snapshot

@@ -41,12 +41,6 @@ from ovirt_placement.rules.placement_keys.keys import (
 #: A value, and how many VMs (or the host itself, once) bring it.
 Instances: TypeAlias = tuple[Ratio, int]
 
-#: By name, each value as it was written, and the ids of the hosts that have it.
-Bearers: TypeAlias = Mapping[str, Mapping[Written, Sequence[str]]]
-
-#: By name, each value with the places of the hosts that have it, one for each instance.
-Located: TypeAlias = Mapping[str, Mapping[Written, Sequence[int]]]
-
 #: What hosts have under one name: each value, in no order, with the places of the hosts that have it, one for
 #: each instance. A host is its place among all hosts.
 Column: TypeAlias = Mapping[Ratio, Sequence[int]]
@@ -166,11 +160,14 @@ _PRESENT_SETS_DEPEND_ON = ("placement_keys", "clusters", "vnic_profiles")
 
 
 class Occupancy(Record, frozen=True):
-    """By the place of each host, memory and CPUs that VMs have or are promised there; by name, their keys."""
+    """By the place of each host, memory and CPUs that VMs have or are promised there; by name, their keys.
+
+    Of these each value with the places of the hosts that have it, one for each instance.
+    """
 
     memory_mb: Sequence[int]
     vcpus: Sequence[int]
-    keys: Located
+    keys: Mapping[str, Mapping[Written, Sequence[int]]]
 
 
 @continued
@@ -239,9 +236,17 @@ class HostTable(Record, frozen=True):
 def host_table(snapshot: Snapshot, earlier: Earlier | None, settings: KeySettings) -> HostTable:
     """All hosts of a snapshot with all VMs, each host at its place."""
     lists = _lists(snapshot, _brought_columns(snapshot), settings)
-    if earlier is not None and _same_around(earlier.snapshot, snapshot):
-        capacities = list(host_table(earlier.snapshot, settings).capacities)
-        for place in _differing_places(earlier.snapshot, snapshot):
+    before = None if earlier is None else earlier.snapshot
+    # Hosts that are the same, and have the same handed out, have the same capacities then.
+    if (
+        before is not None
+        and before.clusters == snapshot.clusters
+        and before.placement_keys is snapshot.placement_keys
+        and host_places(before) == host_places(snapshot)
+    ):
+        capacities = list(host_table(before, settings).capacities)
+        pairs = zip(_rows(before), _rows(snapshot), strict=True)
+        for place in [place for place, (old, new) in enumerate(pairs) if old != new]:
             capacities[place] = _capacity(snapshot, place, settings)
     else:
         capacities = [_capacity(snapshot, place, settings) for place in range(len(snapshot.hosts))]
@@ -255,24 +260,10 @@ def _capacity(snapshot: Snapshot, place: int, settings: KeySettings) -> Capacity
     return capacity_of(host, cluster, ratios, settings, occupied.memory_mb[place], occupied.vcpus[place])
 
 
-def _same_around(one: Snapshot, other: Snapshot) -> bool:
-    """Whether hosts that are the same, and have the same handed out, have the same capacities."""
-    return (
-        one.clusters == other.clusters
-        and one.placement_keys is other.placement_keys
-        and host_places(one) == host_places(other)
-    )
-
-
-def _differing_places(one: Snapshot, other: Snapshot) -> list[int]:
-    """Where hosts are not the same, or have not the same handed out."""
-
-    def rows(snapshot: Snapshot) -> Iterator[tuple[Host, int, int]]:
-        held = occupancy(snapshot)
-        return zip(snapshot.hosts, held.memory_mb, held.vcpus, strict=True)
-
-    both = zip(rows(one), rows(other), strict=True)
-    return [place for place, (before, now) in enumerate(both) if before != now]
+def _rows(snapshot: Snapshot) -> Iterator[tuple[Host, int, int]]:
+    """Each host with what is handed out of it."""
+    held = occupancy(snapshot)
+    return zip(snapshot.hosts, held.memory_mb, held.vcpus, strict=True)
 
 
 def host_table_without(snapshot: Snapshot, settings: KeySettings, vm: Vm) -> HostTable:
@@ -338,8 +329,8 @@ def _of_others(every: Columns, presence: Presence) -> Columns:
 
 
 @once_per_part(lambda snapshot: snapshot.placement_keys)
-def _own_keys(keys: tuple[PlacementKey, ...]) -> Bearers:
-    """Which hosts have which keys of their own; keys with mistakes are left out."""
+def _own_keys(keys: tuple[PlacementKey, ...]) -> Mapping[str, Mapping[Written, Sequence[str]]]:
+    """By name and value as it was written, the hosts that have such a key, which is not mistaken."""
     own = (key for key in keys if key.level == NODE and not ignored_because(key))
     found: defaultdict[str, defaultdict[Written, list[str]]] = defaultdict(lambda: defaultdict(list))
     for (host, name), value in {(key.resource, key.name): key.value for key in own}.items():

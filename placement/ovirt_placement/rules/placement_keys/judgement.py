@@ -248,7 +248,6 @@ class KeyFailure(StrEnum):
 class KeyDecision(Record, frozen=True, dict=True):
     """Where a VM may go, best first: `choice` holds the hosts that are equally the best."""
 
-    keys: CompiledKeys
     judgement: KeyJudgement | None = None
     #: What the scores had to exceed in each round.
     thresholds: tuple[Fraction, ...] = ()
@@ -264,24 +263,3 @@ class KeyDecision(Record, frozen=True, dict=True):
     def hosts(self) -> tuple[HostDecision, ...]:
         """How far each host came that was asked about."""
         return () if self.judgement is None else tuple(self.judgement.by_host.values())
-
-
-def choose(judged: KeyJudgement, settings: KeySettings) -> KeyDecision:
-    """Choose among hosts that are judged. A tie is left to the caller."""
-    first = min((number for number, _ in judged.passed.values()), default=None)
-    candidates = {host: part for host, (number, part) in judged.passed.items() if number == first}
-    highest = max(candidates.values(), default=None)
-    return KeyDecision(
-        keys=judged.keys,
-        judgement=judged,
-        thresholds=thresholds(settings),
-        round=first,
-        candidates=tuple(candidates),
-        choice=tuple(host for host, part in candidates.items() if part == highest),
-        failed=None if candidates else _failure(judged),
-    )
-
-
-def _failure(judged: KeyJudgement) -> KeyFailure:
-    lacking = all(judged.memory_mb > judged.table.capacities[place].largest_vm_mb for place in judged.places)
-    return KeyFailure.CONSTRAINT if lacking else KeyFailure.THRESHOLD

@@ -42,9 +42,10 @@ from ovirt_placement.rules.placement_keys.host_table import host_table, host_tab
 from ovirt_placement.rules.placement_keys.judgement import (
     HostDecision,
     KeyDecision,
+    KeyFailure,
     KeyJudgement,
-    choose,
     judge,
+    thresholds,
 )
 from ovirt_placement.rules.placement_keys.keys import (
     DEFAULTS,
@@ -123,10 +124,20 @@ def decide_vm(
     judged = _judged(snapshot, vm, asked, settings)
     if judged is None:
         choice = tuple(host for host in asked if host in snapshot.host_by_id)
-        return KeyDecision(
-            compile_keys(keys_of(snapshot, vm)), candidates=choice, choice=choice, local_storage=True
-        )
-    return choose(judged, settings)
+        return KeyDecision(candidates=choice, choice=choice, local_storage=True)
+    first = min((number for number, _ in judged.passed.values()), default=None)
+    candidates = {host: part for host, (number, part) in judged.passed.items() if number == first}
+    highest = max(candidates.values(), default=None)
+    largest_mb = max((judged.table.capacities[place].largest_vm_mb for place in judged.places), default=-1)
+    failed = KeyFailure.CONSTRAINT if vm.memory_mb > largest_mb else KeyFailure.THRESHOLD
+    return KeyDecision(
+        judged,
+        thresholds(settings),
+        first,
+        tuple(candidates),
+        tuple(host for host, part in candidates.items() if part == highest),
+        None if candidates else failed,
+    )
 
 
 def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:

@@ -18,7 +18,7 @@ from ovirt_placement.rules.affinity.filters import UNIT_MISSING, missing_units
 from ovirt_placement.rules.affinity.groups import (
     UnifiedGroup,
     as_the_engine_unifies,
-    hard_positive_groups,
+    hard_positive_group_of,
     unify,
 )
 from ovirt_placement.rules.elements.verdict import Reason
@@ -41,6 +41,10 @@ VMS = "abcdefgh"
 STATE_VMS = tuple(vm(name) for name in VMS)
 
 
+def unified(state: Snapshot) -> tuple[UnifiedGroup, ...]:
+    return tuple(dict.fromkeys(hard_positive_group_of(state).values()))
+
+
 def test_group_that_comes_last_bridges_those_before_it() -> None:
     groups = (
         group("g1", TOGETHER, "a b"),
@@ -48,7 +52,7 @@ def test_group_that_comes_last_bridges_those_before_it() -> None:
         group("g3", TOGETHER, "b c"),
         group("g4", TOGETHER, "e f"),
     )
-    assert hard_positive_groups(snapshot(*STATE_VMS, *groups)) == (
+    assert unified(snapshot(*STATE_VMS, *groups)) == (
         UnifiedGroup(("a", "b", "c", "d"), ("g1", "g2", "g3")),
         UnifiedGroup(("e", "f"), ("g4",)),
     )
@@ -61,14 +65,14 @@ def test_who_asks_chooses_the_groups_and_vms_of_negative_ones_stay_alone() -> No
         group("off", DISABLED, "d e"),
     )
     state = snapshot(*STATE_VMS, *groups)
-    assert hard_positive_groups(state) == ()
+    assert unified(state) == ()
     assert [one.vms for one in unify(state, state.affinity_groups)] == [("a", "b"), ("c",)]
 
 
 @given(st.lists(st.frozensets(st.sampled_from(VMS), max_size=4), max_size=7))
 def test_vms_are_unified_exactly_if_a_chain_of_groups_links_them(chosen: list[frozenset[str]]) -> None:
     groups = [group(f"g{at}", TOGETHER, " ".join(sorted(names))) for at, names in enumerate(chosen)]
-    found = hard_positive_groups(snapshot(*STATE_VMS, *groups))
+    found = unified(snapshot(*STATE_VMS, *groups))
     for name in {name for names in chosen for name in names}:
         linked = {name}
         for _ in chosen:
