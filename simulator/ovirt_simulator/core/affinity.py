@@ -157,23 +157,17 @@ def find_conflicts(groups: Sequence[Flat]) -> list[Conflict]:
     host_groups = [group for group in groups if group.host_polarity is not None and group.hosts]
     # Soft groups join VMs, too.
     unified = _joined(group.vms for group in groups if group.vm_polarity)
-    found: list[tuple[EventType, Iterator[_Part]]] = [
-        (
-            EventCode.VM_TO_HOST_CONFLICT_IN_ENFORCING_POSITIVE_AND_NEGATIVE_AFFINITY,
-            _opposite_hosts(host_groups, enforcing=True),
-        ),
-        (
-            EventCode.VM_TO_HOST_CONFLICT_IN_POSITIVE_AND_NEGATIVE_AFFINITY,
-            _opposite_hosts(host_groups, enforcing=False),
-        ),
-        (
-            EventCode.VM_TO_HOST_CONFLICTS_POSITIVE_VM_TO_VM_AFFINITY,
-            _hosts_against_positive(host_groups, unified),
-        ),
-        (EventCode.VM_TO_HOST_CONFLICTS_NEGATIVE_VM_TO_VM_AFFINITY, _hosts_against_negative(groups)),
-        (EventCode.NON_INTERSECTING_POSITIVE_HOSTS_AFFINITY_CONFLICTS, _disjoint_positive_hosts(host_groups)),
-    ]
-    merged = [_merged(code, parts) for code, parts in found]
+    drawing = [group for group in host_groups if group.host_polarity]
+    both = list(product(drawing, [group for group in host_groups if not group.host_polarity]))
+    hard = [(one, other) for one, other in both if one.hosts_enforcing and other.hosts_enforcing]
+    found: dict[EventType, Iterator[_Part]] = {
+        EventCode.VM_TO_HOST_CONFLICT_IN_ENFORCING_POSITIVE_AND_NEGATIVE_AFFINITY: _opposite_hosts(hard),
+        EventCode.VM_TO_HOST_CONFLICT_IN_POSITIVE_AND_NEGATIVE_AFFINITY: _opposite_hosts(both),
+        EventCode.VM_TO_HOST_CONFLICTS_POSITIVE_VM_TO_VM_AFFINITY: _hosts_against_positive(both, unified),
+        EventCode.VM_TO_HOST_CONFLICTS_NEGATIVE_VM_TO_VM_AFFINITY: _hosts_against_negative(groups),
+        EventCode.NON_INTERSECTING_POSITIVE_HOSTS_AFFINITY_CONFLICTS: _disjoint_positive_hosts(drawing),
+    }
+    merged = [_merged(code, parts) for code, parts in found.items()]
     return [one for one in merged if one is not None] + _vms_against_vms(groups, unified)
 
 
@@ -191,19 +185,19 @@ def _merged(code: EventType, parts: Iterable[_Part]) -> Conflict | None:
     return Conflict(code, frozenset(groups), frozenset(vms), frozenset(hosts)) if groups else None
 
 
-def _opposite_hosts(groups: Sequence[Flat], *, enforcing: bool) -> Iterator[_Part]:
+def _opposite_hosts(pairs: Iterable[tuple[Flat, Flat]]) -> Iterator[_Part]:
     """Find positive and negative host groups that share a VM and a host."""
-    for positive, negative in _positive_and_negative(groups):
-        if enforcing and not (positive.hosts_enforcing and negative.hosts_enforcing):
-            continue
+    for positive, negative in pairs:
         vms, hosts = positive.vms & negative.vms, positive.hosts & negative.hosts
         if vms and hosts:
             yield (positive, negative), vms, hosts
 
 
-def _hosts_against_positive(groups: Sequence[Flat], unified: Sequence[frozenset[str]]) -> Iterator[_Part]:
+def _hosts_against_positive(
+    pairs: Iterable[tuple[Flat, Flat]], unified: Sequence[frozenset[str]]
+) -> Iterator[_Part]:
     """Find VMs that must be together, of which one is drawn to a host and another kept from it."""
-    for positive, negative in _positive_and_negative(groups):
+    for positive, negative in pairs:
         hosts = positive.hosts & negative.hosts
         for together in unified:
             drawn, kept = positive.vms & together, negative.vms & together
@@ -231,7 +225,7 @@ def _hosts_against_negative(groups: Sequence[Flat]) -> Iterator[_Part]:
 
 def _disjoint_positive_hosts(groups: Sequence[Flat]) -> Iterator[_Part]:
     """Find VMs in two positive host groups whose hosts differ at all."""
-    for one, other in combinations([group for group in groups if group.host_polarity], 2):
+    for one, other in combinations(groups, 2):
         vms, hosts = one.vms & other.vms, one.hosts ^ other.hosts
         if vms and hosts:
             yield (one, other), vms, hosts
@@ -247,13 +241,6 @@ def _vms_against_vms(groups: Sequence[Flat], unified: Sequence[frozenset[str]]) 
         for together in unified
         if len(group.vms & together) > 1
     ]
-
-
-def _positive_and_negative(groups: Sequence[Flat]) -> Iterator[tuple[Flat, Flat]]:
-    return product(
-        [group for group in groups if group.host_polarity],
-        [group for group in groups if group.host_polarity is False],
-    )
 
 
 def _all_hosts(groups: Iterable[Flat]) -> frozenset[str]:

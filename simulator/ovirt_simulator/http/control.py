@@ -133,9 +133,8 @@ class Tokens:
     def revoke_all(self) -> int:
         """End every token, as when the engine restarts; give how many there were."""
         with self._lock:
-            count = len(self._sessions)
-            self._sessions.clear()
-        return count
+            ended, self._sessions = self._sessions, {}
+        return len(ended)
 
 
 def token_servlet(request: Request, tokens: Tokens) -> Response:
@@ -177,7 +176,7 @@ Content = TypeVar("Content")
 
 
 class Advance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How much simulated time shall pass, in seconds."""
+    """How much simulated time shall pass."""
 
     seconds: float
 
@@ -286,9 +285,6 @@ class Disturbance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     #: For how many requests; None for all to come.
     times: int | None = 1
 
-    def fits(self, method: str, path: str) -> bool:
-        return self.method in (None, method) and re.search(self.path, path) is not None
-
 
 class Disturbances:
     """The disturbances to come; the first one that fits a request is the one it meets."""
@@ -326,7 +322,7 @@ class Disturbances:
         """Give what this request meets, if anything, and use it up by one."""
         with self._lock:
             for index, found in enumerate(self._waiting):
-                if found.fits(method, path):
+                if found.method in (None, method) and re.search(found.path, path):
                     if found.times is not None:
                         left = msgspec.structs.replace(found, times=found.times - 1)
                         self._waiting[index : index + 1] = [left] * (found.times > 1)

@@ -257,7 +257,6 @@ class Application:
     def __init__(self, engine: Engine, control: Control) -> None:
         self._engine = engine
         self._control = control
-        self._disturbances = control.disturbances
         self._rendered: dict[str, tuple[object, str]] = {}
         self._adapter: MapAdapter = routes().bind("")
 
@@ -270,10 +269,11 @@ class Application:
     def _respond(self, request: Request) -> Response:
         if request.path.startswith(f"{CONTROL}/"):
             return self._guarded(request)
-        disturbance = self._disturbances.take_disturbance(request.method, request.full_path.rstrip("?"))
+        disturbances = self._control.disturbances
+        disturbance = disturbances.take_disturbance(request.method, request.full_path.rstrip("?"))
         if disturbance is None:
             return self._guarded(request)
-        self._disturbances.delay(disturbance)
+        disturbances.delay(disturbance)
         # On such an error the server closes the connection without an answer.
         hung_up = ConnectionResetError(errno.ECONNRESET, "disturbed")
         if disturbance.drop == "request":
@@ -304,7 +304,13 @@ class Application:
         return markup.page(404)
 
     def _authenticated(self, request: Request, path: str) -> Response:
-        identity = self._identity(request)
+        """Answer one who says by a token, or by name and password, who asks."""
+        given, identity = request.authorization, None
+        if given is not None and given.type == "bearer":
+            identity = self._control.tokens.user(given.token or "")
+        elif given is not None and given.username is not None and given.password is not None:
+            with contextlib.suppress(LoginError):
+                identity = given.username, self._control.tokens.check(given.username, given.password)
         if identity is None:
             response = markup.page(401)
             response.headers["WWW-Authenticate"] = 'Basic realm="RESTAPI"'
@@ -313,21 +319,6 @@ class Application:
         if request.accept_mimetypes and not request.accept_mimetypes.best_match([markup.PLAIN_XML]):
             return not_simulated("JSON, or any other form but XML").response
         return self._answer(request, path, *identity)
-
-    def _identity(self, request: Request) -> tuple[str, User] | None:
-        """Say who asks, by token or by name and password."""
-        authorization, tokens = request.authorization, self._control.tokens
-        if authorization is None:
-            return None
-        if authorization.type == "bearer":
-            return tokens.user(authorization.token or "")
-        name, password = authorization.username, authorization.password
-        if name is None or password is None:
-            return None
-        try:
-            return name, tokens.check(name, password)
-        except LoginError:
-            return None
 
     # -- The API, at what follows /ovirt-engine/api.
 
@@ -351,8 +342,7 @@ class Application:
         return response
 
     def _dispatch(self, call: Call, request: Request, path: str) -> Response:
-        path = re.sub("/+", "/", path) or "/"
-        (answer, root), ids = self._adapter.match(path, request.method)
+        (answer, root), ids = self._adapter.match(re.sub("/+", "/", path) or "/", request.method)
         for name in _PARAMETERS.split():
             asked = call.parameter(name)
             if asked is not None and asked.lower() not in _NOTHING:
@@ -360,9 +350,9 @@ class Application:
         result = answer(call, ids)
         if isinstance(result, Response):
             return result
-        if root is None:
-            return markup.document(result)
-        return markup.document(markup.collection(root, _at_most(result, call.number("max"))))
+        if root is not None:
+            result = markup.collection(root, _at_most(result, call.number("max")))
+        return markup.document(result)
 
     def _expand(self, call: Call, address: str, tag: str, follow: Follow) -> str:
         """Render what an entity links to, under the name that the entity has for it."""

@@ -6,6 +6,7 @@ Source: the engine's SchedulingManager (schedule, canSchedule, runFilters, selec
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
@@ -61,8 +62,7 @@ class Scheduler:
         Raises `Rejected`: no host in question (400), or all of them filtered out (409).
         """
         with self._backend.lock:
-            hosts = self._filtered(self._backend.live_snapshot(), request, action)
-        return tuple(host.id for host in hosts)
+            return tuple(host.id for host in self._filtered(self._backend.live_snapshot(), request, action))
 
     def finds(self, request: Request) -> bool:
         """Whether the internal filters leave a host."""
@@ -115,16 +115,14 @@ class Scheduler:
     def _filtered(self, snapshot: Snapshot, request: Request, action: str) -> tuple[Host, ...]:
         hosts = request.candidates(snapshot)
         if not hosts:
-            raise messages.bad_parameters(
-                "There are no hosts to use. Check that the cluster contains at least one host in Up state."
-            )
+            none = "There are no hosts to use. Check that the cluster contains at least one host in Up state."
+            raise messages.bad_parameters(none)
         enabled = {self._own_name(entry.unit) for entry in self._policy(self._cluster(request)).filters}
         if request.without_vm_affinity:
             enabled.discard("VmAffinityGroups")
         vms = request.vms(snapshot)
         found: list[tuple[str, str, str]] = []
-        state = self._backend.state
-        overloaded = partial(filters.cpu_overloaded, state, self._backend.now)
+        overloaded = partial(filters.cpu_overloaded, self._backend.state, self._backend.now)
         known: dict[str, filters.Filter] = {**_FILTERS, "CPUOverloaded": overloaded}
         asked = [(name, refuse) for name, refuse in known.items() if name in enabled]
         # Every policy must have the first.
@@ -206,20 +204,15 @@ class AffinityEnforcement:
                 vms = [vm for vm in state.vms.values() if vm.cluster == cluster.id]
                 if any(vm.status == "migrating" for vm in vms):
                     continue
-                found = list(
-                    dict.fromkeys(vm.id for vm in candidates(state, cluster, self._backend.random.shuffle))
-                )
-            self._migrate_first(cluster.id, found)
+                found = [vm.id for vm in candidates(state, cluster, self._backend.random.shuffle)]
+            any(self._moves(vm_id, cluster.id) for vm_id in dict.fromkeys(found))
 
-    def _migrate_first(self, cluster_id: str, vm_ids: Sequence[str]) -> None:
-        for vm_id in vm_ids:
-            if not self.can_leave(vm_id, cluster_id):
-                continue
-            try:
+    def _moves(self, vm_id: str, cluster_id: str) -> bool:
+        if self.can_leave(vm_id, cluster_id):
+            with suppress(Rejected):
                 self._migrate(vm_id, _REASON, ())
-            except Rejected:
-                continue
-            return
+                return True
+        return False
 
     def can_leave(self, vm_id: str, cluster_id: str) -> bool:
         """Return whether the VM is movable, and internal filters leave another host of the cluster.
@@ -269,9 +262,8 @@ def _off_their_peers(state: State, groups: Sequence[AffinityGroup], shuffle: Shu
     """Give VMs that violate VM rules: of the largest group first, minorities and crowds first within it."""
     positive = [[vm.id for vm in affinity.member_vms(state, g)] for g in groups if g.vms_rule.positive]
     sets = [(True, ids) for ids in _unified(positive)]
-    for group in groups:
-        if not group.vms_rule.positive:
-            sets.append((False, tuple(vm.id for vm in affinity.member_vms(state, group))))
+    for group in [group for group in groups if not group.vms_rule.positive]:
+        sets.append((False, tuple(vm.id for vm in affinity.member_vms(state, group))))
     broken = [(together, ids) for together, ids in sets if _is_broken(state, ids, together=together)]
     broken.sort(key=lambda entry: (len(entry[1]), min(map(guid_order, entry[1]))), reverse=True)
     for together, ids in broken:
@@ -309,11 +301,7 @@ def _of_group(state: State, vm_ids: Sequence[str], shuffle: Shuffle, *, together
             by_host.put(vm.host, [*by_host.get(vm.host, []), vm])
         elif vm.host is not None:
             stuck.add(vm.host)
-    buckets = [by_host[host] for host in by_host if host not in stuck]
-    if together:
-        buckets.sort(key=len)
-    else:
-        buckets = sorted((bucket for bucket in buckets if len(bucket) > 1), key=len, reverse=True)
-    for bucket in buckets:
+    buckets = [by_host[i] for i in by_host if i not in stuck and (together or len(by_host[i]) > 1)]
+    for bucket in sorted(buckets, key=len, reverse=not together):
         shuffle(bucket)
         yield from bucket
