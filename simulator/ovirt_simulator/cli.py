@@ -113,7 +113,6 @@ def _certificate(args: argparse.Namespace) -> tuple[Path, Path] | None:
 
 
 def _generate(args: argparse.Namespace) -> None:
-    """Print a state file."""
     sizes = Sizes(clusters=args.clusters, hosts=args.hosts, vms=args.vms, groups=args.groups)
     sys.stdout.buffer.write(state_file.dumps(generate(sizes, args.seed)))
     sys.stdout.flush()
@@ -159,7 +158,6 @@ def _add_generate(parser: argparse.ArgumentParser) -> None:
 
 
 def _number(kind: type[int] | type[float], least: int) -> Callable[[str], float]:
-    """What reads a number, at least `least`."""
     said = "a whole number" if kind is int else "a number"
 
     def read(text: str) -> float:

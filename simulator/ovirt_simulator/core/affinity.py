@@ -108,7 +108,6 @@ def _tied(state: State, cluster_id: str) -> dict[str, frozenset[str]]:
 
 
 def _joined(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
-    """Join the sets that share members."""
     joined: dict[str, frozenset[str]] = {}
     for one in sets:
         whole = one.union(*(joined[member] for member in one if member in joined))
@@ -176,7 +175,6 @@ _Part = tuple[Iterable[Flat], Iterable[str], Iterable[str]]
 
 
 def _merged(code: EventType, parts: Iterable[_Part]) -> Conflict | None:
-    """All that takes part in one kind of conflict; None if nothing does."""
     groups, vms, hosts = set[str](), set[str](), set[str]()
     for of_groups, of_vms, of_hosts in parts:
         groups.update(group.name for group in of_groups)

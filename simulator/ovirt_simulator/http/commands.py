@@ -54,7 +54,6 @@ def _existing(records: Any, key: str) -> Any:
 
 
 def _above(call: Call, of: Ids) -> Any:
-    """The VM or host that an address goes on below."""
     if "vm_id" in of:
         return _existing(vms(call, of), of["vm_id"])
     return _existing(hosts(call, of), of["host_id"])

@@ -50,7 +50,6 @@ DATA_CENTER = Shape(
 
 
 def _first_data_center(links: Links, _: Any) -> str:
-    """To the first one, as far as the state can say."""
     return links.reference("data_center", "datacenters", next(iter(links.call.state.data_centers), None))
 
 
@@ -133,7 +132,6 @@ _QXL_MB = 72
 
 
 def _display(_: Links, vm: Vm) -> str:
-    """The VM's screen and its video device."""
     video = "qxl" if vm.video_mb >= _QXL_MB else "vga" if vm.video_mb else None
     return element("display", "<monitors>1</monitors>", text("video_type", video))
 
@@ -193,9 +191,8 @@ NIC = Shape("nic", NAME, parent("vm", "vms", "vm_id"), reference("vnic_profile",
 def _rule(tag: str) -> Field:
     def made(_: Links, group: Any) -> str:
         rule = getattr(group, tag)
-        positive = rule.enabled and rule.positive
-        shown = (("enabled", rule.enabled), ("enforcing", rule.enforcing), ("positive", positive))
-        return element(tag, *(text(name, yes) for name, yes in shown))
+        enabled, enforcing = text("enabled", rule.enabled), text("enforcing", rule.enforcing)
+        return element(tag, enabled, enforcing, text("positive", rule.enabled and rule.positive))
 
     return made
 
@@ -265,12 +262,11 @@ def _subject(tag: str, collection: str) -> Field:
     """What an event speaks of stands there with its name."""
 
     def made(_: Links, event: Any) -> str:
-        subject: Reference | None = getattr(event, tag)
-        if subject is None:
-            return ""
+        subject: Reference = getattr(event, tag) or Reference()
+        name = text("name", subject.name)
         if subject.id is None:
-            return element(tag, text("name", subject.name))
-        return entity(tag, path(collection, subject.id), subject.id, text("name", subject.name))
+            return element(tag, name) if name else ""
+        return entity(tag, path(collection, subject.id), subject.id, name)
 
     return made
 
@@ -318,9 +314,9 @@ def statistic_id(name: str) -> str:
 def _measured(_: Links, one: Statistic) -> str:
     is_decimal = isinstance(one.value, float)
     datum = two_digits(one.value) if is_decimal else str(one.value)
-    words = {"name": one.name, "kind": "gauge", "type": "decimal" if is_decimal else "integer"}
+    kind = text("type", "decimal" if is_decimal else "integer")
     values = f"<values><value><datum>{datum}</datum></value></values>"
-    return lines(*(text(tag, word) for tag, word in words.items()), text("unit", one.unit), values)
+    return lines(text("name", one.name), "<kind>gauge</kind>", kind, text("unit", one.unit), values)
 
 
 def statistics_of(owner: Field) -> Shape:
@@ -361,20 +357,18 @@ VERSION = ("4", "5", "6", "ovirt-engine-4.5.6-1.el9")
 
 
 def _product() -> str:
-    names = ("build", "full_version", "major", "minor")
     major, minor, build, full = VERSION
-    shown = dict(zip(names, (build, full, major, minor), strict=True))
-    version = element("version", *(text(name, word) for name, word in shown.items()), text("revision", 0))
-    words = {"instance_id": stable_id("engine", "simulator"), "name": "oVirt Engine", "vendor": "ovirt.org"}
-    return element("product_info", *(text(name, word) for name, word in words.items()), version)
+    of_build = text("build", build) + text("full_version", full)
+    version = f"{of_build}<major>{major}</major><minor>{minor}</minor><revision>0</revision>"
+    about = "<name>oVirt Engine</name><vendor>ovirt.org</vendor>" + element("version", version)
+    return element("product_info", text("instance_id", stable_id("engine", "simulator")), about)
 
 
 def api(call: Call) -> str:
     """Render the root: which engine this is, its time, and who asks."""
     own = user_id(call.user_name)
     user = entity("authenticated_user", f"{API}/users/{own}", own)
-    children = lines(_product(), text("time", call.engine.queries.now), user)
-    return f"<api>\n{children}\n</api>"
+    return f"<api>\n{lines(_product(), text('time', call.engine.queries.now), user)}\n</api>"
 
 
 def option(name: str, shown: str) -> str:

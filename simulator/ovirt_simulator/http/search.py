@@ -125,7 +125,6 @@ def _texts(call: Call, kind: str, record: Any, field: str) -> Iterable[str | Non
 
 
 def _parse(text: str, kind: str) -> tuple[_Alternatives, int]:
-    """Give the conditions, and the number of the page."""
     if re.search(r"\bsortby\b", text, re.IGNORECASE):
         raise not_simulated("searches with sortby")
     page = 1

@@ -252,7 +252,6 @@ def _off_their_hosts(state: State, cluster: Cluster, groups: Sequence[AffinityGr
 
 
 def _labels_of(state: State, cluster: Cluster) -> list[AffinityLabel]:
-    """Give the labels that a VM or host of the cluster has."""
     inside = {vm.id for vm in state.vms.values() if vm.cluster == cluster.id}
     inside |= {host.id for host in state.hosts_of(cluster.id)}
     return [label for label in state.labels.values() if inside.intersection((*label.vms, *label.hosts))]

@@ -225,7 +225,6 @@ def best_host(hosts: Sequence[str], records: Iterable[Record], factors: Mapping[
 
 
 def _weights_of(hosts: Sequence[str], records: Iterable[Record]) -> HashMap[int]:
-    """Add up a unit's weights by host, and give those that it leaves out the best."""
     weights = HashMap[int]()
     for record in records:
         weights.merge(record.host, as_int(weights.get(record.host, 0) + record.weight))

@@ -33,12 +33,10 @@ def known_properties(policy: SchedulingPolicy, units: Mapping[str, PolicyUnit]) 
 
 
 def _illegal_properties(properties: Mapping[str, str], known: Mapping[str, str]) -> list[str]:
-    """Give the names of properties that no unit knows, and of those whose values do not match as a whole."""
     return [n for n, value in properties.items() if n not in known or not re.fullmatch(known[n], value)]
 
 
 def _faults(policy: SchedulingPolicy, state: State) -> Iterator[str]:
-    """Say why the engine does not save a policy."""
     if policy.locked:
         yield "Parameters are invalid."
     if any(other.name == policy.name and other.id != policy.id for other in state.policies.values()):

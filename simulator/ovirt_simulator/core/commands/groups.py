@@ -193,7 +193,6 @@ class AffinityCommands(Commands):
             self._log(code, ADMIN, cluster=cluster, groups=groups, hosts=hosts, vms=vms)
 
     def _names(self, conflict: Conflict) -> tuple[str, str, str]:
-        """Give the names of the groups, hosts and VMs that take part."""
         hosts = {self._state.hosts[host_id].name for host_id in conflict.hosts}
         vms = {self._state.vms[vm_id].name for vm_id in conflict.negative_vms or conflict.vms}
         return ",".join(sorted(conflict.groups)), ",".join(sorted(hosts)), ",".join(sorted(vms))

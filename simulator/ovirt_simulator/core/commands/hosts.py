@@ -231,7 +231,6 @@ class HostCommands(Outages):
 
 
 def _away(host_id: str, vm_ids: tuple[str, ...], without_vm_affinity: bool) -> Request:
-    """Ask for any other host."""
     blacklist = frozenset({host_id})
     return Request(vm_ids=vm_ids, blacklist=blacklist, without_vm_affinity=without_vm_affinity)
 

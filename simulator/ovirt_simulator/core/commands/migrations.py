@@ -4,7 +4,8 @@ Source: the engine's MigrateVmCommand, MigrateVmToServerCommand, MigrateMultiple
 CancelMigrateVmCommand and VmAnalyzer, which hears of it from VDSM.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -131,7 +132,6 @@ class Migrations(Commands):
         migration.course.after_event(run_again)
 
     def _give_up(self, migration: Migration, error: str = "") -> None:
-        """End the migration as failed."""
         self._stop(migration)
         code = EventCode.VM_MIGRATION_FAILED
         if migration.explicit:
@@ -226,18 +226,26 @@ class Migrations(Commands):
             self._backend.vm_locks.update(held)
             to = "" if order.host_id is None else f" to Host {self._state.hosts[order.host_id].name}"
             job = self._jobs.start(f"Migrating VM {vms[0].name}{to}", order.caller)
-        try:
+        with self.failing(EventCode.VM_MIGRATION_NO_VDS_TO_MIGRATE_TO, vms[0], job, order.caller, held):
             self.scheduler.schedule(request, lambda target: self._begin_migration(order, vms, target, job))
+        return job
+
+    @contextmanager
+    def failing(
+        self, code: EventType, vm: Vm, job: Job, caller: Caller, held: Mapping[str, Message]
+    ) -> Iterator[None]:
+        """Let the job fail, as an event says, if the engine refuses; in any case let go of what is held."""
+        try:
+            yield
         except Rejected:
             with self._backend.lock:
+                self._log(code, caller, vm=vm, error="")
                 self._jobs.end(job, "failed")
-                self._log(EventCode.VM_MIGRATION_NO_VDS_TO_MIGRATE_TO, order.caller, vm=vms[0])
             raise
         finally:
             with self._backend.lock:
                 for vm_id, lock in held.items():
                     self._backend.unlock(vm_id, lock)
-        return job
 
     def _vms(self, order: Order) -> list[Vm]:
         if order.vm_id not in self._state.vms:
@@ -294,7 +302,6 @@ class Migrations(Commands):
             self.begin(leaving(now, target, order.caller, job=its, explicit=explicit, reason=order.reason))
 
     def _try_again(self, migration: Migration) -> None:
-        """Look for another host for a migration that failed; give it up when there is none."""
         blacklist = frozenset({migration.source, *migration.failed_targets})
 
         def begin_again(target: str) -> None:

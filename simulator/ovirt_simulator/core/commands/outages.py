@@ -56,7 +56,6 @@ class Restarts(Commands):
             self._backend.unlocked(seconds, self._round)
 
     def _round(self) -> None:
-        """Look at each VM once, the highest priority first."""
         needed = _NONE
         with self._backend.lock:
             self._due = False

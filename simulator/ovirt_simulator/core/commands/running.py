@@ -47,7 +47,6 @@ class Running(Commands):
         self._continue_launch(vm_id, job, caller)
 
     def _continue_launch(self, vm_id: str, job: Job | None, caller: Caller) -> None:
-        """Take a VM that waits for launch, or powers up, the rest of the way."""
         course, boot = self.begin(vm_id, job), self._settings.launch_seconds
         if self._state.vms[vm_id].status == "wait_for_launch":
             course.later(boot, lambda: self._change_vm(vm_id, status="powering_up"))

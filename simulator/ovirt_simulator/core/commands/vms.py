@@ -181,16 +181,8 @@ class VmCommands(Commands):
             self._running.launch(vm_id, target, job, caller)
             self._log(EventCode.USER_STARTED_VM, caller, vm=self._state.vms[vm_id])
 
-        try:
+        with self._migrations.failing(EventCode.USER_FAILED_RUN_VM, vm, job, caller, {vm_id: held}):
             self._scheduler.schedule(request, launch)
-        except Rejected:
-            with self._backend.lock:
-                self._log(EventCode.USER_FAILED_RUN_VM, caller, vm=vm, error="")
-                self._jobs.end(job, "failed")
-            raise
-        finally:
-            with self._backend.lock:
-                self._backend.unlock(vm_id, held)
         return job
 
     def migrate(self, vm_id: str, *, caller: Caller = ADMIN, **wanted: Any) -> Job:
