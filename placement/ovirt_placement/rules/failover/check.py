@@ -36,6 +36,7 @@ from ovirt_placement.rules.failover.measures import (
     Examiner,
     Measure,
     examine,
+    home_of_each,
 )
 from ovirt_placement.rules.failover.outcomes import (
     NOWHERE,
@@ -53,7 +54,7 @@ from ovirt_placement.rules.failover.outcomes import (
     single_hosts,
     whole_domains,
 )
-from ovirt_placement.rules.failover.restart_check import Ready, RestartCheck, Tried, restart_order, try_all
+from ovirt_placement.rules.failover.restart_check import RestartCheck, restart_order
 
 _NOTHING_TAKEN: Mapping[str, Block] = MappingProxyType({})
 
@@ -107,9 +108,7 @@ class Starts(Measure):
         homes = even_fit(blocks, left)
         if homes is None:
             return None
-        found = self._in_order(
-            {vm: home for block, home in zip(blocks, homes, strict=True) for vm in block.vms}
-        )
+        found = self._in_order(home_of_each(blocks, homes))
         agreed = self.restart_check.passes(frozenset(failed), found, settled=settled)
         return Survival(failed, found) if agreed else None
 
@@ -151,13 +150,12 @@ class Starts(Measure):
         gone, vms, hosts = frozenset(failed), self.vms_on(failed), tuple(left)
         blocks = self._blocks_of(failed)
         yield blocks
-        asked, homes = self.restart_check, self._homes
-        yield tuple(_narrowed(block, [asked.open_to(vm, homes) for vm in block.vms]) for block in blocks)
+        asked = self.restart_check
+        yield tuple(_narrowed(block, lambda vm: asked.open_to(vm, self._homes)) for block in blocks)
         budget.spend(len(vms) * len(hosts))
         state, others = asked.failure_state(gone), frozenset(vms)
         yield tuple(
-            _narrowed(block, [asked.ever_open_to(state, vm, hosts, others) for vm in block.vms])
-            for block in blocks
+            _narrowed(block, lambda vm: asked.ever_open_to(state, vm, hosts, others)) for block in blocks
         )
 
     def _need_of(self, vm: Vm) -> Resources:
@@ -165,40 +163,29 @@ class Starts(Measure):
         return Resources(overhead_mb(vm) if self._pages and huge_page_kib(vm) else required_mb(vm))
 
     def _try_all(self, failed: tuple[str, ...], hosts: Sequence[str], budget: Budget) -> Outcome:
+        vms, gone, start_all = self.vms_on(failed), frozenset(failed), self.restart_check.start_all
         try:
-            homes, unplaced = self._tried(failed, hosts, budget, self._order.ready)
+            with budget.share(SEARCH_BUDGET) as share:
+                homes, unplaced = start_all(gone, vms, hosts, share, self._order.ready)
         except BudgetSpentError:
             return Unknown(failed)
         if not unplaced:
             return Survival(failed, homes)
         otherwise: dict[str, str] = {}
-        if not self._order.free(self.vms_on(failed)):
+        if len(self._order.ready(vms)) < len(vms):
             # In an order that is not to be.
-            with suppress(BudgetSpentError):
-                found, left = self._tried(failed, hosts, budget, tuple)
+            with suppress(BudgetSpentError), budget.share(SEARCH_BUDGET) as share:
+                found, left = start_all(gone, vms, hosts, share, tuple)
                 otherwise = {} if left else found
         return Loss(failed, unplaced, homes=homes, otherwise=otherwise)
-
-    def _tried(self, failed: tuple[str, ...], hosts: Sequence[str], budget: Budget, ready: Ready) -> Tried:
-        vms, asked = self.vms_on(failed), self.restart_check
-        others = frozenset(vms)
-        with budget.share(SEARCH_BUDGET) as share:
-            return try_all(
-                asked.failure_state(frozenset(failed)),
-                vms,
-                lambda now, vm: asked.accepted(now, (vm,), hosts),
-                lambda vm: asked.only_narrows(vm, others),
-                share,
-                ready,
-            )
 
     def _in_order(self, homes: Mapping[str, str]) -> dict[str, str]:
         """The same homes, in an order in which the VMs may start."""
         return {vm: homes[vm] for vm in self._order.ordered(homes)}
 
 
-def _narrowed(block: Block, open_to: Sequence[frozenset[str]]) -> Block:
-    return block.narrowed(frozenset.intersection(*open_to), frozenset())
+def _narrowed(block: Block, open_to: Callable[[str], frozenset[str]]) -> Block:
+    return block.narrowed(frozenset.intersection(*map(open_to, block.vms)), frozenset())
 
 
 #: Steps for a whole check by one measure: a set of failing hosts costs one, and one for each VM to place.

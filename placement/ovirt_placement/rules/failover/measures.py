@@ -191,7 +191,7 @@ class Measure:
         homes, _ = first_fit(blocks, left, [host for host in self._order_from(failed[0]) if host in left])
         if homes is None:
             return None
-        again = {vm: home for block, home in zip(blocks, homes, strict=True) for vm in block.vms}
+        again = home_of_each(blocks, homes)
         crowd = {vm: home for vm, home in kept.items() if home in homes}
         return {**kept, **again}, {**crowd, **again}
 
@@ -240,7 +240,7 @@ class Measure:
         for order in self._orders(failed):
             homes, rest = first_fit(blocks, left, order)
             if homes is not None:
-                return _survival(failed, blocks, homes)
+                return Survival(failed, home_of_each(blocks, homes))
             unplaced = min(unplaced, rest, key=len)
         if not proves_impossible(blocks, left):
             try:
@@ -249,7 +249,7 @@ class Measure:
             except BudgetSpentError:
                 return Unknown(failed)
             if homes is not None:
-                return _survival(failed, blocks, homes)
+                return Survival(failed, home_of_each(blocks, homes))
         return Loss(failed, tuple(vm for block in unplaced for vm in block.vms))
 
     def _orders(self, failed: tuple[str, ...]) -> Iterator[list[str]]:
@@ -275,8 +275,9 @@ def by_home(homes: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
     return found
 
 
-def _survival(failed: tuple[str, ...], blocks: Sequence[Block], homes: Homes) -> Survival:
-    return Survival(failed, {vm: home for block, home in zip(blocks, homes, strict=True) for vm in block.vms})
+def home_of_each(blocks: Sequence[Block], homes: Homes) -> dict[str, str]:
+    """The home of each VM, where homes are those of the blocks."""
+    return {vm: home for block, home in zip(blocks, homes, strict=True) for vm in block.vms}
 
 
 class ExaminationTask(Record, frozen=True):

@@ -80,36 +80,26 @@ def sets_without(members: int, size: int, bad: Iterable[Chosen]) -> int:
         left = members - len(singles)
         spoilt = sum(comb(left - len(one), size - len(one)) for one in larger)
         return max(0, comb(left, size) - spoilt)
-    among = _Among(touched, larger)
-    return sum(among.count(part) * comb(untouched, size - part) for part in range(size + 1))
+    #: By all members of a bad set but the last, the last ones, as bits.
+    closing: dict[Chosen, int] = {}
+    for *first, last in larger:
+        closing[tuple(first)] = closing.get(tuple(first), 0) | 1 << last
+    longest = max(map(len, closing), default=0)
 
-
-class _Among:
-    """Members that bad sets are made of; those sets have two members or more."""
-
-    def __init__(self, members: Iterable[int], bad: Iterable[Chosen]) -> None:
-        self._all = sum(1 << member for member in members)
-        #: By all members of a bad set but the last, the last ones.
-        self._closing: dict[Chosen, int] = {}
-        for one in bad:
-            *first, last = one
-            self._closing[tuple(first)] = self._closing.get(tuple(first), 0) | 1 << last
-        self._longest = max(map(len, self._closing), default=0)
-
-    def count(self, size: int) -> int:
-        """Count the sets of this size."""
-        return self._count((), self._all, size) if size else 1
-
-    def _count(self, chosen: Chosen, still_open: int, left: int) -> int:
-        if left == 1:
-            return still_open.bit_count()
+    def count(chosen: Chosen, still_open: int, left: int) -> int:
+        """In how many ways this many can follow those that were chosen."""
+        if left <= 1:
+            return still_open.bit_count() if left else 1
         found = 0
         while still_open:
             lowest = still_open & -still_open
             still_open ^= lowest
             more = (*chosen, lowest.bit_length() - 1)
-            found += self._count(more, still_open & ~closed(self._closing, more, self._longest), left - 1)
+            found += count(more, still_open & ~closed(closing, more, longest), left - 1)
         return found
+
+    everyone = sum(1 << member for member in touched)
+    return sum(count((), everyone, part) * comb(untouched, size - part) for part in range(size + 1))
 
 
 def closed(closing: Mapping[Chosen, int], chosen: Chosen, longest: int) -> int:
@@ -234,8 +224,12 @@ def protected(snapshot: Snapshot, hosts: Iterable[str]) -> Mapping[str, tuple[st
 
 def find_lost(snapshot: Snapshot, cluster_id: str) -> tuple[Lost, ...]:
     """Highly available VMs of a cluster that do not run, though nobody has stopped them."""
-    vms = (vm for vm in snapshot.vms if vm.cluster == cluster_id and vm.ha)
-    return tuple(_lost(snapshot, vm) for vm in vms if is_lost(snapshot, vm))
+    lost = (vm for vm in snapshot.vms if vm.cluster == cluster_id and vm.ha and is_lost(snapshot, vm))
+    on = ((vm, snapshot.host_by_id.get(vm.host or "")) for vm in lost)
+    return tuple(
+        Lost(vm.id, vm.status) if host is None else Lost(vm.id, vm.status, host.id, host.status)
+        for vm, host in on
+    )
 
 
 #: A host in another status has failed, or is on its way back.
@@ -267,11 +261,6 @@ def find_outside(snapshot: Snapshot, cluster_id: str) -> Iterator[Outside]:
     for vm in snapshot.vms:
         if vm.cluster == cluster_id and vm.ha and vm.host is None and not is_lost(snapshot, vm):
             yield Outside(vm.id, vm.status)
-
-
-def _lost(snapshot: Snapshot, vm: Vm) -> Lost:
-    host = snapshot.host_by_id.get(vm.host or "")
-    return Lost(vm.id, vm.status) if host is None else Lost(vm.id, vm.status, host.id, host.status)
 
 
 TAGS = "ha_admission_domain_tags"

@@ -77,10 +77,6 @@ class RestartOrder:
             for one in others
         )
 
-    def free(self, vms: Collection[str]) -> bool:
-        """Whether every order of some VMs is one in which they may restart."""
-        return len(self.ready(vms)) == len(vms)
-
     def rank(self, vm: str, vms: Iterable[str]) -> Rank:
         """When a VM is due among some VMs, of which it is one."""
         priorities = {one: self.priority(one) for one in vms}
@@ -125,8 +121,6 @@ def restart_order(snapshot: Snapshot) -> RestartOrder:
 
 #: VMs that have started, each with its host, in order.
 Starts = tuple[tuple[str, str], ...]
-#: Of VMs that are left, those that may be next; all of them unless there is an order.
-Ready = Callable[[Sequence[str]], Sequence[str]]
 
 
 def part_of(snapshot: Snapshot, vms: Iterable[str], hosts: AbstractSet[str]) -> Snapshot:
@@ -263,85 +257,55 @@ class RestartCheck:
         rules = [rule for rule in self._filters if self._only_narrows(rule, vm, others)]
         return frozenset(self.accepted(state, (vm,), hosts, rules))
 
-    def only_narrows(self, vm: str, others: frozenset[str]) -> bool:
-        """Whether no start of the others can open a host to the VM that is closed to it now."""
-        return all(self._only_narrows(rule, vm, others) for rule in self._filters)
-
     def _only_narrows(self, rule: Rule, vm: str, others: frozenset[str]) -> bool:
-        """The same of one filter."""
+        """Whether no start of the others can open a host to the VM that the filter closes to it now."""
         return rule in self._fixed or rule.depends_on.only_narrows(self._snapshot, vm, others)
 
+    def start_all(
+        self,
+        failed: frozenset[str],
+        vms: Sequence[str],
+        hosts: Sequence[str],
+        budget: Budget,
+        ready: Callable[[Sequence[str]], Sequence[str]],
+    ) -> tuple[dict[str, str], tuple[str, ...]]:
+        """Start the VMs in some order, each on a host that is accepted then; every possibility counts.
 
-#: Homes of the most VMs that could be started one after the other, and those that are left.
-Tried = tuple[dict[str, str], tuple[str, ...]]
-
-
-def try_all(
-    state: Snapshot,
-    vms: Sequence[str],
-    accepted: Callable[[Snapshot, str], Sequence[str]],
-    closed_for_good: Callable[[str], bool],
-    budget: Budget,
-    ready: Ready = tuple,
-) -> Tried:
-    """Start the VMs in some order, each on a host that is accepted then; every possibility counts.
-
-    Only those may be next that are `ready` before all others that are left. If not all can start, as many as
-    could go first, and then those that cannot start in their turn are left out.
-
-    `closed_for_good` says of a VM that hosts which are not accepted now never will be. Raises
-    `BudgetSpentError`; each start takes as many steps as the state has VMs and hosts.
-    """
-    size = len(state.vms) + len(state.hosts)
-    waiting: list[tuple[Starts, Snapshot]] = [((), state)]
-    seen: set[frozenset[tuple[str, str]]] = set()
-    best: Starts = ()
-    while waiting and len(best) < len(vms):
-        starts, before = waiting.pop()
-        if frozenset(starts) in seen:
-            continue
-        seen.add(frozenset(starts))
-        budget.spend(size)
-        now = World(before).starting(*starts[-1]).snapshot if starts else before
-        best = max(best, starts, key=len)
-        left = [vm for vm in vms if vm not in dict(starts)]
-        waiting += [((*starts, start), now) for start in _next(now, left, accepted, closed_for_good, ready)]
-    return _leaving_out(state, vms, dict(best), accepted, ready)
-
-
-def _leaving_out(
-    state: Snapshot,
-    vms: Sequence[str],
-    homes: dict[str, str],
-    accepted: Callable[[Snapshot, str], Sequence[str]],
-    ready: Ready,
-) -> Tried:
-    """Go on after some starts, without those that no host accepts when it is their turn."""
-    for vm, home in homes.items():
-        state = World(state).starting(vm, home).snapshot
-    left, unplaced = [vm for vm in vms if vm not in homes], []
-    while left:
-        vm = ready(left)[0]
-        left.remove(vm)
-        if hosts := accepted(state, vm):
-            homes[vm] = hosts[0]
-            state = World(state).starting(vm, hosts[0]).snapshot
-        else:
-            unplaced.append(vm)
-    return homes, tuple(vm for vm in vms if vm in unplaced)
-
-
-def _next(
-    state: Snapshot,
-    left: Sequence[str],
-    accepted: Callable[[Snapshot, str], Sequence[str]],
-    closed_for_good: Callable[[str], bool],
-    ready: Ready,
-) -> Iterator[tuple[str, str]]:
-    """What can be started now, the best try last; nothing if one of the VMs never can be any more."""
-    hosts = {vm: accepted(state, vm) for vm in left}
-    if any(not hosts[vm] and closed_for_good(vm) for vm in left):
-        return
-    for vm in reversed(ready(left)):
-        for host in reversed(hosts[vm]):
-            yield vm, host
+        Only those may be next that are `ready` before all others that are left. If not all can start, as many
+        as could go first, and then those are left out that cannot start in their turn. Raises
+        `BudgetSpentError`; each start takes as many steps as the state has VMs and hosts.
+        """
+        state, others = self.failure_state(failed), frozenset(vms)
+        waiting: list[tuple[Starts, Snapshot]] = [((), state)]
+        seen: set[frozenset[tuple[str, str]]] = set()
+        best: Starts = ()
+        while waiting and len(best) < len(vms):
+            starts, before = waiting.pop()
+            if frozenset(starts) in seen:
+                continue
+            seen.add(frozenset(starts))
+            budget.spend(len(state.vms) + len(state.hosts))
+            now = World(before).starting(*starts[-1]).snapshot if starts else before
+            best = max(best, starts, key=len)
+            left = [vm for vm in vms if vm not in dict(starts)]
+            open_to = {vm: self.accepted(now, (vm,), hosts) for vm in left}
+            closed = [vm for vm in left if not open_to[vm]]
+            if not any(all(self._only_narrows(rule, vm, others) for rule in self._filters) for vm in closed):
+                waiting += [
+                    ((*starts, (vm, host)), now)
+                    for vm in reversed(ready(left))
+                    for host in reversed(open_to[vm])
+                ]
+        homes = dict(best)
+        for vm, home in homes.items():
+            state = World(state).starting(vm, home).snapshot
+        left, unplaced = [vm for vm in vms if vm not in homes], []
+        while left:
+            vm = ready(left)[0]
+            left.remove(vm)
+            if accepted := self.accepted(state, (vm,), hosts):
+                homes[vm] = accepted[0]
+                state = World(state).starting(vm, homes[vm]).snapshot
+            else:
+                unplaced.append(vm)
+        return homes, tuple(vm for vm in vms if vm in unplaced)
