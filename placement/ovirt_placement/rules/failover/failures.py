@@ -7,7 +7,7 @@ matter: what gathers a VM at its home survives, since the home does; failing hos
 any more; and VMs on different homes are apart. So only sets whose parts meet are looked at.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import combinations, islice
 from typing import NamedTuple
@@ -139,7 +139,7 @@ def judge_failures(
     units = single_hosts(measure.hosts) if units is None else units
     sweep = _Sweep(snapshot, measure, units, steps, examiner or one_by_one(measure, steps))
     sweep.judge_up_to(failures)
-    scant = sweep.judge_tightest(failures) if tightest and sweep.incomplete else ()
+    scant = sweep.judge_tightest(failures) if tightest and sweep.open else ()
     return sweep.proven(failures, scant)
 
 
@@ -152,7 +152,8 @@ def judge_and_keep(
     """
     sweep = _Sweep(snapshot, measure, units, steps, one_by_one(measure, steps))
     sweep.judge_up_to(failures)
-    return sweep.proven(failures, ()), sweep.survivals, sweep.spent
+    spent = min(steps, steps - sweep.left)
+    return sweep.proven(failures, ()), tuple(sweep.survivals.values()), spent
 
 
 class _Sweep:
@@ -170,53 +171,37 @@ class _Sweep:
         self._measure = measure
         self._units = units
         self._steps = steps
-        self._left = steps
+        self.left = steps
         self._examiner = examiner
         self._number = {host: number for number, host in enumerate(measure.hosts)}
         self._other_ends = _other_ends(snapshot)
         #: Of sets that were looked at and not lost, by size: what they reckon with, as bits.
         self._reach: list[dict[Chosen, int]] = [{}]
-        self._survivals: dict[Chosen, Survival] = {}
+        self.survivals: dict[Chosen, Survival] = {}
         self._losses: dict[Chosen, Loss] = {}
         self._unknown: dict[Chosen, Unknown] = {}
         #: The sets that were left unjudged, by size; None where it is not known which of them need be judged.
-        self._open: dict[int, tuple[Chosen, ...] | None] = {}
-
-    @property
-    def survivals(self) -> tuple[Survival, ...]:
-        return tuple(self._survivals.values())
-
-    @property
-    def spent(self) -> int:
-        """The steps that it took, of those that it had."""
-        return min(self._steps, self._steps - self._left)
-
-    @property
-    def incomplete(self) -> bool:
-        """Whether sets of some size were left unjudged."""
-        return bool(self._open)
+        self.open: dict[int, tuple[Chosen, ...] | None] = {}
 
     def judge_up_to(self, failures: int) -> None:
-        """Judge all sets of at most this many units."""
+        """Judge all sets of at most this many units, those of a size if all smaller ones have been."""
+        vms = sum(len(self._measure.vms_on(unit.hosts)) for unit in self._units)
         for size in range(1, failures + 1):
-            self._judge_all(size)
-
-    def _judge_all(self, size: int) -> None:
-        """Judge all sets of a size, if all smaller ones have been."""
-        if self.incomplete:
-            self._open[size] = None
-            return
-        most = self._most(size)
-        meeting = dict(sorted(islice(self._meeting(size), most)))
-        self._reach.append({})
-        judged = 0
-        for chosen, outcome in self._examine(meeting):
-            judged += 1
-            self._add_outcome(chosen, outcome)
-        if len(meeting) == most:
-            self._open[size] = None
-        elif judged < len(meeting):
-            self._open[size] = tuple(meeting)[judged:]
+            if self.open:
+                self.open[size] = None
+                continue
+            # This many sets are more than the steps that are left suffice for.
+            most = max(len(self._units), self.left // (1 + size * vms // max(1, len(self._units)))) + 1
+            meeting = dict(sorted(islice(self._meeting(size), most)))
+            self._reach.append({})
+            judged = 0
+            for chosen, outcome in self._examine(meeting):
+                judged += 1
+                self._add_outcome(chosen, outcome)
+            if len(meeting) == most:
+                self.open[size] = None
+            elif judged < len(meeting):
+                self.open[size] = tuple(meeting)[judged:]
 
     def judge_tightest(self, size: int) -> tuple[Tight, ...]:
         """Judge the sets of this size that leave the least room; what is lost is reported with the others.
@@ -234,14 +219,14 @@ class _Sweep:
 
     def proven(self, failures: int, tightest: tuple[Tight, ...]) -> Proven:
         sizes = tuple(map(self._counted, range(1, failures + 1)))
-        open_ones = self._unknown or self.incomplete
+        open_ones = self._unknown or self.open
         return Proven(
             safe=False if self._losses else None if open_ones else True,
-            losses=tuple(self._losses[one] for one in sorted(self._losses, key=_by_size)),
+            losses=tuple(self._losses[one] for one in sorted(self._losses, key=lambda one: (len(one), one))),
             unknown=tuple(self._unknown.values()),
             survived=sum(size.survived for size in sizes),
             unjudged=sum(size.unjudged for size in sizes),
-            survivals=tuple(one for chosen, one in self._survivals.items() if len(chosen) == 1),
+            survivals=tuple(one for chosen, one in self.survivals.items() if len(chosen) == 1),
             sizes=sizes if failures > 1 else (),
             tightest=tightest,
         )
@@ -252,29 +237,29 @@ class _Sweep:
         smaller = [one for one in self._losses if len(one) < size]
         whole = sets_without(units, size, smaller)
         reported = sum(len(one) == size for one in (*self._losses, *self._unknown))
-        left = self._open.get(size, ())
+        left = self.open.get(size, ())
         if left is not None:
             unjudged = sum(not self._contains_loss(one) and one not in self._losses for one in left)
             return Size(size, max(0, whole - reported - unjudged), unjudged)
         apart = sets_without(units, size, (*smaller, *self._not_apart()))
-        survived = min(whole, apart + sum(len(one) == size > 1 for one in self._survivals))
+        survived = min(whole, apart + sum(len(one) == size > 1 for one in self.survivals))
         return Size(size, survived, max(0, whole - survived - reported))
 
     def _examine(self, meeting: dict[Chosen, tuple[Chosen, ...]]) -> Iterator[tuple[Chosen, Outcome]]:
         """What came of the sets, in their order, until the steps end."""
         tasks = (self._task(chosen, parts) for chosen, parts in meeting.items())
         for chosen, examined in zip(meeting, self._examiner(tasks), strict=False):
-            self._left -= examined.steps
-            if self._left < 0:
+            self.left -= examined.steps
+            if self.left < 0:
                 return
             yield chosen, self._named(chosen, examined.outcome)
 
     def _task(self, chosen: Chosen, parts: tuple[Chosen, ...]) -> ExaminationTask:
         failed = failing_hosts(self._units, chosen)
         settled = self._measure.separable and self._other_ends.keys().isdisjoint(failed)
-        if not settled or not all(part in self._survivals for part in parts):
+        if not settled or not all(part in self.survivals for part in parts):
             return ExaminationTask(failed)
-        return ExaminationTask(failed, tuple(self._survivals[part] for part in parts))
+        return ExaminationTask(failed, tuple(self.survivals[part] for part in parts))
 
     def _named(self, chosen: Chosen, outcome: Outcome) -> Outcome:
         domains = failing_domains(self._units, chosen)
@@ -287,7 +272,7 @@ class _Sweep:
         if isinstance(outcome, Unknown):
             self._unknown[chosen] = outcome
         else:
-            self._survivals[chosen] = outcome
+            self.survivals[chosen] = outcome
         self._reach[len(chosen)][chosen] = self._reached(outcome)
 
     def _reached(self, outcome: Survival | Unknown) -> int:
@@ -301,19 +286,6 @@ class _Sweep:
         reached = {*outcome.hosts, *outcome.homes.values(), *ends}
         return sum(1 << self._number[host] for host in reached if host in self._number)
 
-    def _users(self, masks: Iterable[int]) -> list[int]:
-        """By host, which of some outcomes reckon with it, as bits."""
-        found = [0] * len(self._number)
-        for at, mask in enumerate(masks):
-            for host in members_of(mask):
-                found[host] |= 1 << at
-        return found
-
-    def _most(self, size: int) -> int:
-        """How many sets of a size are more than the steps that are left suffice for."""
-        vms = sum(len(self._measure.vms_on(unit.hosts)) for unit in self._units)
-        return max(len(self._units), self._left // (1 + size * vms // max(1, len(self._units)))) + 1
-
     def _meeting(self, size: int) -> Iterator[tuple[Chosen, tuple[Chosen, ...]]]:
         """Sets whose parts meet, each once, with two parts that do and that have been looked at."""
         if size == 1:
@@ -322,7 +294,11 @@ class _Sweep:
         found: set[Chosen] = set()
         for larger in range(size - 1, (size - 1) // 2, -1):
             others = list(self._reach[size - larger])
-            users = self._users(self._reach[size - larger].values())
+            #: By host, which of the others reckon with it, as bits.
+            users = [0] * len(self._number)
+            for at, mask in enumerate(self._reach[size - larger].values()):
+                for host in members_of(mask):
+                    users[host] |= 1 << at
             for part, reach in self._reach[larger].items():
                 near = 0
                 for host in members_of(reach):
@@ -337,7 +313,7 @@ class _Sweep:
         """Units, and pairs of them, of which it is not known that they fall into parts that do not meet."""
         reach = self._reach[1]
         for number in range(len(self._units)):
-            if (number,) not in self._survivals and (number,) not in self._losses:
+            if (number,) not in self.survivals and (number,) not in self._losses:
                 yield (number,)
         for one, other in combinations(sorted(reach), 2):
             if reach[one] & reach[other]:
@@ -370,7 +346,3 @@ class _Sweep:
     def _judge(self, chosen: Chosen) -> Outcome:
         task = ExaminationTask(failing_hosts(self._units, chosen))
         return self._named(chosen, examine(self._measure, task, self._steps // MOST_SETS).outcome)
-
-
-def _by_size(chosen: Chosen) -> tuple[int, Chosen]:
-    return len(chosen), chosen
