@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from ovirt_placement.lookups import Earlier, continued
 from ovirt_placement.model import Cluster, Snapshot, Vm
-from ovirt_placement.model.record import Record
 from ovirt_placement.model.snapshot import HOST_STATISTICS, VM_STATISTICS
 from ovirt_placement.rules.elements.placement import destinations
 from ovirt_placement.rules.elements.ranks import ranked
@@ -88,18 +87,6 @@ def added(snapshot: Snapshot, vm: Vm, host: str, measure: Measure) -> Fraction:
     return _figure(snapshot, NOTHING.changed(vm, 1), host, measure)
 
 
-def even_share(snapshot: Snapshot, cluster: str, hosts: Iterable[str]) -> Fraction:
-    """What each of the hosts would have in use if all had the same part of their resources in use."""
-    known = [snapshot.host_by_id[host] for host in hosts if host in snapshot.host_by_id]
-    there = [_usage(snapshot).get((cluster, host.id), NOTHING) for host in known]
-    return _part(
-        sum(one.memory_mb for one in there),
-        sum(one.vcpus for one in there),
-        sum(host.memory_mb for host in known),
-        sum(cores_of(host, snapshot.cluster_by_id[host.cluster]) for host in known),
-    )
-
-
 def _figure(snapshot: Snapshot, usage: Usage, host: str, measure: Measure) -> Fraction:
     if measure is Measure.VMS:
         return Fraction(usage.vms)
@@ -120,21 +107,19 @@ def _part(memory_mb: int, vcpus: int, of_memory_mb: int, of_cores: int) -> Fract
 @continued
 def _usage(snapshot: Snapshot, earlier: Earlier | None) -> Mapping[Place, Usage]:
     """By cluster and host, what the cluster's highly available VMs take there."""
-    found: dict[Place, Usage] = {}
-    if earlier is None:
-        _change(found, snapshot, snapshot.vm_by_id, 1)
-        return found
-    found |= _usage(earlier.snapshot)
-    differing = earlier.differing(snapshot)
-    _change(found, earlier.snapshot, differing, -1)
-    _change(found, snapshot, differing, 1)
+    found: dict[Place, Usage] = {} if earlier is None else {**_usage(earlier.snapshot)}
+
+    def change(state: Snapshot, vms: Iterable[str], sign: int) -> None:
+        for name in vms:
+            for place in places(state, name):
+                found[place] = found.get(place, NOTHING).changed(state.vm_by_id[name], sign)
+
+    differing: Iterable[str] = snapshot.vm_by_id
+    if earlier is not None:
+        differing = earlier.differing(snapshot)
+        change(earlier.snapshot, differing, -1)
+    change(snapshot, differing, 1)
     return found
-
-
-def _change(found: dict[Place, Usage], snapshot: Snapshot, vms: Iterable[str], sign: int) -> None:
-    for name in vms:
-        for place in places(snapshot, name):
-            found[place] = found.get(place, NOTHING).changed(snapshot.vm_by_id[name], sign)
 
 
 HA_VMS_HERE = ReasonKind("ha_vms_here", "highly available VMs that are here: {number:g}")
@@ -209,32 +194,34 @@ HA_WEIGHT = Rule(
 OVER_UTILIZATION = 200
 
 
-class Spread(Record, frozen=True):
+class Spread(NamedTuple):
     """How the highly available VMs of a cluster are spread over some of its hosts, by one measure."""
 
-    measure: Measure
     #: What they use, by host.
     used: dict[str, Fraction]
-    #: What they would use of each host if all had the same; VMs are rounded up.
+    #: What they would use of each host if all had the same part of it in use; VMs are rounded up.
     share: Fraction
     #: From this use on a host holds too many.
     threshold: Fraction
 
 
 def measure_spread(
-    snapshot: Snapshot,
-    cluster_id: str,
-    hosts: tuple[str, ...],
-    over_utilization: int = OVER_UTILIZATION,
-    measure: Measure = Measure.RESOURCES,
+    snapshot: Snapshot, cluster_id: str, hosts: tuple[str, ...], over_utilization: int, measure: Measure
 ) -> Spread:
     """Measure these hosts alone, so that sources and shares speak of the same ones (HA7)."""
     now = {host: used(snapshot, cluster_id, host, measure) for host in hosts}
-    if measure is Measure.RESOURCES:
-        share = even_share(snapshot, cluster_id, hosts)
-        return Spread(measure, now, share, share * over_utilization / 100)
-    whole = ceil(sum(now.values()) / max(1, len(hosts)))
-    return Spread(measure, now, Fraction(whole), Fraction(ceil(Fraction(whole * over_utilization, 100))))
+    if measure is Measure.VMS:
+        whole = ceil(sum(now.values()) / max(1, len(hosts)))
+        return Spread(now, Fraction(whole), Fraction(ceil(Fraction(whole * over_utilization, 100))))
+    known = [snapshot.host_by_id[host] for host in hosts if host in snapshot.host_by_id]
+    there = [_usage(snapshot).get((cluster_id, host.id), NOTHING) for host in known]
+    share = _part(
+        sum(one.memory_mb for one in there),
+        sum(one.vcpus for one in there),
+        sum(host.memory_mb for host in known),
+        sum(cores_of(host, snapshot.cluster_by_id[host.cluster]) for host in known),
+    )
+    return Spread(now, share, share * over_utilization / 100)
 
 
 def balance_ha_vms(
@@ -247,41 +234,35 @@ def balance_ha_vms(
     """Choose a highly available VM to move; None if the load is even.
 
     A host is overloaded from `over_utilization` percent of the even share on. The VM goes to hosts
-    below the share, and only if it leaves its host fuller than it makes the other (HA3, HA6); the
-    fullest host that has a movable VM comes first (HA5, HA8), and the largest of its VMs; but a move that
-    breaks no soft group comes before one that does.
+    below the share, never a failover host, and only if it leaves its host fuller than it makes the other
+    (HA3, HA6); the fullest host that has a movable VM comes first (HA5, HA8), and the largest of its VMs; but
+    a move that violates no soft group comes before one that does.
     """
     if not snapshot.cluster_by_id[cluster_id].ha_reservation or len(candidate_hosts) < 2:
         return None
     now = measure_spread(snapshot, cluster_id, candidate_hosts, over_utilization, measure)
-    return choose_move(snapshot, _moves(snapshot, cluster_id, now))
 
+    def emptiest_first(source: str, vm: Vm) -> tuple[str, ...]:
+        fits = (
+            host
+            for host, there in now.used.items()
+            if there < now.share
+            and there + added(snapshot, vm, host, measure) < now.used[source]
+            and not kept_free(snapshot, host)
+        )
+        return tuple(sorted(fits, key=lambda host: (now.used[host], host)))
 
-def _moves(snapshot: Snapshot, cluster_id: str, now: Spread) -> Iterator[BalanceMove]:
-    for source in sorted(now.used, key=lambda host: (-now.used[host], host)):
-        if now.used[source] and now.used[source] >= now.threshold:
-            for vm in _movable(snapshot, cluster_id, source, now.measure):
-                if hosts := admitted(snapshot, vm, _targets(snapshot, now, source, vm)):
+    def moves() -> Iterator[BalanceMove]:
+        full = [host for host in now.used if now.used[host] and now.used[host] >= now.threshold]
+        for source in sorted(full, key=lambda host: (-now.used[host], host)):
+            there = snapshot.vms_of_host.get(source, ())
+            vms = [vm for vm in there if vm.ha and vm.cluster == cluster_id and may_move(snapshot, vm)]
+            sizes = {vm.id: added(snapshot, vm, source, measure) for vm in vms}
+            for vm in sorted(vms, key=lambda vm: (-sizes[vm.id], vm.id)):
+                if hosts := admitted(snapshot, vm, emptiest_first(source, vm)):
                     yield BalanceMove(vm.id, hosts)
 
-
-def _targets(snapshot: Snapshot, now: Spread, source: str, vm: Vm) -> tuple[str, ...]:
-    """Hosts below the share that stay below the source, the emptiest first; never a failover host."""
-    fits = (
-        host
-        for host, there in now.used.items()
-        if there < now.share
-        and there + added(snapshot, vm, host, now.measure) < now.used[source]
-        and not kept_free(snapshot, host)
-    )
-    return tuple(sorted(fits, key=lambda host: (now.used[host], host)))
-
-
-def _movable(snapshot: Snapshot, cluster_id: str, source: str, measure: Measure) -> list[Vm]:
-    """The source's highly available VMs that may be migrated now: the largest first, then by id."""
-    there = snapshot.vms_of_host.get(source, ())
-    vms = [vm for vm in there if vm.ha and vm.cluster == cluster_id and may_move(snapshot, vm)]
-    return sorted(vms, key=lambda vm: (-added(snapshot, vm, source, measure), vm.id))
+    return choose_move(snapshot, moves())
 
 
 def balance_vms(snapshot: Snapshot, request: BalanceRequest) -> BalanceMove | None:
@@ -292,7 +273,10 @@ def balance_vms(snapshot: Snapshot, request: BalanceRequest) -> BalanceMove | No
         return None
     (cluster,) = clusters
     over = whole_number(parameters, "ha_balance_over_utilization", OVER_UTILIZATION)
-    reserving, measure = snapshot.cluster_by_id[cluster].ha_reservation, measure_of(parameters)
+    measure = measure_of(parameters)
+    if move := balance_ha_vms(snapshot, cluster, hosts, over, measure):
+        return move
+    reserving = snapshot.cluster_by_id[cluster].ha_reservation
     spread = measure_spread(snapshot, cluster, hosts, over, measure)
 
     def permits(vm: Vm, host: str) -> bool:
@@ -301,16 +285,12 @@ def balance_vms(snapshot: Snapshot, request: BalanceRequest) -> BalanceMove | No
         more = added(snapshot, vm, host, measure)
         return spread.used[host] + more < max(spread.threshold, spread.share + more)
 
-    return balance_ha_vms(snapshot, cluster, hosts, over, measure) or balance_load(
-        snapshot, cluster, hosts, limits_of(parameters), _busy(snapshot, request), permits
-    )
-
-
-def _busy(snapshot: Snapshot, request: BalanceRequest) -> frozenset[str]:
-    """Hosts that are overloaded, and have been for as long as the policy asks."""
-    minutes = whole_number(request.parameters, "ha_balance_cpu_over_commit_duration_minutes", 2)
-    now = overloaded(snapshot, request.candidate_hosts, limits_of(request.parameters))
-    return frozenset(host for host in now if request.overloaded_minutes.get(host, inf) >= minutes)
+    # Only hosts that have been overloaded for as long as the policy asks.
+    minutes = whole_number(parameters, "ha_balance_cpu_over_commit_duration_minutes", 2)
+    limits = limits_of(parameters)
+    now = overloaded(snapshot, hosts, limits)
+    busy = frozenset(host for host in now if request.overloaded_minutes.get(host, inf) >= minutes)
+    return balance_load(snapshot, cluster, hosts, limits, busy, permits)
 
 
 BALANCE = Rule(

@@ -1,6 +1,6 @@
 """Load as the engine counts it, and moves that even it out: its policy evenly_distributed."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 
 from msgspec.structs import asdict
@@ -146,8 +146,23 @@ def proposals(
     if len(hosts) < 2:
         return
     threads = snapshot.cluster_by_id[cluster_id].count_threads_as_cores
+    too_busy = busy & overloaded(snapshot, candidate_hosts, limits)
+    ratio = limits.vcpu_to_physical_cpu_ratio
+
+    def crowded(host: Host) -> bool:
+        vcpus = sum(vm.vcpus for vm in running_vms(snapshot, host.id))
+        return ratio > 0 and quotient(vcpus, cpus_of(host, threads=threads)) >= ratio
+
+    def usage(host: Host) -> int:
+        return _usage(host, threads=threads)
+
+    # Of hosts that are equally busy, or idle, in the order of the hosts.
+    busiest = [
+        host for host in hosts if (host.id in too_busy and snapshot.vms_of_host.get(host.id)) or crowded(host)
+    ]
+    busiest.sort(key=usage, reverse=True)
     idle = [host for host in hosts if _usage(host, threads=False) < limits.low_utilization]
-    idle.sort(key=lambda host: _usage(host, threads=threads))
+    idle.sort(key=usage)
     roomy = [host for host in hosts if host.free_mb > limits.min_free_memory_for_under_utilized]
     short_of_memory = [
         host
@@ -155,7 +170,6 @@ def proposals(
         if host.free_mb < limits.max_free_memory_for_over_utilized
         and len(snapshot.vms_of_host.get(host.id, ())) > 1
     ]
-    busiest = _overloaded(snapshot, hosts, limits, busy, threads=threads)
     for sources, targets in ((busiest, idle), (short_of_memory, roomy)):
         for source in sources:
             there = (vm for vm in snapshot.vms_of_host.get(source.id, ()) if vm.migratable)
@@ -167,31 +181,14 @@ def proposals(
 
 def overloaded(snapshot: Snapshot, candidate_hosts: tuple[str, ...], limits: LoadLimits) -> frozenset[str]:
     """Hosts at or above the high utilisation at this moment."""
-    hosts = (snapshot.host_by_id[host] for host in candidate_hosts if host in snapshot.host_by_id)
-    return frozenset(host.id for host in hosts if _is_overloaded(snapshot, host, limits))
-
-
-def _is_overloaded(snapshot: Snapshot, host: Host, limits: LoadLimits) -> bool:
-    threads = snapshot.cluster_by_id[host.cluster].count_threads_as_cores
-    return host.cpu_percent is not None and shared_load(host, threads=threads) >= limits.high_utilization
-
-
-def _overloaded(
-    snapshot: Snapshot, hosts: Sequence[Host], limits: LoadLimits, busy: frozenset[str], *, threads: bool
-) -> list[Host]:
-    """The busiest first, in percent of what they have; of equals in the order of the hosts."""
-    ratio = limits.vcpu_to_physical_cpu_ratio
-
-    def crowded(host: Host) -> bool:
-        vcpus = sum(vm.vcpus for vm in running_vms(snapshot, host.id))
-        return ratio > 0 and quotient(vcpus, cpus_of(host, threads=threads)) >= ratio
-
-    def too_busy(host: Host) -> bool:
-        there = snapshot.vms_of_host.get(host.id)
-        return host.id in busy and bool(there) and _is_overloaded(snapshot, host, limits)
-
-    found = [host for host in hosts if too_busy(host) or crowded(host)]
-    return sorted(found, key=lambda host: -_usage(host, threads=threads))
+    known = (snapshot.host_by_id[host] for host in candidate_hosts if host in snapshot.host_by_id)
+    return frozenset(
+        host.id
+        for host in known
+        if host.cpu_percent is not None
+        and shared_load(host, threads=snapshot.cluster_by_id[host.cluster].count_threads_as_cores)
+        >= limits.high_utilization
+    )
 
 
 def _fits(host: Host, vm: Vm, limits: LoadLimits) -> bool:
