@@ -240,8 +240,13 @@ def tiers(
         # Those with the fewest violated rules first, of equals as in the engine's table.
         for vm in sorted(put_all(wrong), key=wrong.__getitem__):
             yield hard, (vm,)
-        for tier in _vm_tiers(mine, placement, movable):
-            yield hard, tier
+        between = [rule for rule in mine if rule.family == "vm_affinity"]
+        between.sort(key=lambda rule: min(map(in_order, rule.vms)), reverse=True)
+        # Soft rules by priority, then the larger ones first.
+        between.sort(key=lambda rule: (0 if hard else -fixed_point(rule.priority), -len(rule.vms)))
+        for rule in between:
+            for tier in buckets(rule, placement, movable, as_engine=True):
+                yield hard, tier
 
 
 def buckets(
@@ -273,16 +278,3 @@ def buckets(
             yield from by_size[size]
         else:
             yield tuple(chain.from_iterable(by_size[size]))
-
-
-def _vm_tiers(
-    rules: Iterable[Constraint],
-    placement: Placement,
-    movable: Collection[str],
-) -> Iterator[Tier]:
-    """Of each rule between VMs, buckets: soft rules by priority, then the larger ones first."""
-    mine = [rule for rule in rules if rule.family == "vm_affinity"]
-    mine.sort(key=lambda rule: min(map(in_order, rule.vms)), reverse=True)
-    mine.sort(key=lambda rule: (0 if rule.hard else -fixed_point(rule.priority), -len(rule.vms)))
-    for rule in mine:
-        yield from buckets(rule, placement, movable, as_engine=True)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ovirt_placement.lookups import once_per_snapshot
-from ovirt_placement.model import Cluster, Snapshot, Vm
+from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.elements.assignment import Block, Budget, BudgetSpentError, Resources
 from ovirt_placement.rules.elements.placement import World
@@ -319,17 +319,21 @@ def rank_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
 
 
 def _judged(snapshot: Snapshot, request: Request) -> Iterator[tuple[str, Reason]]:
-    """What speaks against hosts, and which are not known."""
-    vms = tuple(vm.id for vm in request.known_vms(snapshot))
-    cluster = _asked_about(snapshot, request)
-    if cluster is None:
+    """What speaks against hosts, and which are not known; nothing where this rule is not concerned."""
+    known = request.known_vms(snapshot)
+    cluster = snapshot.cluster_by_id[known[0].cluster] if known else None
+    starting = [vm for vm in known if vm.host is None]
+    if cluster is None or not cluster.ha_reservation or (request.as_engine and not starting):
+        return
+    failed = any(map(has_failed, snapshot.hosts_of_cluster.get(cluster.id, ())))
+    if failed and starting and all(vm.ha for vm in starting):
         return
     if why := doubt(snapshot, cluster.id):
         yield from ((host, Reason(NOT_KNOWN_YET, status=why)) for host in request.candidate_hosts)
         return
+    vms = tuple(vm.id for vm in known)
     now = _with_expected(snapshot, vms)
     reserve = reserve_of(now, cluster.id, cluster.ha_failures, domains_of(now, request.parameters))
-    starting = [now.vm_by_id[vm] for vm in vms if now.vm_by_id[vm].host is None]
     alone = starting[0] if len(vms) == len(starting) == 1 else None
     budget = Budget(_STEPS)
     for host in sorted(request.candidate_hosts, key=reserve.room_mb, reverse=True):
@@ -345,17 +349,6 @@ def _judged(snapshot: Snapshot, request: Request) -> Iterator[tuple[str, Reason]
         if lost is not None:
             failing = lost.domains or [now.host_by_id[one].name for one in lost.hosts]
             yield host, Reason(RESERVE_NEEDED, vm=min(lost.unplaced), status=" and ".join(failing))
-
-
-def _asked_about(snapshot: Snapshot, request: Request) -> Cluster | None:
-    """The cluster whose reserve is looked at; None if the question is none for this rule."""
-    known = request.known_vms(snapshot)
-    cluster = snapshot.cluster_by_id[known[0].cluster] if known else None
-    starting = [vm for vm in known if vm.host is None]
-    if cluster is None or not cluster.ha_reservation or (request.as_engine and not starting):
-        return None
-    failed = any(map(has_failed, snapshot.hosts_of_cluster.get(cluster.id, ())))
-    return None if failed and starting and all(vm.ha for vm in starting) else cluster
 
 
 def _with_expected(snapshot: Snapshot, vms: tuple[str, ...]) -> Snapshot:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import floor
 
 from ovirt_placement.lookups import once_whatever_is_pending
-from ovirt_placement.model import AffinityGroup, Cluster, Host, Snapshot, Vm
+from ovirt_placement.model import Cluster, Host, Snapshot, Vm
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.constraints import bindings_of, block_of, gather
 from ovirt_placement.rules.affinity.groups import connected, hard_positive_group_of, members
@@ -33,15 +33,15 @@ NONE: frozenset[str] = frozenset()
 
 
 def _gathering(snapshot: Snapshot, vm: str, failed: frozenset[str]) -> frozenset[str]:
-    """Hosts of those that positive groups tie to the VM and that survive."""
+    """Hosts of those that positive groups tie to the VM and that survive.
+
+    One that was on its way to a failed host stays where it runs.
+    """
     unified = hard_positive_group_of(snapshot).get(vm)
-    peers = _surviving(snapshot, unified.vms if unified else (), failed)
-    return frozenset(host for peer in peers for host in _whereabouts(snapshot, peer, failed))
-
-
-def _whereabouts(snapshot: Snapshot, vm: str, failed: frozenset[str]) -> frozenset[str]:
-    """Where a VM is to be found afterwards; one that was on its way to a failed host stays where it runs."""
-    return frozenset(destinations(snapshot, vm)) - failed or frozenset(occupied(snapshot, vm)) - failed
+    found: set[str] = set()
+    for peer in _surviving(snapshot, unified.vms if unified else (), failed):
+        found |= {*destinations(snapshot, peer)} - failed or {*occupied(snapshot, peer)} - failed
+    return frozenset(found)
 
 
 def _surviving(snapshot: Snapshot, vms: Iterable[str], failed: frozenset[str]) -> Iterator[str]:
@@ -52,11 +52,8 @@ def _surviving(snapshot: Snapshot, vms: Iterable[str], failed: frozenset[str]) -
 @once_whatever_is_pending
 def bond_of(snapshot: Snapshot) -> Mapping[str, str]:
     """By VM, a name of all that hard positive groups tie to it, in a chain if need be; nothing if alone."""
-    chains = connected(
-        snapshot.group_vms[group.id]
-        for group in _hard(snapshot, positive=True)
-        if snapshot.group_vms[group.id]
-    )
+    groups = (one.id for one in snapshot.affinity_groups if one.vms_rule.hard and one.vms_rule.positive)
+    chains = connected(filter(None, map(snapshot.group_vms.__getitem__, groups)))
     return {vm: chain[0] for chain in chains if len(chain) > 1 for vm in chain}
 
 
@@ -64,18 +61,11 @@ def bond_of(snapshot: Snapshot) -> Mapping[str, str]:
 def rivalries_of(snapshot: Snapshot) -> Mapping[str, frozenset[str]]:
     """By VM, its hard negative groups: no two VMs of one share a host."""
     found: dict[str, set[str]] = {}
-    for group in _hard(snapshot, positive=False):
-        for vm in snapshot.group_vms[group.id]:
-            found.setdefault(vm, set()).add(group.id)
+    for group in snapshot.affinity_groups:
+        if group.vms_rule.hard and not group.vms_rule.positive:
+            for vm in snapshot.group_vms[group.id]:
+                found.setdefault(vm, set()).add(group.id)
     return {vm: frozenset(groups) for vm, groups in found.items()}
-
-
-def _hard(snapshot: Snapshot, *, positive: bool) -> list[AffinityGroup]:
-    return [
-        group
-        for group in snapshot.affinity_groups
-        if group.vms_rule.hard and group.vms_rule.positive is positive
-    ]
 
 
 #: Steps for the search of one set, so that one hard set does not leave all others unjudged.
