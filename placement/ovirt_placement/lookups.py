@@ -52,13 +52,6 @@ def exchanged_ids(before: Mapping[str, object], now: Mapping[str, object]) -> se
     return {name for name, one in now.items() if before.get(name) is not one} | (before.keys() - now.keys())
 
 
-def differing_in_pending(one: Snapshot, other: Snapshot) -> set[str]:
-    """The VMs of which not the same is pending in both."""
-    if one.pending == other.pending:
-        return set()
-    return {entry.vm for entry in {*one.pending} ^ {*other.pending}}
-
-
 def same_members(before: Snapshot, now: Snapshot, exchanged: Exchanged) -> bool:
     """Whether all groups have the same members: groups and clusters are the same, and each VM's cluster.
 
@@ -66,13 +59,10 @@ def same_members(before: Snapshot, now: Snapshot, exchanged: Exchanged) -> bool:
     """
     if any(getattr(before, part) is not getattr(now, part) for part in _FRAME):
         return False
-    came_or_went = set()
-    for name, vm in exchanged.items():
-        known = before.vm_by_id.get(name)
-        if known is None or vm is None:
-            came_or_went.add(name)
-        elif known.cluster != vm.cluster:
-            return False
+    pairs = [(before.vm_by_id.get(name), vm) for name, vm in exchanged.items()]
+    if any(old is not None and new is not None and old.cluster != new.cluster for old, new in pairs):
+        return False
+    came_or_went = {name for name, vm in exchanged.items() if vm is None or name not in before.vm_by_id}
     return not came_or_went or all(map(came_or_went.isdisjoint, before.group_vms.values()))
 
 
@@ -266,8 +256,9 @@ def share(snapshot: Snapshot, like: Snapshot, differing: set[str] | None = None)
         name: one for name, one in found.items() if name not in known and name not in snapshot.__dict__
     }
     if differing is None:
-        needed = lacking or "pending_hosts" not in snapshot.__dict__
-        differing = differing_in_pending(like, snapshot) if needed else set()
+        needed = bool(lacking) or "pending_hosts" not in snapshot.__dict__
+        other = {*like.pending} ^ {*snapshot.pending} if needed and like.pending != snapshot.pending else ()
+        differing = {entry.vm for entry in other}
     exchanged = exchanged_vms(like, snapshot)
     if exchanged is not None:
         members = same_members(like, snapshot, exchanged)

@@ -268,7 +268,8 @@ class Binding(Record, frozen=True):
 def bindings(snapshot: Snapshot) -> tuple[Binding, ...]:
     """Of each group that has VMs and a hard rule; legacy labels come last."""
     groups = (*snapshot.affinity_groups, *legacy_groups(snapshot))
-    found = (_binding(snapshot, group) for group in groups)
+    own = members(snapshot)
+    found = (Binding(group, own.get(group.id, group.vms), tuple(_forms(snapshot, group))) for group in groups)
     return tuple(one for one in found if one.vms and one.forms)
 
 
@@ -315,10 +316,8 @@ def block_of(
     return Block(vms, need, allowed, frozenset().union(*never), tags)
 
 
-def _binding(snapshot: Snapshot, group: AffinityGroup) -> Binding:
-    forms: list[Same | AtMost | Allowed] = []
+def _forms(snapshot: Snapshot, group: AffinityGroup) -> Iterator[Same | AtMost | Allowed]:
     if group.vms_rule.hard:
-        forms.append(Same() if group.vms_rule.positive else AtMost(1))
+        yield Same() if group.vms_rule.positive else AtMost(1)
     if group.hosts_rule.hard and configured(snapshot, group):
-        forms.append(Allowed(listed_hosts(snapshot, group), group.hosts_rule.positive))
-    return Binding(group, members(snapshot).get(group.id, group.vms), tuple(forms))
+        yield Allowed(listed_hosts(snapshot, group), group.hosts_rule.positive)

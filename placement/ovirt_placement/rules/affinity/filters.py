@@ -77,14 +77,13 @@ def missing_units(snapshot: Snapshot, vm_id: str) -> tuple[Reason, ...]:
     cluster's state.
     """
     vm = snapshot.vm_by_id.get(vm_id)
-    if vm is None:
+    cluster = None if vm is None else snapshot.cluster_by_id[vm.cluster]
+    if cluster is None or cluster.scheduling_policy is None:
         return ()
-    cluster = snapshot.cluster_by_id[vm.cluster]
-    known = cluster.scheduling_policy is not None
     lacking = [
         (rule, half)
         for rule, half, twin in _WEIGHTS
-        if known and not rule.enabled_in(cluster) and not cluster.policy.get(twin, 0) > 0
+        if not rule.enabled_in(cluster) and not cluster.policy.get(twin, 0) > 0
     ]
     return tuple(
         Reason(UNIT_MISSING, group.id, vm_id, unit=rule.name)
@@ -120,7 +119,7 @@ def filter_by_vms(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     Positive peers anywhere in the unified group admit the hosts they are on, as a union where the
     group is split already (F2, F3); a negative peer excludes its host, both ends of a migration (F4).
     Negative outweighs positive, and VMs that exclude each other get no host at all. Asked as the engine
-    asks, a VM may leave its host with its peers (see `draining`); and where the policy says so, a VM of a
+    asks, a VM may leave its host with its peers (see `moves_with_its_peers`); and where the policy says so, a VM of a
     soft group that nobody weighs gets no host (see `missing_units`).
     """
     everywhere: tuple[Reason, ...] = ()

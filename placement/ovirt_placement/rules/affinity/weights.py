@@ -50,7 +50,8 @@ def rank_by_vms(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
     Hard and soft groups share one scale of priorities, as in the engine: behind the hard filter that
     changes nothing. Where the policy is known to lack that, hard ones come first (docs/rules.md, W2).
     """
-    hard_above_soft = _lacks_the_filter(snapshot, request)
+    policies = (snapshot.cluster_by_id[vm.cluster].scheduling_policy for vm in request.known_vms(snapshot))
+    hard_above_soft = any(policy is not None and _FILTER not in policy.filters for policy in policies)
     groups = tuple(_others(snapshot, request))
 
     def judge(host: str) -> tuple[Burden, tuple[Reason, ...]]:
@@ -97,12 +98,6 @@ def _others(snapshot: Snapshot, request: Request) -> Iterator[_Others]:
                 for host in destinations(snapshot, peer):
                     by_host[host].append(peer)
         yield group, by_host
-
-
-def _lacks_the_filter(snapshot: Snapshot, request: Request) -> bool:
-    """Whether hosts come here that no hard VM rule has judged, as far as is known of the policy."""
-    policies = (snapshot.cluster_by_id[vm.cluster].scheduling_policy for vm in request.known_vms(snapshot))
-    return any(policy is not None and _FILTER not in policy.filters for policy in policies)
 
 
 VM_WEIGHT = Rule(

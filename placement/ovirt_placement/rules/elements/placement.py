@@ -107,13 +107,8 @@ class SnapshotPlacement(Placement):
         return occupied(self._snapshot, vm)
 
     def holding(self, hosts: frozenset[str], vms: Collection[str]) -> Iterator[str]:
-        """The VMs that are on any of these hosts or on their way there."""
-        coming = vms_coming_to(self._snapshot)
-        found = (vm for host in hosts for vm in self._snapshot.vms_of_host.get(host, ()))
-        if coming:
-            yield from {vm.id for vms in (found, *map(coming.get, hosts)) for vm in vms or ()}
-        else:
-            yield from (vm.id for vm in found)
+        there, coming = self._snapshot.vms_of_host, vms_coming_to(self._snapshot)
+        yield from {vm.id for found in (there, coming) for host in hosts for vm in found.get(host, ())}
 
     def any_between_hosts(self, vms: Collection[str]) -> bool:
         return super().any_between_hosts([vm for vm in self._snapshot.pending_hosts if vm in vms])

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from operator import attrgetter
 from typing import Any, ClassVar
 
 from ovirt_placement.lookups import Earlier, continued
@@ -75,12 +76,8 @@ def _nothing_else_is_named(snapshot: Snapshot, earlier: Earlier) -> bool:
     return all(vm in vms and vm in known and _vm_names(vms[vm]) == _vm_names(known[vm]) for vm in changed)
 
 
-def _host_names(host: Host) -> tuple[object, ...]:
-    return host.id, host.name, host.cluster, host.tags
-
-
-def _vm_names(vm: Vm) -> tuple[object, ...]:
-    return vm.name, vm.cluster, vm.tags
+_host_names = attrgetter("id", "name", "cluster", "tags")
+_vm_names = attrgetter("name", "cluster", "tags")
 
 
 def _resolved(names: _Names, rule: PlacementRule) -> Resolved:
@@ -207,11 +204,15 @@ class _Names:
         return lacking
 
     def _several(self, kind: _Kind, word: str, cluster: str, faults: _Faults) -> Sequence[str]:
-        prefix, _, name = word.partition(":")
-        prefix = f"{prefix}:"
+        prefix, colon, name = word.partition(":")
+        prefix += colon
         found: list[str] = []
         if prefix == SEARCH:
-            found += self._searched(kind.of, name, faults)
+            known = self._searches.get((kind.of, name))
+            problem = "the engine has not answered it yet" if known is None else known.problem
+            if problem:
+                faults.unclear.append(f"{SEARCH}{name}: {problem}")
+            found += self.found_by(kind.of, name) or ()
         elif prefix == TAG:
             found += [one for tag, ids in self._tagged(kind).items() if fits(name, tag) for one in ids]
         elif prefix == GROUP:
@@ -236,13 +237,6 @@ class _Names:
         """Who a search finds, in any cluster; None as long as the engine has not answered it."""
         known = self._searches.get((of, text))
         return None if known is None else known.found
-
-    def _searched(self, of: SearchOf, text: str, faults: _Faults) -> Sequence[str]:
-        known = self._searches.get((of, text))
-        problem = "the engine has not answered it yet" if known is None else known.problem
-        if problem:
-            faults.unclear.append(f"{SEARCH}{text}: {problem}")
-        return self.found_by(of, text) or ()
 
     def _cluster(self, cluster: str) -> str:
         return self.snapshot.cluster_by_id[cluster].name

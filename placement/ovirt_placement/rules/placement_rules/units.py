@@ -26,7 +26,9 @@ def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     violated already, and would be no more so, lets a VM that runs migrate where no host is better.
     """
     asking = [(vm, tuple(_hard(snapshot, vm))) for vm in request.vms]
-    late = tuple(Reason(NOT_KNOWN_YET, status=why) for why in _not_known_yet(snapshot, request.vms))
+    clusters = sorted({vm.cluster for vm in request.known_vms(snapshot)})
+    unknown = (why for cluster in clusters for why in not_known_yet(snapshot, cluster))
+    late = tuple(Reason(NOT_KNOWN_YET, status=why) for why in (*unread(snapshot, STORED), *unknown))
     if not any(rules for _, rules in asking):
         return tuple(Verdict(host, accepted=True, reasons=late) for host in request.candidate_hosts)
     if len(request.vms) == 1:
@@ -37,12 +39,6 @@ def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
         Verdict.of_reasons(host, (*_in_turn(snapshot, request, asking, host), *late))
         for host in request.candidate_hosts
     )
-
-
-def _not_known_yet(snapshot: Snapshot, vms: tuple[str, ...]) -> list[str]:
-    clusters = {snapshot.vm_by_id[vm].cluster for vm in vms if vm in snapshot.vm_by_id}
-    rules = (why for cluster in sorted(clusters) for why in not_known_yet(snapshot, cluster))
-    return [*unread(snapshot, STORED), *rules]
 
 
 def _hard(snapshot: Snapshot, vm: str) -> Iterator[PlacementConstraint]:
