@@ -119,8 +119,8 @@ def filter_by_vms(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     Positive peers anywhere in the unified group admit the hosts they are on, as a union where the
     group is split already (F2, F3); a negative peer excludes its host, both ends of a migration (F4).
     Negative outweighs positive, and VMs that exclude each other get no host at all. Asked as the engine
-    asks, a VM may leave its host with its peers (see `moves_with_its_peers`); and where the policy says so, a VM of a
-    soft group that nobody weighs gets no host (see `missing_units`).
+    asks, a VM may leave its host with its peers; and where the policy says so, a VM of a soft group that
+    nobody weighs gets no host (see `missing_units`).
     """
     everywhere: tuple[Reason, ...] = ()
     if request.parameters.get("affinity_missing_unit") == "reject":

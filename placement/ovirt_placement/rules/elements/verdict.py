@@ -93,7 +93,7 @@ class Request(Record, frozen=True):
     candidate_hosts: tuple[str, ...]
     #: The parameters of the cluster's scheduling policy.
     parameters: Mapping[str, str] = {}
-    #: Asked as the engine asks: it moves a positive group as a whole, but VM by VM (see `moves_with_its_peers`).
+    #: Asked as the engine asks: it moves a positive group as a whole, but VM by VM.
     as_engine: bool = False
     #: Whether anybody will read the reasons; if not, a rule may leave out what costs it time.
     explained: bool = True
