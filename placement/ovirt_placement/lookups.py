@@ -66,21 +66,14 @@ def same_members(before: Snapshot, now: Snapshot, exchanged: Exchanged) -> bool:
     return not came_or_went or all(map(came_or_went.isdisjoint, before.group_vms.values()))
 
 
-def keep_own(
-    snapshot: Snapshot,
-    before: Snapshot,
-    exchanged: Exchanged,
-    differing: Collection[str],
-    *,
-    members: bool,
-) -> None:
-    """Let a snapshot have of the look-ups of its own what those of the one before say of it, too."""
+def _keep(snapshot: Snapshot, before: Snapshot, exchanged: Exchanged, differing: Collection[str]) -> None:
+    """Let a snapshot have of what was looked up in the one before what says the same of both."""
     own, known = snapshot.__dict__, before.__dict__
     if "vm_by_id" in known and "vm_by_id" not in own:
         # Where VMs came or went, it is there already.
         own["vm_by_id"] = {**known["vm_by_id"], **exchanged} if exchanged else known["vm_by_id"]
-    names = (*(_OF_FRAME if members else ()), *(_OF_HOSTS if before.hosts is snapshot.hosts else ()))
-    for name in names:
+    names = (*_OF_FRAME, *_of_members) if same_members(before, snapshot, exchanged) else ()
+    for name in (*names, *(_OF_HOSTS if before.hosts is snapshot.hosts else ())):
         if name in known:
             own.setdefault(name, known[name])
     if "pending_hosts" in known and "pending_hosts" not in own:
@@ -261,11 +254,7 @@ def share(snapshot: Snapshot, like: Snapshot, differing: set[str] | None = None)
         differing = {entry.vm for entry in other}
     exchanged = exchanged_vms(like, snapshot)
     if exchanged is not None:
-        members = same_members(like, snapshot, exchanged)
-        keep_own(snapshot, like, exchanged, differing, members=members)
-        for name in _of_members if members else ():
-            if name in like.__dict__:
-                snapshot.__dict__.setdefault(name, like.__dict__[name])
+        _keep(snapshot, like, exchanged, differing)
     if lacking:
         furthered = {name: one.and_then(differing, exchanged) for name, one in lacking.items()}
         snapshot.__dict__[_EARLIER] = known | furthered

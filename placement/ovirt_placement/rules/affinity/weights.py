@@ -67,8 +67,8 @@ def rank_by_vms(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
                 violated.append((key, Reason(kind, group.id, peer, number=group.priority)))
         fixed = sum(not snapshot.vm_by_id[vm].movable for vm in positive)
         gains = ((POSITIVE_PEERS_HERE, len(positive)), (FIXED_PEERS_HERE, fixed))
-        worst_first = tuple(sorted((key for key, _ in violated), reverse=True))
-        return (worst_first, -fixed, -len(positive), len(negative)), (
+        priorities = tuple(sorted((key for key, _ in violated), reverse=True))
+        return (priorities, -fixed, -len(positive), len(negative)), (
             *(reason for _, reason in violated),
             *(Reason(kind, number=count) for kind, count in gains if count),
         )

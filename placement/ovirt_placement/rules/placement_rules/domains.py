@@ -27,12 +27,6 @@ HOST_IN_NO_DOMAIN = ReasonKind("host_in_no_domain", "this host is in no failure 
 class InDomains(PlacementConstraint, frozen=True, kw_only=True):
     """One that asks for failure domains."""
 
-    domain_of: Mapping[str, str]
-
-    @property
-    def places(self) -> Mapping[str, str]:
-        return self.domain_of
-
     def home(self, vm: str, placement: Placement) -> str | None:
         """The domain that a member runs in."""
         host = placement.runs_on(vm)

@@ -288,6 +288,8 @@ class PlacementConstraint(Constraint, frozen=True, kw_only=True):
 
     #: Whether migrations must not violate it either; otherwise it is repaired afterwards.
     continuous: bool = True
+    #: The failure domain of each host, if it asks for any.
+    domain_of: Mapping[str, str] = {}
 
     @property
     def binding(self) -> bool:
@@ -328,7 +330,7 @@ class PlacementConstraint(Constraint, frozen=True, kw_only=True):
 
     def more_excess(self, vm: str, placement: Placement) -> Callable[[str], int]:
         """By how much `excess` grows if a member goes to a host; all hosts of a domain are alike."""
-        now, known, domain_of = self.excess(placement), dict[str, int](), self.places
+        now, known, domain_of = self.excess(placement), dict[str, int](), self.domain_of
 
         def more(host: str) -> int:
             place = domain_of.get(host, host)
@@ -337,11 +339,6 @@ class PlacementConstraint(Constraint, frozen=True, kw_only=True):
             return known[place]
 
         return more
-
-    @property
-    def places(self) -> Mapping[str, str]:
-        """The failure domain of each host, if it asks for any."""
-        return {}
 
     def admits(self, vm: str, host: str, placement: Placement) -> bool:
         return self.judge(vm, placement)(host) is None
