@@ -66,7 +66,7 @@ def same_members(before: Snapshot, now: Snapshot, exchanged: Exchanged) -> bool:
     return not came_or_went or all(map(came_or_went.isdisjoint, before.group_vms.values()))
 
 
-def _keep(snapshot: Snapshot, before: Snapshot, exchanged: Exchanged, differing: Collection[str]) -> None:
+def _keep_own(snapshot: Snapshot, before: Snapshot, exchanged: Exchanged, differing: Collection[str]) -> None:
     """Let a snapshot have of what was looked up in the one before what says the same of both."""
     own, known = snapshot.__dict__, before.__dict__
     if "vm_by_id" in known and "vm_by_id" not in own:
@@ -254,7 +254,7 @@ def share(snapshot: Snapshot, like: Snapshot, differing: set[str] | None = None)
         differing = {entry.vm for entry in other}
     exchanged = exchanged_vms(like, snapshot)
     if exchanged is not None:
-        _keep(snapshot, like, exchanged, differing)
+        _keep_own(snapshot, like, exchanged, differing)
     if lacking:
         furthered = {name: one.and_then(differing, exchanged) for name, one in lacking.items()}
         snapshot.__dict__[_EARLIER] = known | furthered
