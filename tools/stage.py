@@ -98,7 +98,8 @@ class Stage(NamedTuple):
 
     def process(self, word: str) -> psutil.Process:
         """Give the process that was started with a command that has this in it."""
-        return next(process for process in psutil.Process().children() if word in _command(process))
+        running = psutil.Process().children()
+        return next(process for process in running if word in " ".join(process.cmdline()))
 
     def await_statistics(self) -> None:
         """Wait until the readings of the start are over, which keep the simulator busy for seconds."""
@@ -169,10 +170,6 @@ def running(
             )
 
 
-def _command(process: psutil.Process) -> str:
-    return " ".join(process.cmdline())
-
-
 def processor_seconds(process: psutil.Process) -> float:
     times = process.cpu_times()
     return float(times.user + times.system)
@@ -194,9 +191,12 @@ def churn(engine: str, state: Path) -> None:
         connection.request("POST", path, f"<action>{body}</action>", headers)
         connection.getresponse().read()
 
+    def host() -> str:
+        return f'<host id="{dice.choice(hosts)}"/>'
+
     def migrate() -> int:
         running.rotate()
-        act(running[0], "migrate", f'<host id="{dice.choice(hosts)}"/>')
+        act(running[0], "migrate", host())
         return 2
 
     def stop() -> int:
@@ -207,8 +207,7 @@ def churn(engine: str, state: Path) -> None:
 
     def start() -> int:
         vm = stopped.pop()
-        named = f'<host id="{dice.choice(hosts)}"/>'
-        act(vm, "start", f"<vm><placement_policy><hosts>{named}</hosts></placement_policy></vm>")
+        act(vm, "start", f"<vm><placement_policy><hosts>{host()}</hosts></placement_policy></vm>")
         running.appendleft(vm)
         return 3
 

@@ -21,12 +21,18 @@ from tools.acceptance.steps import KINDS, STEPS, log_in, read_state
 from tools.acceptance.trial import Skipped, Trial
 
 
-def announce(options: argparse.Namespace) -> None:
+def _announced(options: argparse.Namespace) -> bool:
+    """Say what comes; whether it may."""
     print(f"On {options.url}, as {options.user}, this:")
     for name, what, _ in STEPS:
         print(f"  {name}: {what}")
     print(f"All that it makes has a name that begins with {options.prefix}, and is removed at the end,")
     print("also when it is stopped; the event stays in the engine's log.")
+    try:
+        return options.yes or input("Go on? [y/N] ").strip().lower() in ("y", "yes")
+    except (EOFError, KeyboardInterrupt):
+        print("\nNothing was done; with --yes it does not ask.")
+        return False
 
 
 def remove_all(trial: Trial) -> int:
@@ -71,14 +77,6 @@ def _stop_here(number: int, frame: object) -> None:
     raise KeyboardInterrupt(signal.Signals(number).name)
 
 
-def _agreed() -> bool:
-    try:
-        return input("Go on? [y/N] ").strip().lower() in ("y", "yes")
-    except (EOFError, KeyboardInterrupt):
-        print("\nNothing was done; with --yes it does not ask.")
-        return False
-
-
 def parsed(words: list[str] | None) -> argparse.Namespace:
     parser = Parser(prog="make test-engine", description=__doc__)
     parser.add_argument("--url", required=True, help="the API's address; it ends in /ovirt-engine/api")
@@ -100,8 +98,7 @@ def parsed(words: list[str] | None) -> argparse.Namespace:
 def main(words: list[str] | None = None) -> int:
     """Exit status: 0 if no step failed and nothing is left, else 1; 2 if it did not begin; 130 if stopped."""
     options = parsed(words)
-    announce(options)
-    if not options.yes and not _agreed():
+    if not _announced(options):
         return 2
     if not options.password_file and not os.environ.get("OVIRT_PASSWORD"):
         os.environ["OVIRT_PASSWORD"] = getpass.getpass(f"Password of {options.user}: ")

@@ -2,8 +2,9 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
+from operator import methodcaller
 from typing import Any
 
 import ovirtsdk4
@@ -62,12 +63,12 @@ def discovery(trial: Trial) -> str:
     return f"{len(known.keys() & set(ours))} units, all enabled"
 
 
-def set_up_and_undo(trial: Trial) -> str:
-    """On a cluster of our own, without hosts, and a policy of our own."""
+def set_up(trial: Trial) -> str:
+    """And undo it: on a cluster of our own, without hosts, and a policy of our own."""
     discovery(trial)
     name, policy = f"{trial.prefix}cluster", f"{trial.prefix}policy"
-    snapshot = read_snapshot(trial.connection)
-    like = next(cluster for cluster in snapshot.clusters if cluster.name == trial.cluster)
+    clusters = read_snapshot(trial.connection).clusters
+    like = next(cluster for cluster in clusters if cluster.name == trial.cluster)
     trial.undo.append((f"policy {policy}", lambda: _remove_named(trial, "scheduling_policies", policy)))
     with trial.system() as system:
         service = system.clusters_service()
@@ -104,14 +105,13 @@ def make_vms(trial: Trial) -> str:
         trial.vms = trial.options.vm[:2]
         return f"those that --vm names: {', '.join(trial.vms)}"
     for name in (f"{trial.prefix}a", f"{trial.prefix}b"):
-        network = types.OperatingSystem(boot=types.Boot(devices=[types.BootDevice.NETWORK]))
         vm = types.Vm(
             name=name,
             cluster=types.Cluster(name=trial.cluster),
             template=types.Template(name="Blank"),
             memory=_VM_BYTES,
             memory_policy=types.MemoryPolicy(guaranteed=_VM_BYTES, max=4 * _VM_BYTES),
-            os=network,
+            os=types.OperatingSystem(boot=types.Boot(devices=[types.BootDevice.NETWORK])),
         )
         try:
             with trial.system() as system:
@@ -120,9 +120,8 @@ def make_vms(trial: Trial) -> str:
                 made = service.add(vm)
                 service.vm_service(made.id).nics_service().add(types.Nic(name="nic1"))
         except EngineFault as error:
-            raise Skipped(
-                f"the engine makes no VM of the template Blank, and --vm names none: {error}"
-            ) from None
+            why = "the engine makes no VM of the template Blank, and --vm names none"
+            raise Skipped(f"{why}: {error}") from None
         trial.vms.append(name)
     trial.until(lambda: all(trial.vm(name).status == "down" for name in trial.vms), "VMs that are down")
     return ", ".join(trial.vms)
@@ -169,8 +168,8 @@ def start_by_filter(trial: Trial) -> str:
     for name in (one, other):
         if trial.host_of(name) is None:
             trial.undo.append((f"{name} running", partial(_stop, trial, name)))
-            trial.act(name, lambda service: service.start())
-            trial.until(partial(_is_up, trial, name), f"{name} up")
+            trial.act(name, methodcaller("start"))
+            _await_up(trial, name)
     if trial.host_of(one) == trial.host_of(other):
         raise Failed(f"{one} and {other} both run on {trial.host_of(one)}, though they must be apart")
     refused = trial.run(PLACEMENT, "why", other, str(trial.host_of(one)))[1]
@@ -179,22 +178,19 @@ def start_by_filter(trial: Trial) -> str:
     return f"{one} on {trial.host_of(one)}, {other} on {trial.host_of(other)}; why names the group"
 
 
-def _is_up(trial: Trial, name: str) -> bool:
-    return bool(trial.vm(name).status == "up")
+def _await_up(trial: Trial, name: str, host: str | None = None) -> None:
+    """Wait until a VM is up, on this host if one is named."""
 
+    def is_up() -> bool:
+        return trial.vm(name).status == "up" and host in (None, trial.host_of(name))
 
-def _is_on(trial: Trial, name: str, host: str) -> bool:
-    return trial.host_of(name) == host and _is_up(trial, name)
-
-
-def _migrate(service: Any, target: str) -> None:
-    service.migrate(host=types.Host(name=target))
+    trial.until(is_up, f"{name} up" if host is None else f"{name} on {host}")
 
 
 def _stop(trial: Trial, name: str) -> None:
     trial.until(lambda: trial.vm(name).status not in ("migrating", "wait_for_launch"), f"{name} at rest")
     if trial.vm(name).host is not None:
-        trial.act(name, lambda service: service.stop())
+        trial.act(name, methodcaller("stop"))
         trial.until(lambda: trial.vm(name).host is None, f"{name} down")
 
 
@@ -212,27 +208,21 @@ def violation(trial: Trial) -> str:
     status, planned, complaint = trial.run(ENFORCER, "plan", "--cluster", trial.cluster, "--json")
     if status not in (0, 3, 4):
         raise Failed(f"ovirt-enforcer plan ended with {status}: {complaint.strip()}")
-    moves = [step for step in _steps(json.loads(planned)) if step[0] in (one, other)]
+    steps = [step for plan in json.loads(planned)["clusters"] for step in plan["steps"]]
+    moves = [(vm["name"], step["to"]["name"]) for step in steps for vm in step["vms"]]
+    moves = [(vm, target) for vm, target in moves if vm in (one, other)]
     if not moves and trial.host_of(one) != trial.host_of(other):
         raise Failed(f"the plan of cluster {trial.cluster} moves neither {one} nor {other}")
     for vm, target in moves:
         if trial.host_of(vm) != target:  # the engine's own enforcement may have been quicker
-            trial.act(vm, partial(_migrate, target=target))
-            trial.until(partial(_is_on, trial, vm, target), f"{vm} on {target}")
+            trial.act(vm, methodcaller("migrate", host=types.Host(name=target)))
+            _await_up(trial, vm, target)
     trial.until(lambda: trial.host_of(one) == trial.host_of(other), f"{one} and {other} together")
     trial.until(
         lambda: trial.run(PLACEMENT, "violations", "--cluster", trial.cluster, "--group", name)[0] == 0,
         "a state without the violation",
     )
     return f"repaired by {', '.join(f'{vm} to {target}' for vm, target in moves) or 'the engine itself'}"
-
-
-def _steps(found: Any) -> Iterator[tuple[str, str]]:
-    """Each migration of all plans: VM and target, by name."""
-    for plan in found["clusters"]:
-        for step in plan["steps"]:
-            for vm in step["vms"]:
-                yield str(vm["name"]), str(step["to"]["name"])
 
 
 def maintenance(trial: Trial) -> str:
@@ -242,12 +232,8 @@ def maintenance(trial: Trial) -> str:
     host = next((one for one in _hosts(trial) if one.name == wanted), None)
     if host is None or not host.up:
         raise Failed(f"host {wanted} of cluster {trial.cluster} is not up")
-    others = [
-        vm.name
-        for vm in read_snapshot(trial.connection).vms
-        if vm.host == host.id and vm.name not in trial.vms
-    ]
-    if others:
+    there = [vm.name for vm in read_snapshot(trial.connection).vms if vm.host == host.id]
+    if others := [name for name in there if name not in trial.vms]:
         raise Skipped(f"on host {wanted} run VMs that are not ours: {', '.join(others)}")
 
     def status() -> str:
@@ -316,11 +302,7 @@ STEPS: tuple[tuple[str, str, Step], ...] = (
     ("log-in", "logs in", log_in),
     ("snapshot", "reads hosts, VMs and rules", read_state),
     ("discovery", "looks whether the engine has our policy units enabled", discovery),
-    (
-        "setup",
-        "makes a cluster without hosts and a policy of its own, sets it up, and undoes that",
-        set_up_and_undo,
-    ),
+    ("setup", "makes a cluster without hosts and a policy of its own, sets it up, and undoes that", set_up),
     ("VMs", "makes two small VMs of the template Blank, without disks, unless --vm names two", make_vms),
     ("groups", "adds an affinity group that keeps them apart", groups),
     ("start", "starts them: a filter must keep them apart", start_by_filter),

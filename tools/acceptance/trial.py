@@ -51,9 +51,8 @@ class Trial:
         lines += [f"password_file = {json.dumps(password_file)}"] if password_file else []
         lines += [f"ca_file = {json.dumps(options.ca_file)}"] if options.ca_file else []
         lines += ["insecure = true"] if options.insecure else []
-        lines += [
-            f'[inventory]\ndirectory = "{self.folder}/run"\n[store]\nurl = "sqlite:///{self.folder}/store"'
-        ]
+        lines += [f'[inventory]\ndirectory = "{self.folder}/run"']
+        lines += [f'[store]\nurl = "sqlite:///{self.folder}/store"']
         file.write_text("\n".join(lines) + "\n")
         return file
 
@@ -90,10 +89,10 @@ class Trial:
 
     def vm(self, name: str) -> Any:
         """A VM as the engine has it."""
-        found = [one for one in read_snapshot(self.connection).vms if one.name == name]
-        if not found:
-            raise Failed(f"VM {name} is gone")
-        return found[0]
+        for vm in read_snapshot(self.connection).vms:
+            if vm.name == name:
+                return vm
+        raise Failed(f"VM {name} is gone")
 
     def host_of(self, name: str) -> str | None:
         snapshot = read_snapshot(self.connection)

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -41,7 +41,7 @@ READINGS_PER_SECOND = 10
 def watch_inventory() -> None:
     with running() as stage:
         stage.await_statistics()
-        rows = [_watched("at rest", stage, _rest)]
+        rows = [_watched("at rest", stage, lambda: time.sleep(REST_SECONDS))]
         decide = partial(_decide, stage)
         rows.append(_watched(f"{READINGS_PER_SECOND} decisions a second", stage, decide))
         with stage.churning():
@@ -51,7 +51,7 @@ def watch_inventory() -> None:
     print(f"the service, and a reader\n{table(lines, headers)}")
 
 
-def _watched(title: str, stage: Stage, do: Callable[[], dict[str, str]]) -> dict[str, str]:
+def _watched(title: str, stage: Stage, do: Callable[[], dict[str, str] | None]) -> dict[str, str]:
     """Watch the service while something is done."""
     service = stage.process("inventory run")
     before, busy, began = stage.requests(), processor_seconds(service), time.monotonic()
@@ -61,15 +61,10 @@ def _watched(title: str, stage: Stage, do: Callable[[], dict[str, str]]) -> dict
     return {
         "": title,
         "requests of the service a minute": f"{made / seconds * 60:.0f}",
-        **found,
+        **(found or {}),
         "the service: processor share": f"{(processor_seconds(service) - busy) / seconds:.0%}",
         "the service: resident, MiB": f"{service.memory_info().rss / 2**20:.0f}",
     }
-
-
-def _rest() -> dict[str, str]:
-    time.sleep(REST_SECONDS)
-    return {}
 
 
 def _decide(stage: Stage) -> dict[str, str]:
@@ -115,12 +110,8 @@ VIEWING_SECONDS = 20.0
 TRIES = 3
 #: What a person sees first of a cluster, then of a VM.
 VIEWS = (
-    "/",
-    "/cluster/{cluster}",
-    "/map/{cluster}",
-    "/api/v1/clusters/{cluster}/map",
-    "/ha/{cluster}",
-    "/vm/{vm}",
+    *("/", "/cluster/{cluster}", "/map/{cluster}"),
+    *("/api/v1/clusters/{cluster}/map", "/ha/{cluster}", "/vm/{vm}"),
 )
 PLAN = "/plan/{cluster}/now"
 
@@ -183,8 +174,8 @@ def _memory(served: Served) -> dict[str, str]:
     rest, asking = float(served.process.memory_info().rss), served.session()
     with _watching_memory(served.process) as most:
         # A plan is given up after some time, which is not enough on a machine that has much else to do.
-        statuses = [served.get(asking, PLAN, timeout=600).status_code]
-        while statuses[-1] != 200 and len(statuses) < TRIES:
+        statuses: list[int] = []
+        while 200 not in statuses and len(statuses) < TRIES:
             statuses.append(served.get(asking, PLAN, timeout=600).status_code)
     return {
         "plans that were made, of those that were asked for": f"{statuses.count(200)} of {len(statuses)}",
@@ -195,24 +186,18 @@ def _memory(served: Served) -> dict[str, str]:
 
 @contextmanager
 def _watching_memory(process: psutil.Process) -> Iterator[list[float]]:
+    """The most that it takes with its children, as a control group would count: shared pages once."""
     most = [0.0]
 
     def look() -> None:
-        most[0] = max(most[0], _together(process))
+        total = 0.0
+        for each in (process, *process.children(recursive=True)):
+            with suppress(psutil.NoSuchProcess):
+                total += each.memory_full_info().pss
+        most[0] = max(most[0], total)
 
     with repeating(look, every=0.05):
         yield most
-
-
-def _together(process: psutil.Process) -> float:
-    """What a control group would count: shared pages once."""
-    total = 0.0
-    for each in (process, *process.children(recursive=True)):
-        try:
-            total += each.memory_full_info().pss
-        except psutil.NoSuchProcess:
-            continue
-    return total
 
 
 def _viewers(served: Served) -> dict[str, str]:

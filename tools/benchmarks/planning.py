@@ -109,9 +109,8 @@ def _on_few_hosts(snapshot: Snapshot) -> Snapshot:
     """The same with all that is left on a few hosts, which all others reckon with."""
     every = len(snapshot.hosts) // FEW_HOSTS
     share = sum(host.free_mb for host in snapshot.hosts) // FEW_HOSTS
-    hosts = (
-        replace(host, free_mb=0 if number % every else share) for number, host in enumerate(snapshot.hosts)
-    )
+    numbered = enumerate(snapshot.hosts)
+    hosts = (replace(host, free_mb=0 if number % every else share) for number, host in numbered)
     return replace(snapshot, hosts=tuple(hosts))
 
 

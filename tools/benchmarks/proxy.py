@@ -70,17 +70,12 @@ def compare_with_echo() -> None:
             _latency(ours.port, echo)
 
 
-def _request(method: str, count: int) -> bytes:
-    unit = "TrivialFilter" if method == "runFilters" else "TrivialWeight"
-    hosts = [f"{number:08d}-aaaa-bbbb-cccc-{number:012d}" for number in range(count)]
-    return asked(method, (unit,), hosts, "vm")
-
-
 def _latency(ours: int, echo: int) -> None:
     rows = []
-    for method in ("runFilters", "runCostFunctions"):
+    for method, unit in (("runFilters", "TrivialFilter"), ("runCostFunctions", "TrivialWeight")):
         for count, calls in CALLS_BY_HOSTS.items():
-            times = _in_turns((ours, echo), _request(method, count), calls)
+            hosts = [f"{number:08d}-aaaa-bbbb-cccc-{number:012d}" for number in range(count)]
+            times = _in_turns((ours, echo), asked(method, (unit,), hosts, "vm"), calls)
             (mine, mine99), (theirs, theirs99) = times
             shown = [f"{each:.3f}" for pair in times for each in pair]
             rows.append([method, count, *shown, f"{mine / theirs:.2f}", f"{mine99 / theirs99:.2f}"])
@@ -111,10 +106,6 @@ class _Threaded(ThreadingMixIn, SimpleXMLRPCServer):
     daemon_threads = True
 
 
-def _echo_hosts(_: Any, hosts: Any, __: Any, ___: Any) -> Any:
-    return hosts
-
-
 def _echo_weights(units: Any, hosts: Any, _: Any, __: Any) -> Any:
     return [[host, 0, unit] for unit, _ in units for host in hosts]
 
@@ -122,7 +113,7 @@ def _echo_weights(units: Any, hosts: Any, _: Any, __: Any) -> Any:
 def serve() -> None:
     """Echo for ever, and print the port."""
     server = _Threaded(("127.0.0.1", 0), requestHandler=_KeepAlive, logRequests=False)
-    server.register_function(_echo_hosts, "runFilters")
+    server.register_function(lambda _, hosts, *__: hosts, "runFilters")
     server.register_function(_echo_weights, "runCostFunctions")
     print(server.server_address[1], flush=True)
     server.serve_forever()
@@ -170,10 +161,6 @@ class Sample(NamedTuple):
     #: Whether what was published was young enough for a decision when the call was made.
     fresh: bool
 
-    @property
-    def trivial(self) -> bool:
-        return self.call[1][0].startswith("Trivial")
-
 
 def compare_with_trivial() -> None:
     with running(proxy=True) as stage, stage.churning():
@@ -212,7 +199,7 @@ def _decisions(title: str, stage: Stage, pause: float) -> None:
     client.close()
     print(f"\ndecisions {title}, {VMS} VMs, {len(stage.hosts)} hosts, ms")
     _print_decisions(samples)
-    decisions = [sample for sample in samples if not sample.trivial]
+    decisions = [sample for sample in samples if not sample.call[1][0].startswith("Trivial")]
     after = stage.requests()
     made = {user: after[user] - before[user] for user in (INVENTORY_USER, WORKERS_USER)}
     row = {
