@@ -17,24 +17,8 @@ from typing import NamedTuple
 _WEB = Path(__file__).parents[1] / "web" / "ovirt_placement_web"
 _VENDOR = _WEB / "static" / "vendor"
 _COMPONENTS = (
-    "Alert/alert",
-    "Badge/badge",
-    "Breadcrumb/breadcrumb",
-    "Button/button",
-    "Card/card",
-    "Check/check",
-    "DescriptionList/description-list",
-    "EmptyState/empty-state",
-    "Form/form",
-    "FormControl/form-control",
-    "Label/label",
-    "List/list",
-    "Nav/nav",
-    "ProgressStepper/progress-stepper",
-    "Table/table",
-    "Tabs/tabs",
-    "Title/title",
-    "ToggleGroup/toggle-group",
+    *("Alert", "Badge", "Breadcrumb", "Button", "Card", "Check", "DescriptionList", "EmptyState", "Form"),
+    *("FormControl", "Label", "List", "Nav", "ProgressStepper", "Table", "Tabs", "Title", "ToggleGroup"),
 )
 _FONT = "RedHatText/RedHatTextVF.woff2"
 #: Looks that the page does not have: glass, felt, high contrast, right to left.
@@ -56,10 +40,11 @@ def main() -> int:
     package = Path(sys.argv[1])
     version = json.loads((package / "package.json").read_text())["version"]
     sheets = [package / "patternfly-base.css"]
-    sheets += [package / "components" / f"{name}.css" for name in _COMPONENTS]
-    used = frozenset(
-        re.findall(r"pf-(?:v6|m)-[\w-]+", " ".join(file.read_text() for file in sorted(_own_files())))
-    )
+    for name in _COMPONENTS:
+        file = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower()
+        sheets.append(package / "components" / name / f"{file}.css")
+    own = (file for files in ("templates/*.html", "static/*.js", "*.py") for file in _WEB.glob(files))
+    used = frozenset(re.findall(r"pf-(?:v6|m)-[\w-]+", " ".join(file.read_text() for file in own)))
     rules = [kept for sheet in sheets for rule in _rules(sheet.read_text()) if (kept := _met(rule, used))]
     rules = _needed(rules, "".join(file.read_text() for file in _WEB.glob("static/*.*s")))
     text = f"/* PatternFly {version}, MIT: patternfly.LICENSE. Made by tools/patternfly.py. */\n"
@@ -69,12 +54,6 @@ def main() -> int:
     (_VENDOR / Path(_FONT).name).write_bytes(font)
     print(f"{len(rules)} rules: {len(text) / 1024:.0f} KiB, and a font of {len(font) / 1024:.0f} KiB")
     return 0
-
-
-def _own_files() -> Iterator[Path]:
-    yield from _WEB.glob("templates/*.html")
-    yield from _WEB.glob("static/*.js")
-    yield from _WEB.glob("*.py")
 
 
 def _rules(text: str, within: tuple[str, ...] = ()) -> Iterator[Rule]:

@@ -1,6 +1,5 @@
 """A simulated engine with our inventory and, if wanted, the proxy and the page: each a process of its own."""
 
-import http.client
 import json
 import random
 import statistics
@@ -8,7 +7,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from base64 import b64encode
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,6 +15,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import psutil
+import requests
 from demo.processes import Processes, address
 from lxml import etree
 
@@ -26,7 +25,7 @@ from ovirt_placement.inventory.publication import age, ask_moments
 from ovirt_placement.model import Snapshot, state_file
 from ovirt_service.text import table
 from ovirt_simulator.generate import Sizes, generate
-from tests.configuration import write_configuration
+from tests.configuration import PASSWORD, write_configuration
 from tests.paths import PLUGINS
 
 SIZES = Sizes(hosts=500, vms=10_000, groups=1_000)
@@ -34,7 +33,7 @@ EVENTS_PER_SECOND = 20
 
 #: Who asks the engine: the inventory, and the workers of the proxy or the page, which should not.
 INVENTORY_USER, WORKERS_USER, ADMIN = "reader@internal", "user@internal", "admin@internal"
-_HEADERS = {"Authorization": "Basic " + b64encode(b"admin@internal:password").decode()}
+_LOG_IN = (ADMIN, PASSWORD)
 
 #: As /run is, where an inventory publishes.
 _IN_MEMORY = "/dev/shm"
@@ -120,11 +119,7 @@ class Stage(NamedTuple):
                 process.terminate()
 
     def _read(self, path: str) -> bytes:
-        connection = http.client.HTTPConnection(urlsplit(self.engine).netloc)
-        connection.request("GET", path, headers=_HEADERS)
-        found = connection.getresponse().read()
-        connection.close()
-        return found
+        return requests.get(self.engine + path, auth=_LOG_IN, timeout=60).content
 
 
 @contextmanager
@@ -183,13 +178,13 @@ def churn(engine: str, state: Path) -> None:
     running = deque(vm.id for vm in snapshot.vms if vm.host is not None)
     stopped = deque(vm.id for vm in snapshot.vms if vm.host is None)
     dice.shuffle(running)
-    connection = http.client.HTTPConnection(urlsplit(engine).netloc)
-    headers = {**_HEADERS, "Content-Type": "application/xml"}
+    asking = requests.Session()
+    asking.auth = _LOG_IN
+    asking.headers["Content-Type"] = "application/xml"
 
     def act(vm: str, action: str, body: str = "") -> None:
-        path = f"/ovirt-engine/api/vms/{vm}/{action}"
-        connection.request("POST", path, f"<action>{body}</action>", headers)
-        connection.getresponse().read()
+        address = f"{engine}/ovirt-engine/api/vms/{vm}/{action}"
+        asking.post(address, f"<action>{body}</action>", timeout=60)
 
     def host() -> str:
         return f'<host id="{dice.choice(hosts)}"/>'

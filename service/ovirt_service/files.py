@@ -133,7 +133,7 @@ def one_locked(files: Sequence[Path], patience_seconds: float) -> Iterator[None]
 
 
 def _is_locked(file: int) -> bool:
-    """Whether it could be locked: no other process holds the lock."""
+    """Lock it, unless another process holds the lock; whether it did."""
     with contextlib.suppress(BlockingIOError):
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return True

@@ -110,14 +110,13 @@ def _run(listening: socket.socket, answer: Answer, started: Callable[[Callable[[
         await listener.close(0.0)
 
     def admit(accepted: socket.socket, address: str, room: Room) -> Connection:
-        return Connection(room, True, _check, answer, 0)
+        return Connection(room, True, check, answer, 0)
+
+    def check(head: Head) -> None:
+        if head.method not in {"GET", "HEAD"}:
+            raise HttpError(405, "this address takes a GET")
 
     asyncio.run(run())
-
-
-def _check(head: Head) -> None:
-    if head.method not in {"GET", "HEAD"}:
-        raise HttpError(405, "this address takes a GET")
 
 
 def _answer(

@@ -96,6 +96,7 @@ _STYLES = {
     "satisfied": "green",
     "refused": "red",
     "unsafe": "red",
+    "violated": "red",
     "unknown": "yellow",
 }
 
@@ -118,7 +119,8 @@ def table(rows: Sequence[Sequence[object]], headers: Sequence[str]) -> str:
     grid.add_row(*(Text(header, style="bold") for header in headers))
     grid.add_row(*(Text("-" * width, no_wrap=True, overflow="crop") for width in widths))
     for row in cells:
-        grid.add_row(*(Text(cell, style=_style(cell), overflow="fold") for cell in row))
+        styles = ("red" if one.startswith("violated:") else _STYLES.get(one, "") for one in row)
+        grid.add_row(*(Text(*cell, overflow="fold") for cell in zip(row, styles, strict=True)))
     with console.capture() as printed:
         console.print(grid)
     return "\n".join(line.rstrip() for line in printed.get().splitlines())
@@ -162,17 +164,10 @@ def _console(width: int) -> Console:
     from rich.console import Console
 
     terminal = sys.stdout is not None and sys.stdout.isatty()
+    width_of_terminal = None if terminal else width
     return Console(
-        width=None if terminal else width,
-        force_terminal=terminal,
-        markup=False,
-        highlight=False,
-        emoji=False,
+        width=width_of_terminal, force_terminal=terminal, markup=False, highlight=False, emoji=False
     )
-
-
-def _style(cell: str) -> str:
-    return "red" if cell.partition(":")[0] == "violated" else _STYLES.get(cell, "")
 
 
 def _measured(rows: Sequence[Sequence[str]], headers: Sequence[str]) -> tuple[list[int], list[int]]:

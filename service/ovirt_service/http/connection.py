@@ -145,11 +145,11 @@ class Response(msgspec.Struct, frozen=True):
     status: int = 200
 
 
-def render(response: Response, head: Head | None, keep_alive: bool) -> bytes:
+def _rendered(response: Response, head: Head | None, keep_alive: bool) -> bytes:
     """The bytes of a response; without a body for `HEAD`."""
-    status = f"{response.status} {HTTPStatus(response.status).phrase}"
     lines = (
-        f"HTTP/1.1 {status}\r\nContent-Type: {response.content_type}\r\n"
+        f"HTTP/1.1 {response.status} {HTTPStatus(response.status).phrase}\r\n"
+        f"Content-Type: {response.content_type}\r\n"
         f"Content-Length: {len(response.body)}\r\n"
         f"Connection: {'keep-alive' if keep_alive else 'close'}\r\n\r\n"
     )
@@ -277,7 +277,7 @@ class Connection(asyncio.Protocol):
         self.has_called = True
         self.waiting_since = time.monotonic()
         stays = head.keeps_alive and not self._last
-        self._write(render(response, head, stays))
+        self._write(_rendered(response, head, stays))
         if not stays:
             self.close()
         elif self._parser.pending or self._all_sent:
@@ -286,7 +286,7 @@ class Connection(asyncio.Protocol):
     def _refuse(self, error: HttpError) -> None:
         self._answering = None
         response = Response(f"{error.sentence}\n".encode(), TEXT, error.status)
-        self._write(render(response, self._checked, False))
+        self._write(_rendered(response, self._checked, False))
         self.close()
 
     def _write(self, written: bytes) -> None:

@@ -208,23 +208,18 @@ class Listener:
         self.stop()
         began = time.monotonic()
         while (self._room or self._entering) and time.monotonic() < began + grace:
+            past = time.monotonic() - _LAST_SECONDS
             for connection in self._room.all():
                 connection.end()
-            self._cut_off(began)
+                since = connection.waiting_since
+                if since is not None and max(since, began) < past:
+                    connection.abort()
+            if began < past:
+                self._give_up_entering(0.0)
             await asyncio.sleep(0.01)
         for connection in self._room.all():
             connection.abort()
         self._give_up_entering(0.0)
-
-    def _cut_off(self, began: float) -> None:
-        """Cut off whom the end, which began at that moment, waits for without success."""
-        past = time.monotonic() - _LAST_SECONDS
-        for connection in self._room.all():
-            since = connection.waiting_since
-            if since is not None and max(since, began) < past:
-                connection.abort()
-        if began < past:
-            self._give_up_entering(0.0)
 
     def _resume(self) -> None:
         self._loop.add_reader(self._socket, self._accept)
