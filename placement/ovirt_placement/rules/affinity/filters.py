@@ -5,7 +5,7 @@ It never offers the source among the hosts. Held to its peers there, no VM of su
 leave its host, and none could be put into maintenance. The engine's own filter has judged the group already.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
 
 from msgspec.structs import replace
@@ -141,8 +141,10 @@ def filter_by_vms(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     together = moves_with_its_peers(snapshot, request, peers_of(gathered))
     kind = GROUP_MOVES_ALONG if together else POSITIVE_PEER_ELSEWHERE
     elsewhere = tuple(replace(peer, kind=kind) for peer, *_ in gathered.values())
+    # Who stays elsewhere of a group that is split already; the others say whom the VMs join.
+    split = {host: replace(peer, kind=POSITIVE_PEERS_SPLIT) for host, (peer, *_) in gathered.items()}
     if together:
-        notes, elsewhere = (*notes, *elsewhere), ()
+        notes, elsewhere, split = (*notes, *elsewhere), (), {}
 
     def judge(host: str) -> Verdict:
         vetoes = rivals.get(host, ())
@@ -150,7 +152,7 @@ def filter_by_vms(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
             vetoes = (*vetoes, *elsewhere)
         if vetoes:
             return Verdict(host, accepted=False, reasons=(*vetoes, *notes))
-        agreeing = () if together else _agreeing(gathered, host)
+        agreeing = (gathered[there][0] if there == host else stays for there, stays in split.items())
         return Verdict(host, accepted=True, reasons=(*agreeing, *notes))
 
     # Of hosts without peers it says the same: of thousands, each by itself would take milliseconds.
@@ -200,11 +202,15 @@ def negative_peers(
     )
 
 
-def _hard_groups(snapshot: Snapshot, vms: tuple[str, ...], *, positive: bool) -> Iterator[AffinityGroup]:
+def _hard_groups(snapshot: Snapshot, vms: tuple[str, ...], *, positive: bool) -> Collection[AffinityGroup]:
     """Hard groups of any of the VMs, each once."""
-    groups = (group for vm in vms for group in groups_of(snapshot).get(vm, ()))
-    hard = (group for group in groups if group.vms_rule.hard and group.vms_rule.positive is positive)
-    yield from {group.id: group for group in hard}.values()
+    groups = groups_of(snapshot)
+    return {
+        group.id: group
+        for vm in vms
+        for group in groups.get(vm, ())
+        if group.vms_rule.hard and group.vms_rule.positive is positive
+    }.values()
 
 
 def _unified_peers(snapshot: Snapshot, vm: str, vms: tuple[str, ...]) -> Iterator[tuple[str, str]]:
@@ -219,7 +225,7 @@ def _unified_peers(snapshot: Snapshot, vm: str, vms: tuple[str, ...]) -> Iterato
     }
     for peer in dict.fromkeys((*direct, *unified.vms)):
         if peer not in vms:
-            yield direct.get(peer) or next(_hard_groups(snapshot, (peer,), positive=True)).id, peer
+            yield direct.get(peer) or next(iter(_hard_groups(snapshot, (peer,), positive=True))).id, peer
 
 
 def _unknown_targets(snapshot: Snapshot, *peers_by_host: dict[str, tuple[Reason, ...]]) -> Iterator[Reason]:
@@ -227,12 +233,6 @@ def _unknown_targets(snapshot: Snapshot, *peers_by_host: dict[str, tuple[Reason,
     for peer in dict.fromkeys(peers):
         if peer.vm is not None and target_unknown(snapshot, peer.vm):
             yield replace(peer, kind=MIGRATION_TARGET_UNKNOWN)
-
-
-def _agreeing(gathered: dict[str, tuple[Reason, ...]], host: str) -> Iterator[Reason]:
-    """Who the VMs join here, and, of a group that is split already, who stays elsewhere."""
-    for there, (peer, *_) in gathered.items():
-        yield peer if there == host else replace(peer, kind=POSITIVE_PEERS_SPLIT)
 
 
 VM_FILTER = Rule(
