@@ -9,7 +9,6 @@ today.
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from msgspec.structs import replace
 
@@ -47,8 +46,9 @@ RULES: tuple[Rule, ...] = (*LISTED, admission.FILTER, admission.WEIGHT)
 UNITS: dict[str, Rule] = {rule.name: rule for rule in RULES if rule.ours}
 
 
-#: The rules of a kind that count in a cluster: see `those_in_force`.
-in_force = partial(those_in_force, RULES)
+def in_force(cluster: Cluster, kind: UnitKind, also: Collection[str] = NO_UNITS) -> tuple[Rule, ...]:
+    """The rules of a kind that count in a cluster: see `those_in_force`."""
+    return those_in_force(RULES, cluster, kind, also)
 
 
 def filters_in_force(cluster: Cluster, also: Collection[str] = NO_UNITS) -> tuple[Rule, ...]:
