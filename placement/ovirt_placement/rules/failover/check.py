@@ -63,10 +63,17 @@ class Starts(Measure):
     """A failure is survived if there is an order of starts of which each passes every filter."""
 
     def __init__(self, snapshot: Snapshot, cluster_id: str, *, everywhere: bool = False) -> None:
-        """Hosts that may fail are those that are up; with `everywhere` all that have VMs, and `NOWHERE`."""
+        """Hosts that may fail are those that are up; with `everywhere` all that have VMs, and `NOWHERE`.
+
+        Then also those that do not answer while VMs are on their way there: these will not arrive.
+        """
         hosts = snapshot.hosts_of_cluster.get(cluster_id, ())
         up = [host for host in hosts if host.up]
-        holding = snapshot.vms_of_host if everywhere else ()
+        holding = set[str | None](snapshot.vms_of_host if everywhere else ())
+        if everywhere:
+            silent = {host.id for host in hosts if host.status not in LEAVABLE}
+            holding |= silent.intersection(one.host for one in snapshot.pending)
+            holding |= silent.intersection(one.migrating_to for one in snapshot.vms)
         self.restart_check = RestartCheck(snapshot, cluster_id)
         super().__init__(
             snapshot,

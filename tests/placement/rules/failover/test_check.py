@@ -147,6 +147,13 @@ def test_vms_whose_host_does_not_answer_are_lost_and_those_that_rest_are_named()
     assert found.outside == (Outside("c", "down"),)
 
 
+def test_what_is_on_its_way_to_a_host_that_does_not_answer_stays_and_takes_its_peer() -> None:
+    silent = host("h1", status="non_responsive"), host("h3", status="non_responsive")
+    peer = vm("b", "h2", status="migrating", migrating_to="h3")
+    (lost,) = of(*silent, host("h2"), ha("a", "h1"), peer, group("g", TOGETHER, "a b")).lost
+    assert (lost.vm, lost.home) == ("a", "h2")
+
+
 @pytest.mark.parametrize("status", ["preparing_for_maintenance", "non_operational"])
 def test_a_host_that_answers_and_is_not_up_may_fail_as_well(status: str) -> None:
     parts = host("h1", status=status), ha("a", "h1")
