@@ -43,6 +43,8 @@ def test_programs_get_what_is_described(
                 case.path_parameters = dict.fromkeys(case.path_parameters or {}, name)
                 keys = {one.name for one in case.operation.query}
                 case.query = {key: value for key, value in query.items() if key in keys}
+            # One that is drawn is of another server, which answers 421.
+            case.headers = {key: value for key, value in case.headers.items() if key.lower() != "host"}
             # Without a token: after five tries the answer is 429, which test_statements.py is about.
             case.call_and_validate(
                 headers={"Authorization": f"Bearer {token}"}, excluded_checks=[ignored_auth]
