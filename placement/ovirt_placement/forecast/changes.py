@@ -14,7 +14,6 @@ from ovirt_placement.forecast.outages import (
     Evacuation,
     ForeseenFailures,
     Start,
-    end_of,
     repeated_plan,
     survived,
 )
@@ -23,6 +22,7 @@ from ovirt_placement.model.infrastructure import RESTING_STATUSES
 from ovirt_placement.model.record import Record
 from ovirt_placement.planning.plan import Deadline, Plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
+from ovirt_placement.planning.steps import end_of
 from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.catalogue import Violation, find_violations, judge
 from ovirt_placement.rules.elements.placement import SnapshotPlacement
@@ -307,7 +307,7 @@ def foresee(
     rules = difference(before, after, cluster)
     plan = _plan(after, cluster, rules, repair, deadline)
     changed = survived(after, cluster)
-    end = end_of(after, plan)
+    end = end_of(after, plan.steps)
     barred, unjudged = find_barred(before, end, cluster, deadline)
     return Outlook(
         cluster=cluster,

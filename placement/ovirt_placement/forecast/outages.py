@@ -7,7 +7,6 @@ emptied by migrations that keep every rule.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Final
 
 from msgspec.structs import replace
@@ -18,7 +17,7 @@ from ovirt_placement.planning.maintenance.site import Leaving, leaving
 from ovirt_placement.planning.plan import NEVER, Deadline, Obstacle, ObstacleKind, Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
-from ovirt_placement.planning.steps import apply
+from ovirt_placement.planning.steps import end_of
 from ovirt_placement.rules.catalogue import find_violations, order
 from ovirt_placement.rules.elements.placement import World, expected_by_engine, moved_by_engine
 from ovirt_placement.rules.elements.resources import required_mb
@@ -221,7 +220,7 @@ def evacuate(
     for cluster in dict.fromkeys(state.host_by_id[host].cluster for host in hosts):
         concerned = tuple(host for host in hosts if state.host_by_id[host].cluster == cluster)
         evacuation = _evacuation(state, cluster, concerned, deadline)
-        state = World(end_of(state, evacuation.plan)).migrated(dict(evacuation.by_engine)).snapshot
+        state = World(end_of(state, evacuation.plan.steps)).migrated(dict(evacuation.by_engine)).snapshot
         found.append(evacuation)
     return tuple(found), World(state).deactivated(frozenset(hosts)).snapshot
 
@@ -237,7 +236,7 @@ def _evacuation(state: Snapshot, cluster: str, hosts: tuple[str, ...], deadline:
     plan = repeated_plan(state, cluster, options, deadline)
     free_mb = {
         host.id: host.free_mb
-        for host in end_of(state, plan).hosts_of_cluster[cluster]
+        for host in end_of(state, plan.steps).hosts_of_cluster[cluster]
         if host.up and host.id not in hosts
     }
     by_engine: list[tuple[str, str]] = []
@@ -271,14 +270,9 @@ def repeated_plan(state: Snapshot, cluster: str, options: PlanOptions, deadline:
     for _ in range(_MOST_PLANS):
         if latest.proven or not latest.steps or deadline.over:
             break
-        latest = make_plan(end_of(state, whole), cluster, options=options, deadline=deadline)
+        latest = make_plan(end_of(state, whole.steps), cluster, options=options, deadline=deadline)
         whole = _joined(whole, latest)
     return whole
-
-
-def end_of(state: Snapshot, plan: Plan) -> Snapshot:
-    """The state once a plan is carried out."""
-    return reduce(apply, plan.steps, state)
 
 
 def _joined(first: Plan, then: Plan) -> Plan:

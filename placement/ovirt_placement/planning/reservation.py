@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 from itertools import accumulate, islice
 from typing import NamedTuple
 
@@ -24,7 +24,16 @@ from ovirt_placement.planning.problem.build_problem import NOTHING_REFUSED, Plan
 from ovirt_placement.planning.problem.ends import crowded
 from ovirt_placement.planning.problem.placement import ProblemPlacement, are_legal, placement_after
 from ovirt_placement.planning.problem.problem import Move, Problem
-from ovirt_placement.planning.steps import Certified, Frozen, apply, certify, moves_of, plan_seconds, refusal
+from ovirt_placement.planning.steps import (
+    Certified,
+    Frozen,
+    apply,
+    certify,
+    end_of,
+    moves_of,
+    plan_seconds,
+    refusal,
+)
 from ovirt_placement.rules.elements.placement import World
 from ovirt_placement.rules.failover.check import DEFAULT_BUDGET, Starts, by_engine
 from ovirt_placement.rules.failover.failures import judge_failures
@@ -335,7 +344,7 @@ def restored(plan: Plan, asked: Asked, deadline: Deadline) -> Plan:
     snapshot, cluster, options = asked.snapshot, plan.cluster, asked.options
     if not snapshot.cluster_by_id[cluster].ha_reservation:
         return plan
-    end = reduce(apply, plan.steps, snapshot)
+    end = end_of(snapshot, plan.steps)
     start = failing(end, cluster, options.domains)
     if not start.unplaced:
         return replace(plan, reservation=_reservation(start, proven=not start.unknown))

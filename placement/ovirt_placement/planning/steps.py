@@ -237,6 +237,12 @@ def apply(snapshot: Snapshot, step: Step) -> Snapshot:
     return World(snapshot).moved(step.vms, step.target).snapshot
 
 
+def end_of(snapshot: Snapshot, steps: Iterable[Step]) -> Snapshot:
+    """The snapshot as it is once all steps have succeeded, made once and not for each of them."""
+    moves = ((vm, step.target) for step in steps for vm in step.vms)
+    return World(snapshot).migrated_in_turn(moves).snapshot
+
+
 def refusal(snapshot: Snapshot, cluster: str, step: Step) -> dict[tuple[str, str], RefusedStep]:
     """A step that the rules refuse in this state, by each VM and host that is not to be tried again."""
     found = tuple((rule.name, reason) for rule, reason in vetoes(snapshot, cluster, step.vms, step.target))

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import reduce
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,7 @@ from ovirt_placement.planning.plan import NEVER, NO_TIME, Step
 from ovirt_placement.planning.problem.build_problem import pose
 from ovirt_placement.planning.problem.problem import Move
 from ovirt_placement.planning.requests import Moved, plan_back
-from ovirt_placement.planning.steps import certify, plan_seconds, schedule, step_seconds
+from ovirt_placement.planning.steps import apply, certify, end_of, plan_seconds, schedule, step_seconds
 from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.placement.planning.ordering.ordered import MOVES, order, repair, steps_of
 
@@ -40,6 +41,14 @@ def test_a_large_plan_ends_where_time_does() -> None:
     found = certify(STATE, pose(STATE, CLUSTER), moves, NO_TIME)
     assert (found.refused, found.whole) == (None, False)
     assert 0 < len(found.steps) < len(moves)
+
+
+def test_all_steps_end_where_one_after_the_other_does_also_for_a_vm_that_moves_twice() -> None:
+    moves = [Move(("c",), "h1"), Move(("a",), "h2"), Move(("a",), "h1"), Move(("c",), "h2")]
+    for count in range(5):
+        steps = certify(STATE, pose(STATE, CLUSTER), moves[:count]).steps
+        assert len(steps) == count
+        assert end_of(STATE, steps) == reduce(apply, steps, STATE)
 
 
 def test_a_vm_makes_room_and_goes_back_or_on() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace as with_fields
-from functools import reduce
 from itertools import islice
 from typing import NamedTuple
 
@@ -30,7 +29,7 @@ from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose, vetoes
 from ovirt_placement.planning.requests import Moved, Undoing, plan_back
 from ovirt_placement.planning.reservation import without_rules
-from ovirt_placement.planning.steps import apply, certify, plan_seconds, refusal
+from ovirt_placement.planning.steps import certify, end_of, plan_seconds, refusal
 from ovirt_placement.rules.catalogue import find_violations
 from ovirt_placement.rules.doubts import held
 from ovirt_placement.rules.elements.placement import World
@@ -180,7 +179,7 @@ def _further(
             deadline=deadline.within(_HOST_SHARE),
         )
         staying = [one for one in plan.remaining if one.family == Leaving.family]
-        after = reduce(apply, plan.steps, state)
+        after = end_of(state, plan.steps)
         lost = None if staying else site.reserve.worse(site.out(after, (host,)))
         if not staying and lost is None and host not in site.by_engine:
             state = World(after).activated(frozenset({host})).snapshot if site.returns(host) else after

@@ -212,18 +212,25 @@ class World:
 
     def migrated(self, targets: Mapping[str, str]) -> World:
         """Running VMs have migrated, each to its host."""
-        moved = [(self.snapshot.vm_by_id[vm], target) for vm, target in targets.items()]
+        return self.migrated_in_turn(targets.items())
+
+    def migrated_in_turn(self, steps: Iterable[tuple[str, str]]) -> World:
+        """Running VMs have migrated one after the other, some perhaps more than once: each with its host."""
+        after: dict[str, Vm] = {}
+        moved: list[tuple[Vm, str]] = []
         hosts = dict(self.snapshot.host_by_id)
-        load = None if self.load is None else self.load.moved(moved)
-        for vm, target in moved:
+        for name, target in steps:
+            vm = after.get(name) or self.snapshot.vm_by_id[name]
+            moved.append((vm, target))
+            after[name] = replace(vm, host=target)
             if vm.host is not None and vm.host in hosts:
                 hosts[vm.host] = with_left(hosts[vm.host], vm)
             if target in hosts:
                 hosts[target] = with_arrived(hosts[target], vm)
+        load = None if self.load is None else self.load.moved(moved)
         if load is not None:
-            for name in hosts.keys() & {*targets.values(), *(vm.host for vm, _ in moved)}:
+            for name in hosts.keys() & {one for vm, target in moved for one in (vm.host, target)}:
                 hosts[name] = replace(hosts[name], cpu_percent=load.used_percent(hosts[name]))
-        after = {vm.id: replace(vm, host=target) for vm, target in moved}
         return self._after(after, hosts.values(), load=load)
 
     def begun(self, vms: Iterable[str], target: str) -> World:
