@@ -381,3 +381,18 @@ def test_the_fewest_that_make_up_what_is_too_much() -> None:
     assert fewest([(9, 1), (1, 9), (4, 4)], (8, 8)) == 2
     assert fewest([(9, 1), (1, 9), (8, 8)], (8, 8)) == 1
     assert fewest([(9, 1)], (0, -3)) == 0
+
+
+def test_two_sums_on_the_same_hosts_may_be_of_different_vms() -> None:
+    """Who leaves for one must not bring down the other, which has VMs of its own."""
+    state = snapshot(
+        host("h1", cores=32), host("h2", cores=32),
+        *(vm(name, "h1", vcpus=2) for name in "abcd"),
+        rule("one", "capacity", vms="a b", hosts="h1", most=2, counted="vcpus"),
+        rule("other", "capacity", vms="c d", hosts="h1", most=2, counted="vcpus"),
+    )  # fmt: skip
+    problem = pose(state, CLUSTER)
+    assert [(sorted(vms), count) for vms, count in leavers(problem, problem.goals)] == [
+        (["a", "b"], 1),
+        (["c", "d"], 1),
+    ]

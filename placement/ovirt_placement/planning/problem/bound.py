@@ -119,8 +119,12 @@ def leavers(problem: Problem, violated: Iterable[Goal]) -> list[tuple[list[str],
         if goal.gathers:
             vms = [vm for vm in goal.vms if problem.targets[vm]]
         for other in violated:
-            if goal.sum is not None and other.sum is not None and other.sum.hosts == goal.sum.hosts:
-                vms = _large_enough(vms, other.sum.amounts, start.faults(other), costs[goal])
+            if goal.sum is None or other.sum is None or other.sum.hosts != goal.sum.hosts:
+                continue
+            # Where it has VMs of its own, these may leave for it.
+            if set(other.constraint.offenders(start)) <= set(goal.constraint.offenders(start)):
+                brought = {vm: other.sum.amounts.get(vm, 0) for vm in vms}
+                vms = _large_enough(vms, brought, start.faults(other), costs[goal])
         found.append((vms, costs[goal]))
     return found
 
