@@ -54,6 +54,11 @@ class Goal:
         return isinstance(self.form, Same)
 
     @property
+    def split(self) -> bool:
+        """Whether it gathers VMs that are apart: one comes only to where others are, or all at once."""
+        return self.gathers and self.binding and not self.satisfied
+
+    @property
     def limit(self) -> AtMost | None:
         """How many of its VMs may share a host, if that is what it asks."""
         return self.form if isinstance(self.form, AtMost) else None

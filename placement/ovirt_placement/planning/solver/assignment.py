@@ -227,7 +227,7 @@ def allowed(assignment: Assignment, vms: Collection[str]) -> frozenset[str]:
     for vm in vms:
         its = assignment.problem.targets[vm] | {assignment.where(vm)}
         for goal in assignment.problem.goals_of.get(vm, ()):
-            if goal.gathers and goal.binding and not goal.satisfied and not set(vms).issuperset(goal.vms):
+            if goal.split and not set(vms).issuperset(goal.vms):
                 its &= assignment.placement.crowd(goal).keys()
         found = its if found is None else found & its
         if not found:

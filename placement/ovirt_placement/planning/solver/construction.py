@@ -69,12 +69,15 @@ def _may_fall(problem: Problem, goal: Goal) -> bool:
 
 
 def _tied(problem: Problem, candidates: CandidateHosts, first: str) -> set[str]:
-    """VMs that may move and share goals with the first one, or with one that does."""
+    """VMs that may move and share goals with the first one, or with one that does.
+
+    Also those of a split group that is not to be repaired: one may have to come along for another to move.
+    """
     found, waiting = {first}, [first]
     read: set[int] = set()
     while waiting:
         for goal in problem.goals_of.get(waiting.pop(), ()):
-            if goal.number in read or (not goal.wanted and not goal.satisfied):
+            if goal.number in read or not (goal.wanted or goal.satisfied or goal.split):
                 continue
             read.add(goal.number)
             fresh = [vm for vm in goal.vms if vm not in found and len(candidates.hosts_of(vm)) > 1]
@@ -182,11 +185,10 @@ class Construction:
                 evenly=not narrow,
                 workers=2 if narrow else 1,
             )
-        value = self.value_of(part)
         if solved is not None:
             self.placement.put(solved.where)
-            value = self.value_of(part)
-            # With headroom and detours, as the model counts them.
+        value = self.value_of(part)
+        if solved is not None:  # with headroom and detours, as the model counts them
             value = (value[0], solved.value[1], *value[2:-1], solved.value[-1])
         return least if value <= least or narrow else max(least, self._bound(part, deadline))
 

@@ -68,7 +68,7 @@ class Model:
         return {vm: 1 - self.at[vm, self.problem.where[vm]] for vm in self.scope.domains}
 
     def _add(self, goal: Goal) -> None:
-        if goal.gathers and goal.binding and not goal.satisfied:
+        if goal.split:
             self._stay_or_meet(goal)
         counts = goal.wanted or goal.satisfied
         if not counts:

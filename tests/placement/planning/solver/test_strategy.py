@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.maintenance.site import leaving
 from ovirt_placement.planning.plan import NEVER, Deadline
+from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
 from ovirt_placement.planning.problem.ends import CandidateHosts, Strategy
 from ovirt_placement.planning.problem.placement import ProblemPlacement
@@ -132,3 +133,17 @@ def test_members_of_a_split_group_come_only_to_where_one_of_them_is(strategy: St
     )
     choice = strategy.choose(pose(state, CLUSTER, options=options), NEVER)
     assert choice.where == {"a": "h2", "b": "h2", "x": "h3"}
+
+
+@pytest.mark.usefixtures("_never_as_one")
+def test_a_split_group_that_is_not_to_be_repaired_may_come_along_for_one_of_it() -> None:
+    """No VM of it gets to the third host alone: all meet, and go there together."""
+    state = snapshot(
+        host("h1"), vm("a", "h1"), vm("b", "h1"), host("h2"), vm("c", "h2"), host("h3"),
+        group("g", TOGETHER, vms="a b c"), group("home", vms="a", hosts_rule=TOGETHER, hosts="h3"),
+    )  # fmt: skip
+    options = PlanOptions(repair=ALL.repair, spared=frozenset({"g"}))
+    plan = make_plan(state, CLUSTER, options=options)
+    assert [(step.vms, step.target) for step in plan.steps] == [(("c",), "h1"), (("a", "b", "c"), "h3")]
+    assert not plan.remaining
+    assert plan.at_least <= plan.migrations
