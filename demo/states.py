@@ -35,7 +35,7 @@ _TINY = Sizes(hosts=3, vms=18, groups=3, broken=0.4, down=0.2)
 _OF_README = Sizes(hosts=24, vms=240, groups=24, broken=0.15)
 _PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 _WIDTH, _HEIGHT = 1440, 900
-#: The machine's own browser asks nobody else.
+#: The machine's own browser.
 _FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 _PATIENCE_MS = 300_000
 #: Enough for the enforcer to plan, and for statistics to be read.

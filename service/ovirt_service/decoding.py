@@ -70,7 +70,7 @@ def complaint(error: msgspec.ValidationError, root: type[msgspec.Struct]) -> str
     `root` is the type that was decoded; it is asked for the right name of an unknown key.
     """
     match = _MESSAGE.fullmatch(str(error))
-    assert match is not None  # noqa: S101 - whatever the text, all of it may be the first part
+    assert match is not None  # noqa: S101 - all of any text may be the first part
     what, path = match["what"], (match["path"] or "").lstrip(".")
     if unknown := _UNKNOWN.fullmatch(what):
         key, known = unknown["key"], list(_fields(_annotation_at(root, path)))

@@ -84,7 +84,7 @@ def _engine(args: argparse.Namespace) -> Engine:
         seed=args.seed,
         settings=settings,
         proxy=args.proxy,
-        # What waits for the external scheduler runs outside the clock; nobody waits for its end.
+        # What waits for the external scheduler runs outside the clock; its end is not waited for.
         background=lambda action: threading.Thread(target=action, name="background", daemon=True).start(),
     )
 

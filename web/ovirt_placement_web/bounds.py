@@ -328,7 +328,7 @@ class Throttle:
                     self._accepted.pop(name, None)  # it was changed
                 raise
             finally:
-                for key in () if wrong else keys:  # it was right, or nobody has answered it
+                for key in () if wrong else keys:  # it was right, or has no answer
                     if self._tries.get(key):
                         self._tries[key].pop()
 

@@ -132,7 +132,7 @@ class Changes:
         try:
             after = 0 if self._feed is None else self._feed.after
             page = read_events(self._connection, after=after, at_most=_PAGE)
-        except Exception as error:  # whatever it is, the daemon meets it, too, and says so
+        except Exception as error:  # the daemon meets it, too, and says so
             _log.debug("no events: %s", error)
             return
         # At first, and after a gap, it is not known what happened before.

@@ -33,7 +33,7 @@ _KINDS: Final = {
 _PAUSE_SECONDS: Final = 60.0
 #: A check that takes longer is ended, and nothing is known.
 _LONGEST_CHECK_SECONDS: Final = 120.0
-#: For this many times as long as a check took none is made, whatever happens.
+#: For this many times as long as a check took none is made in any case.
 _REST: Final = 2.0
 
 _log = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ these off, since 4.5.1.
 
 CPUOverloaded: the engine remembers since when a host has been busy and does not show it. So a host that is
 too busy now is refused here, though the engine may still accept it for as long as the policy says. A host
-that was measured and has no CPU statistics is refused at once, as by the engine; of one that nobody measured
+that was measured and has no CPU statistics is refused at once, as by the engine; of one that was not measured
 nothing is said. VMs on their way add nothing.
 
 CPU-Level: since 2026-07 the engine takes a host for a running VM with its host's own CPU if the host's has

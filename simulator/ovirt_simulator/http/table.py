@@ -232,7 +232,7 @@ def routes() -> Map:
 
 
 def _option(call: Call, of: Ids) -> str:
-    """Give an option; one that the API does not know is absent. VMs have whatever custom properties here."""
+    """Give an option; one that the API does not know is absent. VMs have any custom properties here."""
     if of["name"] != "UserDefinedVMProperties":
         raise absent()
     return shown.option(of["name"], "")

@@ -216,7 +216,7 @@ def _act(asked: Asked, wanted: _Wanted, name: str, at: str, back: str, form: Sho
 
 
 class _Changed(Exception):
-    """The keys are not what somebody looked at; the change is its argument."""
+    """The keys are not what they were when shown; the change is its argument."""
 
 
 def _decided(wanted: _Wanted, state: Snapshot) -> KeyChange:

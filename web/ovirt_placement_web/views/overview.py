@@ -39,7 +39,7 @@ _MOST_CARDS, _MOST_SQUARES = 48, 1200
 @viewed()
 def clusters(asked: Asked) -> Shown:
     answer = asked.questions.status()
-    #: By cluster that needs somebody, the most urgent matter, how many more there are, and what is known.
+    #: By cluster that needs attention, the most urgent matter, how many more there are, and what is known.
     urgent: dict[str, tuple[Need, int, Standing]] = {}
     for one in answer.clusters:
         known = standing_of(asked, one, answer.enforcer)

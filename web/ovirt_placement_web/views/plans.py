@@ -130,7 +130,7 @@ def room(asked: Asked) -> Shown:
 
 
 def _made(asked: Asked, cluster: Cluster, kind: str, document: Document, **shown: Any) -> Shown:
-    """A plan that nobody has carried out: nothing has come of a step yet."""
+    """A plan that is not carried out: nothing has come of a step yet."""
     course = _course(asked, cluster, document) if "room" not in shown else _drawn(document["steps"])
     came = [(number, step, None) for number, step in enumerate(document["steps"], 1)]
     frame = {**cluster_frame(asked, cluster, "Plan"), "kind": kind, "document": document, "came": came}

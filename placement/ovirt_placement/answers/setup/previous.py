@@ -284,7 +284,7 @@ def undo(overview: Overview, policy: PolicyContent, going: frozenset[str] = froz
     if away:
         meanwhile = with_former(meanwhile, msgspec.structs.replace(former, away={**former.away, **away}))
     restored = tuple(restore_policies(overview, head, going, all_users=False))
-    # The engine drops parameters that no unit knows when a cluster is changed, whatever is changed; clusters
+    # The engine drops parameters that no unit knows at any change of a cluster; clusters
     # that get another policy are changed by that.
     unknown = units.properties(policy.units).keys() - units.properties(after.units)
     dropping = [

@@ -119,7 +119,7 @@ def _in_processes(processes: int, encoded: bytes, lumps: _Lumps) -> Iterator[lis
 
 
 def _on_cluster(client: Client, encoded: bytes, lumps: _Lumps) -> Iterator[list[Examined]]:
-    # The scheduler keeps what it was sent, so whatever a lost worker had is made again elsewhere.
+    # The scheduler keeps what it was sent, so what a lost worker had is made again elsewhere.
     reported = client.submit(bytes, encoded, pure=False)
     waiting: deque[Any] = deque()
     try:

@@ -180,7 +180,7 @@ class Follower:
             self._read_at = began
 
     def follow_up(self) -> None:
-        """Read what the next turn shows, and nobody waits for: hosts that VMs have come to or left.
+        """Read what the next turn shows, and no reader waits for: hosts that VMs have come to or left.
 
         Raises as `turn` does.
         """
@@ -313,7 +313,7 @@ class Follower:
         self._begin_reading(SubjectKind.CLUSTER, self._due(SubjectKind.CLUSTER))
 
     def _seek(self) -> None:
-        """Look for VMs that somebody asks for and that are not known: an event of one may be late."""
+        """Look for VMs that readers ask for and that are not known: an event of one may be late."""
         if self.believable:
             wanted = self.unknown_vms.wanted(self._under_way(SubjectKind.VM))
             self.unknown_vms.found({*wanted} & self._view.vms.keys())

@@ -108,7 +108,7 @@ class Rereads:
 MOST_AT_ONCE = 80
 #: A VM that the engine did not have is not looked for again so soon.
 REMEMBERED_SECONDS = 2.0
-#: More than this many wait for their turn without success: somebody makes them up.
+#: More than this many wait for their turn without success: they are made up.
 _MOST_WAITING = 1_000
 #: What the engine's ids, and those of a state file, are made of. Anything else would mean more in a search.
 _ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,63}")

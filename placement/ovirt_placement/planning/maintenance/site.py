@@ -247,7 +247,7 @@ class Site:
         return _HOSTED_ENGINE if host in self.by_engine else _FIRST
 
     def blocked(self, host: str) -> BlockedHost | None:
-        """What stands in the way of a host whatever is moved: itself, or VMs that cannot leave it.
+        """What stands in the way of a host, all moves tried: itself, or VMs that cannot leave it.
 
         Of a host that does not answer that is said once, and not of each of its VMs.
         """
