@@ -149,6 +149,7 @@ def test_the_enforcer_empties_the_host_of_a_run_that_was_begun_on_the_page(tmp_p
                 process.terminate()
 
 
+@pytest.mark.system
 def test_what_is_no_work_is_refused(page: Page) -> None:
     cookie = page.session()
     for more in ({"work": "dance"}, {"return": "some"}, {"hosts": ""}, {"stop": "nobody"}):

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -193,6 +194,7 @@ def refused(request: Request, error: Refusal) -> Response:
     return answer
 
 
+@cache
 def environment() -> jinja2.Environment:
     """Templates that escape all they are given, and show what could steer a reader by its code."""
     found = jinja2.Environment(
