@@ -117,6 +117,30 @@ def write_plugins(folder: Path, **modules: str) -> Path:
     return folder
 
 
+def units(kind: str = "filter", /, **bodies: str) -> str:
+    """The source of units that filter, score or balance, each by these statements."""
+    head = f"def do_{kind}(self, hosts, {'args' if kind == 'balance' else 'vm, args'}):"
+    return "".join(
+        f"class {name}:\n    {head}\n{textwrap.indent(textwrap.dedent(body), ' ' * 8)}\n"
+        for name, body in bodies.items()
+    )
+
+
+@contextmanager
+def serving(
+    place: Path,
+    *,
+    config: str = "",
+    environment: dict[str, str] | None = None,
+    shell: str = "",
+    **modules: str,
+) -> Iterator[RunningProxy]:
+    """A proxy over the folder `plugins` of this place, with a module for each further argument."""
+    folder = write_plugins(place / "plugins", **modules)
+    with running(folder, config=config, environment=environment, shell=shell) as proxy:
+        yield proxy
+
+
 @contextmanager
 def running(
     *folders: Path,

@@ -9,21 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from .running import eventually, handing_over, running, write_plugins
+from .running import eventually, handing_over, running, units, write_plugins
 
 #: These assertions depend on real time.
 pytestmark = [pytest.mark.system, pytest.mark.timing]
 
-PLUGINS = """
-import time
-class Keep:
-    def do_filter(self, hosts, vm, args):
-        return hosts
-class Hang:
-    def do_filter(self, hosts, vm, args):
-        open(args["begun"], "w").close()
-        time.sleep(600)
-"""
+PLUGINS = "import time\n" + units(
+    Keep="return hosts", Hang='open(args["begun"], "w").close()\ntime.sleep(600)'
+)
 
 CONFIG = "[calls]\ndeadline_seconds = 2\n"
 

@@ -4,12 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from ..running import RunningProxy, running, write_plugins
+from ..running import RunningProxy, serving
 from .units import CONFIG, PLUGINS
 
 
 @pytest.fixture(scope="module")
 def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningProxy]:
-    folder = write_plugins(tmp_path_factory.mktemp("contract") / "plugins", units=PLUGINS)
-    with running(folder, config=CONFIG) as started:
+    with serving(tmp_path_factory.mktemp("contract"), config=CONFIG, units=PLUGINS) as started:
         yield started

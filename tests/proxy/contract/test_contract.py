@@ -6,12 +6,11 @@ import xmlrpc.client
 import pytest
 
 from ..running import RunningProxy, well
-from .units import HOSTS
+from .units import HOSTS, VM
 
 
 def test_discovery_has_exactly_the_keys_that_the_engine_knows(proxy: RunningProxy) -> None:
     found = proxy.discover()
-    assert isinstance(found, dict)
     assert set(found) == {"filters", "scores", "balance"}
     assert found["filters"]["KeepOdd"] == ["Behält ungerade Hosts — 保持", "odd_limit=[0-9]*;odd_mode=a|b"]
     assert found["filters"]["KeepFirst"] == ["", ""]
@@ -57,11 +56,11 @@ def test_weights_are_whole_raw_and_of_every_host(proxy: RunningProxy) -> None:
 
 
 def test_balance_always_has_two_fields(proxy: RunningProxy) -> None:
-    assert proxy.balance("Move", HOSTS)["result"] == ["11111111-2222-3333-4444-555555555555", ["h1", "h3"]]
-    for unit in ("MoveNowhere", "Silent", "Raising", "NoSuchBalance"):
+    assert proxy.balance("Move", HOSTS)["result"] == [VM, ["h1", "h3"]]
+    for unit in ("MoveNowhere", "SilentBalance", "RaisingBalance", "NoSuchBalance"):
         assert proxy.balance(unit, HOSTS)["result"] == ["", []]
-    assert proxy.balance("Silent", HOSTS)["result_code"] == 0
-    assert proxy.balance("Raising", HOSTS)["result_code"] == 1
+    assert proxy.balance("SilentBalance", HOSTS)["result_code"] == 0
+    assert proxy.balance("RaisingBalance", HOSTS)["result_code"] == 1
 
 
 def test_a_balance_to_hosts_that_it_was_not_asked_about_is_reported(proxy: RunningProxy) -> None:
@@ -131,5 +130,5 @@ def test_no_properties_may_come_as_empty_text_or_as_nothing(proxy: RunningProxy,
     assert [answer["result"] for answer in answers if isinstance(answer, dict)] == [
         ["h1", "h3"],
         [["h1", 1, "WeighSome"]],
-        ["11111111-2222-3333-4444-555555555555", ["h1", "h3"]],
+        [VM, ["h1", "h3"]],
     ]

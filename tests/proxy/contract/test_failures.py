@@ -11,13 +11,13 @@ from ovirt_scheduler_proxy import scheduler
 from ovirt_scheduler_proxy.processes import Outcome
 from ovirt_scheduler_proxy.xmlrpc import Fault, read_question
 
-from ..running import RunningProxy, running, write_plugins
-from .units import HOSTS, PLUGINS
+from ..running import RunningProxy, serving
+from .units import HOSTS, PLUGINS, VM
 
-VM = b"11111111-2222-3333-4444-555555555555"
+ID = VM.encode()
 
 
-@pytest.mark.parametrize("unit", ["Raising", "Silent", "NoSuchUnit"])
+@pytest.mark.parametrize("unit", ["RaisingFilter", "SilentFilter", "NoSuchUnit"])
 def test_a_failing_filter_accepts_and_is_reported(proxy: RunningProxy, unit: str) -> None:
     answer = proxy.filters([unit, "KeepOdd"], HOSTS)
     assert answer["result"] == ["h1", "h3"]
@@ -58,8 +58,8 @@ def test_each_refusal_is_reported_once_for_each_vm_and_reason(proxy: RunningProx
 
 @pytest.mark.system
 def test_what_was_reported_of_refusals_takes_little_memory(tmp_path: Path) -> None:
-    folder = write_plugins(tmp_path / "plugins", units=PLUGINS)
-    with running(folder, config='[log]\nlevel = "error"\n') as proxy, proxy.client() as client:
+    config = '[log]\nlevel = "error"\n'
+    with serving(tmp_path, config=config, units=PLUGINS) as proxy, proxy.client() as client:
         process = psutil.Process(proxy.process.pid)
         long = "because " * 5000
         for number in range(100):
@@ -80,7 +80,7 @@ def test_a_filter_can_refuse_with_a_reason(proxy: RunningProxy) -> None:
     answer = proxy.filters(["Refusing", "KeepOdd"], HOSTS)
     assert (answer["result"], answer["result_code"]) == ([], 1)
     assert answer["plugin_errors"] == {"Refusing": ["refuses the VM: nobody may run it; no host is accepted"]}
-    weighed = proxy.scores(["Refusing", "WeighSome"], HOSTS)
+    weighed = proxy.scores(["RefusingWeight", "WeighSome"], HOSTS)
     assert {unit for _, _, unit in weighed["result"]} == {"WeighSome"}
 
 
@@ -92,9 +92,9 @@ def test_a_bad_weight_is_the_units_failure(proxy: RunningProxy, how: str) -> Non
 
 
 def test_failing_units_contribute_no_weights(proxy: RunningProxy) -> None:
-    answer = proxy.scores(["Raising", "Silent", "NoSuchScore"], HOSTS)
-    assert answer["result"] == []
-    assert set(answer["plugin_errors"]) == {"Raising", "Silent", "NoSuchScore"}
+    failing = ["RaisingWeight", "SilentWeight", "NoSuchScore"]
+    answer = proxy.scores(failing, HOSTS)
+    assert (answer["result"], list(answer["plugin_errors"])) == ([], failing)
 
 
 @pytest.mark.parametrize("unit", ["MoveOddly", "MoveByForce"])
@@ -107,11 +107,11 @@ def test_a_vm_that_the_engine_cannot_read_never_reaches_it(proxy: RunningProxy, 
 
 @pytest.mark.parametrize(
     "body",
-    [b'["vm", ["h1"]]', b'["", ["h1"]]', b'["%s", ["h2"]]' % VM, b'["%s", []]' % VM, b"[]", b"\xff", b"5"],
+    [b'["vm", ["h1"]]', b'["", ["h1"]]', b'["%s", ["h2"]]' % ID, b'["%s", []]' % ID, b"[]", b"\xff", b"5"],
 )
 def test_what_a_worker_says_is_checked_once_more(body: bytes) -> None:
     assert scheduler.checked(Outcome(body), ["h1"], None).failure is not None
-    assert scheduler.checked(Outcome(b'["%s", ["h1"]]' % VM), ["h1"], None).failure is None
+    assert scheduler.checked(Outcome(b'["%s", ["h1"]]' % ID), ["h1"], None).failure is None
 
 
 LONG, LONGER = "x" * 1000, "x" * 1001

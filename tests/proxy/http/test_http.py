@@ -4,25 +4,16 @@ import socket
 import time
 import xmlrpc.client
 from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 
 import pytest
 
 from ovirt_scheduler_proxy.xmlrpc import Fault, read_call
 
-from ..running import RunningProxy, running, write_plugins
+from ..running import RunningProxy, serving, units
 
-#: These assertions depend on real time.
-
-PLUGINS = """
-import time
-class Keep:
-    def do_filter(self, hosts, vm, args):
-        return hosts
-class Hang:
-    def do_filter(self, hosts, vm, args):
-        time.sleep(60)
-"""
+PLUGINS = units(Keep="return hosts", Hang="import time; time.sleep(60)")
 
 CONFIG = """
 [server]
@@ -73,6 +64,11 @@ class Wire:
             lines.append(f"Content-Length: {len(body)}")
         self.send("\r\n".join([*lines, "", ""]).encode() + body)
 
+    def call(self, *headers: str) -> Received:
+        """What a filter answers that keeps all."""
+        self.post(BODY, *headers)
+        return self.receive()
+
     def receive(self) -> Received:
         status = int(self._stream.readline().split()[1])
         headers = {}
@@ -95,32 +91,29 @@ class Wire:
 
 @pytest.fixture(scope="module")
 def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningProxy]:
-    folder = write_plugins(tmp_path_factory.mktemp("http") / "plugins", units=PLUGINS)
-    with running(folder, config=CONFIG) as started:
+    with serving(tmp_path_factory.mktemp("http"), config=CONFIG, units=PLUGINS) as started:
         yield started
 
 
 @pytest.fixture
 def wire(proxy: RunningProxy) -> Iterator[Wire]:
-    opened = Wire(proxy.port)
-    yield opened
-    opened.close()
+    with closing(Wire(proxy.port)) as opened:
+        yield opened
 
 
-def test_connections_are_kept(wire: Wire) -> None:
-    for _ in range(3):
-        wire.post(BODY)
-        received = wire.receive()
-        assert received.status == 200
-        assert received.headers["content-type"].startswith("text/xml")
-        assert received.value["result"] == ["h1", "h2"]
+@contextmanager
+def wires(port: int, count: int) -> Iterator[list[Wire]]:
+    with ExitStack() as stack:
+        yield [stack.enter_context(closing(Wire(port))) for _ in range(count)]
 
 
 def test_pipelined_requests_are_answered_in_order(wire: Wire) -> None:
     bodies = [xmlrpc.client.dumps((["Keep"], [f"h{n}"], "vm", {}), "runFilters").encode() for n in range(4)]
     for body in bodies:
         wire.post(body)
-    assert [wire.receive().value["result"] for _ in bodies] == [[f"h{n}"] for n in range(4)]
+    received = [wire.receive() for _ in bodies]
+    assert [one.value["result"] for one in received] == [[f"h{n}"] for n in range(4)]
+    assert all(one.headers["content-type"].startswith("text/xml") for one in received)
 
 
 def test_a_request_may_come_byte_by_byte(wire: Wire) -> None:
@@ -150,8 +143,7 @@ def test_well_formed_variants(wire: Wire, first: str, header: str, closes: bool)
     if closes:
         assert wire.closed()
     else:
-        wire.post(BODY)
-        assert wire.receive().status == 200
+        assert wire.call().status == 200
 
 
 @pytest.mark.parametrize(
@@ -197,8 +189,7 @@ def test_head_of_the_metrics_has_the_length_of_their_page_and_no_page(wire: Wire
     head = b"".join(iter(wire._stream.readline, b"\r\n"))
     assert head.startswith(b"HTTP/1.1 200 ")
     assert b"Content-Length: 0" not in head
-    wire.post(BODY)
-    assert wire.receive().value["result"] == ["h1", "h2"]
+    assert wire.call().value["result"] == ["h1", "h2"]
 
 
 def test_a_refusal_of_head_has_no_body_either(wire: Wire) -> None:
@@ -235,30 +226,24 @@ def test_too_many_attributes_are_a_fault() -> None:
 @pytest.mark.system
 @pytest.mark.timing
 def test_slow_and_silent_clients_are_cut_off(proxy: RunningProxy) -> None:
-    slow, silent = Wire(proxy.port), Wire(proxy.port)
-    slow.send(b"POST / HTTP/1.1\r\nHost:")
-    started = time.monotonic()
-    assert slow.closed()
-    assert silent.closed()
-    assert 0.9 < time.monotonic() - started < 8
-    slow.close()
-    silent.close()
+    with wires(proxy.port, 2) as (slow, silent):
+        slow.send(b"POST / HTTP/1.1\r\nHost:")
+        started = time.monotonic()
+        assert slow.closed()
+        assert silent.closed()
+        assert 0.9 < time.monotonic() - started < 8
 
 
 @pytest.mark.system
 @pytest.mark.timing
 def test_connections_are_accepted_at_once_whatever_the_workers_do(proxy: RunningProxy) -> None:
-    idle = [Wire(proxy.port) for _ in range(60)]
-    hanging = [Wire(proxy.port) for _ in range(4)]
-    for wire in hanging:
-        wire.post(xmlrpc.client.dumps((["Hang"], ["h"], "vm", {}), "runFilters").encode())
-    for _ in range(20):
-        started = time.monotonic()
-        wire = Wire(proxy.port)
-        wire.post(xmlrpc.client.dumps((), "discover").encode())
-        assert wire.receive().status == 200
-        assert time.monotonic() - started < 1
-        wire.close()
-    assert {wire.receive().status for wire in hanging} == {200}
-    for wire in [*idle, *hanging]:
-        wire.close()
+    with wires(proxy.port, 60), wires(proxy.port, 4) as hanging:
+        for wire in hanging:
+            wire.post(xmlrpc.client.dumps((["Hang"], ["h"], "vm", {}), "runFilters").encode())
+        for _ in range(20):
+            started = time.monotonic()
+            with closing(Wire(proxy.port)) as wire:
+                wire.post(xmlrpc.client.dumps((), "discover").encode())
+                assert wire.receive().status == 200
+                assert time.monotonic() - started < 1
+        assert {wire.receive().status for wire in hanging} == {200}

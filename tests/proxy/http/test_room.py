@@ -16,8 +16,8 @@ import pytest
 
 from ovirt_scheduler_proxy.http import ask_kernel, user_of
 
-from ..running import RunningProxy, eventually, running, write_plugins
-from .test_http import BODY, PLUGINS, Wire
+from ..running import RunningProxy, eventually, serving
+from .test_http import BODY, PLUGINS, wires
 
 #: These assertions depend on real time.
 pytestmark = [pytest.mark.system, pytest.mark.timing]
@@ -54,24 +54,18 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebod
 
 @pytest.fixture
 def proxy(tmp_path: Path) -> Iterator[RunningProxy]:
-    with running(write_plugins(tmp_path / "plugins", units=PLUGINS), config=CONFIG) as started:
+    with serving(tmp_path, config=CONFIG, units=PLUGINS) as started:
         yield started
 
 
 def test_a_client_that_calls_stays_and_the_silent_make_room(proxy: RunningProxy) -> None:
-    caller = Wire(proxy.port)
-    caller.post(BODY)
-    assert caller.receive().status == 200
-    silent = [Wire(proxy.port) for _ in range(3 * MOST)]
-    for _ in range(2):
-        caller.post(BODY)
-        assert caller.receive().status == 200
-    newcomer = Wire(proxy.port)
-    newcomer.post(BODY)
-    assert newcomer.receive().status == 200
-    assert silent[0].closed()
-    for wire in [caller, newcomer, *silent]:
-        wire.close()
+    with wires(proxy.port, 1) as (caller,):
+        assert caller.call().status == 200
+        with wires(proxy.port, 3 * MOST) as silent:
+            assert [caller.call().status for _ in range(2)] == [200, 200]
+            with wires(proxy.port, 1) as (newcomer,):
+                assert newcomer.call().status == 200
+            assert silent[0].closed()
 
 
 def test_a_thousand_calls_at_once_are_all_answered(proxy: RunningProxy) -> None:
@@ -138,20 +132,16 @@ def test_other_users_of_this_machine_may_read_metrics_and_nothing_else(proxy: Ru
 
 @as_root
 def test_a_user_that_is_named_may_call(tmp_path: Path) -> None:
-    folder = write_plugins(tmp_path / "plugins", units=PLUGINS)
     config = f'[server]\nallowed_users = ["{NOBODY}", "no-such-user"]\n'
-    with running(folder, config=config) as proxy, stranger(proxy, CALL) as named:
+    with serving(tmp_path, config=config, units=PLUGINS) as proxy, stranger(proxy, CALL) as named:
         assert named.readline() == "200\n"
 
 
 def test_few_file_descriptors_cost_connections_and_nothing_else(tmp_path: Path) -> None:
-    folder = write_plugins(tmp_path / "plugins", units=PLUGINS)
-    with running(folder, shell="ulimit -n 64") as proxy:
-        wires = [Wire(proxy.port) for _ in range(100)]
-        for worker in proxy.workers():
-            worker.kill()
-        for wire in wires:
-            wire.close()
+    with serving(tmp_path, shell="ulimit -n 64", units=PLUGINS) as proxy:
+        with wires(proxy.port, 100):
+            for worker in proxy.workers():
+                worker.kill()
         with ThreadPoolExecutor(4) as clients:
             answers = list(clients.map(lambda _: proxy.filters(["Keep"], ["h1"])["result_code"], range(40)))
         eventually(lambda: len(proxy.workers()) >= 4)

@@ -4,12 +4,13 @@ import signal
 import socket
 import xmlrpc.client
 from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import pytest
 
-from ..running import RunningProxy, eventually, running, write_plugins
-from .test_http import BODY, PLUGINS, Wire
+from ..running import RunningProxy, eventually, serving
+from .test_http import BODY, PLUGINS, Wire, wires
 
 pytestmark = pytest.mark.system
 
@@ -35,19 +36,25 @@ LARGE = xmlrpc.client.dumps((["Keep"], MANY, "vm", {}), "runFilters").encode()
 
 @pytest.fixture
 def proxy(tmp_path: Path) -> Iterator[RunningProxy]:
-    with running(write_plugins(tmp_path / "plugins", units=PLUGINS), config=CONFIG) as started:
+    with serving(tmp_path, config=CONFIG, units=PLUGINS) as started:
         yield started
 
 
-def narrow(port: int) -> Wire:
-    """A client whose machine takes little of an answer before it is read."""
-    wire = Wire.__new__(Wire)
-    wire.socket = socket.socket()
-    wire.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    wire.socket.settimeout(SOON)
-    wire.socket.connect(("127.0.0.1", port))
-    wire._stream = wire.socket.makefile("rb")
-    return wire
+@contextmanager
+def narrow(port: int, count: int = 1) -> Iterator[list[Wire]]:
+    """Clients whose machine takes little of an answer before it is read, and that have asked for much."""
+    with ExitStack() as stack:
+        found = []
+        for _ in range(count):
+            wire = Wire.__new__(Wire)
+            wire.socket = socket.socket()
+            wire.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            wire.socket.settimeout(SOON)
+            wire.socket.connect(("127.0.0.1", port))
+            wire._stream = wire.socket.makefile("rb")
+            found.append(stack.enter_context(closing(wire)))
+            wire.post(LARGE)
+        yield found
 
 
 def half(wire: Wire) -> None:
@@ -59,83 +66,62 @@ def calls(proxy: RunningProxy) -> float:
 
 
 def test_the_end_waits_neither_for_readers_nor_for_senders(proxy: RunningProxy) -> None:
-    reader, sender, silent = narrow(proxy.port), Wire(proxy.port), Wire(proxy.port)
-    reader.post(LARGE)
-    half(sender)
-    eventually(lambda: calls(proxy) == 1)
-    proxy.process.send_signal(signal.SIGTERM)
-    assert proxy.process.wait(SOON) == 0
-    proxy.kill()
-    for wire in (reader, sender, silent):
-        wire.close()
+    with narrow(proxy.port), wires(proxy.port, 2) as (sender, _):
+        half(sender)
+        eventually(lambda: calls(proxy) == 1)
+        proxy.process.send_signal(signal.SIGTERM)
+        assert proxy.process.wait(SOON) == 0
+        proxy.kill()
 
 
 def test_an_answer_that_is_read_at_the_end_comes_whole(proxy: RunningProxy) -> None:
-    reader = narrow(proxy.port)
-    reader.post(LARGE)
-    eventually(lambda: calls(proxy) == 1)
-    proxy.process.send_signal(signal.SIGTERM)
-    assert reader.receive().value["result"] == MANY
-    assert reader.closed()
-    assert proxy.process.wait(SOON) == 0
-    proxy.kill()
+    with narrow(proxy.port) as (reader,):
+        eventually(lambda: calls(proxy) == 1)
+        proxy.process.send_signal(signal.SIGTERM)
+        assert reader.receive().value["result"] == MANY
+        assert reader.closed()
+        assert proxy.process.wait(SOON) == 0
+        proxy.kill()
 
 
 def test_answers_that_are_not_read_delay_no_others(proxy: RunningProxy) -> None:
-    slow = [narrow(proxy.port) for _ in range(MOST)]
-    for wire in slow:
-        wire.post(LARGE)
-    newcomer = Wire(proxy.port)
-    newcomer.socket.settimeout(SOON)
-    newcomer.post(BODY)
-    assert newcomer.receive().status == 200
-    for wire in [newcomer, *slow]:
-        wire.close()
+    with narrow(proxy.port, MOST), wires(proxy.port, 1) as (newcomer,):
+        newcomer.socket.settimeout(SOON)
+        assert newcomer.call().status == 200
 
 
 def test_a_caller_that_rests_keeps_its_connection_while_others_crowd(proxy: RunningProxy) -> None:
-    caller = Wire(proxy.port)
-    caller.post(BODY)
-    assert caller.receive().status == 200
-    crowd: list[Wire] = []
-    for _ in range(3):
-        crowd += [Wire(proxy.port) for _ in range(3 * MOST)]
-        for wire in crowd[-3 * MOST :]:
-            half(wire)
-        newcomer = Wire(proxy.port)
-        newcomer.socket.settimeout(SOON)
-        newcomer.post(BODY, "Connection: close")
-        assert newcomer.receive().status == 200, "all that came before it had to make room"
-        newcomer.close()
-    caller.post(BODY)
-    assert caller.receive().status == 200
-    for wire in [caller, *crowd]:
-        wire.close()
+    with ExitStack() as stack:
+        (caller,) = stack.enter_context(wires(proxy.port, 1))
+        assert caller.call().status == 200
+        for _ in range(3):
+            for wire in stack.enter_context(wires(proxy.port, 3 * MOST)):
+                half(wire)
+            with wires(proxy.port, 1) as (newcomer,):
+                newcomer.socket.settimeout(SOON)
+                answer = newcomer.call("Connection: close")
+                assert answer.status == 200, "all that came before it had to make room"
+        assert caller.call().status == 200
 
 
 def test_who_does_not_read_gets_no_further_answers(proxy: RunningProxy) -> None:
-    reader = narrow(proxy.port)
-    reader.post(LARGE)
-    for _ in range(50):
-        reader.post(BODY)
-    eventually(lambda: calls(proxy) > 0)
-    for _ in range(20):
-        assert proxy.filters(["Keep"], ["h1"])["result"] == ["h1"]
-    assert calls(proxy) == 1 + 20
-    assert reader.receive().value["result"] == MANY
-    for _ in range(50):
-        assert reader.receive().value["result"] == ["h1", "h2"]
-    reader.close()
+    with narrow(proxy.port) as (reader,):
+        for _ in range(50):
+            reader.post(BODY)
+        eventually(lambda: calls(proxy) > 0)
+        for _ in range(20):
+            assert proxy.filters(["Keep"], ["h1"])["result"] == ["h1"]
+        assert calls(proxy) == 1 + 20
+        assert reader.receive().value["result"] == MANY
+        for _ in range(50):
+            assert reader.receive().value["result"] == ["h1", "h2"]
 
 
 @pytest.mark.timing
 def test_a_request_that_begins_after_a_long_rest_has_its_whole_time(tmp_path: Path) -> None:
-    folder = write_plugins(tmp_path / "plugins", units=PLUGINS)
     config = f"[server]\nrequest_seconds = 2\nidle_seconds = {LONG}\n"
-    with running(folder, config=config) as proxy:
-        wire = Wire(proxy.port)
-        wire.post(BODY)
-        assert wire.receive().status == 200
+    with serving(tmp_path, config=config, units=PLUGINS) as proxy, wires(proxy.port, 1) as (wire,):
+        assert wire.call().status == 200
         wire.socket.settimeout(2.5)
         with pytest.raises(TimeoutError):
             wire.socket.recv(1)
@@ -146,4 +132,3 @@ def test_a_request_that_begins_after_a_long_rest_has_its_whole_time(tmp_path: Pa
         wire.send(b"Content-Length: %d\r\n\r\n%s" % (len(BODY), BODY))
         wire.socket.settimeout(SOON)
         assert wire.socket.recv(4096).startswith(b"HTTP/1.1 200 ")
-        wire.close()

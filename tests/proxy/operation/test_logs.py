@@ -10,25 +10,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from ..running import COMMAND, RunningProxy, eventually, running, write_plugins
+from ..running import COMMAND, RunningProxy, eventually, serving, units, write_plugins
 
-PLUGINS = """
-class Loud:
-    def do_filter(self, hosts, vm, args):
-        print("x" * 30_000)
-        return hosts
-class Forging:
-    def do_filter(self, hosts, vm, args):
-        raise RuntimeError("no\\n2026-01-01 00:00:00,000 ERROR forged\\r\\x1b[31m")
-class Unknown(Exception):
-    awaits = False
-class Knows:
-    def do_filter(self, hosts, vm, args):
-        raise Unknown(f"there is no {vm}")
-class Errs:
-    def do_filter(self, hosts, vm, args):
-        raise RuntimeError(vm)
-"""
+PLUGINS = "class Unknown(Exception):\n    awaits = False\n" + units(
+    Loud="print('x' * 30_000)\nreturn hosts",
+    Forging=r"raise RuntimeError('no\n2026-01-01 00:00:00,000 ERROR forged\r\x1b[31m')",
+    Knows="raise Unknown(f'there is no {vm}')",
+    Errs="raise RuntimeError(vm)",
+)
 
 IMPORTED = r"""
 import os, sys
@@ -39,8 +28,7 @@ FORGED = "vm\n2026-01-01 00:00:00,000 ERROR forged\x9b31m\u2028\u200f\U000e0041"
 
 
 def test_no_caller_and_no_unit_writes_a_line_of_its_own(tmp_path: Path) -> None:
-    folder = write_plugins(tmp_path / "plugins", units=PLUGINS, imported=IMPORTED)
-    with running(folder, config="[log]\nlevel = 'debug'\n") as proxy:
+    with serving(tmp_path, config="[log]\nlevel = 'debug'\n", units=PLUGINS, imported=IMPORTED) as proxy:
         with proxy.client() as client:
             client.runFilters(["Forging", FORGED], [FORGED], FORGED, {})
         eventually(lambda: "Forging raised" in proxy.log)
@@ -51,8 +39,7 @@ def test_no_caller_and_no_unit_writes_a_line_of_its_own(tmp_path: Path) -> None:
 
 
 def test_who_asks_for_failures_again_and_again_fills_no_log(tmp_path: Path) -> None:
-    folder = write_plugins(tmp_path / "plugins", units=PLUGINS)
-    with running(folder) as proxy, proxy.client() as client:
+    with serving(tmp_path, units=PLUGINS) as proxy, proxy.client() as client:
         for number in range(40):
             client.runFilters(["Knows", "Errs", f"made-up-{number}"], ["h1"], f"vm-{number}", {})
             with pytest.raises(xmlrpc.client.Fault):

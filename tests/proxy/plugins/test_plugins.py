@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from ..pool.watching import CONFIG, HEALTHY, HOSTS, WARM, kill_workers
-from ..running import eventually, running, well, write_plugins
+from ..running import eventually, running, serving, units, well, write_plugins
 from .good import GOOD
 
 #: These assertions depend on real time.
@@ -18,29 +18,25 @@ pytestmark = [pytest.mark.system, pytest.mark.timing]
 
 
 def test_modules_with_threads_and_connections_are_not_shared_between_workers(tmp_path: Path) -> None:
-    folder = write_plugins(
-        tmp_path / "plugins",
-        threaded="""
-        import os, threading, time
-        beats = []
-        def beat():
-            while True:
-                time.sleep(0.01)
-                beats.append(1)
-        threading.Thread(target=beat, daemon=True).start()
-        OWNER = os.getpid()
-        class Beats:
-            def do_filter(self, hosts, vm, args):
-                seen = len(beats)
-                while len(beats) == seen:
-                    time.sleep(0.005)
-                return hosts if OWNER == os.getpid() else []
-        """,
-        good=GOOD,
-    )
-    with running(folder, config="[calls]\ndeadline_seconds = 5\n") as proxy:
-        answer = proxy.filters(["Beats", "Good"], ["h1"])
-        assert answer == well(["h1"])
+    threaded = """
+    import os, threading, time
+    beats = []
+    def beat():
+        while True:
+            time.sleep(0.01)
+            beats.append(1)
+    threading.Thread(target=beat, daemon=True).start()
+    OWNER = os.getpid()
+    class Beats:
+        def do_filter(self, hosts, vm, args):
+            seen = len(beats)
+            while len(beats) == seen:
+                time.sleep(0.005)
+            return hosts if OWNER == os.getpid() else []
+    """
+    config = "[calls]\ndeadline_seconds = 5\n"
+    with serving(tmp_path, config=config, threaded=threaded, good=GOOD) as proxy:
+        assert proxy.filters(["Beats", "Good"], ["h1"]) == well(["h1"])
 
 
 def test_a_folder_may_bring_its_own_interpreter(tmp_path: Path) -> None:
@@ -74,16 +70,8 @@ def test_a_folder_may_bring_its_own_interpreter(tmp_path: Path) -> None:
 
 
 def test_each_call_can_have_a_fresh_process(tmp_path: Path) -> None:
-    folder = write_plugins(
-        tmp_path / "plugins",
-        stateful="""
-        class Stateful:
-            seen = []
-            def do_filter(self, hosts, vm, args):
-                self.seen.append(vm)
-                return hosts[: len(self.seen)]
-        """,
-    )
+    stateful = "seen = []\n" + units(Stateful="seen.append(vm)\nreturn hosts[: len(seen)]")
+    folder = write_plugins(tmp_path / "plugins", stateful=stateful)
     config = f'[[plugins]]\ndirectory = "{folder}"\ncalls_per_worker = 1\n'
     hosts = ["h1", "h2", "h3"]
     with running(folder, config=config) as proxy:
@@ -93,40 +81,29 @@ def test_each_call_can_have_a_fresh_process(tmp_path: Path) -> None:
 
 
 def test_a_plugin_is_reported_that_it_need_not_print_as_for_the_old_proxy(tmp_path: Path) -> None:
-    folder = write_plugins(
-        tmp_path / "plugins",
-        either="""
+    either = units(
+        Either="""
         import os
-        class Either:
-            def do_filter(self, hosts, vm, args):
-                if os.environ.get("OVIRT_SCHEDULER_PROXY_TAKES") == "returned":
-                    return hosts
-                print(hosts[:1])
-        """,
+        if os.environ.get("OVIRT_SCHEDULER_PROXY_TAKES") == "returned":
+            return hosts
+        print(hosts[:1])
+        """
     )
-    with running(folder) as proxy:
+    with serving(tmp_path, either=either) as proxy:
         assert proxy.filters(["Either"], ["h1", "h2"])["result"] == ["h1", "h2"]
 
 
 def test_units_of_one_call_run_side_by_side(tmp_path: Path) -> None:
-    folder = write_plugins(
-        tmp_path / "plugins",
-        meeting="""
-        import os, time
-        class _Meet:
-            def do_filter(self, hosts, vm, args):
-                open(os.path.join(args["meeting"], type(self).__name__), "w").close()
-                while len(os.listdir(args["meeting"])) < 3:
-                    time.sleep(0.002)
-                return hosts
-        class MeetA(_Meet): pass
-        class MeetB(_Meet): pass
-        class MeetC(_Meet): pass
-        """,
-    )
+    meet = """
+    import os, time
+    open(os.path.join(args["meeting"], type(self).__name__), "w").close()
+    while len(os.listdir(args["meeting"])) < 3:
+        time.sleep(0.002)
+    return hosts
+    """
     meeting = tmp_path / "meeting"
     meeting.mkdir()
-    with running(folder) as proxy:
+    with serving(tmp_path, meeting=units(MeetA=meet, MeetB=meet, MeetC=meet)) as proxy:
         answer = proxy.filters(["MeetA", "MeetB", "MeetC"], ["h1"], {"meeting": str(meeting)})
     assert answer["result_code"] == 0
 
@@ -143,8 +120,8 @@ KEEPS_WORKERS_FROM_STARTING = {
 
 
 def test_a_folder_that_is_renamed_costs_no_unit(tmp_path: Path) -> None:
-    folder = write_plugins(tmp_path / "plugins", healthy=HEALTHY)
-    with running(folder, config=RELOADING) as proxy:
+    folder = tmp_path / "plugins"
+    with serving(tmp_path, config=RELOADING, healthy=HEALTHY) as proxy:
         folder.rename(tmp_path / "elsewhere")
         eventually(lambda: "stay as they were" in proxy.log)
         kill_workers(proxy)  # those that come now have never seen the folder
@@ -183,8 +160,8 @@ def test_two_folders_that_a_link_makes_one_stay_as_they_were(tmp_path: Path) -> 
 
 
 def test_a_folder_that_is_emptied_keeps_its_units(tmp_path: Path) -> None:
-    folder = write_plugins(tmp_path / "plugins", healthy=HEALTHY)
-    with running(folder, config=RELOADING) as proxy:
+    folder = tmp_path / "plugins"
+    with serving(tmp_path, config=RELOADING, healthy=HEALTHY) as proxy:
         (folder / "healthy.py").unlink()
         eventually(lambda: "has no unit any more" in proxy.log)
         assert proxy.filters(["Healthy"], HOSTS)["result"] == HOSTS[1:]
@@ -192,16 +169,16 @@ def test_a_folder_that_is_emptied_keeps_its_units(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("source", KEEPS_WORKERS_FROM_STARTING.values(), ids=KEEPS_WORKERS_FROM_STARTING)
 def test_plugins_whose_workers_do_not_answer_take_nobodys_place(tmp_path: Path, source: str) -> None:
-    folder = write_plugins(tmp_path / "plugins", healthy=HEALTHY)
-    with running(folder, config=RELOADING) as proxy:
+    folder = tmp_path / "plugins"
+    with serving(tmp_path, config=RELOADING, healthy=HEALTHY) as proxy:
         write_plugins(folder, bad=source)
         eventually(lambda: "stay as they were" in proxy.log)
         assert proxy.filters(["Healthy"], HOSTS)["result"] == HOSTS[1:]
 
 
 def test_without_any_worker_calls_are_answered_at_once(tmp_path: Path) -> None:
-    folder = write_plugins(tmp_path / "plugins", healthy=HEALTHY)
-    with running(folder, config=CONFIG) as proxy:
+    folder = tmp_path / "plugins"
+    with serving(tmp_path, config=CONFIG, healthy=HEALTHY) as proxy:
         shutil.rmtree(folder)
         old = proxy.descendants()
         (zygote,) = (process for process in old if process.ppid() == proxy.process.pid)

@@ -13,7 +13,7 @@ import pytest
 
 from ovirt_scheduler_proxy.pool import BACK_OFF
 
-from ..running import RunningProxy, eventually, running, well, write_plugins
+from ..running import RunningProxy, eventually, running, serving, units, well, write_plugins
 from .watching import CONFIG, HEALTHY, HOSTS, WARM, kill_workers, ready, serves
 
 #: What a plugin may leave to happen at each fork: as long as the file `spoilt` is there, it does.
@@ -54,8 +54,6 @@ class Spoilt:
         return len(self._forks.read_text()) if self._forks.exists() else 0
 
 
-@pytest.mark.system
-@pytest.mark.timing
 @pytest.mark.parametrize(
     ("deed", "said"),
     [
@@ -129,20 +127,16 @@ def _delays(proxy: RunningProxy) -> list[float]:
 
 UNITS = tuple(f"Held{number}" for number in range(6))
 #: Each writes down its process, and waits until it is released, but for the second time.
-HELD = "import os, time\n" + "".join(
-    f"""
-class {name}:
-    def do_filter(self, hosts, vm, args):
-        if not os.path.exists("{name}.pid"):
-            with open("{name}.new", "w") as file:
-                file.write(str(os.getpid()))
-            os.rename("{name}.new", "{name}.pid")
-            while not os.path.exists("{name}.go"):
-                time.sleep(0.01)
-        return hosts[1:]
+HOLD = """
+name = type(self).__name__
+if not os.path.exists(f"{name}.pid"):
+    with open(f"{name}.new", "w") as file:
+        file.write(str(os.getpid()))
+    os.rename(f"{name}.new", f"{name}.pid")
+    while not os.path.exists(f"{name}.go"):
+        time.sleep(0.01)
+return hosts[1:]
 """
-    for name in UNITS
-)
 
 
 def kill_zygote(proxy: RunningProxy) -> bool:
@@ -156,7 +150,8 @@ def kill_zygote(proxy: RunningProxy) -> bool:
 
 def test_a_call_does_not_spend_its_tries_on_workers_that_die_with_the_zygote(tmp_path: Path) -> None:
     """Idle workers stand in the order in which the call would be given one after the other of the dying."""
-    folder = write_plugins(tmp_path / "plugins", held=HELD)
+    held = "import os, time\n" + units(**dict.fromkeys(UNITS, HOLD))
+    folder = write_plugins(tmp_path / "plugins", held=held)
     config = f"[calls]\ndeadline_seconds = 60\n[workers]\nwarm = {len(UNITS)}\nmost = {len(UNITS)}\n"
     with running(folder, config=config) as proxy, ThreadPoolExecutor(len(UNITS)) as clients:
         calls = {name: clients.submit(proxy.filters, [name], HOSTS) for name in UNITS}
@@ -173,7 +168,6 @@ def test_a_call_does_not_spend_its_tries_on_workers_that_die_with_the_zygote(tmp
 @pytest.mark.system
 @pytest.mark.parametrize("kills", [20, pytest.param(1000, marks=pytest.mark.nightly)])
 def test_no_call_is_lost_while_zygotes_are_killed(tmp_path: Path, kills: int) -> None:
-    folder = write_plugins(tmp_path / "plugins", healthy=HEALTHY)
     config = "[calls]\ndeadline_seconds = 60\n[workers]\nwarm = 4\nmost = 8\n"
     killed, over = 0, threading.Event()
 
@@ -186,7 +180,7 @@ def test_no_call_is_lost_while_zygotes_are_killed(tmp_path: Path, kills: int) ->
                 done += 1
         return done
 
-    with running(folder, config=config) as proxy, ThreadPoolExecutor(4) as clients:
+    with serving(tmp_path, config=config, healthy=HEALTHY) as proxy, ThreadPoolExecutor(4) as clients:
         counts = clients.map(call, range(4))
         try:
             while killed < kills:
@@ -213,21 +207,17 @@ if os.path.exists({tried!r}):
     {death}
 open({tried!r}, "w").close()
 threading.Thread(target=threading.Event().wait, daemon=True).start()
-class Once:
-    def do_filter(self, hosts, vm, args):
-        return hosts
 """
 
 
-def _once(place: Path, death: str) -> Path:
-    once = ONCE.format(death=death, tried=str(place / "tried"))
-    return write_plugins(place / "plugins", once=once, healthy=HEALTHY)
+def _once(place: Path, death: str) -> str:
+    return ONCE.format(death=death, tried=str(place / "tried")) + units(Once="return hosts")
 
 
 @pytest.mark.system
 @pytest.mark.parametrize("death", DEATHS)
 def test_an_import_that_goes_wrong_in_each_worker_costs_its_own_units(tmp_path: Path, death: str) -> None:
-    with running(_once(tmp_path, death), config=CONFIG) as proxy:
+    with serving(tmp_path, config=CONFIG, once=_once(tmp_path, death), healthy=HEALTHY) as proxy:
         assert proxy.filters(["Healthy"], HOSTS)["result"] == HOSTS[1:]
         answer = proxy.filters(["Once", "Healthy"], HOSTS)
         assert answer["result"] == HOSTS[1:]
@@ -242,10 +232,9 @@ def test_an_import_that_ends_or_holds_up_its_process_costs_its_own_units(tmp_pat
     defective = (
         "import ctypes, os, signal, subprocess\nsignal.signal(signal.SIGUSR1, signal.SIG_IGN)\n"
         "subprocess.Popen(['sleep', '600'])\n"
-        f"{death}\nclass Defective:\n    def do_filter(self, hosts, vm, args): pass\n"
+        f"{death}\n{units(Defective='pass')}"
     )
-    folder = write_plugins(tmp_path / "plugins", defective=defective, healthy=HEALTHY)
-    with running(folder, config=CONFIG) as proxy:
+    with serving(tmp_path, config=CONFIG, defective=defective, healthy=HEALTHY) as proxy:
         answer = proxy.filters(["Defective", "Healthy"], HOSTS)
         assert answer["result"] == HOSTS[1:]
         assert list(answer["plugin_errors"]) == ["Defective"]
@@ -256,7 +245,7 @@ def test_an_import_that_ends_or_holds_up_its_process_costs_its_own_units(tmp_pat
 @pytest.mark.system
 def test_an_import_that_raises_what_has_no_text_costs_its_own_units(tmp_path: Path) -> None:
     mute = "raise type('Mute', (Exception,), {'__str__': lambda _: 1 / 0})"
-    with running(_once(tmp_path, mute), config=CONFIG) as proxy:
+    with serving(tmp_path, config=CONFIG, once=_once(tmp_path, mute), healthy=HEALTHY) as proxy:
         answer = proxy.filters(["Once", "Healthy"], HOSTS)
         assert answer["result"] == HOSTS[1:]
         assert "could not be imported: Mute;" in answer["plugin_errors"]["Once"][0]
@@ -265,23 +254,12 @@ def test_an_import_that_raises_what_has_no_text_costs_its_own_units(tmp_path: Pa
 
 #: As many as a proxy with a thousand connections has, before it starts a worker.
 CROWDED = "ulimit -n 4096; for number in {1..1100}; do exec {held}</dev/null; done"
-CLOSING = """
-import os
-class Close:
-    def do_filter(self, hosts, vm, args):
-        os.closerange(3, 64)
-        while True:
-            pass
-class Exit:
-    def do_filter(self, hosts, vm, args):
-        os._exit(3)
-"""
+CLOSING = "import os\n" + units(Close="os.closerange(3, 64)\nwhile True: pass", Exit="os._exit(3)")
 
 
 @pytest.mark.system
 def test_more_than_select_knows(tmp_path: Path) -> None:
-    folder = write_plugins(tmp_path / "plugins", closing=CLOSING, healthy=HEALTHY)
-    with running(folder, shell=CROWDED) as proxy:
+    with serving(tmp_path, shell=CROWDED, closing=CLOSING, healthy=HEALTHY) as proxy:
         answer = proxy.filters(["Close", "Exit", "Healthy"], HOSTS)
         assert answer["result"] == HOSTS[1:]
         assert answer["plugin_errors"] == {

@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
-from ..running import RunningProxy, eventually, running, write_plugins
+from ..running import RunningProxy, eventually, serving, units
 from .watching import CONFIG, HEALTHY, HOSTS, WARM, ready, restarts, serves
 
 #: These assertions depend on real time.
 pytestmark = [pytest.mark.system, pytest.mark.timing]
+
+ONE_WORKER = "[workers]\nwarm = 1\nmost = 1\n"
 
 #: Each keeps some MiB and gives its worker's process id as its weight.
 GROWING = """
@@ -36,8 +38,7 @@ class Devour:
 
 
 def test_an_idle_worker_that_grew_is_replaced_and_nobody_is_blamed(tmp_path: Path) -> None:
-    folder = write_plugins(tmp_path / "plugins", growing=GROWING)
-    with running(folder, config=CONFIG) as proxy:
+    with serving(tmp_path, config=CONFIG, growing=GROWING) as proxy:
         answer = proxy.scores(["Grow", "GrowLittle"], ["h"])
         assert answer["result_code"] == 0
         pids = {unit: pid for _, pid, unit in answer["result"]}
@@ -51,8 +52,8 @@ def test_an_idle_worker_that_grew_is_replaced_and_nobody_is_blamed(tmp_path: Pat
 
 
 def test_a_worker_that_outgrows_its_limit_is_ended_in_the_middle_of_a_call(tmp_path: Path) -> None:
-    folder = write_plugins(tmp_path / "plugins", growing=GROWING, healthy=HEALTHY)
-    with running(folder, config=CONFIG.replace("deadline_seconds = 1", "deadline_seconds = 30")) as proxy:
+    config = CONFIG.replace("deadline_seconds = 1", "deadline_seconds = 30")
+    with serving(tmp_path, config=config, growing=GROWING, healthy=HEALTHY) as proxy:
         answer = proxy.filters(["Devour", "Healthy"], HOSTS)
         assert answer["plugin_errors"] == {"Devour": ["outgrew its memory limit; it filtered no host"]}
         assert answer["result"] == HOSTS[1:]
@@ -61,10 +62,10 @@ def test_a_worker_that_outgrows_its_limit_is_ended_in_the_middle_of_a_call(tmp_p
 
 
 def test_workers_that_end_unasked_are_counted(tmp_path: Path) -> None:
-    dying = "import os\nclass Die:\n    def do_filter(self, hosts, vm, args):\n        os._exit(3)\n"
-    folder = write_plugins(tmp_path / "plugins", dying=dying, healthy=HEALTHY)
-    config = f'{CONFIG}\n[[plugins]]\ndirectory = "{folder}"\ncalls_per_worker = 1\n'
-    with running(folder, config=config) as proxy:
+    config = f'{CONFIG}\n[[plugins]]\ndirectory = "{tmp_path}/plugins"\ncalls_per_worker = 1\n'
+    with serving(
+        tmp_path, config=config, dying=units(Die="import os; os._exit(3)"), healthy=HEALTHY
+    ) as proxy:
         proxy.filters(["Healthy"], HOSTS)  # its worker ends because we ask it to
         proxy.filters(["Die"], HOSTS)
         assert restarts(proxy) == 1
@@ -74,41 +75,27 @@ def test_workers_that_end_unasked_are_counted(tmp_path: Path) -> None:
 
 
 def test_threads_that_a_unit_leaves_behind_take_no_memory_from_others(tmp_path: Path) -> None:
-    folder = write_plugins(
-        tmp_path / "plugins",
-        leaving="""
+    plugins = units(
+        Leaving="""
         import threading, time
-        class Leaving:
-            def do_filter(self, hosts, vm, args):
-                for _ in range(40):
-                    threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
-                return hosts
+        for _ in range(40):
+            threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
+        return hosts
         """,
-        large="""
-        class Large:
-            def do_filter(self, hosts, vm, args):
-                return hosts if bytearray(300 << 20) else []
-        """,
+        Large="return hosts if bytearray(300 << 20) else []",
     )
-    with running(folder, config="[workers]\nwarm = 1\nmost = 1\n") as proxy:
+    with serving(tmp_path, config=ONE_WORKER, units=plugins) as proxy:
         for _ in range(3):
             assert proxy.filters(["Leaving"], ["h1"])["result_code"] == 0
             assert proxy.filters(["Large"], ["h1"])["plugin_errors"] == {}
 
 
 def test_an_alarm_that_a_unit_leaves_behind_does_not_end_the_next_one(tmp_path: Path) -> None:
-    alarming = """
-    import signal
-    class Alarming:
-        def do_filter(self, hosts, vm, args):
-            signal.alarm(600)
-            return hosts
-    class Undisturbed:
-        def do_filter(self, hosts, vm, args):
-            return [] if signal.getitimer(signal.ITIMER_REAL)[0] else hosts
-    """
-    folder = write_plugins(tmp_path / "plugins", alarming=alarming)
-    with running(folder, config="[workers]\nwarm = 1\nmost = 1\n") as proxy:
+    plugins = "import signal\n" + units(
+        Alarming="signal.alarm(600)\nreturn hosts",
+        Undisturbed="return [] if signal.getitimer(signal.ITIMER_REAL)[0] else hosts",
+    )
+    with serving(tmp_path, config=ONE_WORKER, units=plugins) as proxy:
         assert proxy.filters(["Alarming"], HOSTS)["result"] == HOSTS
         assert proxy.filters(["Undisturbed"], HOSTS)["result"] == HOSTS
 
@@ -136,7 +123,7 @@ class Keep:
 
 @pytest.fixture
 def awaiting(tmp_path: Path) -> Iterator[RunningProxy]:
-    with running(write_plugins(tmp_path / "plugins", units=AWAITING)) as started:
+    with serving(tmp_path, units=AWAITING) as started:
         yield started
 
 

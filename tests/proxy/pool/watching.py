@@ -4,16 +4,12 @@ from contextlib import suppress
 
 import psutil
 
-from ..running import RunningProxy
+from ..running import RunningProxy, units
 
 HOSTS = ["h1", "h2"]
 WARM = 4
 
-HEALTHY = """
-class Healthy:
-    def do_filter(self, hosts, vm, args):
-        return hosts[1:]
-"""
+HEALTHY = units(Healthy="return hosts[1:]")
 
 CONFIG = f"""
 [calls]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ovirt_scheduler_proxy.worker import contract as answers
 from ovirt_scheduler_proxy.worker.contract import NOTHING, find_answer
 
-from ..running import RunningProxy, eventually, running, write_plugins
+from ..running import RunningProxy, eventually, serving, units
 
 VM = "11111111-2222-3333-4444-555555555aBc"
 IDS = st.sampled_from([f"h{number}" for number in range(8)])
@@ -196,63 +196,41 @@ class Text(str):
     def __hash__(self):
         raise SystemExit(3)
 
-class Raising:
-    def do_filter(self, hosts, vm, args):
-        raise self.exception
-
-class Huge(Raising):
-    exception = RuntimeError("x" * 3_000_000)
-
-class Unshown(Raising):
-    exception = Leaving()
-
-class RefusesOddly(Raising):
-    exception = Odd("no")
-
-class Halves(Raising):
-    exception = RuntimeError("\\ud800 \\x1b[31m \\0")
-
-class Lines(Raising):
-    exception = RuntimeError("first\\nsecond")
-
-class LeavingList:
-    def do_filter(self, hosts, vm, args):
-        return List(hosts)
-
-class LeavingText:
-    def do_filter(self, hosts, vm, args):
-        return [Text(host) for host in hosts]
-
-class Crashing:
-    def do_filter(self, hosts, vm, args):
-        import ctypes, os
-        os.write(2, b"noise\\n" * 40_000)
-        ctypes.string_at(0)
+"""
+CRASHING = r"""
+import ctypes, os
+os.write(2, b"noise\n" * 40_000)
+ctypes.string_at(0)
 """
 
-SENTENCES = {
-    "Huge": "raised RuntimeError: xxx",
-    "Unshown": "raised Leaving;",
-    "RefusesOddly": "raised Odd: no;",
-    "Halves": r"raised RuntimeError: \ud800 \x1b[31m \x00;",
-    "Lines": "raised RuntimeError: first second;",
-    "LeavingList": "its answer cannot be read: SystemExit: 3;",
-    "LeavingText": "its answer cannot be read: SystemExit: 3;",
-    "Crashing": "crashed its worker process (SIGSEGV);",
+#: What each unit does, and how the sentence begins with which it is reported.
+FAILING = {
+    "Huge": ("raise RuntimeError('x' * 3_000_000)", "raised RuntimeError: xxx"),
+    "Unshown": ("raise Leaving()", "raised Leaving;"),
+    "RefusesOddly": ("raise Odd('no')", "raised Odd: no;"),
+    "Halves": (
+        r"raise RuntimeError('\ud800 \x1b[31m \0')",
+        r"raised RuntimeError: \ud800 \x1b[31m \x00;",
+    ),
+    "Lines": (r"raise RuntimeError('first\nsecond')", "raised RuntimeError: first second;"),
+    "LeavingList": ("return List(hosts)", "its answer cannot be read: SystemExit: 3;"),
+    "LeavingText": ("return list(map(Text, hosts))", "its answer cannot be read: SystemExit: 3;"),
+    "Crashing": (CRASHING, "crashed its worker process (SIGSEGV);"),
 }
 
 
 @pytest.fixture(scope="module")
 def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningProxy]:
-    with running(write_plugins(tmp_path_factory.mktemp("types") / "plugins", units=PLUGINS)) as started:
+    failing = PLUGINS + units(**{unit: deed for unit, (deed, _) in FAILING.items()})
+    with serving(tmp_path_factory.mktemp("types"), units=failing) as started:
         yield started
 
 
-@pytest.mark.parametrize("unit", SENTENCES)
+@pytest.mark.parametrize("unit", FAILING)
 def test_a_unit_fails_with_its_own_sentence(proxy: RunningProxy, unit: str) -> None:
     answer = proxy.filters([unit], HOSTS)
     assert answer["result"] == HOSTS
-    assert answer["plugin_errors"][unit][0].startswith(SENTENCES[unit])
+    assert answer["plugin_errors"][unit][0].startswith(FAILING[unit][1])
     assert len(answer["plugin_errors"][unit][0]) < 400
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from ..running import RunningProxy, running, write_plugins
+from ..running import RunningProxy, serving, units
 
 #: Requests in one run; FUZZ_REQUESTS raises it for a longer one.
 REQUESTS = int(os.environ.get("FUZZ_REQUESTS", "8000"))
@@ -21,20 +21,10 @@ BATCH = 100
 
 MOST_GROWTH = 24 << 20
 
-PLUGINS = """
-class Keep:
-    def do_filter(self, hosts, vm, args):
-        return hosts
-    def do_score(self, hosts, vm, args):
-        return [(host, 1) for host in hosts]
-    def do_balance(self, hosts, args):
-        return "11111111-2222-3333-4444-555555555555", hosts
-"""
-
 CALLS = [
     xmlrpc.client.dumps((["Keep"], ["h1", "h2"], "vm", {"k": "v"}), "runFilters"),
-    xmlrpc.client.dumps(([["Keep", 2]], ["h1", "h2"], "vm", {}), "runCostFunctions"),
-    xmlrpc.client.dumps(("Keep", ["h1", "h2"], {}), "runLoadBalancing"),
+    xmlrpc.client.dumps(([["Weigh", 2]], ["h1", "h2"], "vm", {}), "runCostFunctions"),
+    xmlrpc.client.dumps(("Move", ["h1", "h2"], {}), "runLoadBalancing"),
     xmlrpc.client.dumps((), "discover"),
 ]
 
@@ -86,8 +76,11 @@ def exchange(port: int, data: bytes) -> bytes:
 
 @pytest.fixture(scope="module")
 def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningProxy]:
-    folder = write_plugins(tmp_path_factory.mktemp("fuzz") / "plugins", units=PLUGINS)
-    with running(folder, config="[log]\nlevel = 'error'\n") as started:
+    kept = units(Keep="return hosts")
+    weighed = units("score", Weigh="return [(host, 1) for host in hosts]")
+    moved = units("balance", Move="return '11111111-2222-3333-4444-555555555555', hosts")
+    config = "[log]\nlevel = 'error'\n"
+    with serving(tmp_path_factory.mktemp("fuzz"), config=config, units=kept + weighed + moved) as started:
         yield started
 
 
