@@ -57,6 +57,14 @@ def where(engine: Engine, vm_id: str) -> tuple[str, str | None]:
     return found.status, found.host
 
 
+def shown(engine: Engine, *names: str) -> list[str]:
+    """The status of each of these hosts, and of each of these VMs with its host, if it has one."""
+    state = engine.queries.state
+    hosts = {known.id: known.status for known in state.hosts.values()}
+    vms = {known.id: " ".join(filter(None, (known.status, known.host))) for known in state.vms.values()}
+    return [{**hosts, **vms}[name] for name in names]
+
+
 def codes(engine: Engine) -> list[int]:
     """Codes of the visible events, oldest first."""
     return [event.code for event in reversed(engine.queries.events())]

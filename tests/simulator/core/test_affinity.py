@@ -8,34 +8,15 @@ from ovirt_placement.model import AffinityRule
 from ovirt_simulator.core.commands.groups import Members
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.messages import NotFound
-from tests.builders import (
-    APART,
-    CLUSTER,
-    DISABLED,
-    SOFT_APART,
-    TOGETHER,
-    cluster,
-    group,
-    host,
-    label,
-    vm,
-)
+from tests.builders import APART, CLUSTER, SOFT_APART, TOGETHER, cluster, group, host, label, vm
+from tests.builders import DISABLED as OFF
 from tests.simulator.core import engines
 
 
 def small(*more: Any) -> Engine:
-    return engines.engine(
-        cluster(),
-        cluster("other"),
-        host("h1"),
-        host("h2"),
-        host("far", cluster="other"),
-        vm("a", "h1"),
-        vm("b", "h1"),
-        vm("c"),
-        vm("foreign", cluster="other"),
-        *more,
-    )
+    elsewhere = (cluster("other"), host("far", cluster="other"), vm("foreign", cluster="other"))
+    here = (cluster(), host("h1"), host("h2"), vm("a", "h1"), vm("b", "h1"), vm("c"))
+    return engines.engine(*here, *elsewhere, *more)
 
 
 @pytest.mark.parametrize(
@@ -80,9 +61,6 @@ def test_single_members_are_added_unchecked() -> None:
     assert engines.codes(engine) == [10352] * 4
 
 
-OFF = DISABLED
-
-
 @pytest.mark.parametrize(
     ("vms_rule", "hosts_rule", "hosts", "broken"),
     [
@@ -125,13 +103,10 @@ def test_a_label_that_goes_leaves_its_groups() -> None:
     assert engines.codes(engine) == [10380, 10384]
 
 
-# -- Closures and conflicts, against the engine's definitions.
-
-
 def test_without_the_filter_of_affinity_nobody_is_taken_along() -> None:
     engine = engines.engine(host("h1"), host("h2"), vm("a", "h1"), vm("b", "h1"), group("g", TOGETHER, "a b"))
     loose = engine.policies.add("loose")
     engine.policies.update_cluster("cluster1", policy_id=loose.id)
     engine.vms.migrate("a", closure=True)
     engine.advance(60)
-    assert (engines.where(engine, "a"), engines.where(engine, "b")) == (("up", "h2"), ("up", "h1"))
+    assert engines.shown(engine, "a", "b") == ["up h2", "up h1"]

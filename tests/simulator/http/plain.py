@@ -1,6 +1,7 @@
 """Plain HTTP requests, for what the SDK hides: statuses, headers, and bytes as they stand."""
 
 from base64 import b64encode
+from collections.abc import Callable
 from http.client import HTTPConnection, HTTPResponse
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -17,6 +18,10 @@ class Reply(NamedTuple):
     @property
     def xml(self) -> etree._Element:
         return etree.fromstring(self.body)
+
+
+#: Sends a request to the API by its path there, as `request` does.
+Api = Callable[..., Reply]
 
 
 def request(

@@ -2,18 +2,17 @@
 
 import pytest
 from ovirtsdk4 import Connection, Error, NotFoundError, types
-from ovirtsdk4.services import AffinityGroupsService
+from ovirtsdk4.services import AffinityGroupsService, SystemService
 
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.http.server import Server
-from tests.simulator.http.plain import Reply, request
+from tests.simulator.http.plain import Api, Reply
 
 PATH = "clusters/cluster1/affinitygroups"
 
 
 @pytest.fixture
-def groups(sdk: Connection) -> AffinityGroupsService:
-    return sdk.system_service().clusters_service().cluster_service("cluster1").affinity_groups_service()
+def groups(system: SystemService) -> AffinityGroupsService:
+    return system.clusters_service().cluster_service("cluster1").affinity_groups_service()
 
 
 def rule(
@@ -26,7 +25,7 @@ def vms(*ids: str) -> list[types.Vm]:
     return [types.Vm(id=vm_id) for vm_id in ids]
 
 
-def test_added_changed_and_removed(groups: AffinityGroupsService, sdk: Connection) -> None:
+def test_added_changed_and_removed(groups: AffinityGroupsService, system: SystemService) -> None:
     added = groups.add(
         types.AffinityGroup(
             name="new",
@@ -62,7 +61,7 @@ def test_added_changed_and_removed(groups: AffinityGroupsService, sdk: Connectio
 
     service.remove()
     assert added.id not in {group.id for group in groups.list()}
-    codes = [event.code for event in sdk.system_service().events_service().list()]
+    codes = [event.code for event in system.events_service().list()]
     assert codes == [10354, 10352, 10352, 10350]
 
 
@@ -99,9 +98,9 @@ def test_enabling_without_a_polarity_changes_nothing(groups: AffinityGroupsServi
     assert (disabled.vms_rule.enabled, disabled.vms_rule.positive, disabled.positive) == (False, False, None)
 
 
-def test_members_but_vms_are_answered_with_an_action(engine: Engine, server: Server) -> None:
+def test_members_but_vms_are_answered_with_an_action(engine: Engine, api: Api) -> None:
     def post(members: str, body: str) -> Reply:
-        return request(f"{server.api_url}/{PATH}/together/{members}", "POST", body)
+        return api(f"{PATH}/together/{members}", "POST", body)
 
     vm = post("vms", '<vm id="spare"/>')
     assert (vm.status, vm.xml.tag, vm.xml.get("id")) == (200, "vm", "spare")
@@ -118,31 +117,31 @@ def test_members_but_vms_are_answered_with_an_action(engine: Engine, server: Ser
     group = engine.queries.state.groups.get("together")
     assert (group.hosts, group.vm_labels, group.host_labels) == (("host1", "host2"), ("empty",), ("empty",))
     for members in ("vms/spare", "hosts/host1", "vmlabels/empty", "hostlabels/empty"):
-        reply = request(f"{server.api_url}/{PATH}/together/{members}", "DELETE")
+        reply = api(f"{PATH}/together/{members}", "DELETE")
         assert (reply.status, reply.xml.tag) == (200, "action"), members
     group = engine.queries.state.groups.get("together")
     assert (group.vms, group.hosts, group.vm_labels) == (("web1", "web2"), ("host2",), ())
 
 
-def test_a_group_that_is_gone_is_400(server: Server) -> None:
+def test_a_group_that_is_gone_is_400(api: Api) -> None:
     """As on Java 17, in whose null pointers there is a text."""
     for method in ("GET", "PUT", "DELETE"):
-        reply = request(f"{server.api_url}/{PATH}/none", method, "<affinity_group/>")
+        reply = api(f"{PATH}/none", method, "<affinity_group/>")
         assert (reply.status, reply.xml.findtext("reason")) == (400, "Operation Failed")
         assert reply.xml.findtext("detail", "").endswith('because "ag" is null')
-    member = request(f"{server.api_url}/{PATH}/none/vms/web1", "DELETE")
+    member = api(f"{PATH}/none/vms/web1", "DELETE")
     assert (member.status, member.xml.tag) == (400, "fault")
 
 
-def test_adding_answers_201_and_removing_an_action(server: Server) -> None:
-    added = request(f"{server.api_url}/{PATH}", "POST", "<affinity_group><name>n</name></affinity_group>")
+def test_adding_answers_201_and_removing_an_action(api: Api) -> None:
+    added = api(f"{PATH}", "POST", "<affinity_group><name>n</name></affinity_group>")
     assert added.status == 201
-    removed = request(f"{server.api_url}/{PATH}/{added.xml.get('id')}", "DELETE")
+    removed = api(f"{PATH}/{added.xml.get('id')}", "DELETE")
     assert (removed.status, removed.xml.tag, removed.xml.findtext("status")) == (200, "action", "complete")
 
 
-def test_a_labels_life(sdk: Connection) -> None:
-    labels = sdk.system_service().affinity_labels_service()
+def test_a_labels_life(sdk: Connection, system: SystemService) -> None:
+    labels = system.affinity_labels_service()
     label = labels.add(types.AffinityLabel(name="gpu"))
     service = labels.label_service(label.id)
     assert service.vms_service().add(types.Vm(id="web1")).id == "web1"

@@ -5,13 +5,14 @@ import time
 from typing import Any
 
 import pytest
-from ovirtsdk4 import Connection, Error
+from ovirtsdk4 import Error
+from ovirtsdk4.services import SystemService
 
 from ovirt_placement.model import state_file
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.control import Disturbance, Drop
 from ovirt_simulator.http.server import Server
-from tests.simulator.http.plain import Reply, request
+from tests.simulator.http.plain import Api, Reply, request
 
 
 def control(server: Server, method: str, path: str, body: dict[str, Any] | None = None) -> Reply:
@@ -19,53 +20,53 @@ def control(server: Server, method: str, path: str, body: dict[str, Any] | None 
 
 
 @pytest.mark.parametrize("status", [500, 503])
-def test_an_error_once(server: Server, status: int) -> None:
+def test_an_error_once(server: Server, api: Api, status: int) -> None:
     assert control(server, "POST", "/disturbances", {"status": status, "path": "/vms"}).status == 200
-    assert request(f"{server.api_url}/hosts").status == 200, "another path"
-    reply = request(f"{server.api_url}/vms")
+    assert api("hosts").status == 200, "another path"
+    reply = api("vms")
     assert (reply.status, reply.headers["content-type"]) == (status, "text/html;charset=UTF-8")
-    assert request(f"{server.api_url}/vms").status == 200
+    assert api("vms").status == 200
 
 
-def test_errors_until_they_are_cleared(server: Server, sdk: Connection) -> None:
+def test_errors_until_they_are_cleared(server: Server, system: SystemService) -> None:
     server.disturbances.add(Disturbance(status=503, method="GET", times=None))
     for _ in range(3):
         with pytest.raises(Error, match="text/html"):
-            sdk.system_service().vms_service().list()
+            system.vms_service().list()
     waiting = json.loads(control(server, "GET", "/disturbances").body)
     assert [each["status"] for each in waiting] == [503]
     control(server, "DELETE", "/disturbances")
-    assert sdk.system_service().vms_service().list()
+    assert system.vms_service().list()
 
 
 @pytest.mark.parametrize(("lost", "status"), [("request", "up"), ("answer", "migrating")])
 def test_a_request_that_is_lost_is_not_carried_out_but_one_whose_answer_is(
-    engine: Engine, server: Server, sdk: Connection, lost: Drop, status: str
+    engine: Engine, server: Server, system: SystemService, lost: Drop, status: str
 ) -> None:
     server.disturbances.add(Disturbance(method="POST", path="/migrate$", drop=lost))
     with pytest.raises(Error):
-        sdk.system_service().vms_service().vm_service("web2").migrate()
+        system.vms_service().vm_service("web2").migrate()
     assert engine.queries.state.vms["web2"].status == status
 
 
 @pytest.mark.system
-def test_a_slow_answer(server: Server) -> None:
+def test_a_slow_answer(server: Server, api: Api) -> None:
     server.disturbances.add(Disturbance(delay_seconds=0.3, times=2))
     for _ in range(2):
         begin = time.monotonic()
-        assert request(f"{server.api_url}/vms").status == 200
+        assert api("vms").status == 200
         assert time.monotonic() - begin >= 0.3
 
 
-def test_tokens_end_on_demand(server: Server, sdk: Connection) -> None:
+def test_tokens_end_on_demand(server: Server, system: SystemService) -> None:
     for _ in range(3):
-        assert sdk.system_service().vms_service().list()
+        assert system.vms_service().list()
         assert json.loads(control(server, "POST", "/tokens/expire").body) == {"expired": 1}
-    assert sdk.system_service().vms_service().list()
+    assert system.vms_service().list()
 
 
-def test_time_passes_and_hosts_crash_on_demand(server: Server, sdk: Connection) -> None:
-    service = sdk.system_service().hosts_service().host_service("host2")
+def test_time_passes_and_hosts_crash_on_demand(server: Server, system: SystemService) -> None:
+    service = system.hosts_service().host_service("host2")
     assert control(server, "POST", "/hosts/host2/fail").status == 200
     control(server, "POST", "/advance", {"seconds": 90})
     assert service.get().status.value == "non_responsive"
@@ -74,13 +75,13 @@ def test_time_passes_and_hosts_crash_on_demand(server: Server, sdk: Connection) 
     assert service.get().status.value == "up"
 
 
-def test_a_vm_dies_on_demand(server: Server, sdk: Connection) -> None:
+def test_a_vm_dies_on_demand(server: Server, system: SystemService) -> None:
     assert control(server, "POST", "/vms/stuck/crash").status == 200
-    assert sdk.system_service().vms_service().vm_service("stuck").get().status.value == "down"
+    assert system.vms_service().vm_service("stuck").get().status.value == "down"
 
 
-def test_migrations_fail_on_demand(server: Server, sdk: Connection) -> None:
-    service = sdk.system_service().vms_service().vm_service("web2")
+def test_migrations_fail_on_demand(server: Server, system: SystemService) -> None:
+    service = system.vms_service().vm_service("web2")
     control(server, "POST", "/migrations/faults", {"refuse": True, "vm": "web2", "count": 1})
     with pytest.raises(Error, match="VDSM"):
         service.migrate()
@@ -115,14 +116,14 @@ def test_mistakes_are_reported(
     assert json.loads(reply.body)["error"]
 
 
-def test_requests_are_counted_by_user(server: Server) -> None:
+def test_requests_are_counted_by_user(server: Server, api: Api) -> None:
     def made() -> dict[str, int]:
         counts: dict[str, int] = json.loads(control(server, "GET", "/requests").body)
         return counts
 
     assert made() == {}
-    request(f"{server.api_url}/vms")
-    request(f"{server.api_url}/vms/nowhere")
-    request(f"{server.api_url}/hosts", user="reader@internal:password")
-    request(f"{server.api_url}/hosts", user="reader@internal:wrong")
+    api("vms")
+    api("vms/nowhere")
+    api("hosts", user="reader@internal:password")
+    api("hosts", user="reader@internal:wrong")
     assert made() == {"admin@internal": 2, "reader@internal": 1}

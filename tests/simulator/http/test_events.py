@@ -4,20 +4,19 @@ from typing import Any
 
 import pytest
 from ovirtsdk4 import Connection, types
-from ovirtsdk4.services import EventsService
+from ovirtsdk4.services import EventsService, SystemService
 
 from ovirt_simulator.core.backend import Settings
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import Event
-from ovirt_simulator.http.server import Server
 from tests.builders import host, vm
 from tests.simulator.core import engines
-from tests.simulator.http.plain import request
+from tests.simulator.http.plain import Api
 
 
 @pytest.fixture
-def events(sdk: Connection) -> EventsService:
-    return sdk.system_service().events_service()
+def events(system: SystemService) -> EventsService:
+    return system.events_service()
 
 
 def external(
@@ -36,8 +35,8 @@ def test_from_is_exclusive_and_max_gives_the_newest(events: EventsService) -> No
     assert len(events.list(from_=0)) == 5
 
 
-def test_an_events_fields(engine: Engine, sdk: Connection, events: EventsService) -> None:
-    sdk.system_service().vms_service().vm_service("spare").start(query={"correlation_id": "abc"})
+def test_an_events_fields(engine: Engine, system: SystemService, events: EventsService) -> None:
+    system.vms_service().vm_service("spare").start(query={"correlation_id": "abc"})
     engine.advance(60)
     run = next(event for event in events.list() if event.code == 32)
     assert (run.severity, run.origin, run.custom_id) == (types.LogSeverity.NORMAL, "oVirt", -1)
@@ -49,24 +48,24 @@ def test_an_events_fields(engine: Engine, sdk: Connection, events: EventsService
 
 
 @pytest.mark.parametrize("missing", ["origin", "severity", "custom_id", "description"])
-def test_four_fields_are_mandatory(server: Server, missing: str) -> None:
+def test_four_fields_are_mandatory(api: Api, missing: str) -> None:
     fields = {"origin": "test", "severity": "normal", "custom_id": "1", "description": "d"}
     body = "".join(f"<{tag}>{value}</{tag}>" for tag, value in fields.items() if tag != missing)
-    reply = request(f"{server.api_url}/events", "POST", f"<event>{body}</event>")
+    reply = api("events", "POST", f"<event>{body}</event>")
     assert (reply.status, reply.xml.findtext("reason")) == (400, "Input validation failed.")
     assert reply.xml.findtext("detail") == f"Parameter 'event.{missing}' is mandatory but was not provided."
 
 
-def test_adding_answers_201_and_a_wrong_number_400(server: Server) -> None:
+def test_adding_answers_201_and_a_wrong_number_400(api: Api) -> None:
     fields = "<origin>t</origin><severity>{}</severity><custom_id>{}</custom_id><description>d</description>"
     body = f"<event>{fields}</event>"
-    assert request(f"{server.api_url}/events", "POST", body.format("error", 1)).status == 201
-    assert request(f"{server.api_url}/events", "POST", body.format("error", "x")).status == 400
+    assert api("events", "POST", body.format("error", 1)).status == 201
+    assert api("events", "POST", body.format("error", "x")).status == 400
 
 
-def test_ids_that_are_not_there(server: Server) -> None:
-    assert request(f"{server.api_url}/events/4711").status == 404
-    reply = request(f"{server.api_url}/events/xyz")
+def test_ids_that_are_not_there(api: Api) -> None:
+    assert api("events/4711").status == 404
+    reply = api("events/xyz")
     assert (reply.status, reply.xml.tag) == (400, "fault")
 
 
@@ -78,14 +77,14 @@ def test_searched(events: EventsService) -> None:
 
 
 def test_users_have_an_id_but_the_engine_has_a_name_alone(
-    engine: Engine, sdk: Connection, events: EventsService
+    engine: Engine, sdk: Connection, system: SystemService, events: EventsService
 ) -> None:
     engine.vms.crash("web1")
     down = events.list()[0]
     assert (down.user.id, down.user.href, down.user.name) == (None, None, "SYSTEM")
-    sdk.system_service().vms_service().vm_service("idle").stop()
+    system.vms_service().vm_service("idle").stop()
     stopped = events.list()[0]
-    own = sdk.system_service().get().authenticated_user
+    own = system.get().authenticated_user
     assert (stopped.user.id, stopped.user.name) == (own.id, "admin@internal-authz")
     assert sdk.follow_link(stopped.user).user_name == "admin@internal-authz"
 

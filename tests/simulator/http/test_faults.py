@@ -4,11 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
-from ovirtsdk4 import Connection, NotFoundError, types
+from ovirtsdk4 import NotFoundError, types
+from ovirtsdk4.services import SystemService
 
 from ovirt_simulator.http import markup
 from ovirt_simulator.http.server import Server
-from tests.simulator.http.plain import request
+from tests.simulator.http.plain import Api, request
 
 GROUPS = "clusters/cluster1/affinitygroups"
 
@@ -16,18 +17,18 @@ GROUPS = "clusters/cluster1/affinitygroups"
 @pytest.mark.parametrize(
     "body", ["", "<vm/>", "<affinity_group>", "<affinity_group><positive>perhaps</positive></affinity_group>"]
 )
-def test_a_body_that_cannot_be_read(server: Server, body: str) -> None:
-    reply = request(f"{server.api_url}/{GROUPS}", "POST", body)
+def test_a_body_that_cannot_be_read(api: Api, body: str) -> None:
+    reply = api(f"{GROUPS}", "POST", body)
     assert (reply.status, reply.xml.findtext("reason")) == (400, "Request syntactically incorrect.")
 
 
-def test_a_body_cannot_make_the_server_read_files(server: Server, tmp_path: object) -> None:
+def test_a_body_cannot_make_the_server_read_files(api: Api, tmp_path: object) -> None:
     body = '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/hostname">]><affinity_group><name>&e;</name></affinity_group>'
-    assert request(f"{server.api_url}/{GROUPS}", "POST", body).status == 400
+    assert api(f"{GROUPS}", "POST", body).status == 400
 
 
-def test_commands_name_what_they_do_not_find(sdk: Connection) -> None:
-    label = sdk.system_service().affinity_labels_service().label_service("backend")
+def test_commands_name_what_they_do_not_find(system: SystemService) -> None:
+    label = system.affinity_labels_service().label_service("backend")
     with pytest.raises(NotFoundError) as caught:
         label.vms_service().vm_service("web1").remove()
     assert caught.value.code == 404
@@ -46,13 +47,13 @@ def test_commands_name_what_they_do_not_find(sdk: Connection) -> None:
         ("DELETE", "clusters", None, "Not Implemented"),
     ],
 )
-def test_reason_phrases(server: Server, method: str, path: str, body: str | None, phrase: str) -> None:
-    assert request(f"{server.api_url}/{path}", method, body).phrase == phrase
+def test_reason_phrases(api: Api, method: str, path: str, body: str | None, phrase: str) -> None:
+    assert api(f"{path}", method, body).phrase == phrase
 
 
-def test_addresses_that_are_not_there(server: Server) -> None:
+def test_addresses_that_are_not_there(server: Server, api: Api) -> None:
     for path in ("disks", "vms/web1/snapshots", "nonsense"):
-        reply = request(f"{server.api_url}/{path}")
+        reply = api(f"{path}")
         assert (reply.status, reply.xml.findtext("reason")) == (501, "Not simulated")
     assert request(f"{server.url}/elsewhere").status == 404
 
@@ -65,36 +66,36 @@ def test_spellings_of_an_address(server: Server, path: str) -> None:
 @pytest.mark.parametrize(
     ("given", "shown"), [("abc-DEF_1", "abc-DEF_1"), ("a b/c:d", "abcd"), ("x" * 50, "x" * 36)]
 )
-def test_the_correlation_id_is_cleaned_cut_and_echoed(server: Server, given: str, shown: str) -> None:
-    by_header = request(f"{server.api_url}/vms/idle", headers={"Correlation-Id": given})
+def test_the_correlation_id_is_cleaned_cut_and_echoed(api: Api, given: str, shown: str) -> None:
+    by_header = api("vms/idle", headers={"Correlation-Id": given})
     assert by_header.headers["correlation-id"] == shown
     if given.isascii() and " " not in given:
-        assert request(f"{server.api_url}/vms/x?correlation_id={given}").headers["correlation-id"] == shown
+        assert api(f"vms/x?correlation_id={given}").headers["correlation-id"] == shown
 
 
-def test_without_one_a_correlation_id_is_made_up(server: Server) -> None:
-    ids = {request(f"{server.api_url}/vms/idle").headers["correlation-id"] for _ in range(3)}
+def test_without_one_a_correlation_id_is_made_up(api: Api) -> None:
+    ids = {api("vms/idle").headers["correlation-id"] for _ in range(3)}
     assert len(ids) == 3
 
 
-def test_every_answer_can_be_read(server: Server) -> None:
+def test_every_answer_can_be_read(api: Api) -> None:
     """Answers with a body say what it is; the SDK fails on those that do not."""
     for path in ("vms", "vms/none", "events/x", "vms?follow=nonsense", "nonsense"):
-        reply = request(f"{server.api_url}/{path}")
+        reply = api(f"{path}")
         assert ("content-type" in reply.headers) == bool(reply.body), path
 
 
-def test_names_come_through_whatever_they_hold(sdk: Connection) -> None:
-    labels = sdk.system_service().affinity_labels_service()
+def test_names_come_through_whatever_they_hold(system: SystemService) -> None:
+    labels = system.affinity_labels_service()
     for name in ("<a> & \"b\" 'c'", "ünïcödé ✓ 𝄞", "]]>"):
         label = labels.add(types.AffinityLabel(name=name))
         assert labels.label_service(label.id).get().name == name
 
 
-def test_an_id_cannot_be_changed(server: Server) -> None:
-    reply = request(f"{server.api_url}/vms/spare", "PUT", '<vm id="web1"><description>x</description></vm>')
+def test_an_id_cannot_be_changed(api: Api) -> None:
+    reply = api("vms/spare", "PUT", '<vm id="web1"><description>x</description></vm>')
     assert (reply.status, reply.xml.findtext("detail")) == (409, "Attempt to set immutable field: id")
-    assert request(f"{server.api_url}/vms/spare", "PUT", '<vm id="spare"/>').status == 200
+    assert api("vms/spare", "PUT", '<vm id="spare"/>').status == 200
 
 
 # -- Whatever text the state holds, what is rendered is XML and says the same.

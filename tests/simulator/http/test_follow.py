@@ -1,14 +1,13 @@
 """`follow` expands links in place, as deep as asked, and fails where the engine's fails."""
 
 import pytest
-from ovirtsdk4 import Connection
+from ovirtsdk4.services import SystemService
 
-from ovirt_simulator.http.server import Server
-from tests.simulator.http.plain import request
+from tests.simulator.http.plain import Api
 
 
-def test_groups_of_clusters_in_one_request(sdk: Connection) -> None:
-    first, second = sdk.system_service().clusters_service().list(follow="affinity_groups")
+def test_groups_of_clusters_in_one_request(system: SystemService) -> None:
+    first, second = system.clusters_service().list(follow="affinity_groups")
     groups = {group.id: group for group in first.affinity_groups}
     assert set(groups) == {"apart", "near", "together"}
     assert [vm.id for vm in groups["together"].vms] == ["web1", "web2"]
@@ -16,8 +15,8 @@ def test_groups_of_clusters_in_one_request(sdk: Connection) -> None:
     assert list(second.affinity_groups) == []
 
 
-def test_members_of_labels_in_one_request(sdk: Connection) -> None:
-    backend, empty = sdk.system_service().affinity_labels_service().list(follow="vms,hosts")
+def test_members_of_labels_in_one_request(system: SystemService) -> None:
+    backend, empty = system.affinity_labels_service().list(follow="vms,hosts")
     assert ([vm.id for vm in backend.vms], [host.id for host in backend.hosts]) == (
         ["db1", "idle"],
         ["host2"],
@@ -25,13 +24,9 @@ def test_members_of_labels_in_one_request(sdk: Connection) -> None:
     assert (list(empty.vms), list(empty.hosts)) == ([], [])
 
 
-def test_several_levels(sdk: Connection) -> None:
-    (cluster,) = (
-        sdk.system_service()
-        .clusters_service()
-        .list(
-            search="name=Default", follow="affinity_groups.vms,affinity_groups.host_labels,scheduling_policy"
-        )
+def test_several_levels(system: SystemService) -> None:
+    (cluster,) = system.clusters_service().list(
+        search="name=Default", follow="affinity_groups.vms,affinity_groups.host_labels,scheduling_policy"
     )
     groups = {group.id: group for group in cluster.affinity_groups}
     assert [vm.name for vm in groups["together"].vms] == ["web1", "web2"]
@@ -39,26 +34,21 @@ def test_several_levels(sdk: Connection) -> None:
     assert cluster.scheduling_policy.name == "none"
 
 
-def test_a_chain_through_a_reference(sdk: Connection) -> None:
-    vm = (
-        sdk.system_service()
-        .vms_service()
-        .vm_service("db1")
-        .get(follow="disk_attachments.disk,host.tags,cluster")
-    )
+def test_a_chain_through_a_reference(system: SystemService) -> None:
+    vm = system.vms_service().vm_service("db1").get(follow="disk_attachments.disk,host.tags,cluster")
     assert vm.disk_attachments[0].disk.disk_profile.id == "fast"
     assert (vm.host.name, vm.cluster.name) == ("beta", "Default")
 
 
-def test_max_and_search_are_the_outer_collections_own(sdk: Connection) -> None:
-    (vm,) = sdk.system_service().vms_service().list(search="name=web1", max=1, follow="statistics,tags")
+def test_max_and_search_are_the_outer_collections_own(system: SystemService) -> None:
+    (vm,) = system.vms_service().list(search="name=web1", max=1, follow="statistics,tags")
     assert len(vm.statistics) > 1
     assert len(vm.tags) == 2
 
 
 @pytest.mark.parametrize("follow", ["", ",", "."])
-def test_empty_follow_is_ignored(server: Server, follow: str) -> None:
-    assert request(f"{server.api_url}/vms?follow={follow}").body == request(f"{server.api_url}/vms").body
+def test_empty_follow_is_ignored(api: Api, follow: str) -> None:
+    assert api(f"vms?follow={follow}").body == api("vms").body
 
 
 @pytest.mark.parametrize(
@@ -73,16 +63,14 @@ def test_empty_follow_is_ignored(server: Server, follow: str) -> None:
         ("schedulingpolicies", "weight"),
     ],
 )
-def test_what_cannot_be_followed_fails_the_whole_request(
-    server: Server, collection: str, follow: str
-) -> None:
-    reply = request(f"{server.api_url}/{collection}?follow={follow}")
+def test_what_cannot_be_followed_fails_the_whole_request(api: Api, collection: str, follow: str) -> None:
+    reply = api(f"{collection}?follow={follow}")
     assert reply.status == 500
     assert reply.headers["content-type"].startswith("text/html")
 
 
 @pytest.mark.parametrize("path", ["affinitylabels?follow=vms.nics", "vms?follow=affinity_labels"])
-def test_what_the_simulator_cannot_follow_it_refuses(server: Server, path: str) -> None:
+def test_what_the_simulator_cannot_follow_it_refuses(api: Api, path: str) -> None:
     """An engine follows these; here a label's members are no more than their ids."""
-    reply = request(f"{server.api_url}/{path}")
+    reply = api(f"{path}")
     assert (reply.status, reply.xml.findtext("reason")) == (501, "Not simulated")

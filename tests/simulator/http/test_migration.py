@@ -1,17 +1,16 @@
 """A migration as clients see it: accepted, under way, handed over, done."""
 
 import pytest
-from ovirtsdk4 import Connection, Error, services, types
+from ovirtsdk4 import Error, services, types
+from ovirtsdk4.services import SystemService
 
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.http.server import Server
 from tests.simulator.core import engines
-from tests.simulator.http.plain import request
+from tests.simulator.http.plain import Api
 
 
-def test_polled_to_the_end(engine: Engine, sdk: Connection) -> None:
+def test_polled_to_the_end(engine: Engine, system: SystemService) -> None:
     """Source until the hand-over, then the target, still migrating; the target is nowhere before."""
-    system = sdk.system_service()
     service = system.vms_service().vm_service("web2")
     assert service.migrate(host=types.Host(id="host1"), query={"correlation_id": "move-1"}) is None
     states = []
@@ -31,31 +30,30 @@ def test_polled_to_the_end(engine: Engine, sdk: Connection) -> None:
     assert done.startswith(f"Migration completed ({who}, Duration: ")
 
 
-def test_searches_show_it(sdk: Connection) -> None:
-    system = sdk.system_service()
+def test_searches_show_it(system: SystemService) -> None:
     system.vms_service().vm_service("web2").migrate(host=types.Host(name="alpha"))
     assert system.vms_service().list(search="status=migratingfrom")[0].id == "web2"
 
 
-def test_the_answer_has_a_job(engine: Engine, server: Server, sdk: Connection) -> None:
-    reply = request(f"{server.api_url}/vms/web2/migrate", "POST", '<action><host id="host1"/></action>')
+def test_the_answer_has_a_job(engine: Engine, api: Api, system: SystemService) -> None:
+    reply = api("vms/web2/migrate", "POST", '<action><host id="host1"/></action>')
     assert reply.status == 200
     assert [node.tag for node in reply.xml] == ["job", "status", "vm"]
     assert reply.xml.findtext("status") == "complete"
-    job = sdk.system_service().jobs_service().job_service(reply.xml.find("job").get("id"))
+    job = system.jobs_service().job_service(reply.xml.find("job").get("id"))
     assert job.get().status == types.JobStatus.STARTED
     engine.advance(60)
     assert job.get().status == types.JobStatus.FINISHED
 
 
-def test_force_moves_what_only_its_user_may_move(sdk: Connection) -> None:
-    service = sdk.system_service().vms_service().vm_service("manual")
+def test_force_moves_what_only_its_user_may_move(system: SystemService) -> None:
+    service = system.vms_service().vm_service("manual")
     service.migrate(host=types.Host(id="host1"), force=True)
     assert service.get().status == types.VmStatus.MIGRATING
 
 
-def test_start_and_stop(engine: Engine, sdk: Connection) -> None:
-    service = sdk.system_service().vms_service().vm_service("spare")
+def test_start_and_stop(engine: Engine, system: SystemService) -> None:
+    service = system.vms_service().vm_service("spare")
     service.start()
     engine.advance(60)
     assert service.get().status == types.VmStatus.UP
@@ -75,8 +73,8 @@ def test_start_and_stop(engine: Engine, sdk: Connection) -> None:
 
 
 @pytest.fixture
-def hosts(sdk: Connection) -> services.HostsService:
-    return sdk.system_service().hosts_service()
+def hosts(system: SystemService) -> services.HostsService:
+    return system.hosts_service()
 
 
 def found(hosts: services.HostsService, engine: Engine, host_id: str) -> services.HostService:

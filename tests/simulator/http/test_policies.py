@@ -1,17 +1,16 @@
 """Scheduling policies: the built-in ones, what may be changed, and the engine's bugs on the way."""
 
 import pytest
-from ovirtsdk4 import Connection, Error, types
-from ovirtsdk4.services import SchedulingPoliciesService
+from ovirtsdk4 import Error, types
+from ovirtsdk4.services import SchedulingPoliciesService, SystemService
 
 from ovirt_placement.model import SchedulingPolicy as Units
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import PolicyEntry, SchedulingPolicy
 from ovirt_simulator.core.messages import NotFound
-from ovirt_simulator.http.server import Server
 from tests.builders import CLUSTER, cluster, host
 from tests.simulator.core import engines
-from tests.simulator.http.plain import request
+from tests.simulator.http.plain import Api
 
 NONE = "b4ed2332-a7ac-4d5f-9596-99a439cb2812"
 NO_BALANCE = "38440000-8cf0-14bd-c43e-10b96e4ef00a"
@@ -152,15 +151,15 @@ EVEN_MEMORY = "4134247a-9c58-4b9a-8593-530bb9e37c59"
 
 
 @pytest.fixture
-def policies(sdk: Connection) -> SchedulingPoliciesService:
-    return sdk.system_service().scheduling_policies_service()
+def policies(system: SystemService) -> SchedulingPoliciesService:
+    return system.scheduling_policies_service()
 
 
 def unit(unit_id: str) -> types.SchedulingPolicyUnit:
     return types.SchedulingPolicyUnit(id=unit_id)
 
 
-def test_built_and_assigned(sdk: Connection, policies: SchedulingPoliciesService) -> None:
+def test_built_and_assigned(system: SystemService, policies: SchedulingPoliciesService) -> None:
     policy = policies.add(types.SchedulingPolicy(name="ours", description="built here"))
     service = policies.policy_service(policy.id)
     assert (policy.locked, service.balances_service().list()) == (False, [])
@@ -177,7 +176,7 @@ def test_built_and_assigned(sdk: Connection, policies: SchedulingPoliciesService
     (balance,) = service.get(follow="filters,balances").balances
     assert balance.id == NO_BALANCE
 
-    cluster = sdk.system_service().clusters_service().cluster_service("cluster1")
+    cluster = system.clusters_service().cluster_service("cluster1")
     cluster.update(types.Cluster(scheduling_policy=types.SchedulingPolicy(id=policy.id)))
     assert cluster.get(follow="scheduling_policy").scheduling_policy.name == "ours"
     with pytest.raises(Error, match="Default") as caught:
@@ -185,13 +184,13 @@ def test_built_and_assigned(sdk: Connection, policies: SchedulingPoliciesService
     assert caught.value.code == 400
 
 
-def test_attaching_answers_200_and_adding_201(server: Server) -> None:
-    added = request(
-        f"{server.api_url}/schedulingpolicies",
+def test_attaching_answers_200_and_adding_201(api: Api) -> None:
+    added = api(
+        "schedulingpolicies",
         "POST",
         "<scheduling_policy><name>p</name></scheduling_policy>",
     )
     assert added.status == 201
     body = f'<filter><position>0</position><scheduling_policy_unit id="{MEMORY_FILTER}"/></filter>'
-    attached = request(f"{server.api_url}/schedulingpolicies/{added.xml.get('id')}/filters", "POST", body)
+    attached = api(f"schedulingpolicies/{added.xml.get('id')}/filters", "POST", body)
     assert (attached.status, attached.xml.tag) == (200, "filter")

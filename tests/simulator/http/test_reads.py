@@ -7,12 +7,13 @@ import msgspec
 import pytest
 from lxml import etree
 from ovirtsdk4 import Connection
+from ovirtsdk4.services import SystemService
 
 from ovirt_placement.engine.topology import read_snapshot
 from ovirt_simulator.http.server import Server
 from tests.paths import RECORDING
 from tests.placement.engine_server import connected
-from tests.simulator.http.plain import request
+from tests.simulator.http.plain import Api
 from tests.simulator.http.world import WORLD
 
 #: What an engine measures or adds is not as it was given.
@@ -27,8 +28,8 @@ def given(one: Any) -> dict[str, Any]:
     return {name: value for name, value in known.items() if value is not None or name == "host"}
 
 
-def test_the_root_says_which_engine_this_is(sdk: Connection) -> None:
-    api = sdk.system_service().get()
+def test_the_root_says_which_engine_this_is(sdk: Connection, system: SystemService) -> None:
+    api = system.get()
     assert (api.product_info.version.major, api.product_info.version.minor) == (4, 5)
     assert sdk.test()
 
@@ -46,16 +47,15 @@ def test_what_placement_reads_is_what_the_engine_was_given(server: Server, kind:
     assert found == {}
 
 
-def test_clusters_and_hosts(sdk: Connection) -> None:
-    system = sdk.system_service()
+def test_clusters_and_hosts(sdk: Connection, system: SystemService) -> None:
     first, _ = system.clusters_service().list()
     assert sdk.follow_link(first.scheduling_policy).name == "none"
     hosts = system.hosts_service().list()
     assert [host.id for host in hosts] == ["host1", "host2", "far", "host3"], "by name"
 
 
-def test_groups_have_their_members_inline(sdk: Connection) -> None:
-    service = sdk.system_service().clusters_service().cluster_service("cluster1").affinity_groups_service()
+def test_groups_have_their_members_inline(system: SystemService) -> None:
+    service = system.clusters_service().cluster_service("cluster1").affinity_groups_service()
     groups = {group.id: group for group in service.list()}
     assert list(groups) == ["apart", "near", "together"]
     apart, near = groups["apart"], groups["near"]
@@ -64,8 +64,8 @@ def test_groups_have_their_members_inline(sdk: Connection) -> None:
     assert [group.broken for group in groups.values()] == [True, False, True]
 
 
-def test_a_groups_member_lists_have_names(sdk: Connection) -> None:
-    groups = sdk.system_service().clusters_service().cluster_service("cluster1").affinity_groups_service()
+def test_a_groups_member_lists_have_names(system: SystemService) -> None:
+    groups = system.clusters_service().cluster_service("cluster1").affinity_groups_service()
     near = groups.group_service("near")
     assert [(vm.id, vm.name) for vm in near.vms_service().list()] == [("db1", "db1")]
     assert [(host.id, host.name) for host in near.hosts_service().list()] == [
@@ -75,8 +75,8 @@ def test_a_groups_member_lists_have_names(sdk: Connection) -> None:
     assert [label.name for label in near.host_labels_service().list()] == ["backend"]
 
 
-def test_any_cluster_gives_a_group_but_lists_only_its_own(sdk: Connection) -> None:
-    second = sdk.system_service().clusters_service().cluster_service("cluster2").affinity_groups_service()
+def test_any_cluster_gives_a_group_but_lists_only_its_own(system: SystemService) -> None:
+    second = system.clusters_service().cluster_service("cluster2").affinity_groups_service()
     assert second.list() == []
     assert second.group_service("apart").get().cluster.id == "cluster1"
 
@@ -84,8 +84,8 @@ def test_any_cluster_gives_a_group_but_lists_only_its_own(sdk: Connection) -> No
 @pytest.mark.parametrize(
     "collection", ["vms", "hosts", "clusters", "affinitylabels", "jobs", "schedulingpolicies"]
 )
-def test_what_is_not_there_is_404_with_an_empty_body(server: Server, collection: str) -> None:
-    reply = request(f"{server.api_url}/{collection}/none")
+def test_what_is_not_there_is_404_with_an_empty_body(api: Api, collection: str) -> None:
+    reply = api(f"{collection}/none")
     assert (reply.status, reply.body) == (404, b"")
 
 
@@ -133,25 +133,25 @@ def order(root: etree._Element) -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize("collection", sorted(NEWER))
-def test_nothing_is_invented(server: Server, collection: str) -> None:
+def test_nothing_is_invented(api: Api, collection: str) -> None:
     recorded = paths(etree.parse(RECORDING / f"{collection}.xml").getroot())
-    shown = paths(request(f"{server.api_url}/{collection}").xml)
+    shown = paths(api(f"{collection}").xml)
     assert shown - recorded <= NEWER[collection]
     assert shown
 
 
 @pytest.mark.parametrize("collection", sorted(NEWER))
-def test_the_order_is_the_recordings(server: Server, collection: str) -> None:
+def test_the_order_is_the_recordings(api: Api, collection: str) -> None:
     known = list(order(etree.parse(RECORDING / f"{collection}.xml").getroot()))
-    for shown in order(request(f"{server.api_url}/{collection}").xml):
+    for shown in order(api(f"{collection}").xml):
         for recorded in known:
             common = [tag for tag in shown if tag in recorded]
             assert common == [tag for tag in recorded if tag in common]
 
 
-def test_attributes_are_ids_and_addresses(server: Server) -> None:
+def test_attributes_are_ids_and_addresses(api: Api) -> None:
     for collection in sorted(NEWER):
-        for node in request(f"{server.api_url}/{collection}").xml.iter(etree.Element):
+        for node in api(f"{collection}").xml.iter(etree.Element):
             assert set(node.attrib) <= {"href", "id", "rel"}
             href = node.get("href")
             assert href is None or href.startswith("/ovirt-engine/api/")

@@ -12,7 +12,7 @@ from ovirt_simulator.http.server import Server, serve
 from tests.builders import APART, DISABLED, TOGETHER, cluster, group, host, label, vm
 from tests.paths import DATA
 from tests.simulator.core import engines
-from tests.simulator.http.plain import request
+from tests.simulator.http.plain import Api, request
 
 RECORDED = DATA / "real-engine"
 REFUSALS: list[dict[str, Any]] = json.loads((RECORDED / "refusals.json").read_text())
@@ -79,14 +79,14 @@ def test_what_is_shown_the_engine_shows(server: Server, engine: Engine, file: st
     assert len(names(shown)) > 5
 
 
-def test_times_and_numbers_are_spelled_as_the_engine_does(server: Server) -> None:
+def test_times_and_numbers_are_spelled_as_the_engine_does(api: Api) -> None:
     (recorded, *_) = etree.parse(RECORDED / "affinitygroups.xml").getroot()
-    shown = request(f"{server.api_url}/clusters/c1/affinitygroups/lic").xml
+    shown = api("clusters/c1/affinitygroups/lic").xml
     assert shown.findtext("priority") == recorded.findtext("priority") == "1"
-    assert request(server.api_url).xml.findtext("time", "").endswith("Z"), "the engine's zone is UTC"
+    assert api("").xml.findtext("time", "").endswith("Z"), "the engine's zone is UTC"
 
 
-def test_events_speak_of_what_the_engines_speak_of(server: Server, engine: Engine) -> None:
+def test_events_speak_of_what_the_engines_speak_of(api: Api, engine: Engine) -> None:
     """Of migrations: VM and host, their cluster and data center, and the VM's template."""
     engine.vms.migrate("db1", host_id="node3")
     engine.advance(60)
@@ -94,24 +94,22 @@ def test_events_speak_of_what_the_engines_speak_of(server: Server, engine: Engin
         event.findtext("code"): {str(child.tag) for child in event if child.get("id")}
         for event in etree.parse(RECORDED / "events.xml").getroot()
     }
-    for event in request(f"{server.api_url}/events").xml:
+    for event in api("events").xml:
         code = event.findtext("code")
         if code in recorded and code != "30":
             assert {str(child.tag) for child in event if child.get("id")} == recorded[code], code
 
 
-def test_a_refused_and_a_cancelled_command_leave_a_failed_job(server: Server, engine: Engine) -> None:
-    request(f"{server.api_url}/vms/idle/migrate", "POST", "<action/>")
+def test_a_refused_and_a_cancelled_command_leave_a_failed_job(api: Api, engine: Engine) -> None:
+    api("vms/idle/migrate", "POST", "<action/>")
     engine.vms.migrate("db1", host_id="node3")
     engine.vms.cancel_migration("db1")
     engine.advance(10)
-    jobs = {
-        job.findtext("description"): job.findtext("status") for job in request(f"{server.api_url}/jobs").xml
-    }
+    jobs = {job.findtext("description"): job.findtext("status") for job in api("jobs").xml}
     assert jobs["Migrating VM idle"] == jobs["Migrating VM db1 to Host node3"] == "failed"
 
 
-def test_the_policies_show_the_units_that_the_engines_show(server: Server) -> None:
+def test_the_policies_show_the_units_that_the_engines_show(server: Server, api: Api) -> None:
     """Filters that count in every policy are shown in none, nor among the units."""
     ours = {
         unit.get("id") for unit in recorded("schedulingpolicyunits") if unit.findtext("internal") == "false"
@@ -122,11 +120,11 @@ def test_the_policies_show_the_units_that_the_engines_show(server: Server) -> No
         unit: position for unit, position in filters.items() if unit not in ours
     }
     known = {(unit.findtext("name"), unit.findtext("type")) for unit in recorded("schedulingpolicyunits")}
-    units = request(f"{server.api_url}/schedulingpolicyunits").xml
+    units = api("schedulingpolicyunits").xml
     assert {(unit.findtext("name"), unit.findtext("type")) for unit in units} <= known
     body = "<scheduling_policy><name>p</name></scheduling_policy>"
-    added = request(f"{server.api_url}/schedulingpolicies", "POST", body).xml.get("id")
-    assert len(request(f"{server.api_url}/schedulingpolicies/{added}/filters").xml) == 0
+    added = api("schedulingpolicies", "POST", body).xml.get("id")
+    assert len(api(f"schedulingpolicies/{added}/filters").xml) == 0
 
 
 def test_a_filter_that_is_not_there_is_removed_all_the_same(server: Server) -> None:

@@ -7,14 +7,15 @@ from typing import Any, NamedTuple
 import ovirtsdk4
 import pytest
 from msgspec.structs import replace
-from ovirtsdk4 import Connection, Error, NotFoundError, types
+from ovirtsdk4 import Error, NotFoundError, types
+from ovirtsdk4.services import SystemService
 
 from ovirt_placement.model import SchedulingPolicy
 from ovirt_simulator.core.backend import PROMPT, MigrationFault
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.http.server import Server, serve
+from ovirt_simulator.http.server import serve
 from tests.builders import CLUSTER
-from tests.simulator.http.plain import request
+from tests.simulator.http.plain import Api
 from tests.simulator.http.world import WORLD
 from tests.simulator.scheduler.proxy import refusing_proxy
 
@@ -92,10 +93,10 @@ ROWS = {
 
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS.keys())
-def test_row(engine: Engine, sdk: Connection, row: Row) -> None:
+def test_row(engine: Engine, system: SystemService, row: Row) -> None:
     row.prepare(engine)
     with pytest.raises(Error) as caught:
-        sdk.system_service().vms_service().vm_service(row.vm).migrate(**row.arguments)
+        system.vms_service().vm_service(row.vm).migrate(**row.arguments)
     assert type(caught.value) is Error
     assert caught.value.code == row.code
     assert caught.value.fault.reason == "Operation Failed"
@@ -105,18 +106,18 @@ def test_row(engine: Engine, sdk: Connection, row: Row) -> None:
     assert migrating == (["web2"] if row.prepare in (under_way, under_way_unlocked) else [])
 
 
-def test_a_host_by_unknown_name(server: Server, sdk: Connection) -> None:
+def test_a_host_by_unknown_name(api: Api, system: SystemService) -> None:
     """Resolved before there is an action: a plain fault."""
     with pytest.raises(NotFoundError) as caught:
-        sdk.system_service().vms_service().vm_service("web2").migrate(host=types.Host(name="nowhere"))
+        system.vms_service().vm_service("web2").migrate(host=types.Host(name="nowhere"))
     assert caught.value.fault.detail == "Entity not found: nowhere"
     body = "<action><host><name>nowhere</name></host></action>"
-    assert request(f"{server.api_url}/vms/web2/migrate", "POST", body).xml.tag == "fault"
+    assert api("vms/web2/migrate", "POST", body).xml.tag == "fault"
 
 
-def test_a_refused_action_has_the_fault_inside(server: Server) -> None:
+def test_a_refused_action_has_the_fault_inside(api: Api) -> None:
     body = '<action><force>true</force><host id="host1"/></action>'
-    reply = request(f"{server.api_url}/vms/spare/migrate", "POST", body)
+    reply = api("vms/spare/migrate", "POST", body)
     assert reply.status == 409
     assert [node.tag for node in reply.xml] == ["fault", "status"]
     assert [node.tag for node in reply.xml.find("fault")] == ["detail", "reason"]
@@ -147,8 +148,7 @@ def test_only_the_external_scheduler_refuses() -> None:
     assert asked == [("web2", ["host1"])], "asked once, for the hosts that the internal filters left"
 
 
-def test_each_refusal_is_logged(sdk: Connection) -> None:
-    system = sdk.system_service()
+def test_each_refusal_is_logged(system: SystemService) -> None:
     for _ in range(2):
         with pytest.raises(Error):
             system.vms_service().vm_service("spare").migrate(query={"correlation_id": "try"})

@@ -10,7 +10,7 @@ from ovirtsdk4 import Connection, Error
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.control import LoginError, Tokens, default_users
 from ovirt_simulator.http.server import Server, serve
-from tests.simulator.http.plain import Reply, request
+from tests.simulator.http.plain import Api, Reply, request
 
 
 def log_in(server: Server, accept: str = "application/json", **fields: str) -> Reply:
@@ -27,14 +27,14 @@ def log_in(server: Server, accept: str = "application/json", **fields: str) -> R
     )
 
 
-def test_a_token(server: Server) -> None:
+def test_a_token(server: Server, api: Api) -> None:
     reply = log_in(server)
     answer = json.loads(reply.body)
     assert (reply.status, reply.headers["content-type"]) == (200, "application/json")
     assert set(answer) == {"access_token", "scope", "exp", "token_type"}
     assert answer["exp"].isdecimal()
     bearer = {"Authorization": f"Bearer {answer['access_token']}"}
-    assert request(f"{server.api_url}/vms", user=None, headers=bearer).status == 200
+    assert api("vms", user=None, headers=bearer).status == 200
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_life_time_of_nothing_ends_every_call(engine: Engine) -> None:
     server.close()
 
 
-def test_logout_ends_the_token(server: Server, sdk: Connection) -> None:
+def test_logout_ends_the_token(server: Server, api: Api, sdk: Connection) -> None:
     token = sdk.authenticate()
     form = urlencode({"scope": "ovirt-app-api", "token": token})
     headers = {"Accept": "application/json", "Content-Type": "application/x-www-form-urlencoded"}
@@ -95,12 +95,12 @@ def test_logout_ends_the_token(server: Server, sdk: Connection) -> None:
         )
         assert (reply.status, json.loads(reply.body)) == (200, {})
     bearer = {"Authorization": f"Bearer {token}"}
-    assert request(f"{server.api_url}/vms", user=None, headers=bearer).status == 401
+    assert api("vms", user=None, headers=bearer).status == 401
 
 
 @pytest.mark.parametrize("user", [None, "admin@internal:wrong", "nobody:password"])
-def test_401_is_the_containers(server: Server, user: str | None) -> None:
-    reply = request(f"{server.api_url}/vms", user=user)
+def test_401_is_the_containers(api: Api, user: str | None) -> None:
+    reply = api("vms", user=user)
     assert reply.status == 401
     assert reply.headers["www-authenticate"] == 'Basic realm="RESTAPI"'
     assert reply.headers["content-type"] == "text/html;charset=UTF-8"

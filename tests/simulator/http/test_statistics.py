@@ -2,16 +2,15 @@
 
 import pytest
 from lxml import etree
-from ovirtsdk4 import Connection
+from ovirtsdk4.services import SystemService
 
 from ovirt_simulator.core.backend import Settings
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.documents import statistic_id, two_digits
-from ovirt_simulator.http.server import Server
 from tests.builders import host, vm
 from tests.paths import RECORDING
 from tests.simulator.core import engines
-from tests.simulator.http.plain import request
+from tests.simulator.http.plain import Api
 
 GIB = 1 << 30
 
@@ -42,8 +41,8 @@ def test_decimals_have_two_digits_that_count(value: float, shown: str) -> None:
     assert two_digits(value) == shown
 
 
-def test_a_vms_statistics(sdk: Connection) -> None:
-    service = sdk.system_service().vms_service().vm_service("web1").statistics_service()
+def test_a_vms_statistics(system: SystemService) -> None:
+    service = system.vms_service().vm_service("web1").statistics_service()
     by_name = {each.name: each for each in service.list()}
     assert by_name["cpu.current.total"].values[0].datum == 12
     assert by_name["memory.installed"].values[0].datum == GIB
@@ -51,10 +50,10 @@ def test_a_vms_statistics(sdk: Connection) -> None:
     assert service.statistic_service(one.id).get().values[0].datum == one.values[0].datum
 
 
-def test_shape_is_that_of_the_recording(server: Server) -> None:
+def test_shape_is_that_of_the_recording(api: Api) -> None:
     """But for the description, which nobody reads."""
     recorded = next(iter(etree.parse(next(iter(RECORDING.glob("hosts_*_statistics.xml")))).getroot()))
-    shown = request(f"{server.api_url}/hosts/host1/statistics").xml[0]
+    shown = api("hosts/host1/statistics").xml[0]
     assert [node.tag for node in shown.iter()] == [
         node.tag for node in recorded.iter() if node.tag != "description"
     ]
