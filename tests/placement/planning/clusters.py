@@ -23,15 +23,17 @@ from tests.builders import (
 from tests.placement.planning.ordering.oracle import Cluster, Request
 
 _RULES = st.sampled_from([TOGETHER, APART, SOFT_TOGETHER, SOFT_APART])
-#: Placements that brute force goes through.
-_MOST_PLACEMENTS = 2_000
+_TYING = st.sampled_from([TOGETHER, TOGETHER, TOGETHER, APART])
 
 
 @st.composite
-def tiny_clusters(draw: st.DrawFn, *, crowds: bool = False) -> Snapshot:
+def tiny_clusters(
+    draw: st.DrawFn, *, crowds: bool = False, tied: bool = False, most_placements: int = 2_000
+) -> Snapshot:
     """Up to five hosts and eight VMs, of which as many can move as brute force bears.
 
-    With `crowds`, most VMs are on one host, and a hard group wants some of them apart.
+    With `crowds`, most VMs are on one host, and a hard group wants some of them apart. With `tied`, many are
+    down, and most groups hard positive ones, so that VMs that are down tie others together.
     """
     hosts = [f"h{number}" for number in range(draw(st.integers(2, 5)))]
     names = [f"v{number}" for number in range(draw(st.integers(2, 8)))]
@@ -45,13 +47,13 @@ def tiny_clusters(draw: st.DrawFn, *, crowds: bool = False) -> Snapshot:
         parts.append(host(name, free_mb=free_mb, status=draw(status) if number == len(hosts) - 1 else "up"))
     placements = 1
     for name in names:
-        moves = placements * len(hosts) <= _MOST_PLACEMENTS and draw(st.integers(0, 7)) > 0
+        moves = placements * len(hosts) <= most_placements and draw(st.integers(0, 7)) > 0
         placements *= len(hosts) if moves else 1
         pinned = draw(st.integers(0, 9)) == 0
         parts.append(
             vm(
                 name,
-                draw(st.sampled_from([*hosts, *hosts[:1] * (9 if crowds else 1), None])),
+                draw(st.sampled_from([*hosts, *hosts[:1] * (9 if crowds else 1), *[None] * (1 + tied)])),
                 needs_mb=draw(st.sampled_from([1024, 1024, 2048, 4096])),
                 usage_cpu_percent=0,
                 migratable=moves,
@@ -65,7 +67,7 @@ def tiny_clusters(draw: st.DrawFn, *, crowds: bool = False) -> Snapshot:
         parts.append(
             group(
                 f"g{number}",
-                DISABLED if of_hosts else draw(_RULES),
+                DISABLED if of_hosts else draw(_TYING if tied else _RULES),
                 " ".join(draw(members)),
                 hosts_rule=draw(_RULES) if of_hosts else DISABLED,
                 hosts=" ".join(draw(listed)) if of_hosts else "",

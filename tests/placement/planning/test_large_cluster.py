@@ -1,4 +1,4 @@
-"""A cluster of the size at which others give up: the plan is legal, near its bound, and takes seconds."""
+"""Clusters and groups at whose size others give up: plans are legal, near their bound, and take seconds."""
 
 import random
 import time
@@ -7,13 +7,14 @@ from itertools import count
 import pytest
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.plan import Deadline
+from ovirt_placement.planning.plan import Deadline, Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import legal
 from ovirt_placement.planning.steps import apply
 from ovirt_placement.planning.strategies import StrategyName, strategy
 from ovirt_placement.rules.catalogue import find_violations
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
+from tests.placement.planning.plans import ALL, EACH
 from tests.speed import of_processor, seconds_here
 
 #: Far above what it takes (some seconds at worst), to fail only if the search runs wild.
@@ -40,6 +41,52 @@ def drawn(seed: int, most_free_mb: int, size: int = 40) -> Snapshot:
     )
 
 
+#: What a plan of a large group may take; and where it has a thousand steps, each of which all rules judge.
+PATIENCE_FOR_A_GROUP, MORE_PATIENCE = 5, 10
+
+
+def quickly_planned(state: Snapshot, patience_seconds: float) -> Plan:
+    began = time.process_time()
+    plan = make_plan(state, CLUSTER, options=ALL, deadline=Deadline(lambda: 20.0))
+    assert time.process_time() - began < seconds_here(patience_seconds)
+    assert plan.remaining == ()
+    return plan
+
+
+@pytest.mark.system
+def test_one_collision_in_a_negative_group_of_a_thousand_vms() -> None:
+    names = [f"v{number:04}" for number in range(1000)]
+    state = snapshot(
+        *(host(f"h{number:04}") for number in range(1002)),
+        *(vm(name, f"h{max(1, number):04}") for number, name in enumerate(names)),
+        group("g", APART, " ".join(names)),
+    )
+    plan = quickly_planned(state, PATIENCE_FOR_A_GROUP)
+    assert (plan.migrations, plan.proven) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("vms", "hosts", "memory_mb", "patience", "crowds"),
+    [
+        (60, 6, 131072, PATIENCE_FOR_A_GROUP, False),
+        pytest.param(1000, 50, 2**22, MORE_PATIENCE, True, marks=pytest.mark.nightly),  # by their CPU
+    ],
+)
+def test_a_large_positive_group_gathers(
+    vms: int, hosts: int, memory_mb: int, patience: float, crowds: bool
+) -> None:
+    names = [f"v{number:04}" for number in range(vms)]
+    state = snapshot(
+        *(host(f"h{number:02}", memory_mb=memory_mb, free_mb=memory_mb // 2) for number in range(hosts)),
+        *(vm(name, f"h{number % hosts:02}") for number, name in enumerate(names)),
+        group("g", TOGETHER, " ".join(names)),
+    )
+    plan = quickly_planned(state, patience)
+    assert plan.migrations == vms - vms // hosts
+    assert plan.proven or crowds
+    assert plan.crowded == ((plan.steps[0].target,) if crowds else ())
+
+
 @pytest.mark.system
 @pytest.mark.parametrize(("seed", "most_free_mb"), [(1, 64000), (3, 20000)])
 def test_a_large_cluster_is_planned_step_by_step_within_seconds(seed: int, most_free_mb: int) -> None:
@@ -59,7 +106,7 @@ def test_a_large_cluster_is_planned_step_by_step_within_seconds(seed: int, most_
 
 
 @pytest.mark.system
-@pytest.mark.parametrize("name", [StrategyName.OPTIMAL, StrategyName.GREEDY])
+@EACH
 @pytest.mark.parametrize(("size", "seconds"), [(60, 1.0), (60, 4.0), (200, 0.5), (200, 1.0), (200, 4.0)])
 def test_the_time_that_is_given_is_kept(size: int, seconds: float, name: StrategyName) -> None:
     """Counted in the processor's time, so that it is the same on a busy machine."""

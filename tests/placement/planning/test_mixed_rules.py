@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from ovirt_placement.model import Host, PlacementRule, RuleDomain, Snapshot, Vm
 from ovirt_placement.planning.plan import NEVER, Plan
 from ovirt_placement.planning.planner import make_plan
-from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from ovirt_placement.planning.strategies import StrategyName, strategy
 from ovirt_placement.rules.placement_rules.in_force import KINDS
 from tests.builders import (
@@ -34,6 +33,7 @@ from tests.builders import (
 )
 from tests.examples import examples
 from tests.placement.planning.brute_force import Assignment, BruteForce, Violations
+from tests.placement.planning.plans import ALL
 from tests.placement.rules.placement_rules.drawn import placement_rules
 from tests.placement.rules.placement_rules.oracle import (
     concerns,
@@ -44,7 +44,6 @@ from tests.placement.rules.placement_rules.oracle import (
 )
 from tests.speed import of_processor
 
-ALL = PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}))
 SLOW = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
@@ -128,8 +127,13 @@ STATUSES = ("maintenance", "non_responsive", "preparing_for_maintenance", "non_o
 
 
 @st.composite
-def clusters(draw: st.DrawFn, placements: int) -> Snapshot:
-    """At most four hosts and seven VMs; of these as many may move as have this number of placements."""
+def clusters(
+    draw: st.DrawFn, placements: int, kinds: tuple[str, ...] = tuple(KINDS), down: tuple[str, ...] = ()
+) -> Snapshot:
+    """At most four hosts and seven VMs; of these as many may move as have this number of placements.
+
+    The first rule is of one of these kinds; VMs that are down may be members of rules.
+    """
     names = HOSTS[: draw(st.integers(2, 4))]
     vms = VMS[: draw(st.integers(2, 7))]
     up = draw(st.integers(0, 4)) > 0
@@ -157,9 +161,10 @@ def clusters(draw: st.DrawFn, placements: int) -> Snapshot:
                 usage_cpu_percent=0,
             )
         )
+    wanted_kinds = (kinds, tuple(KINDS))[: draw(st.integers(len(kinds) < len(KINDS), 2))]
     rules = [
-        draw(placement_rules(f"r{number}", vms, names, enforcing=draw(st.integers(0, 3)) > 0))
-        for number in range(draw(st.integers(0, 2)))
+        draw(placement_rules(f"r{at}", (*down, *vms), names, of, enforcing=draw(st.integers(0, 3)) > 0))
+        for at, of in enumerate(wanted_kinds)
     ]
     rules = [replace(one, continuous=not one.enforcing or draw(st.integers(0, 4)) > 0) for one in rules]
     groups = []
@@ -222,68 +227,22 @@ def check(state: Snapshot) -> None:
         assert optimal.reached <= greedy.reached
 
 
-@settings(SLOW, max_examples=6)
-@given(clusters(128))
-def test_a_few_mixtures_have_no_false_proof_and_no_illegal_step(state: Snapshot) -> None:
-    check(state)
-
-
-@pytest.mark.system
-@settings(SLOW, max_examples=200)
-@given(clusters(1_024))
-def test_no_false_proof_no_illegal_step_and_nothing_better(state: Snapshot) -> None:
-    check(state)
-
-
-@pytest.mark.nightly
-@settings(SLOW, max_examples=10_000)
-@given(clusters(4_096))
-def test_the_same_of_very_many(state: Snapshot) -> None:
-    check(state)
-
-
-FEW = settings(
-    max_examples=examples(20),
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+@pytest.mark.parametrize(
+    ("placements", "number"),
+    [
+        (128, 8),
+        pytest.param(1_024, 200, marks=pytest.mark.system),
+        pytest.param(4_096, 10_000, marks=pytest.mark.nightly),
+    ],
 )
-
-
-@st.composite
-def ruled(draw: st.DrawFn, kind: str | None = None) -> Snapshot:
-    hosts = [host(name, free_mb=draw(st.sampled_from([500, 1024, 8192, 8192]))) for name in HOSTS]
-    vms = [
-        vm(name, draw(st.sampled_from(HOSTS[:3])), migratable=draw(st.integers(0, 5)) > 0)
-        for name in VMS[:4]
-    ]  # fmt: skip
-    every = tuple(KINDS)
-    chosen = (kind,) if kind else every
-    rules = [
-        draw(placement_rules(f"r{number}", VMS[:4], HOSTS, chosen if number == 0 else every, enforcing=True))
-        for number in range(draw(st.integers(1, 2)))
-    ]
-    return snapshot(*hosts, *vms, *rules)
+def test_no_false_proof_no_illegal_step_and_nothing_better(placements: int, number: int) -> None:
+    given(clusters(placements))(settings(SLOW, max_examples=number)(check))()
 
 
 @pytest.mark.system
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_optimal_plan_of_each_kind_is_the_best_there_is(kind: str) -> None:
-    @FEW
-    @given(ruled(kind))
-    def plan(state: Snapshot) -> None:
-        oracle = Mixed(state)
-        assert followed(oracle, StrategyName.OPTIMAL).reached == oracle.best()
-
-    plan()
-
-
-@FEW
-@given(ruled())
-def test_no_step_of_a_greedy_plan_violates_a_rule(state: Snapshot) -> None:
-    oracle = Mixed(state)
-    found = followed(oracle, StrategyName.GREEDY)
-    assert found.reached >= oracle.best()
-    assert not found.plan.proven or found.reached == oracle.best()
+    given(clusters(256, (kind,)))(settings(SLOW, max_examples=examples(40))(check))()
 
 
 RACKS = tuple(

@@ -4,16 +4,20 @@ import msgspec
 import pytest
 
 from ovirt_placement.answers.plans import obstacle_text
-from ovirt_placement.model import AffinityRule, Snapshot
-from ovirt_placement.planning.plan import Plan
+from ovirt_placement.model import AffinityRule, Host, RuleDomain, Snapshot
+from ovirt_placement.planning import remaining
+from ovirt_placement.planning.plan import NEVER, Deadline, Obstacle, ObstacleKind, Plan
 from ovirt_placement.planning.planner import make_plan
-from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
+from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
+from ovirt_placement.planning.remaining import End, remains
 from ovirt_placement.planning.steps import misfit
+from ovirt_placement.planning.strategies import StrategyName, strategy
+from ovirt_placement.rules.elements.verdict import Request
+from ovirt_placement.rules.placement_rules.units import filter_hosts
 from tests.builders import (
     APART,
     CLUSTER,
     SOFT_APART,
-    SOFT_TOGETHER,
     TOGETHER,
     Part,
     cluster,
@@ -21,9 +25,12 @@ from tests.builders import (
     host,
     label,
     pending,
+    rule,
     snapshot,
     vm,
 )
+from tests.placement.planning.brute_force import BruteForce
+from tests.placement.planning.plans import ALL, EACH, moves
 
 HOSTS = (host("h1"), host("h2"), host("h3"))
 
@@ -32,60 +39,77 @@ def planned(*parts: Part, **options: dict[str, str]) -> Plan:
     return make_plan(snapshot(*parts), CLUSTER, **options)
 
 
-def moves(plan: Plan) -> list[str]:
-    return [f"{' '.join(step.vms)} to {step.target}" for step in plan.steps]
-
-
 def why(plan: Plan) -> str:
     found = (one for rule in plan.remaining for one in rule.obstacles)
     return "\n".join(obstacle_text(one, snapshot()) for one in found)
 
 
-def test_the_minority_joins_the_majority() -> None:
-    plan = planned(*HOSTS, vm("a", "h2"), vm("b", "h2"), vm("c", "h1"), group("g", TOGETHER, "a b c"))
-    assert moves(plan) == ["c to h2"]
-    assert plan.steps[0].repairs == ("g",)
-
-
 def test_groups_that_share_a_vm_that_is_down_gather_as_one() -> None:
-    plan = planned(
-        *HOSTS,
-        vm("a", "h1"),
-        vm("b"),
-        vm("c", "h2"),
-        group("g1", TOGETHER, "a b"),
-        group("g2", TOGETHER, "b c"),
-    )
+    groups = group("g1", TOGETHER, "a b"), group("g2", TOGETHER, "b c")
+    plan = planned(*HOSTS, vm("a", "h1"), vm("b"), vm("c", "h2"), *groups)
     assert moves(plan) in (["a to h2"], ["c to h1"])
     assert plan.steps[0].repairs == ("g1", "g2")
 
 
-def test_the_cheapest_vm_leaves_for_the_roomiest_host_that_is_no_failover_host() -> None:
-    hosts = (host("h1"), host("h2", free_mb=9000), host("h3", free_mb=20000), host("h4", failover=True))
-    plan = planned(*hosts, vm("big", "h1", needs_mb=8192), vm("small", "h1"), group("g", APART, "big small"))
-    assert moves(plan) == ["small to h3"]
-
-
-def test_the_pinned_member_stays_and_the_other_leaves() -> None:
-    plan = planned(*HOSTS, vm("a", "h1", migratable=False), vm("b", "h1"), group("g", APART, "a b"))
-    assert moves(plan) == ["b to h2"]
-
-
-def test_a_vm_with_a_list_of_hosts_is_sent_to_none_other_though_the_engine_would_let_it() -> None:
-    listed = vm("a", "h1", pinned_hosts=("h1", "h3"))
-    plan = planned(*HOSTS, listed, vm("b", "h1", migratable=False), group("g", APART, "a b"))
-    assert moves(plan) == ["a to h3"]
-
-
-def test_a_member_far_from_its_peers_steps_over_a_rival_that_leaves_first() -> None:
-    plan = planned(
-        host("h1"), host("h2"), host("h3"),
-        vm("a1", "h1"), vm("a2", "h1", migratable=False), vm("a3", "h2"), vm("rival", "h1"),
-        group("all", TOGETHER, "a1 a2 a3"), group("apart", APART, "a3 rival"),
+@EACH
+def test_two_parts_that_each_stand_whole_become_one_by_one_request(name: StrategyName) -> None:
+    state = snapshot(
+        host("h1"), host("h2"),
+        vm("a", "h1"), vm("b", "h1"), vm("c", "h2"), vm("d", "h2"), vm("e", "h2"), vm("link", None),
+        group("two", TOGETHER, "a b link"), group("three", TOGETHER, "c d e link"),
     )  # fmt: skip
-    assert len(moves(plan)) == 2
-    assert moves(plan)[0].startswith("rival to")
-    assert plan.steps[0].groups == ()
+    plan = make_plan(state, CLUSTER, strategy=strategy(name))
+    assert (moves(plan), plan.steps[0].closure, plan.remaining) == (["a b to h2"], True, ())
+
+
+def test_a_group_that_ends_where_none_of_it_was_costs_the_detour() -> None:
+    """By the end alone three migrations would do: to h3 no member comes alone, nor c to any other host."""
+    state = snapshot(
+        *HOSTS, vm("a", "h1"), vm("b", "h1"), vm("c", "h2"),
+        group("together", TOGETHER, "a b c"), group("on", vms="c", hosts_rule=TOGETHER, hosts="h3"),
+    )  # fmt: skip
+    plan = make_plan(state, CLUSTER, deadline=NEVER)
+    assert BruteForce(state).best() == ((0, 0), plan.migrations)
+    assert (plan.migrations, plan.proven, plan.at_least) == (5, True, 5)
+
+
+ONE_RACK = rule(
+    "one-rack",
+    "same_domain",
+    "a b",
+    domains=(RuleDomain(name="r0", hosts=("h1",)), RuleDomain(name="r1", hosts=("h2", "h3"))),
+)
+NOT_TIED = snapshot(*HOSTS, vm("a", "h1"), vm("b", "h1"), ONE_RACK)
+TIED = snapshot(
+    *HOSTS,
+    vm("a", "h1"),
+    vm("b", "h1"),
+    ONE_RACK,
+    group("off", TOGETHER, "a b", hosts_rule=APART, hosts="h1"),
+)
+
+
+@EACH
+def test_a_group_goes_to_another_failure_domain_at_once(name: StrategyName) -> None:
+    plan = make_plan(TIED, CLUSTER, strategy=strategy(name))
+    assert moves(plan) in (["a b to h2"], ["a b to h3"])
+    assert (plan.proven, plan.remaining) == (True, ())
+
+
+@pytest.mark.parametrize(("state", "passes"), [(TIED, True), (NOT_TIED, False)])
+def test_the_engine_is_let_pass_that_asks_for_one_vm_where_it_moves_all(
+    state: Snapshot, passes: bool
+) -> None:
+    found = filter_hosts(state, Request(("a",), ("h2", "h3"), as_engine=True))
+    assert [one.accepted for one in found] == [passes, passes]
+
+
+@EACH
+def test_the_cheapest_vm_leaves_for_the_roomiest_host_that_is_no_failover_host(name: StrategyName) -> None:
+    hosts = (host("h1"), host("h2", free_mb=9000), host("h3", free_mb=20000), host("h4", failover=True))
+    vms = vm("big", "h1", needs_mb=8192), vm("small", "h1")
+    state = snapshot(*hosts, *vms, group("g", APART, "big small"))
+    assert moves(make_plan(state, CLUSTER, strategy=strategy(name))) == ["small to h3"]
 
 
 def test_one_makes_room_for_another_that_makes_room() -> None:
@@ -99,29 +123,6 @@ def test_one_makes_room_for_another_that_makes_room() -> None:
     assert moves(plan) == ["first to h4", "second to h3", "stray to h2"]
     assert [step.groups for step in plan.steps] == [(), (), ("g",)]
     assert plan.proven
-
-
-def test_a_host_rule_decides_where_a_group_gathers() -> None:
-    plan = planned(
-        *HOSTS, vm("a", "h1"), vm("b", "h2"), group("g", TOGETHER, "a b"),
-        group("near", vms="b", hosts_rule=TOGETHER, hosts="h2 h3"),
-    )  # fmt: skip
-    assert moves(plan) == ["a to h2"]
-
-
-@pytest.mark.parametrize("rule", [SOFT_APART, SOFT_TOGETHER])
-def test_soft_groups_are_repaired_where_that_is_asked_for_and_reported_in_any_case(
-    rule: AffinityRule,
-) -> None:
-    state = snapshot(
-        *HOSTS, vm("a", "h1"), vm("b", "h1" if rule is SOFT_APART else "h2"), group("g", rule, "a b")
-    )
-    reported = make_plan(state, CLUSTER)
-    assert reported.steps == ()
-    assert [(rule.groups, rule.hard, rule.obstacles) for rule in reported.remaining] == [(("g",), False, ())]
-    repaired = make_plan(state, CLUSTER, options=PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT})))
-    assert repaired.migrations == 1
-    assert repaired.remaining == ()
 
 
 def test_members_in_other_clusters_do_not_count() -> None:
@@ -141,68 +142,56 @@ def test_a_vm_about_to_start_is_reckoned_with() -> None:
     assert moves(plan) == ["a to h3"]
 
 
-def test_no_vm_is_sent_towards_a_host_that_does_not_answer() -> None:
-    plan = planned(
-        host("h1"),
-        host("h2", status="non_responsive"),
-        vm("a", "h1"),
-        vm("b", "h2"),
-        group("g", TOGETHER, "a b"),
-    )
-    assert plan.steps == ()
-    assert "b stays where it is: its host is non_responsive" in why(plan)
+def test_of_hard_groups_that_contradict_each_other_the_rest_is_repaired_by_one_move() -> None:
+    contradiction = group("with", TOGETHER, "a b"), group("without", APART, "a b")
+    vms = vm("a", "h1"), vm("b", "h1"), vm("c", "h1")
+    plan = planned(*HOSTS, *vms, *contradiction, group("other", APART, "a c"))
+    assert moves(plan) in (["c to h2"], ["c to h3"])
+    assert [rule.groups for rule in plan.remaining] == [("without",)]
+    assert plan.proven
+
+
+TWO = host("h1"), host("h2")
+PAIR = vm("a", "h1"), vm("b", "h1")
+RIVALS = group("g", APART, "a b")
 
 
 @pytest.mark.parametrize(
     ("parts", "reason"),
     [
         (
-            (host("h1"), host("h2"), vm("a", "h1"), vm("b", "h1"), vm("c", "h2"), group("g", APART, "a b c")),
+            (*TWO, *PAIR, vm("c", "h2"), group("g", APART, "a b c")),
             "its 3 running VMs need a host each, and only 2 can have one",
         ),
+        ((host("h1"), host("h2", free_mb=1), *PAIR, RIVALS), "a to h2: 1024 MiB needed, 1 MiB free"),
+        ((host("h1"), host("h2", status="maintenance"), *PAIR, RIVALS), "a to h2: the host is maintenance"),
         (
-            (host("h1"), host("h2", free_mb=1), vm("a", "h1"), vm("b", "h1"), group("g", APART, "a b")),
-            "a to h2: 1024 MiB needed, 1 MiB free",
-        ),
-        (
-            (
-                host("h1"), host("h2", status="maintenance"), vm("a", "h1"), vm("b", "h1"),
-                group("g", APART, "a b"),
-            ),
-            "a to h2: the host is maintenance",
-        ),
-        (
-            (
-                host("h1"), host("h2"), vm("a", "h1"), vm("b", "h1"), group("g", APART, "a b"),
-                group("near", vms="a b", hosts_rule=TOGETHER, hosts="h1"),
-            ),
+            (*TWO, *PAIR, RIVALS, group("near", vms="a b", hosts_rule=TOGETHER, hosts="h1")),
             "a to h2: VM a may only run on the hosts of affinity group near",
         ),
         (
-            (
-                host("h1"), host("h2"), vm("a", "h1"), vm("b", "h2"),
-                group("g", TOGETHER, "a b"), group("n", APART, "a b"),
-            ),
+            (*TWO, vm("a", "h1"), vm("b", "h2"), group("g", TOGETHER, "a b"), group("n", APART, "a b")),
             "a and b must also run apart (affinity group n)",
         ),
         (
-            (
-                host("h1"), host("h2"), vm("a", "h1"), vm("b", "h1"),
-                group("g", TOGETHER, "a b"), group("n", APART, "a b"),
-            ),
+            (*TWO, *PAIR, group("g", TOGETHER, "a b"), group("n", APART, "a b")),
             "a and b must also run together (affinity group g)",
         ),
         (
             (
-                host("h1"), host("h2"), vm("a", "h1", status="paused"), vm("b", "h1", hosted_engine=True),
-                group("g", APART, "a b"),
+                host("h1"), host("h2", status="non_responsive"), vm("a", "h1"), vm("b", "h2"),
+                group("g", TOGETHER, "a b"),
             ),
+            "b stays where it is: its host is non_responsive",
+        ),
+        (
+            (*TWO, vm("a", "h1", status="paused"), vm("b", "h1", hosted_engine=True), RIVALS),
             "b stays where it is: it is the hosted engine",
         ),
         (
             (
-                host("h1"), host("h2"), vm("a", "h1", migratable=False, pinned_hosts=("h1",)),
-                vm("b", "h1", migratable=False), group("g", APART, "a b"),
+                *TWO, vm("a", "h1", migratable=False, pinned_hosts=("h1",)), vm("b", "h1", migratable=False),
+                RIVALS,
             ),
             "a stays where it is: it may not be migrated automatically (pinned, or only its user may)",
         ),
@@ -210,25 +199,18 @@ def test_no_vm_is_sent_towards_a_host_that_does_not_answer() -> None:
 )  # fmt: skip
 def test_what_cannot_be_repaired_says_why(parts: tuple[Part, ...], reason: str) -> None:
     plan = planned(*parts)
-    assert plan.proven
-    assert plan.steps == ()
+    assert (plan.proven, plan.steps) == (True, ())
     assert reason in why(plan)
 
 
 def test_a_vm_that_is_frozen_stays_and_the_reason_is_reported() -> None:
-    plan = planned(
-        *HOSTS,
-        vm("a", "h1"),
-        vm("b", "h1", migratable=False),
-        group("g", APART, "a b"),
-        frozen={"a": "it rests"},
-    )
+    plan = planned(*TWO, vm("a", "h1"), vm("b", "h1", migratable=False), RIVALS, frozen={"a": "it rests"})
     assert plan.steps == ()
     assert "a stays where it is: it rests" in why(plan)
 
 
 def test_the_rest_of_a_plan_holds_only_while_nothing_else_changes() -> None:
-    state = snapshot(*HOSTS, vm("a", "h1"), vm("b", "h1"), vm("c", "h1"), group("g", APART, "a b c"))
+    state = snapshot(*HOSTS, *PAIR, vm("c", "h1"), group("g", APART, "a b c"))
     plan = make_plan(state, CLUSTER)
     assert misfit(state, plan) is None
     full = msgspec.structs.replace(state, hosts=(HOSTS[0], host("h2", free_mb=1), HOSTS[2]))
@@ -239,3 +221,92 @@ def test_the_rest_of_a_plan_holds_only_while_nothing_else_changes() -> None:
         affinity_groups=(*state.affinity_groups, group("n", APART, "x y")),
     )
     assert misfit(also_violated, plan) is not None
+
+
+HEADROOM = PlanOptions(repair=ALL.repair, memory_headroom=0.1, cpu_headroom=0.1)
+
+
+@EACH
+def test_headroom_is_kept_where_another_host_will_do(name: StrategyName) -> None:
+    """The first of the hosts is the emptiest by its share, and has too little left above the headroom."""
+    state = snapshot(
+        host("h1"), host("small", memory_mb=4096, free_mb=2048, cpu_percent=0),
+        host("busy", free_mb=20000, cpu_percent=85), host("full", free_mb=14000, cpu_percent=20),
+        *(vm(one, "h1", needs_mb=2048, vcpus=2, usage_cpu_percent=80) for one in "ab"), RIVALS,
+    )  # fmt: skip
+    plan = make_plan(state, CLUSTER, options=HEADROOM, strategy=strategy(name))
+    assert ([step.target for step in plan.steps], plan.crowded) == (["full"], ())
+
+
+@EACH
+@pytest.mark.parametrize(
+    "full", [host("h2", cpu_percent=88), host("h2", free_mb=2048)], ids=["CPU", "memory"]
+)
+def test_headroom_is_given_up_for_a_hard_rule_alone_and_said(name: StrategyName, full: Host) -> None:
+    vms = vm("a", "h1", vcpus=4, usage_cpu_percent=80), vm("b", "h1", migratable=False)
+
+    def end(wanted: AffinityRule) -> tuple[list[str], tuple[str, ...]]:
+        state = snapshot(host("h1"), full, *vms, group("g", wanted, "a b"))
+        plan = make_plan(state, CLUSTER, options=HEADROOM, strategy=strategy(name))
+        return moves(plan), plan.crowded
+
+    assert end(APART) == (["a to h2"], ("h2",))
+    assert end(SOFT_APART) == ([], ())
+
+
+def test_ha_reservation_is_not_made_worse() -> None:
+    """On h2, the emptier one, it would take the room that big needs there if h3 failed."""
+    state = snapshot(
+        cluster(ha_reservation=True), host("h1", memory_mb=20480, free_mb=0),
+        host("h2", memory_mb=16384, free_mb=10240), host("h3", memory_mb=16384, free_mb=9216),
+        vm("big", "h3", needs_mb=6144, guaranteed_mb=6144, ha=True, migratable=False),
+        vm("a", "h1", needs_mb=5120),
+        vm("b", "h1", needs_mb=12288, guaranteed_mb=0, usage_mem_percent=0, migratable=False), RIVALS,
+    )  # fmt: skip
+    assert moves(make_plan(state, CLUSTER, options=ALL)) == ["a to h3"]
+    unreserved = msgspec.structs.replace(state, clusters=(cluster(),))
+    assert moves(make_plan(unreserved, CLUSTER, options=ALL)) == ["a to h2"]
+
+
+@EACH
+def test_what_is_left_out_for_the_ha_reservation_is_said(name: StrategyName) -> None:
+    """The one other host is the one that big would start on if h2 failed."""
+    state = snapshot(
+        cluster(ha_reservation=True),
+        host("h1", memory_mb=16384, free_mb=8192), host("h2", memory_mb=16384, free_mb=0),
+        vm("big", "h2", needs_mb=6144, guaranteed_mb=6144, ha=True, migratable=False),
+        vm("a", "h2", needs_mb=5120), vm("b", "h2", needs_mb=5120, migratable=False), RIVALS,
+    )  # fmt: skip
+    plan = make_plan(state, CLUSTER, strategy=strategy(name))
+    assert not plan.steps
+    (left,) = plan.remaining
+    found = left.obstacles[0]
+    assert found == Obstacle(
+        ObstacleKind.RESERVATION, vms=("a",), hosts=("h2",), unplaced=("big",), needed=1, available=0
+    )
+    assert obstacle_text(found, state).startswith(
+        "migrations of a were left out: if h2 failed after them, big would not restart (over all failures 1"
+    )
+    unreserved = msgspec.structs.replace(state, clusters=(cluster(),))
+    assert moves(make_plan(unreserved, CLUSTER, options=ALL)) == ["a to h1"]
+
+
+def test_a_negative_group_with_more_vms_than_hosts_says_so_however_large_it_is() -> None:
+    names = [f"v{number:03}" for number in range(300)]
+    state = snapshot(
+        *(host(f"h{number:03}") for number in range(200)),
+        *(vm(name, f"h{number % 200:03}") for number, name in enumerate(names)),
+        group("g", APART, " ".join(names)),
+    )
+    (left,) = remains(End(state, pose(state, CLUSTER), (), proven=False), NEVER)
+    assert left.obstacles[0] == Obstacle(ObstacleKind.HOST_EACH, needed=300, available=200, count=300)
+
+
+def test_hosts_are_asked_only_while_there_is_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a large cluster each question takes long, and one that is accepted reports nothing."""
+    state = snapshot(*(host(f"h{number}") for number in range(1, 7)), *PAIR, RIVALS)
+    asked: list[object] = []
+    monkeypatch.setattr(remaining, "_why_not", lambda *question: iter(asked.append(question) or ()))
+    deadline = Deadline(lambda: 1.0 if len(asked) < 2 else 0.0)
+    (left,) = remains(End(state, pose(state, CLUSTER), (), proven=False), deadline)
+    assert (len(asked), left.obstacles) == (2, (Obstacle(ObstacleKind.NOT_FOUND),))

@@ -24,7 +24,8 @@ from ovirt_placement.planning.steps import apply
 from ovirt_placement.planning.strategies import StrategyName, strategy
 from tests.builders import APART, CLUSTER, TOGETHER, Part, group, host, rule, snapshot, vm
 from tests.examples import examples
-from tests.placement.planning.test_mixed_rules import ALL, clusters
+from tests.placement.planning.plans import ALL
+from tests.placement.planning.test_mixed_rules import clusters
 from tests.speed import of_processor
 
 SIZES = (1, 2, 3, 5)

@@ -1,7 +1,7 @@
 """Moves in a legal sequence, each with those that it waits for; and a repair that is as large as any."""
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ovirt_placement.model import Snapshot
@@ -96,16 +96,25 @@ def steps_of(state: Snapshot, found: Order) -> list[Step]:
 
 
 def drawn(chance: random.Random) -> Snapshot:
-    """A tight cluster with hard groups of all kinds, some of which are violated, some in contradiction."""
-    return of_size(chance, chance.randint(2, 4), chance.randint(3, 5), chance.randint(0, 3))
+    """A tight cluster with hard groups of all kinds, some of which are violated, some in contradiction.
+
+    One VM is down, and ties those together of whose groups it is.
+    """
+    return of_size(chance, chance.randint(2, 4), chance.randint(3, 5), chance.randint(0, 3), ["down"])
 
 
-def of_size(chance: random.Random, count_of_hosts: int, count_of_vms: int, count_of_groups: int) -> Snapshot:
+def of_size(
+    chance: random.Random,
+    count_of_hosts: int,
+    count_of_vms: int,
+    count_of_groups: int,
+    down: Sequence[str] = (),
+) -> Snapshot:
     hosts = [f"h{number}" for number in range(1, count_of_hosts + 1)]
     vms = [f"v{number}" for number in range(1, count_of_vms + 1)]
     groups = []
     for number in range(count_of_groups):
-        members = " ".join(chance.sample(vms, chance.randint(2, min(3, len(vms)))))
+        members = " ".join(chance.sample([*vms, *down], chance.randint(2, min(3, len(vms)))))
         listed = " ".join(chance.sample(hosts, chance.randint(1, len(hosts) - 1)))
         kind = chance.randrange(5)
         if kind < 2:
@@ -126,6 +135,7 @@ def of_size(chance: random.Random, count_of_hosts: int, count_of_vms: int, count
             )
             for one in vms
         ),
+        *map(vm, down),
         *groups,
     )
 
