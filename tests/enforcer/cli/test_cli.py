@@ -5,26 +5,19 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import closing, redirect_stderr, redirect_stdout
 from importlib.metadata import version
-from io import StringIO
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-import msgspec
 import pytest
 
 from ovirt_enforcer.cli.main import main
 from ovirt_placement.cli.main import main as placement
 from ovirt_placement.model import state_file
-from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import Server, serve
-from tests.builders import APART, TOGETHER, cluster, group, host, snapshot, vm
+from tests.builders import APART, TOGETHER, Part, cluster, group, host, snapshot, vm
 from tests.configuration import write_configuration
-from tests.placement.cli.documents import defined
+from tests.enforcer.conftest import Ask, Said
 from tests.processes import completed
-from tests.scenarios.stage import START
 from tests.simulator.core import engines
 
 COMMAND = str(Path(sys.executable).with_name("ovirt-enforcer"))
@@ -43,26 +36,13 @@ STATE = snapshot(
 TEXT = """\
 Cluster cluster1: 1 migration, the fewest that repair all that can be repaired (optimal; proven).
   1. web1 from alpha to beta: repairs affinity group web
+  Not now: ovirt-enforcer is in observe mode: nothing is migrated; set mode = "enforce" in [enforcer]
+  Takes of the headroom of beta: a hard rule needs it
   Not repaired: affinity group db, hard: apart (db1, db2)
     - beta has 476 MiB free
     - db1 to beta: 4096 MiB needed, 476 MiB free
     - db2 to beta: 4096 MiB needed, 476 MiB free
 """
-
-
-def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """Be the command; the service in a process of its own, since it takes over what signals do."""
-    words = [str(argument) for argument in arguments]
-    if words[0] == "run":
-        with TemporaryDirectory() as folder:
-            return completed(main, words, Path(folder, "log"), ENVIRONMENT)
-    said, complaints = StringIO(), StringIO()
-    with redirect_stdout(said), redirect_stderr(complaints):
-        try:
-            status = main(words)
-        except SystemExit as ended:
-            status = ended.code if isinstance(ended.code, int) else 0
-    return subprocess.CompletedProcess(words, status, said.getvalue(), complaints.getvalue())
 
 
 @pytest.fixture
@@ -72,104 +52,50 @@ def state(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def server() -> Iterator[Server]:
-    server = serve(Engine.from_snapshot(STATE, clock=START))
-    yield server
-    server.close()
+def test_it_names_its_version_and_says_what_it_is_for(ask: Ask) -> None:
+    assert ask("--version") == Said(0, f"ovirt-enforcer {version('ovirt-placement')}\n")
+    assert "Finds VMs that violate affinity groups" in ask("--help").out
 
 
-class Configuration:
-    """A configuration that fits, to be spoilt."""
-
-    def __init__(self, folder: Path, url: str) -> None:
-        self.folder = folder
-        self.path = write_configuration(folder, url)
-        self.password = folder / "password"
-
-    def add(self, text: str) -> None:
-        with self.path.open("a") as file:
-            file.write(text)
+def test_a_plan_of_an_engine_keeps_a_headroom_if_it_can_and_makes_no_store(ask: Ask, file: Path) -> None:
+    assert ask("plan") == Said(4, TEXT)
+    assert not file.with_name("store.db").exists()
 
 
-@pytest.fixture
-def configuration(tmp_path: Path, server: Server) -> Configuration:
-    return Configuration(tmp_path, server.api_url)
+def test_another_strategy_and_what_is_to_be_repaired_can_be_chosen(ask: Ask, state: Path) -> None:
+    chosen = json.loads(ask(f"plan --state {state} --json --strategy greedy --repair soft").out)
+    assert (chosen["strategy"], chosen["clusters"][0]["steps"]) == ("greedy", [])
 
 
-def test_it_names_its_version_and_says_what_it_is_for() -> None:
-    completed = run("--version")
-    assert (completed.stdout, completed.returncode) == (f"ovirt-enforcer {version('ovirt-placement')}\n", 0)
-    assert "Finds VMs that violate affinity groups" in run("--help").stdout
-
-
-def test_a_plan_of_a_state_file_says_what_and_why(state: Path) -> None:
-    completed = run("plan", "--state", state)
-    assert (completed.stdout, completed.stderr, completed.returncode) == (TEXT, "", 4)
-
-
-def test_a_plan_of_an_engine_keeps_a_headroom_if_it_can_and_makes_no_store(
-    configuration: Configuration,
-) -> None:
-    completed = run("plan", "--config", configuration.path)
-    crowded = "  Takes of the headroom of beta: a hard rule needs it\n"
-    observing = 'ovirt-enforcer is in observe mode: nothing is migrated; set mode = "enforce" in [enforcer]'
-    held = f"  Not now: {observing}\n"
-    text = TEXT.replace("  Not repaired", held + crowded + "  Not repaired", 1)
-    assert (completed.stdout, completed.stderr, completed.returncode) == (text, "", 4)
-    assert not (configuration.folder / "store.db").exists()
+def test_a_plan_that_was_drawn_says_its_seed_and_is_repeated_by_it(ask: Ask, state: Path) -> None:
+    draw = f"plan --state {state} --strategy random"
+    (plan,) = json.loads(ask(f"{draw} --json").out)["clusters"]
+    seed = plan["seed"]
+    assert json.loads(ask(f"{draw} --json --seed {seed}").out)["clusters"][0]["id"] == plan["id"]
+    assert f"(random, seed {seed}: a shorter plan may exist" in ask(f"{draw} --seed {seed}").out
 
 
 @pytest.mark.parametrize(
-    ("groups", "status"), [((), 0), ("g1", 3), (("g1", "g2"), 4)], ids=["whole", "repaired", "left"]
+    ("options", "complaint"),
+    [
+        ("--repair all", "neither hard nor soft"),
+        ("--cluster blue", 'no cluster "blue"'),
+        ("--strategy greedy --seed 1", "--seed goes with the strategy random; greedy draws nothing"),
+        ("--strategy random --seed -1", "'-1' is not a non-negative integer"),
+    ],
 )
-def test_the_status_says_what_a_plan_comes_to(tmp_path: Path, groups: tuple[str, ...], status: int) -> None:
-    path = tmp_path / "some.json"
-    kept = tuple(one for one in STATE.affinity_groups if one.id in groups)
-    path.write_bytes(state_file.dumps(msgspec.structs.replace(STATE, affinity_groups=kept)))
-    assert run("plan", "--state", path).returncode == status
-
-
-def test_another_strategy_and_what_is_to_be_repaired_can_be_chosen(state: Path) -> None:
-    chosen = json.loads(
-        run("plan", "--state", state, "--json", "--strategy", "greedy", "--repair", "soft").stdout
-    )
-    assert chosen["strategy"] == "greedy"
-    assert chosen["clusters"][0]["steps"] == []
-    mistaken = run("plan", "--state", state, "--repair", "all")
-    assert mistaken.returncode == 2
-    assert "neither hard nor soft" in mistaken.stderr
-
-
-def test_a_plan_that_was_drawn_says_its_seed_and_is_repeated_by_it(state: Path) -> None:
-    drawn = json.loads(run("plan", "--state", state, "--json", "--strategy", "random").stdout)
-    (plan,) = drawn["clusters"]
-    seed = str(plan["seed"])
-    again = run("plan", "--state", state, "--json", "--strategy", "random", "--seed", seed)
-    assert json.loads(again.stdout)["clusters"][0]["id"] == plan["id"]
-    words = run("plan", "--state", state, "--strategy", "random", "--seed", seed).stdout
-    assert f"(random, seed {seed}: a shorter plan may exist" in words
-    for wrong, because in (
-        (
-            ("--strategy", "greedy", "--seed", "1"),
-            "--seed goes with the strategy random; greedy draws nothing",
-        ),
-        (("--strategy", "random", "--seed", "-1"), "'-1' is not a non-negative integer"),
-    ):
-        refused = run("plan", "--state", state, *wrong)
-        assert (refused.returncode, because in refused.stderr) == (2, True)
+def test_what_cannot_be_planned(ask: Ask, state: Path, options: str, complaint: str) -> None:
+    status, out, err = ask(f"plan --state {state} {options}")
+    assert (status, out, complaint in err) == (2, "", True), err
 
 
 @pytest.mark.system
-@pytest.mark.parametrize("number", [pytest.param(signal.SIGTERM, marks=pytest.mark.system), signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_daemon_is_ready_dry_by_default_and_ends_cleanly(
-    configuration: Configuration, server: Server, number: signal.Signals
+    file: Path, server: Server, number: signal.Signals
 ) -> None:
     with subprocess.Popen(
-        [COMMAND, "run", "--config", str(configuration.path)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+        [COMMAND, "run", "--config", str(file)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as daemon:
         assert daemon.stdout is not None
         assert daemon.stderr is not None
@@ -182,36 +108,53 @@ def test_a_daemon_is_ready_dry_by_default_and_ends_cleanly(
         assert "Traceback" not in daemon.stderr.read()
 
 
-def refused(completed: subprocess.CompletedProcess[str], *words: str) -> None:
-    assert completed.returncode == 2
-    assert completed.stdout == ""
-    (line,) = completed.stderr.splitlines()
-    assert line.startswith("ovirt-enforcer: ")
-    for word in words:
-        assert word in line, line
+UNKNOWN_KEY = "[enforcer]\nintervall_seconds = 5\n"
+NO_FOLDER = "No such file or directory: its file and folder must be writable"
 
 
 @pytest.mark.parametrize("command", ["run", "plan"])
-class TestMistakes:
-    def test_wrong_password(self, configuration: Configuration, command: str) -> None:
-        configuration.password.write_text("guess")
-        refused(run(command, "--config", configuration.path), "password_file")
+@pytest.mark.parametrize(
+    ("more", "password", "complaint"),
+    [
+        (UNKNOWN_KEY, "password", "/placement.toml: [enforcer] intervall_seconds: unknown key"),
+        ("", "guess", "password_file"),
+    ],
+    ids=["unknown key", "wrong password"],
+)
+def test_mistakes_are_one_line(
+    ask: Ask, server: Server, tmp_path: Path, command: str, more: str, password: str, complaint: str
+) -> None:
+    file = write_configuration(tmp_path, server.api_url, more=more)
+    file.with_name("password").write_text(password)
+    refused(ran(file) if command == "run" else ask(command), complaint)
 
-    def test_unknown_key(self, configuration: Configuration, command: str) -> None:
-        configuration.add("[enforcer]\nintervall_seconds = 5\n")
-        refused(
-            run(command, "--config", configuration.path),
-            str(configuration.path),
-            "[enforcer]",
-            "interval_seconds",
-        )
+
+@pytest.mark.parametrize(
+    ("more", "store_url", "complaint"),
+    [
+        ('[enforcer]\nmetrics = "9090"\n', None, "[enforcer] metrics '9090' is not HOST:PORT"),
+        ("", "sqlite:////proc/store.db", NO_FOLDER),
+        ("", "sqlite:///store.db", "is relative to wherever a command is run"),
+    ],
+    ids=["metrics", "no folder", "relative"],
+)
+def test_what_a_service_cannot_do_without_ends_it_with_one_line(
+    server: Server, tmp_path: Path, more: str, store_url: str | None, complaint: str
+) -> None:
+    refused(ran(write_configuration(tmp_path, server.api_url, store_url=store_url, more=more)), complaint)
 
 
-def test_a_plan_of_one_cluster_alone(state: Path) -> None:
-    printed = run("plan", "--state", state, "--cluster", "cluster1", "--json").stdout
-    (plan,) = defined(printed, "Plans")["clusters"]
-    assert plan["cluster"]["name"] == "cluster1"
-    assert 'no cluster "blue"' in run("plan", "--state", state, "--cluster", "blue").stderr
+def ran(file: Path) -> Said:
+    """In a process of its own, since a service takes over what signals do."""
+    ended = completed(main, ["run", "--config", str(file)], file.with_name("log"), ENVIRONMENT)
+    return Said(ended.returncode, ended.stdout, ended.stderr)
+
+
+def refused(said: Said, complaint: str) -> None:
+    (line,) = said.err.splitlines()
+    assert (said.status, said.out) == (2, "")
+    assert line.startswith("ovirt-enforcer: ")
+    assert complaint in line, line
 
 
 _PLACEMENT = (
@@ -226,36 +169,27 @@ _ENFORCER = (
     *("history", "pause", "resume", "approve --list"),
 )
 COMMANDS = [*((placement, line) for line in _PLACEMENT), *((main, line) for line in _ENFORCER)]
-
-
-@pytest.fixture
-def blue() -> Iterator[Server]:
-    state = (
-        cluster(name="blue", ha_reservation=True),
-        host("h1"),
-        host("h2"),
-        vm("a", "h1"),
-        vm("b", "h1"),
-        group("apart", APART, "a b"),
-    )
-    with closing(serve(engines.engine(*state))) as running:
-        yield running
+BLUE: tuple[Part, ...] = (
+    cluster(name="blue", ha_reservation=True),
+    *map(host, ("h1", "h2")),
+    *(vm(name, "h1") for name in "ab"),
+    group("apart", APART, "a b"),
+)
 
 
 @pytest.mark.system
 @pytest.mark.parametrize("user", ["admin", "reader", "user"])
-def test_no_command_leaves_a_session(
-    blue: Server, tmp_path: Path, user: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    config = write_configuration(tmp_path, blue.api_url, user=f"{user}@internal")
-    assert placement(["store", "init", "--config", str(config)]) == 0
+def test_no_command_leaves_a_session(tmp_path: Path, user: str, ask: Ask) -> None:
+    server = serve(engines.engine(*BLUE))
+    write_configuration(tmp_path, server.api_url, user=f"{user}@internal")
+    assert ask("store init", of=placement).status == 0
     left, asked = {}, 0
     for command, line in COMMANDS:
-        command([*line.split(), "--config", str(config)])
-        if number := blue.tokens.revoke_all():
+        complaint = ask(line, of=command).err
+        if number := server.tokens.revoke_all():
             left[line] = number
-        complaint = capsys.readouterr().err
         assert "Traceback" not in complaint, line
         asked += "unrecognized arguments" not in complaint
+    server.close()
     assert left == {}
     assert asked == len(COMMANDS)

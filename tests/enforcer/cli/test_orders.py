@@ -2,155 +2,29 @@
 
 import getpass
 import re
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ovirt_enforcer.cli.main import main
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement.store.enforcer.history import HistoryStore
 from ovirt_placement.store.enforcer.intents import Store
 from ovirt_placement.store.orders import ApprovalStore, ApprovedMove, Pause, PauseStore
 from ovirt_placement.store.user_actions import UserActionStore
-from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.http.server import serve
 from tests.builders import CLUSTER, TOGETHER, cluster, group, host, snapshot, vm
 from tests.configuration import write_configuration
+from tests.enforcer.conftest import Ask, Said
 from tests.enforcer.stand_ins import lead
-from tests.placement.cli.documents import defined
 from tests.placement.databases import database
-from tests.scenarios.stage import START
+from tests.placement.store.conftest import Opening
 from tests.stored import prepared
-
-MOVES = (ApprovedMove(("a",), ("h1",), "h2"),)
-
-
-@pytest.fixture
-def config(tmp_path: Path) -> Path:
-    return write_configuration(
-        tmp_path, "http://127.0.0.1:1/ovirt-engine/api", more="[enforcer]\napproval_hours = 8"
-    )
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[ApprovalStore]:
-    opened = ApprovalStore(f"sqlite:///{tmp_path}/store.db", engine="default", patience_seconds=5)
-    yield opened
-    opened.close()
-
-
-def run(config: Path, *arguments: str) -> int:
-    return main(["approve", *arguments, "--config", str(config)])
-
-
-def test_what_waits_is_listed(
-    config: Path, tmp_path: Path, store: ApprovalStore, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(config, "--list") == 0
-    assert capsys.readouterr().out == "No plan waits.\n"
-    assert not (tmp_path / "store.db").exists()
-    store.offer("c1", "p1", MOVES, "Cluster blue: 1 migration.\n  1. a from h1 to h2")
-    assert run(config, "--list") == 0
-    assert capsys.readouterr().out == "Plan p1\nCluster blue: 1 migration.\n  1. a from h1 to h2\n"
-    assert run(config, "--list", "--json") == 0
-    (reported,) = defined(capsys.readouterr().out, "WaitingPlans")
-    assert (reported["cluster"], reported["plan"], reported["moves"]) == ("c1", "p1", [[["a"], ["h1"], "h2"]])
-
-
-def test_a_plan_is_approved_of(
-    config: Path, store: ApprovalStore, capsys: pytest.CaptureFixture[str]
-) -> None:
-    store.offer("c1", "p1", MOVES, "Cluster blue: 1 migration.")
-    assert run(config, "p1") == 0
-    assert capsys.readouterr().out == (
-        "Cluster blue: 1 migration.\nApproved of, for 8 h, or until the cluster needs another plan.\n"
-        "It is not carried out yet: ovirt-enforcer is in observe mode:"
-        ' set mode = "approve" in [enforcer], and restart it.\n'
-    )
-    assert [one.plan for one in store.approvals()] == ["p1"]
-
-
-def test_what_lasts_goes_by_the_enforcer_that_leads(
-    config: Path, tmp_path: Path, store: ApprovalStore, capsys: pytest.CaptureFixture[str]
-) -> None:
-    lead(tmp_path, EnforcerSettings(mode=Mode.APPROVE, approval_hours=3))
-    store.offer("c1", "p1", MOVES, "Cluster blue: 1 migration.")
-    assert run(config, "p1") == 0
-    assert capsys.readouterr().out == (
-        "Cluster blue: 1 migration.\nApproved of, for 3 h, or until the cluster needs another plan.\n"
-    )
-    store.offer("c1", "p2", MOVES, "Cluster blue: 1 migration.")
-    assert main(["pause", "--reason", "backup", "--config", str(config)]) == 0
-    capsys.readouterr()
-    assert run(config, "p2") == 0
-    assert re.fullmatch(
-        r"It is not carried out yet: \S+ paused everything at .* \(backup\)\.",
-        capsys.readouterr().out.splitlines()[-1],
-    )
-    store.offer("c1", "p3", MOVES, "Cluster blue: 1 migration.")
-    assert main(["refuse", "p3", "--config", str(config)]) == 0
-    assert "not offered again for 3 h," in capsys.readouterr().out
-
-
-def test_a_plan_that_nobody_carries_out_says_so(
-    tmp_path: Path, store: ApprovalStore, capsys: pytest.CaptureFixture[str]
-) -> None:
-    config = write_configuration(
-        tmp_path, "http://127.0.0.1:1/ovirt-engine/api", more='[enforcer]\nmode = "approve"'
-    )
-    store.offer("c1", "p1", MOVES, "Cluster blue: 1 migration.")
-    assert run(config, "p1") == 0
-    assert capsys.readouterr().out.splitlines()[-1] == (
-        "It is not carried out yet: no enforcer runs for engine default: start it with ovirt-enforcer run."
-    )
-
-
-def test_a_plan_that_does_not_wait_is_a_mistake(
-    config: Path, store: ApprovalStore, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(config, "p1") == 2
-    assert capsys.readouterr().err == "ovirt-enforcer: plan p1 does not wait, or not any more; none does\n"
-    store.offer("c1", "p2", MOVES, "")
-    assert run(config, "p1") == 2
-    assert capsys.readouterr().err == (
-        "ovirt-enforcer: plan p1 does not wait, or not any more; these do: p2\n"
-    )
-    assert store.approvals() == ()
-
-
-def test_a_refused_plan_waits_no_more_and_is_not_offered_again(
-    config: Path, store: ApprovalStore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def refuse(*arguments: str) -> int:
-        return main(["refuse", *arguments, "--config", str(config)])
-
-    assert refuse("p1") == 2
-    assert capsys.readouterr().err == "ovirt-enforcer: plan p1 does not wait, or not any more; none does\n"
-    store.offer("c1", "p1", MOVES, "Cluster blue: 1 migration.")
-    assert refuse("p1", "--reason", "backup\ntonight") == 0
-    assert capsys.readouterr().out == (
-        "Cluster blue: 1 migration.\n"
-        "Refused: it is not offered again for 8 h, unless the cluster needs another.\n"
-    )
-    assert store.waiting() == store.approvals() == ()
-    assert not store.offer("c1", "p1", MOVES, "", refusal_seconds=3600)
-    assert store.offer("c1", "p2", MOVES, "", refusal_seconds=3600)
-    with closing(UserActionStore(f"sqlite:///{tmp_path}/store.db", engine="default")) as actions:
-        (action,) = actions.actions(since_seconds=600)
-    assert (action.kind, action.plan, action.details) == ("refuse", "p1", ("backup\\ntonight",))
-    assert run(config, "p1") == 2  # it has no approval to give any more
-
-
-def test_one_of_a_plan_and_the_list_is_asked_for(config: Path) -> None:
-    for arguments in ((), ("p1", "--list")):
-        with pytest.raises(SystemExit):
-            run(config, *arguments)
-
 
 #: A pair that a plan has brought together, and a VM that made room and that nothing keeps where it is.
 STATE = snapshot(
+    cluster(name="blue"),
+    cluster("c2", name="red"),
     host("h1", name="alpha"),
     host("h2", name="beta"),
     vm("v1", "h2", name="web1"),
@@ -158,221 +32,246 @@ STATE = snapshot(
     vm("v3", "h1", name="calm"),
     group("g1", TOGETHER, "v1 v2", name="web"),
 )
-
-
-class Bench:
-    """What would undo a plan, as an administrator asks for it: a plan to look at, and to carry out."""
-
-    def __init__(self, folder: Path, api_url: str, capsys: pytest.CaptureFixture[str]) -> None:
-        self._url = f"sqlite:///{folder}/store.db"
-        self._configuration = str(write_configuration(folder, api_url))
-        self._capsys = capsys
-
-    def did(self, plan: str, *migrations: str, steps: int = 1) -> None:
-        """Remember a plan whose migrations, written as `vm from to`, have succeeded an hour ago."""
-        history, store = (
-            part(self._url, engine="default", patience_seconds=5) for part in (HistoryStore, Store)
-        )
-        assert isinstance(history, HistoryStore)
-        assert isinstance(store, Store)
-        history.record_plan(plan, CLUSTER, {"steps": [{"vms": []}] * steps, "remaining": []})
-        for number, one in enumerate(migrations, 1):
-            name, source, target = one.split()
-            intent = prepared(
-                store,
-                vm=name,
-                cluster=CLUSTER,
-                source=source,
-                target=target,
-                correlation_id=f"{plan}-{number}",
-                plan=plan,
-                step=number,
-            )
-            store.accept(intent.id)
-            store.finish(intent.id)
-        history.close()
-        store.close()
-        with database(self._url) as connection:
-            connection.exec_driver_sql(
-                "UPDATE intents SET created = created - 3600, updated = updated - 3600"
-            )
-
-    def undo(self, *arguments: str) -> tuple[int, str]:
-        status = main(["undo", *arguments, "--config", self._configuration])
-        said = self._capsys.readouterr()
-        return status, said.out or said.err
+MOVES = (ApprovedMove(("a",), ("h1",), "h2"),)
+PLANNED = "Cluster blue: 1 migration.\n"
+NOT_YET = "It is not carried out yet: "
+OBSERVES = (
+    f'{NOT_YET}ovirt-enforcer is in observe mode: set mode = "approve" in [enforcer], and restart it.\n'
+)
+NONE_RUNS = f"{NOT_YET}no enforcer runs for engine default: start it with ovirt-enforcer run.\n"
+NONE_WAITS = Said(2, "", "ovirt-enforcer: plan p1 does not wait, or not any more; none does\n")
 
 
 @pytest.fixture
-def bench(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Bench]:
-    server = serve(Engine.from_snapshot(STATE, clock=START))
-    yield Bench(tmp_path, server.api_url, capsys)
-    server.close()
-
-
-def test_all_of_it(bench: Bench) -> None:
-    bench.did("abc", "v3 h2 h1")
-    status, text = bench.undo("ab")
-    title, step = text.splitlines()
-    assert title == f"Cluster {CLUSTER}: 1 migration to undo plan abc"
-    assert step.startswith("  1. calm from alpha to beta")
-    assert status == 3
-
-
-def test_what_would_break_a_hard_rule_is_refused(bench: Bench) -> None:
-    bench.did("abc", "v1 h1 h2", "v3 h2 h1", steps=2)
-    status, text = bench.undo("abc")
-    assert "calm from alpha to beta" in text
-    assert "  web1 stays: it would violate affinity group web\n" in text
-    assert status == 4
-
-
-def test_a_vm_that_was_moved_twice_goes_back_to_where_it_began(bench: Bench) -> None:
-    bench.did("abc", "v3 h2 h9", "v3 h9 h1", steps=2)
-    status, text = bench.undo("abc", "--json")
-    document = defined(text, "PlansBack")
-    ((step,),) = (cluster["steps"] for cluster in document["clusters"])
-    assert (step["vms"][0]["name"], step["from"]["name"], step["to"]["name"]) == ("calm", "alpha", "beta")
-    assert (document["undoes"], document["kept"], status) == ("abc", [], 3)
-
-
-def test_nothing_is_left_to_take_back(bench: Bench) -> None:
-    bench.did("abc", "v3 h1 h1")
-    said = "Nothing is left to undo: the VMs of plan abc are where they were before it.\n"
-    assert bench.undo("abc") == (0, said)
-
-
-def test_a_plan_that_has_moved_nothing_yet(bench: Bench) -> None:
-    bench.did("abc")
-    assert bench.undo("abc") == (0, "Nothing can be undone yet: no migration of plan abc has ended.\n")
-
-
-def test_nothing_of_it_can_be_undone_and_why(bench: Bench) -> None:
-    bench.did("abc", "v1 h1 h2")
-    status, text = bench.undo("abc")
-    assert text.splitlines() == [
-        f"Cluster {CLUSTER}: nothing of plan abc can be undone now",
-        "  web1 stays: it would violate affinity group web",
-    ]
-    assert status == 4
-
-
-def test_a_plan_that_is_not_known_or_ambiguous_is_a_mistake(bench: Bench) -> None:
-    bench.did("abc")
-    bench.did("abd")
-    status, text = bench.undo("x")
-    assert (status, 'no plan "x" is recorded' in text) == (2, True)
-    status, text = bench.undo("ab")
-    assert (status, 'plan "ab" is ambiguous: say abc or abd' in text) == (2, True)
-
-
-CLUSTERS = snapshot(cluster("c1", name="blue"), cluster("c2", name="red"), host("h1", cluster="c1"))
-Say = Callable[..., str]
-
-
-@pytest.fixture
-def live(tmp_path: Path) -> Iterator[Path]:
-    """A configuration for an engine that answers."""
-    server = serve(Engine.from_snapshot(CLUSTERS, clock=START))
-    yield write_configuration(tmp_path, server.api_url)
-    server.close()
+def store(opening: Opening) -> ApprovalStore:
+    return opening(ApprovalStore)
 
 
 @pytest.fixture
 def away(tmp_path: Path) -> Path:
-    """A configuration for an engine that does not."""
-    return write_configuration(tmp_path, "http://127.0.0.1:1/ovirt-engine/api")
+    """A configuration for an engine that does not answer."""
+    return written(tmp_path, "approval_hours = 8")
+
+
+def written(folder: Path, line: str) -> Path:
+    return write_configuration(folder, "http://127.0.0.1:1/ovirt-engine/api", more=f"[enforcer]\n{line}")
+
+
+def test_what_waits_is_listed(ask: Ask, away: Path, store: ApprovalStore) -> None:
+    assert ask("approve --list") == Said(0, "No plan waits.\n")
+    assert not away.with_name("store.db").exists()
+    store.offer("c1", "p1", MOVES, f"{PLANNED}  1. a from h1 to h2")
+    assert ask("approve --list") == Said(0, f"Plan p1\n{PLANNED}  1. a from h1 to h2\n")
+    (found,) = ask("approve --list --json").document("WaitingPlans")
+    assert (found["cluster"], found["plan"], found["moves"]) == ("c1", "p1", [[["a"], ["h1"], "h2"]])
+
+
+@pytest.mark.parametrize(
+    ("line", "leads", "hours", "not_yet"),
+    [
+        ("approval_hours = 8", None, 8, OBSERVES),
+        ('mode = "approve"', None, 24, NONE_RUNS),
+        ("approval_hours = 8", EnforcerSettings(mode=Mode.APPROVE, approval_hours=3), 3, ""),
+    ],
+    ids=["it would observe", "none runs", "the leader's hours"],
+)
+def test_a_plan_is_approved_of(
+    ask: Ask,
+    store: ApprovalStore,
+    tmp_path: Path,
+    line: str,
+    leads: EnforcerSettings | None,
+    hours: int,
+    not_yet: str,
+) -> None:
+    written(tmp_path, line)
+    if leads is not None:
+        lead(tmp_path, leads)
+    store.offer("c1", "p1", MOVES, PLANNED.strip())
+    lasts = f"Approved of, for {hours} h, or until the cluster needs another plan.\n"
+    assert ask("approve p1") == Said(0, f"{PLANNED}{lasts}{not_yet}")
+    assert [one.plan for one in store.approvals()] == ["p1"]
+
+
+def test_what_is_paused_and_how_long_a_refusal_lasts_is_said(
+    ask: Ask, away: Path, store: ApprovalStore
+) -> None:
+    lead(away.parent, EnforcerSettings(mode=Mode.APPROVE, approval_hours=3))
+    store.offer("c1", "p2", MOVES, PLANNED)
+    assert ask("pause --reason backup").status == 0
+    last = ask("approve p2").out.splitlines()[-1]
+    assert re.fullmatch(rf"{NOT_YET}\S+ paused everything at .* \(backup\)\.", last)
+    store.offer("c1", "p3", MOVES, PLANNED)
+    assert "not offered again for 3 h," in ask("refuse p3").out
+
+
+def test_a_plan_that_does_not_wait_is_a_mistake(ask: Ask, away: Path, store: ApprovalStore) -> None:
+    assert ask("approve p1") == ask("refuse p1") == NONE_WAITS
+    store.offer("c1", "p2", MOVES, "")
+    assert ask("approve p1") == NONE_WAITS._replace(err=NONE_WAITS.err.replace("none does", "these do: p2"))
+    assert store.approvals() == ()
+
+
+@pytest.mark.usefixtures("away")
+def test_a_refused_plan_waits_no_more(ask: Ask, store: ApprovalStore, opening: Opening) -> None:
+    store.offer("c1", "p1", MOVES, PLANNED.strip())
+    refused = "Refused: it is not offered again for 8 h, unless the cluster needs another.\n"
+    assert ask("refuse p1 --reason 'backup\ntonight'") == Said(0, f"{PLANNED}{refused}")
+    assert store.waiting() == store.approvals() == ()
+    (action,) = opening(UserActionStore).actions(since_seconds=600)
+    assert (action.kind, action.plan, action.details) == ("refuse", "p1", ("backup\\ntonight",))
+    assert ask("approve p1") == NONE_WAITS  # it has no approval to give any more
+
+
+@pytest.mark.usefixtures("away")
+@pytest.mark.parametrize("words", ["", "p1 --list"])
+def test_one_of_a_plan_and_the_list_is_asked_for(ask: Ask, words: str) -> None:
+    assert ask(f"approve {words}").status == 2
+
+
+Did = Callable[..., None]
 
 
 @pytest.fixture
-def say(capsys: pytest.CaptureFixture[str]) -> Say:
-    def run(config: Path, *arguments: str, status: int = 0) -> str:
-        """What a command prints, times left out."""
-        assert main([*arguments, "--config", str(config)]) == status
-        out, err = capsys.readouterr()
-        return re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d\+00:00", "TIME", out + err)
+def did(opening: Opening, url: str, file: Path) -> Did:
+    """Remembers a plan whose migrations, written as `vm from to`, have succeeded an hour ago."""
+    store, history = opening(Store), opening(HistoryStore)
 
-    return run
+    def remember(plan: str, *migrations: str) -> None:
+        history.record_plan(plan, CLUSTER, {"steps": [{"vms": []}] * len(migrations), "remaining": []})
+        for number, one in enumerate(migrations, 1):
+            name, source, target = one.split()
+            of: dict[str, Any] = {"cluster": CLUSTER, "source": source, "target": target, "plan": plan}
+            intent = prepared(store, name, f"{plan}-{number}", step=number, **of)
+            store.accept(intent.id)
+            store.finish(intent.id)
+        with database(url) as connection:
+            connection.exec_driver_sql(
+                "UPDATE intents SET created = created - 3600, updated = updated - 3600"
+            )
+
+    return remember
 
 
-def stored(folder: Path) -> tuple[Pause, ...]:
-    store = PauseStore(f"sqlite:///{folder}/store.db", engine="default", patience_seconds=5)
-    try:
-        return store.pauses()
-    finally:
-        store.close()
+STAYS = "  web1 stays: it would violate affinity group web\n"
+
+
+@pytest.mark.parametrize(
+    ("migrations", "status", "text"),
+    [
+        (["v3 h2 h1"], 3, "Cluster blue: 1 migration to undo plan abc\n  1. calm from alpha to beta"),
+        (["v1 h1 h2", "v3 h2 h1"], 4, f"\n{STAYS}"),
+        (["v1 h1 h2"], 4, f"Cluster blue: nothing of plan abc can be undone now\n{STAYS}"),
+        (["v3 h1 h1"], 0, "Nothing is left to undo: the VMs of plan abc are where they were before it.\n"),
+        ([], 0, "Nothing can be undone yet: no migration of plan abc has ended.\n"),
+    ],
+    ids=["all of it", "a part", "nothing of it", "nothing is left", "nothing was moved yet"],
+)
+def test_what_would_undo_a_plan(ask: Ask, did: Did, migrations: list[str], status: int, text: str) -> None:
+    did("abc", *migrations)
+    found = ask("undo ab")
+    assert (found.status, text in found.out) == (status, True)
+    assert ("calm from alpha to beta" in found.out) is ("v3 h2 h1" in migrations)
+
+
+def test_a_vm_that_was_moved_twice_goes_back_to_where_it_began(ask: Ask, did: Did) -> None:
+    did("abc", "v3 h2 h9", "v3 h9 h1")
+    found = ask("undo abc --json")
+    document = found.document("PlansBack")
+    ((step,),) = (cluster["steps"] for cluster in document["clusters"])
+    assert (step["vms"][0]["name"], step["from"]["name"], step["to"]["name"]) == ("calm", "alpha", "beta")
+    assert (document["undoes"], document["kept"], found.status) == ("abc", [], 3)
+
+
+def test_an_ambiguous_plan_is_a_mistake(ask: Ask, did: Did) -> None:
+    did("abc")
+    did("abd")
+    status, _, err = ask("undo ab")
+    assert (status, 'plan "ab" is ambiguous: say abc or abd' in err) == (2, True)
+
+
+def stored(opening: Opening) -> tuple[Pause, ...]:
+    return opening(PauseStore).pauses()
+
+
+def without_times(said: Said) -> str:
+    return re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d\+00:00", "TIME", said.out)
 
 
 @pytest.mark.parametrize("hours", ["8e7", "1e300", "inf", "nan", "-1", "0", "87601", "soon"])
-def test_no_pause_ends_when_no_calendar_has_a_day_for_it(
-    away: Path, tmp_path: Path, hours: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit):
-        main(["pause", "--hours", hours, "--config", str(away)])
-    assert "hours greater than 0, and at most 87600" in capsys.readouterr().err
-    assert not (tmp_path / "store.db").exists()
+def test_no_pause_ends_when_no_calendar_has_a_day_for_it(ask: Ask, away: Path, hours: str) -> None:
+    status, _, err = ask(f"pause --hours {hours}")
+    assert (status, "hours greater than 0, and at most 87600" in err) == (2, True)
+    assert not away.with_name("store.db").exists()
 
 
-def test_everything_is_paused_and_resumed(live: Path, say: Say, tmp_path: Path) -> None:
-    said = say(live, "pause", "--reason", "storage moves")
-    assert said == (
-        "Paused in all clusters, until ovirt-enforcer resume. What is under way already goes on.\n"
+@pytest.mark.usefixtures("file")
+def test_everything_is_paused_and_resumed(ask: Ask, opening: Opening) -> None:
+    said = ask("pause --reason 'storage moves'")
+    assert (
+        said.out
+        == "Paused in all clusters, until ovirt-enforcer resume. What is under way already goes on.\n"
     )
-    (pause,) = stored(tmp_path)
+    (pause,) = stored(opening)
     assert (pause.cluster, pause.reason, pause.until) == ("", "storage moves", None)
     assert pause.set_by == getpass.getuser()
-    assert say(live, "resume") == f"Resumed in all clusters: {pause.set_by} had paused it at TIME.\n"
-    assert stored(tmp_path) == ()
+    resumed = without_times(ask("resume"))
+    assert resumed == f"Resumed in all clusters: {pause.set_by} had paused it at TIME.\n"
+    assert stored(opening) == ()
 
 
-@pytest.mark.parametrize("word", ["blue", "c1"])
-def test_a_cluster_is_paused_for_a_while(live: Path, say: Say, tmp_path: Path, word: str) -> None:
-    said = say(live, "pause", "--cluster", word, "--hours", "1.5")
-    assert said == "Paused in cluster blue, for 1.5 h. What is under way already goes on.\n"
-    (pause,) = stored(tmp_path)
-    assert (pause.cluster, pause.cluster_name) == ("c1", "blue")
+@pytest.mark.usefixtures("file")
+@pytest.mark.parametrize("word", ["blue", CLUSTER])
+def test_a_cluster_is_paused_for_a_while(ask: Ask, opening: Opening, word: str) -> None:
+    said = ask(f"pause --cluster {word} --hours 1.5")
+    assert said == Said(0, "Paused in cluster blue, for 1.5 h. What is under way already goes on.\n")
+    (pause,) = stored(opening)
+    assert (pause.cluster, pause.cluster_name) == (CLUSTER, "blue")
     assert pause.until == pytest.approx(pause.set_at + 5400, abs=1)
-    assert "Resumed in cluster blue" in say(live, "resume", "--cluster", word)
+    assert "Resumed in cluster blue" in ask(f"resume --cluster {word}").out
 
 
-def test_what_stays_paused_is_said(live: Path, say: Say) -> None:
-    said = [say(live, "pause", *arguments) for arguments in (("--cluster", "blue"), ("--cluster", "red"), ())]
-    assert "until ovirt-enforcer resume --cluster blue." in said[0]
-    assert say(live, "resume").splitlines()[1:] == [
+@pytest.mark.usefixtures("file")
+def test_what_stays_paused_is_said(ask: Ask) -> None:
+    for where in ("--cluster blue", "--cluster red", ""):
+        ask(f"pause {where}")
+    assert ask("resume").out.splitlines()[1:] == [
         "Still paused: cluster blue.",
         "Still paused: cluster red.",
     ]
-    assert say(live, "resume").splitlines()[0] == (
-        "No pause of all clusters was in force. The failure counter is reset."
+    assert ask("resume").out.startswith(
+        "No pause of all clusters was in force. The failure counter is reset.\n"
     )
 
 
-def test_a_cluster_that_is_not_there_is_a_mistake(live: Path, say: Say, tmp_path: Path) -> None:
-    said = say(live, "pause", "--cluster", "bleu", status=2)
-    assert said == 'ovirt-enforcer: no cluster "bleu"; did you mean "blue"?\n'
-    assert not (tmp_path / "store.db").exists()
+def test_a_cluster_that_is_not_there_is_a_mistake(ask: Ask, file: Path) -> None:
+    mistake = 'ovirt-enforcer: no cluster "bleu"; did you mean "blue"?\n'
+    assert ask("pause --cluster bleu") == Said(2, "", mistake)
+    assert not file.with_name("store.db").exists()
 
 
-def test_an_engine_that_is_away_keeps_nobody_from_pausing(away: Path, say: Say, tmp_path: Path) -> None:
-    warning, paused = sorted(say(away, "pause", "--cluster", "blue").splitlines())
-    assert warning.startswith('"blue" is taken for the name or id of a cluster: ')
-    assert paused.startswith("Paused in cluster blue")
-    assert [pause.cluster for pause in stored(tmp_path)] == ["blue"]
-    assert "Resumed in cluster blue" in say(away, "resume", "--cluster", "blue")
+@pytest.mark.usefixtures("away")
+def test_an_engine_that_is_away_keeps_nobody_from_pausing(ask: Ask, opening: Opening) -> None:
+    status, out, err = ask("pause --cluster blue")
+    assert err.startswith('"blue" is taken for the name or id of a cluster: ')
+    assert (status, out.startswith("Paused in cluster blue")) == (0, True)
+    assert [pause.cluster for pause in stored(opening)] == ["blue"]
+    assert "Resumed in cluster blue" in ask("resume --cluster blue").out
 
 
-def test_a_list_says_what_is_paused(away: Path, say: Say, tmp_path: Path) -> None:
-    assert say(away, "pause", "--list") == "Nothing is paused.\n"
-    assert not (tmp_path / "store.db").exists()
-    say(away, "pause", "--reason", "storage moves")
-    say(away, "pause", "--cluster", "red", "--hours", "2")
-    lines = say(away, "pause", "--list").splitlines()
-    assert lines[0].split() == ["paused", "by", "since", "until", "reason"]
+def test_a_list_says_what_is_paused(ask: Ask, away: Path) -> None:
+    assert ask("pause --list").out == "Nothing is paused.\n"
+    assert not away.with_name("store.db").exists()
+    ask("pause --reason 'storage moves'")
+    ask("pause --cluster red --hours 2")
+    titles, _, *lines = without_times(ask("pause --list")).splitlines()
     user = getpass.getuser()
-    assert lines[2].split("  ")[0] == "all clusters"
-    assert lines[2].split() == ["all", "clusters", user, "TIME", "resume", "storage", "moves"]
-    assert lines[3].split() == ["cluster", "red", user, "TIME", "TIME"]
-    reported = defined(say(away, "pause", "--list", "--json"), "Pauses")
-    assert [(one["cluster"], one["reason"]) for one in reported] == [("", "storage moves"), ("red", "")]
-    now = defined(say(away, "pause", "--reason", "still", "--json"), "PausesChangeDocument")
+    assert titles.split() == ["paused", "by", "since", "until", "reason"]
+    assert [re.split("  +", line) for line in lines] == [
+        ["all clusters", user, "TIME", "resume", "storage moves"],
+        ["cluster red", user, "TIME", "TIME"],
+    ]
+    found = ask("pause --list --json").document("Pauses")
+    assert [(one["cluster"], one["reason"]) for one in found] == [("", "storage moves"), ("red", "")]
+    now = ask("pause --reason still --json").document("PausesChangeDocument")
     assert [(one["cluster"], one["reason"]) for one in now["after"]] == [("", "still"), ("red", "")]

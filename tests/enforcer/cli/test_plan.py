@@ -1,24 +1,25 @@
 """`make-room`, `simulate-policy` and `maintenance plan` as their user meets them."""
 
 from argparse import Namespace
+from collections.abc import Callable
 from contextlib import closing
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from ovirt_enforcer.cli import maintenance
-from ovirt_enforcer.cli.main import main
 from ovirt_placement.model import Snapshot, state_file
 from ovirt_placement.store.enforcer.maintenance import HostPhase, MaintenanceRun, RunState
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import serve
 from tests.builders import APART, CLUSTER, TOGETHER, cluster, group, host, snapshot, vm
 from tests.configuration import write_configuration
+from tests.enforcer.conftest import Ask, Said
 from tests.enforcer.maintenance.stage import host_of_run, run_of
-from tests.placement.cli.documents import defined
+from tests.scenarios.stage import START
 
 GIB = 1024
+Given = Callable[[Snapshot], str]
 FULL = snapshot(
     host("h1", name="alpha", free_mb=2 * GIB),
     host("h2", name="beta", free_mb=3 * GIB),
@@ -32,48 +33,34 @@ FULL = snapshot(
 
 
 @pytest.fixture
-def given(tmp_path: Path) -> Path:
-    return tmp_path / "state.json"
+def given(tmp_path: Path) -> Given:
+    """The option that has a command ask about a state."""
+    path = tmp_path / "state.json"
+
+    def write(state: Snapshot) -> str:
+        path.write_bytes(state_file.dumps(state))
+        return f"--state {path}"
+
+    return write
 
 
-@pytest.fixture
-def state(given: Path) -> Path:
-    given.write_bytes(state_file.dumps(FULL))
-    return given
-
-
-def test_the_migrations_are_reported(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["make-room", "new", "--state", str(state)]) == 3
-    assert capsys.readouterr().out == (
+def test_the_migrations_that_make_room_are_reported(ask: Ask, given: Given) -> None:
+    state = given(FULL)
+    assert ask(f"make-room new {state}") == Said(
+        3,
         "VM new can start on host alpha after 1 migration, no fewer will do:\n"
-        "  1. web1 from alpha to beta: makes room for the next steps\n"
+        "  1. web1 from alpha to beta: makes room for the next steps\n",
     )
-    assert main(["make-room", "v3", "--state", str(state), "--json"]) == 3
-    said = defined(capsys.readouterr().out, "RoomFound")
-    assert (said["vm"]["name"], said["host"]["id"]) == ("new", "h1")
+    found = ask(f"make-room v3 {state} --json").document("RoomFound")
+    assert (found["vm"]["name"], found["host"]["id"]) == ("new", "h1")
+    assert ask(f"make-room small {state}") == Said(0, "VM small can start on host beta as things are.\n")
 
 
-def test_a_vm_that_can_start_needs_none(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["make-room", "small", "--state", str(state)]) == 0
-    assert capsys.readouterr().out == "VM small can start on host beta as things are.\n"
-
-
-def test_where_nothing_helps_each_host_says_why(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["make-room", "huge", "--state", str(state)]) == 4
-    said = capsys.readouterr().out
-    assert said.startswith("No migrations let VM huge start:\n")
-    assert "  beta: " in said
-    assert "  alpha: " in said
-
-
-@pytest.mark.parametrize(("vm_name", "mistake"), [("web1", "runs on host alpha"), ("nobody", "nobody")])
-def test_mistakes_are_reported_in_a_line(
-    state: Path, capsys: pytest.CaptureFixture[str], vm_name: str, mistake: str
-) -> None:
-    assert main(["make-room", vm_name, "--state", str(state)]) == 2
-    said = capsys.readouterr().err
-    assert mistake in said
-    assert said.count("\n") == 1
+def test_where_no_migrations_make_room_each_host_says_why(ask: Ask, given: Given) -> None:
+    status, said, _ = ask(f"make-room huge {given(FULL)}")
+    title, *reasons = said.splitlines()
+    assert (status, title) == (4, "No migrations let VM huge start:")
+    assert {line.split()[0] for line in reasons} >= {"alpha:", "beta:"}
 
 
 PARTS = (
@@ -87,23 +74,20 @@ PARTS = (
 ROUND = snapshot(*PARTS, group("g2", APART, "a b", name="parted"))
 
 
-def simulate(path: Path, state: Snapshot, *arguments: str) -> int:
-    path.write_bytes(state_file.dumps(state))
-    return main(["simulate-policy", "--state", str(path), *arguments])
-
-
-def test_as_data(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert simulate(given, ROUND, "--json") == 3
-    (found,) = defined(capsys.readouterr().out, "Simulations")["clusters"]
-    assert (found["cluster"], found["outcome"], found["migrations"], found["balance"]) == (
-        {"id": CLUSTER, "name": CLUSTER},
-        "loop",
-        0,
-        None,
-    )
-    assert found["loop"]["groups"] == [{"id": "g1", "name": "shop"}, {"id": "g2", "name": "parted"}]
-    assert found["loop"]["groups_needed"] is True
-    assert found["loop"]["migrations"][0] == {
+def test_a_loop_as_data(ask: Ask, given: Given) -> None:
+    said = ask(f"simulate-policy {given(ROUND)} --json")
+    (found,) = said.document("Simulations")["clusters"]
+    loop, of = found.pop("loop"), {"id": CLUSTER, "name": CLUSTER}
+    assert said.status == 3
+    assert {name: found[name] for name in ("cluster", "outcome", "migrations", "balance")} == {
+        "cluster": of,
+        "outcome": "loop",
+        "migrations": 0,
+        "balance": None,
+    }
+    assert loop["groups"] == [{"id": "g1", "name": "shop"}, {"id": "g2", "name": "parted"}]
+    assert loop["groups_needed"] is True
+    assert loop["migrations"][0] == {
         "vm": {"id": "c", "name": "cache"},
         "from": {"id": "h1", "name": "alpha"},
         "to": {"id": "h2", "name": "beta"},
@@ -114,20 +98,15 @@ def test_as_data(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
     }
 
 
-def test_what_settles(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert simulate(given, snapshot(*PARTS)) == 0
-    assert capsys.readouterr().out.endswith(": settles after 1 migration.\n")
-
-
-def test_one_cluster_of_several(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_cluster_of_several_is_simulated(ask: Ask, given: Given) -> None:
     state = snapshot(cluster(), cluster("c2", name="other"), *ROUND.hosts, *ROUND.vms, *ROUND.affinity_groups)
-    assert simulate(given, state, "--cluster", "other") == 0
-    assert capsys.readouterr().out.startswith("Cluster other ")
+    status, said, _ = ask(f"simulate-policy {given(state)} --cluster other")
+    assert (status, said.startswith("Cluster other ")) == (0, True)
 
 
-def test_want_of_time_is_said(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert simulate(given, ROUND, "--deadline", "0.000001") == 4
-    assert "not settled after 0 migrations; there was no more time" in capsys.readouterr().out
+def test_want_of_time_is_said(ask: Ask, given: Given) -> None:
+    status, said, _ = ask(f"simulate-policy {given(ROUND)} --deadline 0.000001")
+    assert (status, "not settled after 0 migrations; there was no more time" in said) == (4, True)
 
 
 BLUE = snapshot(
@@ -139,18 +118,11 @@ BLUE = snapshot(
     vm("v3", "h2", name="web3", memory_mb=900),
     vm("v4", "h3", name="db", memory_mb=900, migratable=False),
 )
-PLAN = ["maintenance", "plan"]
 
 
-@pytest.fixture
-def blue(given: Path) -> str:
-    given.write_bytes(state_file.dumps(BLUE))
-    return str(given)
-
-
-def test_rounds_moves_and_what_is_in_the_way(blue: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*PLAN, "--cluster", "cluster1", "--state", blue]) == 4
-    assert capsys.readouterr().out == (
+def test_rounds_moves_and_what_is_in_the_way(ask: Ask, given: Given) -> None:
+    assert ask(f"maintenance plan --cluster cluster1 {given(BLUE)}") == Said(
+        4,
         "Maintenance in cluster cluster1: 2 hosts in 2 rounds, 3 migrations"
         " (proven: no plan has fewer rounds, nor as many and fewer migrations), about 1.0 h.\n"
         "  Round 1: alpha (2 migrations, about 18 s; then out for 30 min)\n"
@@ -160,38 +132,38 @@ def test_rounds_moves_and_what_is_in_the_way(blue: str, capsys: pytest.CaptureFi
         "    1. web3 from beta to alpha: off a host that is to be empty\n"
         "  No round for gamma:\n"
         "    - db stays where it is: it may not be migrated automatically (pinned, or only its user may)\n"
-        "  With --stop db, there is a round for gamma as well.\n"
+        "  With --stop db, there is a round for gamma as well.\n",
     )
 
 
-def test_consent_to_a_stop(blue: str, capsys: pytest.CaptureFixture[str]) -> None:
-    given = [*PLAN, "--cluster", "cluster1", "--stop", "db", "--host-time", "1h"]
-    assert main([*given, "--state", blue]) == 0
-    said = capsys.readouterr().out
+def test_consent_to_a_stop(ask: Ask, given: Given) -> None:
+    status, said, _ = ask(f"maintenance plan --cluster cluster1 --stop db --host-time 1h {given(BLUE)}")
+    assert status == 0
     assert "    stopped meanwhile, as you agreed to: db\n" in said
     assert "then out for 1.0 h)\n" in said
 
 
-def test_data_meet_the_schema(blue: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*PLAN, "alpha", "--state", blue, "--json"]) == 0
-    document = defined(capsys.readouterr().out, "MaintenancePlans")
-    (found,) = document["clusters"]
+def test_rounds_as_data(ask: Ask, given: Given) -> None:
+    said = ask(f"maintenance plan alpha --json {given(BLUE)}")
+    (found,) = said.document("MaintenancePlans")["clusters"]
     assert [one["hosts"][0]["name"] for one in found["rounds"]] == ["alpha"]
-    assert found["proven"]
+    assert (said.status, found["proven"]) == (0, True)
 
 
 @pytest.mark.parametrize(
-    ("words", "complaint"),
+    ("line", "complaint"),
     [
-        ([], "name hosts, or a cluster with --cluster"),
-        (["alpha", "--cluster", "cluster1"], "name hosts, or a cluster with --cluster and not both"),
-        (["alhpa"], 'no host "alhpa"; did you mean "alpha"?'),
-        (["alpha", "--stop", "nobody"], 'no VM "nobody"'),
+        ("make-room nobody", 'no VM "nobody"'),
+        ("maintenance plan", "name hosts, or a cluster with --cluster"),
+        ("maintenance plan alpha --cluster cluster1", "name hosts, or a cluster with --cluster and not both"),
+        ("maintenance plan alhpa", 'no host "alhpa"; did you mean "alpha"?'),
+        ("maintenance plan alpha --stop nobody", 'no VM "nobody"'),
     ],
 )
-def test_mistakes(blue: str, words: list[str], complaint: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*PLAN, *words, "--state", blue]) == 2
-    assert complaint in capsys.readouterr().err
+def test_mistakes_are_one_line(ask: Ask, given: Given, line: str, complaint: str) -> None:
+    said = ask(f"{line} {given(BLUE)}")
+    assert (said.status, said.out, said.err.count("\n")) == (2, "", 1)
+    assert complaint in said.err
 
 
 TWO = (host("h1", memory_mb=8 * GIB, free_mb=5 * GIB), host("h2", memory_mb=8 * GIB, free_mb=5 * GIB))
@@ -207,21 +179,15 @@ PINNED = snapshot(*TWO, vm("v1", "h1", migratable=False))
         (PINNED, "v1 stays where it is: it may not be migrated automatically"),
     ],
 )
-def test_the_reason_is_given(
-    state: Snapshot, why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with closing(serve(Engine.from_snapshot(state, clock=datetime(2026, 1, 1, tzinfo=UTC)))) as server:
-        more = '[enforcer]\nmode = "enforce"\n'
-        config = write_configuration(tmp_path, server.api_url, more=more)
-        asked = ["h1", "--work", "nothing", "--config", str(config)]
-        assert main(["maintenance", "plan", "h1", "--config", str(config)]) == 4
-        planned = capsys.readouterr().out
-        assert main(["maintenance", "run", *asked]) == 2
-        said = capsys.readouterr().err
-    assert "no round for h1: " in said
-    assert why in said
-    reason = said.partition("no round for h1: ")[2].partition("; ovirt-enforcer")[0]
-    assert f"    - {reason}\n" in planned
+def test_the_reason_is_given(state: Snapshot, why: str, tmp_path: Path, ask: Ask) -> None:
+    with closing(serve(Engine.from_snapshot(state, clock=START))) as server:
+        write_configuration(tmp_path, server.api_url, more='[enforcer]\nmode = "enforce"\n')
+        planned = ask("maintenance plan h1")
+        refused = ask("maintenance run h1 --work nothing")
+    assert (planned.status, refused.status) == (4, 2)
+    reason = refused.err.partition("no round for h1: ")[2].partition("; ovirt-enforcer")[0]
+    assert why in reason
+    assert f"    - {reason}\n" in planned.out
 
 
 def test_following_a_run_prints_what_changes_and_not_each_second(
