@@ -169,26 +169,10 @@ def refused(age: float, error: str) -> Intent:
         ([intent(FAILED, 700), intent(DONE, 601)], None),
         ([intent(FAILED, 10, cause=Cause.NEVER_ASKED)], None),
         ([refused(10, "no room")], None),
-        (
-            [
-                intent(FAILED, 700),
-                intent(FAILED, 601),
-                refused(9, "no room"),
-            ],
-            "cooldown",
-        ),
-        (
-            [refused(10, "VM a is being backed up, backup 7")],
-            "backup",
-        ),
+        ([intent(FAILED, 700), intent(FAILED, 601), refused(9, "no room")], "cooldown"),
+        ([refused(10, "VM a is being backed up, backup 7")], "backup"),
         ([refused(601, "VM a is being backed up, backup 7")], None),
-        (
-            [
-                refused(70, "backup"),
-                refused(9, "room"),
-            ],
-            None,
-        ),
+        ([refused(70, "backup"), refused(9, "room")], None),
         ([intent(DONE, 119)], "just_moved"),
         ([intent(DONE, 121)], None),
         ([intent(DONE, 119), refused(9, "no room")], "just_moved"),
@@ -277,10 +261,7 @@ def test_a_vm_rests_the_longer_the_more_of_its_last_migrations_failed_in_a_row(
     assert left == (pytest.approx(pause - begun[-1][1].age_seconds) if held else inf)
 
 
-@given(
-    st.lists(st.tuples(ENDS, st.integers(0, 4000), st.integers(0, 300)), max_size=6),
-    st.integers(1, 4),
-)
+@given(st.lists(st.tuples(ENDS, st.integers(0, 4000), st.integers(0, 300)), max_size=6), st.integers(1, 4))
 def test_after_that_time_fewer_have_begun_lately_and_not_before(
     drawn: list[tuple[str, int, int]], limit: int
 ) -> None:
@@ -329,13 +310,7 @@ def test_a_group_that_was_moved_at_once_fails_once() -> None:
 
 @pytest.mark.parametrize(
     ("after", "pause"),
-    [
-        ((), 0),
-        ((3000.0,), 0),
-        ((1700.0,), 1800),
-        ((3100.0, 1500.0), 3600),
-        ((9000.0, 7000.0, 3500.0), 7200),
-    ],
+    [((), 0), ((3000.0,), 0), ((1700.0,), 1800), ((3100.0, 1500.0), 3600), ((9000.0, 7000.0, 3500.0), 7200)],
 )
 def test_each_failure_of_the_one_that_tries_doubles_the_pause(after: tuple[float, ...], pause: float) -> None:
     opened = failures(10_400, 10_300, 10_200, 10_100, 10_000)

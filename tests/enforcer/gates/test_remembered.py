@@ -1,7 +1,5 @@
 """What gates remember is in the store: another process finds it all, and a word said there counts at once."""
 
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import datetime
@@ -15,9 +13,9 @@ from ovirt_enforcer.memory import Memory, Stores
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement import config
 from ovirt_placement.config import Config
-from ovirt_placement.model import Snapshot, state_file
+from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan, Step
-from ovirt_placement.store.enforcer.intents import Store
+from ovirt_placement.store.enforcer.intents import IntentState, Store
 from ovirt_placement.store.enforcer.leader import LeaseStore
 from ovirt_placement.store.orders import ApprovalStore, PauseStore
 from ovirt_placement.store.sql.access import LeaseLost
@@ -27,41 +25,7 @@ from tests.stored import prepared
 
 from .judging import NOON, PARTS, STEP, plan, step
 
-#: What a process can do before it is killed.
-BEFORE = """
-import os, sys
-from pathlib import Path
-from ovirt_enforcer.memory import Memory
-from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_enforcer.memory import Stores
-from ovirt_placement import config
-from ovirt_placement.model import state_file
-from ovirt_placement.store.enforcer.intents import Store
-from ovirt_placement.store.orders import PauseStore
-
-from tests.stored import prepared
-
-loaded = config.load(Path(sys.argv[1]), {})
-url = loaded.store.url
-
-def migrate(vm, error=None, done=False):
-    store = Store(url, engine="default", patience_seconds=5)
-    one = prepared(store, vm=vm, cluster="cluster1", source="h1", target="h2", correlation_id=vm)
-    if error:
-        store.fail(one.id, error)
-    if done:
-        store.accept(one.id)
-        store.finish(one.id)
-
-def pause():
-    store = PauseStore(url, engine="default", patience_seconds=5)
-    store.pause("", cluster_name="", reason="", set_by="eve", seconds=60)
-
-def look():
-    settings = loaded.section("enforcer", EnforcerSettings)
-    Memory(settings, Stores(loaded)).observe(state_file.load(Path(sys.argv[2])), "cluster1")
-
-"""
+DONE, FAILED = IntentState.DONE, IntentState.FAILED
 
 
 def configured(folder: Path, text: str = 'mode = "enforce"') -> Config:
@@ -76,15 +40,6 @@ def remembering(
 ) -> Iterator[Memory]:
     with closing(Stores(loaded, epoch, create=create)) as stores:
         yield Memory(loaded.section("enforcer", EnforcerSettings), stores, **how)
-
-
-def killed(folder: Path, script: str) -> None:
-    """Run a script in a process that ends without a word of farewell."""
-    state = folder / "state.json"
-    state.write_bytes(state_file.dumps(snapshot(*PARTS)))
-    command = [sys.executable, "-c", f"{BEFORE}{script}\nos._exit(9)", folder / "placement.toml", state]
-    ended = subprocess.run(command, check=False, timeout=60, capture_output=True, text=True)
-    assert ended.returncode == 9, ended.stderr
 
 
 def why(gates: Gates, one: Step = STEP, of: Plan | None = None, state: Snapshot | None = None) -> str:
@@ -107,37 +62,35 @@ def test_a_pause_counts_from_the_next_reading_on(tmp_path: Path) -> None:
         assert memory.gates().admit(snapshot(*PARTS), CLUSTER, STEP)
 
 
-@pytest.mark.system
 @pytest.mark.parametrize(
-    ("script", "gate"),
+    ("gate", "before"),
     [
-        ("pause()", "pause"),
-        ('migrate("a")', "movement"),
-        ('migrate("a", "it broke")', "cooldown"),
-        ('migrate("a", done=True)', "just_moved"),
-        ('for vm in "12345": migrate(vm, "it broke")\n', "breaker"),
+        ("movement", {"a": None}),
+        ("cooldown", {"a": FAILED}),
+        ("just_moved", {"a": DONE}),
+        ("breaker", dict.fromkeys("12", FAILED)),
+        ("cluster_limit", dict.fromkeys("123", DONE)),
     ],
 )
-def test_a_restart_forgets_nothing(tmp_path: Path, script: str, gate: str) -> None:
-    loaded = configured(tmp_path)
-    killed(tmp_path, script)
+def test_a_restart_forgets_nothing(tmp_path: Path, gate: str, before: dict[str, IntentState | None]) -> None:
+    loaded = configured(tmp_path, 'mode = "enforce"\nbreaker_failures = 2\ncluster_migrations_per_hour = 3')
+    with closing(Store(loaded.store.url, engine="default", patience_seconds=5)) as store:
+        for name, state in before.items():
+            one = prepared(store, vm=name, cluster=CLUSTER, correlation_id=name)
+            if state is DONE:
+                store.accept(one.id)
+                store.finish(one.id)
+            elif state is FAILED:
+                store.fail(one.id, "it broke")
     with remembering(loaded) as memory:
         assert why(memory.gates()) == gate
 
 
-@pytest.mark.system
-def test_a_restart_forgets_no_limit(tmp_path: Path) -> None:
-    loaded = configured(tmp_path, 'mode = "enforce"\ncluster_migrations_per_hour = 2')
-    killed(tmp_path, 'migrate("x", done=True); migrate("y", done=True)')
-    with remembering(loaded) as memory:
-        assert why(memory.gates()) == "cluster_limit"
-
-
-@pytest.mark.system
 def test_a_restart_forgets_no_cycle_in_which_a_rule_was_violated(tmp_path: Path) -> None:
     loaded = configured(tmp_path, 'mode = "enforce"\nhold_cycles = 3\ninterval_seconds = 0.001')
-    killed(tmp_path, "look()")
     state = snapshot(*PARTS)
+    with remembering(loaded) as memory:
+        memory.observe(state, CLUSTER)
     for count in (1, 2):
         with remembering(loaded) as memory:
             reason = f"affinity group g was violated in {count} of 3 cycles (hold_cycles)"
