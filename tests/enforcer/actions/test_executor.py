@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from ovirt_enforcer.actions.executor import Executor, Stale
-from ovirt_enforcer.gates.admission import Admitted, Gates
 from ovirt_enforcer.service.daemon import Daemon, Pace
 from ovirt_placement.engine.actions import migrate
 from ovirt_placement.engine.connection.log_ins import SingleSignOn
@@ -96,29 +95,13 @@ def test_nothing_is_sent_after_a_pause_that_came_during_a_log_in(
     assert bench.begun() == []
 
 
-@pytest.mark.system
-def test_nothing_begins_after_a_pause_that_came_since_the_gates_were_asked(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without an intent, and once it is resumed the same plan goes on."""
-    admit, paused = Gates.admit, [bench]
-
-    def admit_and_pause(self: Gates, *about: Any) -> Admitted:
-        admitted = admit(self, *about)
-        if paused:
-            paused_by_eve(paused.pop())
-        return admitted
-
-    monkeypatch.setattr(Gates, "admit", admit_and_pause)
-    with bench.enforcing() as daemon:
-        bench.run(daemon, 200.0)
-        assert not paused
-        assert (bench.begun(), bench.intents()) == ([], [])
-        pauses = PauseStore(bench.config.store.url, engine="default", patience_seconds=5)
-        pauses.resume(ALL_CLUSTERS, set_by="eve")
-        pauses.close()
-        bench.run(daemon, 300.0)
-    assert bench.begun() == ["a"]
+def test_nothing_begins_after_a_pause_that_came_since_the_gates_were_asked(bench: Bench) -> None:
+    with bench.connected() as connection:
+        admitted = bench.task(fresh_until=30.0)
+        paused_by_eve(bench)
+        with pytest.raises(Paused, match="eve paused everything"):
+            bench.executor(connection).begin(admitted)
+    assert (bench.begun(), bench.intents()) == ([], [])
 
 
 def test_what_somebody_repaired_meanwhile_is_left_alone(
@@ -274,38 +257,37 @@ def run_until_repaired(pairs_bench: Bench, daemon: Daemon) -> None:
     raise AssertionError(f"not repaired: {violated}")
 
 
+def take_late_answer(pairs_bench: Bench, daemon: Daemon) -> None:
+    """What the engine held back until now comes, and counts."""
+    pairs_bench.server.disturbances.clear()
+    while pairs_bench.store.open_intents() or find_violations(pairs_bench.engine.snapshot(), CLUSTER):
+        pairs_bench.run(daemon, pairs_bench.now + 5.0)
+        assert pairs_bench.now < 3600
+    assert sorted(pairs_bench.begun()) == ["a", *OTHERS]
+    assert {intent.state for intent in pairs_bench.intents()} == {IntentState.DONE}
+
+
 @pytest.mark.system
-def test_a_migration_that_is_asked_for_and_not_answered_holds_up_no_other(pairs_bench: Bench) -> None:
-    pairs_bench.server.disturbances.add(Disturbance(path="/vms/a(/|$)", delay_seconds=LONG, times=None))
+@pytest.mark.parametrize("method", ["POST", None], ids=["the request", "all about it"])
+def test_a_migration_that_is_asked_for_and_not_answered_holds_up_no_other(
+    pairs_bench: Bench, method: str | None
+) -> None:
+    hung = Disturbance(method=method, path="/vms/a(/|$)", delay_seconds=LONG, times=None)
+    pairs_bench.server.disturbances.add(hung)
     with pairs_bench.enforcing() as daemon:
         run_until_repaired(pairs_bench, daemon)
         assert sorted(pairs_bench.begun()) == [*OTHERS]  # the engine has not even begun with a
         open_intents = pairs_bench.store.open_intents()
         assert [(intent.vm, intent.state) for intent in open_intents] == [("a", IntentState.PREPARED)]
+        take_late_answer(pairs_bench, daemon)
 
 
 @pytest.mark.system
 def test_a_migration_that_the_engine_does_not_show_holds_up_no_other(pairs_bench: Bench) -> None:
-    pairs_bench.server.disturbances.add(
-        Disturbance(method="GET", path="/vms/a(/|$)", delay_seconds=LONG, times=None)
-    )
+    hung = Disturbance(method="GET", path="/vms/a(/|$)", delay_seconds=LONG, times=None)
+    pairs_bench.server.disturbances.add(hung)
     with pairs_bench.enforcing() as daemon:
         run_until_repaired(pairs_bench, daemon)
         assert set(pairs_bench.begun()) == {"a", *OTHERS}
         assert "a" in {intent.vm for intent in pairs_bench.store.open_intents()}
-
-
-@pytest.mark.system
-@pytest.mark.parametrize("method", ["GET", "POST"])
-def test_an_answer_that_comes_late_counts(pairs_bench: Bench, method: str) -> None:
-    pairs_bench.server.disturbances.add(
-        Disturbance(method=method, path="/vms/a(/|$)", delay_seconds=LONG, times=None)
-    )
-    with pairs_bench.enforcing() as daemon:
-        run_until_repaired(pairs_bench, daemon)
-        pairs_bench.server.disturbances.clear()
-        while pairs_bench.store.open_intents() or find_violations(pairs_bench.engine.snapshot(), CLUSTER):
-            pairs_bench.run(daemon, pairs_bench.now + 5.0)
-            assert pairs_bench.now < 3600
-    assert sorted(pairs_bench.begun()) == ["a", *OTHERS]
-    assert {intent.state for intent in pairs_bench.intents()} == {IntentState.DONE}
+        take_late_answer(pairs_bench, daemon)

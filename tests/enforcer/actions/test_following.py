@@ -71,11 +71,7 @@ class Looks:
     def look(self, shown: str) -> Intent | None:
         """The intent, if it has ended."""
         dialogue = cast("Generator[Any, Any, Intent | None]", self._following.follow(self.shelf.intent))
-        answers = {
-            "_event_text": None,
-            "read_vm": STATES[shown],
-            "is_working": shown == "asked",
-        }
+        answers = {"_event_text": None, "read_vm": STATES[shown], "is_working": shown == "asked"}
         question = next(dialogue)
         while True:
             try:
