@@ -195,10 +195,7 @@ def stop_and_wake(world: World, point: Point) -> str:
 def test_a_leader_that_is_stopped_around_its_request_makes_no_second_migration(
     point: Point, tmp_path: Path
 ) -> None:
-    with (
-        store_of("sqlite", tmp_path) as store_url,
-        world(tmp_path / "world", store_url) as made,
-    ):
+    with store_of("sqlite", tmp_path) as store_url, world(tmp_path / "world", store_url) as made:
         story = stop_and_wake(made, point)
         assert "it did not come there" not in story
 

@@ -6,16 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_enforcer.maintenance.commands import CommandKind, CommandStatus
-from ovirt_enforcer.maintenance.decision import (
-    Ask,
-    End,
-    Enter,
-    RunCommand,
-    Scene,
-    StopCommand,
-    Wait,
-    decide,
-)
+from ovirt_enforcer.maintenance.decision import Ask, End, Enter, RunCommand, Scene, StopCommand, Wait, decide
 from ovirt_enforcer.settings import MaintenanceSettings
 from ovirt_placement.store.enforcer.intents import IntentKind, IntentState
 from ovirt_placement.store.enforcer.maintenance import HostPhase, MaintenanceRequest, RunState, Work

@@ -218,10 +218,7 @@ def test_a_reservation_that_is_satisfied_again_in_time_lets_it_go_on(tmp_path: P
 def test_a_rule_that_somebody_violates_while_it_soaks_ends_the_run(tmp_path: Path) -> None:
     """Nobody repairs it: the VM that would have to move is pinned."""
     state = snapshot(
-        *HOSTS,
-        vm("a", "h3", migratable=False),
-        vm("b", "h3", migratable=False),
-        group("apart", APART, ""),
+        *HOSTS, vm("a", "h3", migratable=False), vm("b", "h3", migratable=False), group("apart", APART, "")
     )
     with stage(tmp_path, state, SETTINGS) as played:
         played_to_the_check(played)

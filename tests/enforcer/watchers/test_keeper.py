@@ -13,15 +13,7 @@ from ovirt_placement.store.keys import Run
 from ovirt_service.errors import UserError
 from tests import builders
 from tests.builders import host, snapshot
-from tests.enforcer.watchers.keeper_bench import (
-    SAN1,
-    SAN2,
-    SET,
-    Bench,
-    on_cluster,
-    opened_bench,
-    vm,
-)
+from tests.enforcer.watchers.keeper_bench import SAN1, SAN2, SET, Bench, on_cluster, opened_bench, vm
 from tests.stored import put_keys
 
 
