@@ -33,12 +33,9 @@ def test_whatever_vanished_is_named_no_more(vanished: set[str]) -> None:
     assert state_file.loads(state_file.dumps(repaired)) == repaired
 
 
-def test_what_is_whole_stays_as_it_is() -> None:
+def test_what_is_whole_stays_and_is_the_same_object() -> None:
     whole = loaded(full_state())
     assert consistent(whole) == whole
-
-
-def test_what_is_as_it_was_is_the_same_object() -> None:
     first = WHOLE.vms[0]
     after = consistent(replace(WHOLE, vms=(replace(first, host="gone"), *WHOLE.vms[1:])))
     assert after.vms[0].host is None

@@ -90,19 +90,13 @@ def asked(server: Server) -> int:
     return made
 
 
-def test_a_state_file_with_owners_comes_back() -> None:
-    state = owned(5)
-    with simulated(state) as (_, _, connection):
-        found = read_snapshot(connection, devices=True)
-        assert [vm.owner for vm in found.vms] == [vm.owner for vm in state.vms]
-        assert [vm.owner for vm in read_snapshot(connection).vms] == [None] * 5
-
-
 def test_inherited_permissions_make_no_owners_in_any_kind_of_reading() -> None:
     with simulated(owned(30)) as (engine, _, connection):
         Portal(engine).grant(USER_VM_MANAGER, "boss", cluster=build.CLUSTER)
         Portal(engine).grant(USER_ROLE, "everyone", cluster=build.CLUSTER, is_group=True)
         expected = {vm.id: vm.owner for vm in engine.snapshot().vms}
+        assert expected == {vm.id: vm.owner for vm in owned(30).vms}
+        assert {vm.owner for vm in read_snapshot(connection).vms} == {None}
         assert {vm.id: vm.owner for vm in read_snapshot(connection, devices=True).vms} == expected
         assert {vm.id: vm.owner for vm in detailed_vms(connection, Detail.OWNER)} == expected
         for number in (1, 5, 30):  # one by one, and by a search

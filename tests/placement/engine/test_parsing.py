@@ -51,103 +51,108 @@ def test_labels_are_read_with_what_was_followed() -> None:
     )
 
 
-def statistics(**values: str) -> str:
-    return "".join(
+def measured(**values: str) -> str:
+    shown = (
         f"<statistic><name>{name.replace('_', '.')}</name>"
         f"<values><value><datum>{value}</datum></value></values></statistic>"
         for name, value in values.items()
     )
+    return f"<statistics>{''.join(shown)}</statistics>"
 
 
-@pytest.mark.parametrize(
-    ("values", "percent", "free_mb"),
-    [
-        ({"cpu_current_user": "12", "cpu_current_system": "3.5", "cpu_current_idle": "84"}, 15.5, 0),
-        ({"cpu_current_user": "99", "cpu_current_system": "9.9", "cpu_current_idle": "0"}, 100, 0),
-        ({"cpu_current_user": "0", "cpu_current_system": "0", "cpu_current_idle": "1.0E+2"}, 0, 0),
-        # What is not known is 0, never absent; a host at rest is idle, not 0 everywhere.
-        ({"cpu_current_user": "0", "cpu_current_system": "0", "cpu_current_idle": "0"}, None, None),
-        ({"memory_free": str(5 * 1024 * 1024 + 7)}, None, 5),
-    ],
-)
-def test_a_host_is_as_busy_as_its_statistics_say(
-    values: dict[str, str], percent: float | None, free_mb: int | None
-) -> None:
-    content = f'<hosts><host id="h"><statistics>{statistics(**values)}</statistics></host></hosts>'
-    host = clusters.parse_hosts(content.encode())[0]
-    assert (host.cpu_percent, host.memory_free_mb) == (percent, free_mb)
+UNKNOWN = {"cpu_percent": None, "memory_free_mb": None, "load_average_5m": None, "swap_free_mb": None}
+HOSTS: dict[str, tuple[str, dict[str, object]]] = {
+    "busy": (
+        measured(cpu_current_user="12", cpu_current_system="3.5", cpu_current_idle="84"),
+        {"cpu_percent": 15.5, "memory_free_mb": 0},
+    ),
+    "busier than all": (
+        measured(cpu_current_user="99", cpu_current_system="9.9", cpu_current_idle="0"),
+        {"cpu_percent": 100, "memory_free_mb": 0},
+    ),
+    "idle": (
+        measured(cpu_current_user="0", cpu_current_system="0", cpu_current_idle="1.0E+2"),
+        {"cpu_percent": 0, "memory_free_mb": 0},
+    ),
+    # What is not known is 0, never absent; a host at rest is idle, not 0 everywhere.
+    "unknown": (measured(cpu_current_user="0", cpu_current_system="0", cpu_current_idle="0"), UNKNOWN),
+    "memory": (
+        measured(memory_free=str(5 * 1024 * 1024 + 7)), {"cpu_percent": None, "memory_free_mb": 5}
+    ),
+    # The engine multiplies what the host's system counts by 100, and divides it when it shows it.
+    "load of the idle": (measured(cpu_current_idle="99", cpu_load_avg_5m="0.10"), {"load_average_5m": 0.1}),
+    "load": (measured(cpu_current_user="60", cpu_load_avg_5m="1.2E+2"), {"load_average_5m": 120.0}),
+    "no load": (measured(cpu_current_idle="1.0E+2", cpu_load_avg_5m="0"), {"load_average_5m": 0.0}),
+    "unknown load": (measured(cpu_current_idle="0", cpu_load_avg_5m="0"), {"load_average_5m": None}),
+    "load alone": (measured(cpu_current_idle="0", cpu_load_avg_5m="0.5"), {"load_average_5m": 0.5}),
+    "load not shown": (measured(cpu_current_idle="99"), {"load_average_5m": None}),
+    "swap and huge pages": (
+        measured(
+            cpu_current_idle="90", swap_free="3145728", hugepages_2048_free="7", hugepages_2048_total="9"
+        ),
+        {"swap_free_mb": 3, "free_huge_pages": {2048: 7}},
+    ),
+    "about to manage storage": ("<spm><status>contending</status></spm>", {"spm": True}),
+    "manages no storage": ("<spm><status>none</status></spm>", {"spm": False}),
+    "not measured": ("", {"free_huge_pages": {}, **UNKNOWN}),
+    "a status without a word": ("<status>flying</status>", {"status": "unassigned"}),
+    "before its first contact": (
+        "<memory>0</memory><cpu/>", {"memory_mb": 0, "free_mb": 0, "cores": 0, "threads": None}
+    ),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("values", "average"),
-    [
-        ({"cpu_current_idle": "99", "cpu_load_avg_5m": "0.10"}, 0.1),
-        ({"cpu_current_user": "60", "cpu_load_avg_5m": "1.2E+2"}, 120.0),
-        ({"cpu_current_idle": "1.0E+2", "cpu_load_avg_5m": "0"}, 0.0),
-        ({"cpu_current_idle": "0", "cpu_load_avg_5m": "0"}, None),
-        ({"cpu_current_idle": "0", "cpu_load_avg_5m": "0.5"}, 0.5),
-        ({"cpu_current_idle": "99"}, None),
-    ],
-)
-def test_a_load_average_is_no_percentage_and_0_where_nothing_is_known(
-    values: dict[str, str], average: float | None
-) -> None:
-    """The engine multiplies what the host's system counts by 100, and divides it when it shows it."""
-    content = f'<hosts><host id="h"><statistics>{statistics(**values)}</statistics></host></hosts>'
-    assert clusters.parse_hosts(content.encode())[0].load_average_5m == average
+@pytest.mark.parametrize(("shown", "fields"), HOSTS.values(), ids=HOSTS)
+def test_a_host_is_as_it_is_shown(shown: str, fields: dict[str, object]) -> None:
+    (found,) = clusters.parse_hosts(f'<hosts><host id="h">{shown}</host></hosts>'.encode())
+    assert {name: getattr(found, name) for name in fields} == fields
 
 
-def vm(inner: str) -> bytes:
-    policy = "<placement_policy><affinity>migratable</affinity></placement_policy>"
+def vm(inner: str, affinity: str = "migratable") -> bytes:
+    policy = f"<placement_policy><affinity>{affinity}</affinity></placement_policy>"
     return f'<vms><vm id="v">{policy}<memory>1048576</memory>{inner}</vm></vms>'.encode()
 
 
-def test_a_vm_uses_what_its_statistics_say_unless_it_is_down() -> None:
-    used = statistics(memory_installed="1000", memory_used="250", cpu_current_total="7.5")
-    running = vms.parse_vms(vm(f'<host id="h"/><status>up</status><statistics>{used}</statistics>'))[0].vm
-    assert (running.usage_mem_percent, running.usage_cpu_percent) == (25.0, 7.5)
-    down = vms.parse_vms(vm(f"<status>down</status><statistics>{used}</statistics>"))[0].vm
-    assert (down.usage_mem_percent, down.usage_cpu_percent) == (None, None)
+USED = measured(memory_installed="1000", memory_used="250", cpu_current_total="7.5")
+#: Text among the statistics is no number.
+TEXT = (
+    "<statistics>"
+    "<statistic><name>disks.usage</name><values><value><detail>[]</detail></value></values></statistic>"
+    "<statistic><name>cpu.usage.history</name><values/></statistic></statistics>"
+)
+UNUSED = {"usage_mem_percent": None, "usage_cpu_percent": None}
+MEMORY = "<memory>4294967296</memory>"
+VMS: dict[str, tuple[str, dict[str, object]]] = {
+    "up": (
+        f'<host id="h"/><status>up</status>{USED}', {"usage_mem_percent": 25.0, "usage_cpu_percent": 7.5}
+    ),
+    "down": (f"<status>down</status>{USED}", UNUSED),
+    "text": (f'<host id="h"/>{TEXT}', UNUSED),
+    "no status": ("", {"status": "unassigned"}),
+    "hosted engine": ("<origin>hosted_engine</origin>", {"hosted_engine": True}),
+    "managed engine": ("<origin>managed_hosted_engine</origin>", {"hosted_engine": True}),
+    "of oVirt": ("<origin>ovirt</origin>", {"hosted_engine": False}),
+    "of RHEV": ("<origin>rhev</origin>", {"hosted_engine": False}),
+    "all is guaranteed": (MEMORY, {"memory_mb": 4096, "guaranteed_mb": 4096}),
+    "an empty policy": (f"{MEMORY}<memory_policy/>", {"memory_mb": 4096, "guaranteed_mb": 4096}),
+    "some is guaranteed": (
+        f"{MEMORY}<memory_policy><guaranteed>1048576</guaranteed></memory_policy>",
+        {"memory_mb": 4096, "guaranteed_mb": 1},
+    ),
+}  # fmt: skip
 
 
-def test_text_among_the_statistics_is_no_number() -> None:
-    usage = (
-        "<statistic><name>disks.usage</name><values><value><detail>[]</detail></value></values></statistic>"
-        "<statistic><name>cpu.usage.history</name><values/></statistic>"
-    )
-    read = vms.parse_vms(vm(f'<host id="h"/><statistics>{usage}</statistics>'))[0].vm
-    assert (read.usage_mem_percent, read.usage_cpu_percent) == (None, None)
+@pytest.mark.parametrize(("shown", "fields"), VMS.values(), ids=VMS)
+def test_a_vm_is_as_it_is_shown(shown: str, fields: dict[str, object]) -> None:
+    (found,) = vms.parse_vms(vm(shown))
+    assert {name: getattr(found.vm, name) for name in fields} == fields
 
 
 @pytest.mark.parametrize(
     ("affinity", "migratable"), [("migratable", True), ("user_migratable", False), ("pinned", False)]
 )
 def test_only_what_anyone_may_migrate_is_migratable(affinity: str, migratable: bool) -> None:
-    content = (
-        f'<vms><vm id="v"><placement_policy><affinity>{affinity}</affinity></placement_policy></vm></vms>'
-    )
-    assert vms.parse_vms(content.encode())[0].vm.migratable is migratable
-
-
-@pytest.mark.parametrize(
-    ("origin", "hosted"),
-    [("hosted_engine", True), ("managed_hosted_engine", True), ("ovirt", False), ("rhev", False)],
-)
-def test_the_engines_own_vm_is_known_by_its_origin(origin: str, hosted: bool) -> None:
-    assert vms.parse_vms(vm(f"<origin>{origin}</origin>"))[0].vm.hosted_engine is hosted
-
-
-def test_a_status_without_a_word_is_unassigned() -> None:
-    assert vms.parse_vms(vm(""))[0].vm.status == "unassigned"
-    assert (
-        clusters.parse_hosts(b'<hosts><host id="h"><status>flying</status></host></hosts>')[0].status
-        == "unassigned"
-    )
-
-
-def test_a_host_before_its_first_contact_has_no_processors() -> None:
-    host = clusters.parse_hosts(b'<hosts><host id="h"><memory>0</memory><cpu/></host></hosts>')[0]
-    assert (host.memory_mb, host.free_mb, host.cores, host.threads) == (0, 0, 0, None)
+    assert vms.parse_vms(vm("", affinity))[0].vm.migratable is migratable
 
 
 def test_what_was_followed_stands_in_the_vm() -> None:
@@ -173,54 +178,34 @@ def test_what_was_followed_stands_in_the_vm() -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "guaranteed"),
+    ("kind", "system", "monitors", "hosted", "expected"),
     [
-        ("", 4096),
-        ("<memory_policy/>", 4096),
-        ("<memory_policy><guaranteed>1048576</guaranteed></memory_policy>", 1),
-    ],
-)
-def test_all_memory_is_guaranteed_where_the_engine_does_not_say(policy: str, guaranteed: int) -> None:
-    (found,) = vms.parse_vms(vm(f"<memory>4294967296</memory>{policy}"))
-    assert (found.vm.memory_mb, found.vm.guaranteed_mb) == (4096, guaranteed)
-
-
-def counted(display: str, system: str, *, hosted_engine: bool = False) -> int:
-    shown, guest = etree.fromstring(display), etree.fromstring(f"<os><type>{system}</type></os>")
-    return video_mb(shown, guest, hosted_engine=hosted_engine)
-
-
-@pytest.mark.parametrize(
-    ("kind", "system", "monitors", "expected"),
-    [
-        ("vga", "rhel_9x64", 4, 16),
-        ("bochs", "windows_10x64", 1, 16),
-        ("cirrus", "other", 1, 16),
-        ("qxl", "rhel_9x64", 1, 64 + 32),
-        ("qxl", "ubuntu_18_04", 4, 4 * (64 + 32)),
-        ("qxl", "other_linux", 2, 2 * (64 + 32)),
-        ("qxl", "rhel_9_ppc64", 2, 2 * 64 + 8),
-        ("qxl", "other_linux_s390x", 1, 64 + 8),
-        ("qxl", "windows_10x64", 4, 64 + 64),
-        ("qxl", "windows_11", 1, 64 + 64),
-        ("qxl", "windows_2019x64", 2, 64 + 8),
-        ("qxl", "other", 2, 64 + 8),
+        ("vga", "rhel_9x64", 4, False, 16),
+        ("bochs", "windows_10x64", 1, False, 16),
+        ("cirrus", "other", 1, False, 16),
+        ("qxl", "rhel_9x64", 1, False, 64 + 32),
+        ("qxl", "ubuntu_18_04", 4, False, 4 * (64 + 32)),
+        ("qxl", "other_linux", 2, False, 2 * (64 + 32)),
+        ("qxl", "rhel_9_ppc64", 2, False, 2 * 64 + 8),
+        ("qxl", "other_linux_s390x", 1, False, 64 + 8),
+        ("qxl", "windows_10x64", 4, False, 64 + 64),
+        ("qxl", "windows_11", 1, False, 64 + 64),
+        ("qxl", "windows_2019x64", 2, False, 64 + 8),
+        ("qxl", "other", 2, False, 64 + 8),
+        ("qxl", "rhel_9x64", 2, True, 64 + 32),
+        ("", "rhel_9x64", 1, False, 16),  # a headless VM counts as one with VGA
     ],
 )
 def test_memory_hangs_on_the_device_and_the_guest(
-    kind: str, system: str, monitors: int, expected: int
+    kind: str, system: str, monitors: int, hosted: bool, expected: int
 ) -> None:
-    display = f"<display><monitors>{monitors}</monitors><video_type>{kind}</video_type></display>"
-    assert counted(display, system) == expected
+    shown = f"<video_type>{kind}</video_type>" if kind else ""
+    display = etree.fromstring(f"<display><monitors>{monitors}</monitors>{shown}</display>")
+    guest = etree.fromstring(f"<os><type>{system}</type></os>")
+    assert video_mb(display, guest, hosted_engine=hosted) == expected
 
 
-def test_the_hosted_engine_has_a_device_for_each_monitor() -> None:
-    display = "<display><monitors>2</monitors><video_type>qxl</video_type></display>"
-    assert counted(display, "rhel_9x64", hosted_engine=True) == 96
-
-
-def test_a_headless_vm_counts_as_one_with_vga() -> None:
-    assert counted("<display><monitors>1</monitors></display>", "rhel_9x64") == 16
+def test_a_vm_that_shows_no_device_counts_as_one_with_vga() -> None:
     assert video_mb(None, None, hosted_engine=False) == 16
 
 
@@ -239,19 +224,6 @@ def test_what_the_overhead_hangs_on_is_read(architecture: str, most: int | None)
     vm = found.vm
     assert (vm.vcpus, vm.threads_per_core, vm.io_threads, vm.video_mb) == (12, 2, 2, 16)
     assert (vm.architecture, vm.max_memory_mb, vm.guaranteed_mb) == (architecture, most, 1024)
-
-
-def test_swap_huge_pages_and_who_manages_storage_are_read_of_hosts() -> None:
-    entry = "<statistic><name>{}</name><values><value><datum>{}</datum></value></values></statistic>"
-    data = {"cpu.current.idle": 90, "swap.free": 3 << 20, "hugepages.2048.free": 7, "hugepages.2048.total": 9}
-    statistics = "".join(entry.format(name, value) for name, value in data.items())
-    (found,) = clusters.parse_hosts(
-        f'<hosts><host id="h"><spm><status>contending</status></spm><statistics>{statistics}</statistics>'
-        "</host></hosts>".encode()
-    )
-    assert (found.swap_free_mb, found.free_huge_pages, found.spm) == (3, {2048: 7}, True)
-    (idle,) = clusters.parse_hosts(b'<hosts><host id="h"><spm><status>none</status></spm></host></hosts>')
-    assert (idle.swap_free_mb, idle.free_huge_pages, idle.spm) == (None, {}, False)
 
 
 def test_failures_and_failover_hosts_are_read() -> None:

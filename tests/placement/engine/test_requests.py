@@ -1,6 +1,6 @@
 """What is read by itself or searched for: what is gone, what is not there yet, and what no answer shows."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
@@ -18,6 +18,7 @@ from ovirt_placement.engine.topology import (
     reread_hosts,
     reread_vms,
 )
+from ovirt_placement.model.record import SearchOf
 from ovirt_service.errors import UserError
 from ovirt_simulator.generate import Sizes, generate
 from ovirt_simulator.http.control import Disturbance
@@ -45,15 +46,10 @@ def test_a_collection_is_not_empty_because_it_cannot_be_read(path: str, answer: 
         read_snapshot(connection)
 
 
-def test_a_page_of_a_web_server_is_reported_as_that() -> None:
-    with (
-        recorded_but({"/affinitylabels": (404, PAGE)}) as connection,
-        pytest.raises(EngineAway, match="/affinitylabels: a web server answers 404 in place of the engine"),
-    ):
+def test_only_the_engine_itself_says_that_a_collection_is_not_there() -> None:
+    away = "/affinitylabels: a web server answers 404 in place of the engine"
+    with recorded_but({"/affinitylabels": (404, PAGE)}) as connection, pytest.raises(EngineAway, match=away):
         read_snapshot(connection)
-
-
-def test_a_collection_that_the_engine_says_it_has_not_is_empty() -> None:
     with recorded_but({"/affinitylabels": (404, FAULT)}) as connection:
         assert read_snapshot(connection).affinity_labels == ()
 
@@ -66,23 +62,21 @@ def test_an_engine_without_events_says_so_itself(page: tuple[int, bytes]) -> Non
         read_events(connection, at_most=10)
 
 
-def test_what_is_gone_is_neither_there_by_its_id_nor_listed() -> None:
-    gone = {"/vms/v": (404, b""), "/hosts/h": (404, b""), "/clusters/c": (404, b"")}
-    with recorded_but(gone) as connection:
-        assert reread_vms(connection, ["v"]) == {}
-        assert reread_hosts(connection, ["h"]) == {}
-        assert reread_cluster(connection, "c", PolicyReader()) is None
-
-
-def test_what_a_web_server_does_not_have_may_be_there() -> None:
-    pages = {"/vms/v": (404, PAGE), "/hosts/h": (404, PAGE), "/clusters/c": (404, PAGE)}
-    with recorded_but(pages) as connection:
-        with pytest.raises(EngineAway):
-            reread_vms(connection, ["v"])
-        with pytest.raises(EngineAway):
-            reread_hosts(connection, ["h"])
-        with pytest.raises(EngineAway):
-            reread_cluster(connection, "c", PolicyReader())
+@pytest.mark.parametrize(
+    ("path", "reread", "gone"),
+    [
+        ("/vms/v", lambda connection: reread_vms(connection, ["v"]), {}),
+        ("/hosts/h", lambda connection: reread_hosts(connection, ["h"]), {}),
+        ("/clusters/c", lambda connection: reread_cluster(connection, "c", PolicyReader()), None),
+    ],
+)
+def test_what_is_gone_is_so_by_the_word_of_the_engine_and_of_no_web_server(
+    path: str, reread: Callable[[EngineConnection], object], gone: object
+) -> None:
+    with recorded_but({path: (404, b"")}) as connection:
+        assert reread(connection) == gone
+    with recorded_but({path: (404, PAGE)}) as connection, pytest.raises(EngineAway):
+        reread(connection)
 
 
 def test_what_its_collection_lists_is_there() -> None:
@@ -169,27 +163,26 @@ def connection(server: Server) -> Iterator[EngineConnection]:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("of", "text", "found"),
     [
-        ("name=db*", ("db1", "db2")),
-        ("tag=db and name!=db1", ("db2",)),
-        ("name=web1 or host.name=h1 and cluster=blue", ("db1", "db2", "web1")),
-        ("DB", ("db1", "db2")),
+        ("vms", "name=db*", ("db1", "db2")),
+        ("vms", "tag=db and name!=db1", ("db2",)),
+        ("vms", "name=web1 or host.name=h1 and cluster=blue", ("db1", "db2", "web1")),
+        ("vms", "DB", ("db1", "db2")),
+        ("hosts", "name=h*", ("h1", "h2")),
         # Found are none, which is an answer nevertheless.
-        ("name=nobody", ()),
-        ("tag=nothing", ()),
-        ("host.name=h2 and status=up", ()),
-        ("nmae=db1", ()),  # free text
+        ("vms", "name=nobody", ()),
+        ("vms", "tag=nothing", ()),
+        ("vms", "host.name=h2 and status=up", ()),
+        ("vms", "nmae=db1", ()),  # free text
+        ("hosts", "vm.name=nobody", ()),
     ],
 )
-def test_vms_are_found(connection: EngineConnection, text: str, found: tuple[str, ...]) -> None:
-    answer = search_members(connection, "vms", text)
+def test_whom_a_search_means_is_found(
+    connection: EngineConnection, of: SearchOf, text: str, found: tuple[str, ...]
+) -> None:
+    answer = search_members(connection, of, text)
     assert (answer.found, answer.problem) == (found, "")
-
-
-def test_hosts_are_found(connection: EngineConnection) -> None:
-    assert search_members(connection, "hosts", "name=h*").found == ("h1", "h2")
-    assert search_members(connection, "hosts", "vm.name=nobody").found == ()
 
 
 @pytest.mark.parametrize("text", ["name=", "name=db* and", "name~db", "name='db1'", "status=upp", 'name="db'])
@@ -243,21 +236,26 @@ def test_what_bears_it_is_found_by_their_tag(tag: str, found: set[str]) -> None:
         assert tagged_ids(connection, tag) == found
 
 
-def working(status: int, content: str) -> tuple[bool, list[str]]:
-    """What is answered, and the requests that it took."""
+JOB = "<jobs><job id='j'><status>{}</status></job></jobs>"
+FORBIDDEN = "<fault><detail>not you</detail><reason>Operation Failed</reason></fault>"
+
+
+@pytest.mark.parametrize(
+    ("status", "content", "works"),
+    [
+        (200, JOB.format("started"), True),
+        (200, JOB.format("finished"), False),
+        (200, JOB.format("failed"), False),
+        (200, "<jobs/>", False),
+        (403, FORBIDDEN, False),  # of a user who may not search jobs nothing is known
+    ],
+)
+def test_a_job_that_has_not_ended_is_worked_on(status: int, content: str, works: bool) -> None:
     with answering(lambda path: (status, content.encode())) as (server, connection):
-        return is_working(connection, "one"), server.requests
+        assert is_working(connection, "one") is works
+        assert server.requests == ["/jobs?search=correlation_id%3Done"]
 
 
-@pytest.mark.parametrize(("status", "works"), [("started", True), ("finished", False), ("failed", False)])
-def test_a_job_that_has_not_ended_is_worked_on(status: str, works: bool) -> None:
-    found = working(200, f"<jobs><job id='j'><status>{status}</status></job></jobs>")
-    assert found == (works, ["/jobs?search=correlation_id%3Done"])
-    assert working(200, "<jobs/>")[0] is False
-
-
-def test_of_a_user_who_may_not_search_jobs_nothing_is_known() -> None:
-    fault = "<fault><detail>not you</detail><reason>Operation Failed</reason></fault>"
-    assert working(403, fault)[0] is False
-    with pytest.raises(EngineFault):
-        working(409, fault)
+def test_a_search_for_jobs_that_fails_is_no_answer() -> None:
+    with answering(lambda path: (409, FORBIDDEN.encode())) as (_, connection), pytest.raises(EngineFault):
+        is_working(connection, "one")

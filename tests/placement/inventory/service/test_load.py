@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ovirt_placement.engine.events import read_events
-from ovirt_placement.engine.topology import consistent, reread_vms
+from ovirt_placement.engine.topology import reread_vms
 from ovirt_placement.inventory.service.schedule import SOON_SECONDS, Rereads, Subject, SubjectKind
 from ovirt_service.daemon import Garbage
 from ovirt_simulator.generate import Sizes, generate
@@ -111,13 +111,6 @@ def test_what_is_read_along_is_read_again_when_it_must() -> None:
     assert rereads.due(10.4, SOON_SECONDS) == (VM,)
     rereads.read(VM, build.vm("v"), 10.4)
     assert rereads.due(11.0) == (VM,)
-
-
-def test_what_is_consistent_stays_the_same_object() -> None:
-    state = generate(Sizes(clusters=2, hosts=8, vms=40, groups=8), 3)
-    made = consistent(state)
-    for one, other in zip(made.vms + made.affinity_groups, state.vms + state.affinity_groups, strict=True):
-        assert one is other
 
 
 def test_garbage_is_collected_when_it_is_due_and_never_else(monkeypatch: pytest.MonkeyPatch) -> None:
