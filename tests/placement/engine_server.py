@@ -11,6 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.connection.exchanges import OF_ANSWERS, Limits
 from tests.paths import RECORDING
 
 API = "/ovirt-engine/api"
@@ -65,11 +66,13 @@ def serving(server: EngineServer, tls: ssl.SSLContext | None = None) -> Iterator
         server.server_close()
 
 
-def connected(server: EngineServer | str, **settings: Any) -> EngineConnection:
-    """A connection to what serves there, as the administrator that it knows."""
+def connected(
+    server: EngineServer | str, *, password: str = PASSWORD, limits: Limits = OF_ANSWERS, **settings: Any
+) -> EngineConnection:
+    """A connection to what serves there, as the administrator that it knows if nothing else is said."""
     url = server if isinstance(server, str) else server.url
-    asked = EngineSettings(url=url, username="admin@internal", **settings)
-    return EngineConnection(asked, {"OVIRT_PASSWORD": PASSWORD})
+    asked = EngineSettings(**{"url": url, "username": "admin@internal", **settings})
+    return EngineConnection(asked, {"OVIRT_PASSWORD": password}, limits)
 
 
 @contextmanager

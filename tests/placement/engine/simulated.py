@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from typing import Any
 
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.model import Snapshot
@@ -15,9 +16,10 @@ START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 @contextmanager
-def simulated(state: Snapshot) -> Iterator[tuple[Engine, Server, EngineConnection]]:
+def simulated(state: Snapshot, **served: Any) -> Iterator[tuple[Engine, Server, EngineConnection]]:
+    """And the server, which may be given a certificate or another password."""
     engine = Engine.from_snapshot(state, clock=START, settings=PROMPT)
-    server = serve(engine)
+    server = serve(engine, **served)
     try:
         with connected(server.api_url) as connection:
             yield engine, server, connection

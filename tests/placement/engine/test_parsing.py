@@ -60,7 +60,12 @@ def measured(**values: str) -> str:
     return f"<statistics>{''.join(shown)}</statistics>"
 
 
-UNKNOWN = {"cpu_percent": None, "memory_free_mb": None, "load_average_5m": None, "swap_free_mb": None}
+UNKNOWN: dict[str, object] = {
+    "cpu_percent": None,
+    "memory_free_mb": None,
+    "load_average_5m": None,
+    "swap_free_mb": None,
+}
 HOSTS: dict[str, tuple[str, dict[str, object]]] = {
     "busy": (
         measured(cpu_current_user="12", cpu_current_system="3.5", cpu_current_idle="84"),
@@ -120,7 +125,7 @@ TEXT = (
     "<statistic><name>disks.usage</name><values><value><detail>[]</detail></value></values></statistic>"
     "<statistic><name>cpu.usage.history</name><values/></statistic></statistics>"
 )
-UNUSED = {"usage_mem_percent": None, "usage_cpu_percent": None}
+UNUSED: dict[str, object] = {"usage_mem_percent": None, "usage_cpu_percent": None}
 MEMORY = "<memory>4294967296</memory>"
 VMS: dict[str, tuple[str, dict[str, object]]] = {
     "up": (

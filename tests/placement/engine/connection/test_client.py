@@ -1,6 +1,7 @@
 """The connection: what goes wrong is sorted into who can do something about it; threads ask side by side."""
 
 import os
+import re
 import ssl
 import threading
 from collections.abc import Iterator
@@ -13,7 +14,6 @@ import trustme
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.actions import save_group
-from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import (
     Cause,
     EngineAway,
@@ -26,19 +26,13 @@ from ovirt_service.errors import UserError
 from ovirt_simulator.http.control import Disturbance
 from tests.builders import cluster, group, snapshot
 from tests.placement.engine.simulated import simulated
-from tests.placement.engine_server import API, PASSWORD, EngineServer, connected, serving
+from tests.placement.engine_server import API, EngineServer, answering, connected, serving
 from tests.placement.sockets import silent_port
 
 
-def prepared(password: str = PASSWORD, **settings: Any) -> EngineConnection:
-    return EngineConnection(
-        EngineSettings(**{"username": "admin@internal", **settings}), {"OVIRT_PASSWORD": password}
-    )
-
-
-def refused(complaint: str, **settings: Any) -> None:
+def refused(complaint: str, server: str, **settings: Any) -> None:
     """A person must set something right, and is shown what."""
-    with prepared(**settings) as connection, pytest.raises(EngineSetupError, match=complaint):
+    with connected(server, **settings) as connection, pytest.raises(EngineSetupError, match=complaint):
         connection.get("/vms")
 
 
@@ -68,33 +62,33 @@ def test_another_authority_is_a_wrong_set_up(tls_engine: EngineServer, tmp_path:
     other = tmp_path / "other.pem"
     trustme.CA().cert_pem.write_to_path(other)
     for ca_file in (other, None):
-        refused(r"not trusted.*set ca_file.*ca-certificate", url=tls_engine.url, ca_file=ca_file)
+        refused(r"not trusted.*set ca_file.*ca-certificate", tls_engine.url, ca_file=ca_file)
 
 
 def test_another_name_is_a_wrong_set_up(tls_engine: EngineServer, authority: tuple[trustme.CA, Path]) -> None:
     url = tls_engine.url.replace("localhost", "127.0.0.1")
-    refused(r"for another name than 127\.0\.0\.1", url=url, ca_file=authority[1])
+    refused(r"for another name than 127\.0\.0\.1", url, ca_file=authority[1])
 
 
 def test_insecure_trusts_any_server(tls_engine: EngineServer) -> None:
-    with prepared(url=tls_engine.url, insecure=True) as connection:
+    with connected(tls_engine, insecure=True) as connection:
         assert connection.get("/hosts")
 
 
 def test_an_authority_that_is_none_is_a_wrong_set_up(tls_engine: EngineServer, tmp_path: Path) -> None:
     junk = tmp_path / "junk.pem"
     junk.write_text("junk")
-    refused("holds no CA certificate", url=tls_engine.url, ca_file=junk)
+    refused("holds no CA certificate", tls_engine.url, ca_file=junk)
     with pytest.raises(UserError, match=r"ca_file: .*absent\.pem: cannot be read"):
-        prepared(url=tls_engine.url, ca_file=tmp_path / "absent.pem")
+        connected(tls_engine, ca_file=tmp_path / "absent.pem")
 
 
 def test_an_unknown_name_is_a_wrong_set_up() -> None:
-    refused(r'no host is named "no-such-engine\.invalid"', url=f"https://no-such-engine.invalid{API}")
+    refused(r'no host is named "no-such-engine\.invalid"', f"https://no-such-engine.invalid{API}")
 
 
 def test_tls_to_a_server_without_it_is_a_wrong_set_up(engine: EngineServer) -> None:
-    refused("correct url", url=engine.url.replace("http:", "https:"), insecure=True)
+    refused("correct url", engine.url.replace("http:", "https:"), insecure=True)
 
 
 def test_a_late_answer_is_reported_in_the_same_words_by_the_connection_itself() -> None:
@@ -107,7 +101,7 @@ def test_a_late_answer_is_reported_in_the_same_words_by_the_connection_itself() 
 def test_a_connection_lives_on_after_the_engine_was_away() -> None:
     status = [503]
     server = EngineServer(answer=lambda path: (status[0], b"<html>") if status[0] != 200 else None)
-    with serving(server), prepared(url=server.url) as connection:
+    with serving(server), connected(server) as connection:
         with pytest.raises(EngineAway):
             connection.get("/vms")
         status[0] = 200
@@ -116,10 +110,8 @@ def test_a_connection_lives_on_after_the_engine_was_away() -> None:
 
 def test_what_the_engine_refuses_keeps_its_reason() -> None:
     fault = b"<fault><detail>[One., Two.]</detail><reason>Operation Failed</reason></fault>"
-    server = EngineServer(answer=lambda path: (409, fault))
     with (
-        serving(server),
-        prepared(url=server.url) as connection,
+        answering(lambda path: (409, fault)) as (_, connection),
         pytest.raises(EngineFault, match=r"/vms: the engine answers 409: One\.; Two\.") as refused,
     ):
         connection.get("/vms")
@@ -137,7 +129,7 @@ def test_what_the_engine_refuses_keeps_its_reason() -> None:
 )
 def test_what_is_not_set_is_named(settings: dict[str, Any], complaint: str) -> None:
     with pytest.raises(UserError, match=complaint):
-        prepared(**settings)
+        connected("", **settings)
 
 
 def test_the_password_is_the_files_own_line(tmp_path: Path) -> None:
@@ -149,40 +141,37 @@ def test_the_password_is_the_files_own_line(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o666])
-def test_a_password_that_others_may_touch_is_refused_with_what_to_do(tmp_path: Path, mode: int) -> None:
+OTHERS = "^{file}: others may read the password: chmod 600 {file}$"
+MISTAKES = {
+    "absent": (None, 0o600, "cannot read the password: No such file"),
+    "empty": (b"\n", 0o600, "is empty"),
+    "binary": (b"\xff\xfe", 0o600, "is not UTF-8 text"),
+    "endless": (b"x" * 5000, 0o600, "is longer than 4096 characters"),
+    "the group reads": (b"secret", 0o640, OTHERS),
+    "others read": (b"secret", 0o604, OTHERS),
+    "the group writes": (b"secret", 0o620, OTHERS),
+    "all write": (b"secret", 0o666, OTHERS),
+}
+
+
+@pytest.mark.parametrize(("content", "mode", "complaint"), MISTAKES.values(), ids=MISTAKES)
+def test_a_password_that_cannot_be_had_or_others_may_touch_is_refused_with_what_to_do(
+    tmp_path: Path, content: bytes | None, mode: int, complaint: str
+) -> None:
     file = tmp_path / "password"
-    file.write_text("secret")
-    file.chmod(mode)
-    with pytest.raises(UserError) as refusal:
+    if content is not None:
+        file.write_bytes(content)
+        file.chmod(mode)
+    with pytest.raises(UserError, match=complaint.format(file=re.escape(str(file)))):
         read_password(EngineSettings(password_file=file), {})
-    assert str(refusal.value) == f"{file}: others may read the password: chmod 600 {file}"
 
 
 def test_a_password_file_that_is_none_keeps_nobody_waiting(tmp_path: Path) -> None:
-    file = tmp_path / "password"
-    os.mkfifo(file, 0o600)
-    with pytest.raises(UserError, match="cannot read the password: not a regular file"):
-        read_password(EngineSettings(password_file=file), {})
-    with pytest.raises(UserError, match="cannot read the password: not a regular file"):
-        read_password(EngineSettings(password_file=Path("/dev/zero")), {})
-    file.unlink()
-    file.write_text("x" * 5000)
-    file.chmod(0o600)
-    with pytest.raises(UserError, match="is longer than 4096 characters"):
-        read_password(EngineSettings(password_file=file), {})
-
-
-def test_a_password_file_that_is_absent_empty_or_binary_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "password"
-    settings = EngineSettings(password_file=file)
-    with pytest.raises(UserError, match="cannot read the password: No such file"):
-        read_password(settings, {})
-    for content, complaint in ((b"\n", "is empty"), (b"\xff\xfe", "is not UTF-8 text")):
-        file.write_bytes(content)
-        file.chmod(0o600)
-        with pytest.raises(UserError, match=complaint):
-            read_password(settings, {})
+    pipe = tmp_path / "password"
+    os.mkfifo(pipe, 0o600)
+    for file in (pipe, Path("/dev/zero")):
+        with pytest.raises(UserError, match="cannot read the password: not a regular file"):
+            read_password(EngineSettings(password_file=file), {})
 
 
 class Slow:

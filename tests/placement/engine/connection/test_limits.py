@@ -7,22 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine import xml
-from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.exchanges import Limits
 from ovirt_placement.engine.connection.failures import EngineAway, EngineSetupError
 from ovirt_placement.engine.topology import read_snapshot
-from tests.placement.engine_server import PASSWORD, EngineServer, serving
-
-#: These assertions depend on real time.
+from tests.placement.engine_server import EngineServer, connected, serving
 
 LARGE = b"<vms>" + b" " * 3_000_000 + b"</vms>"
-
-
-def connected(server: EngineServer, limits: Limits) -> EngineConnection:
-    settings = EngineSettings(url=server.url, username="admin@internal")
-    return EngineConnection(settings, {"OVIRT_PASSWORD": PASSWORD}, limits)
 
 
 @pytest.mark.parametrize(
@@ -36,15 +27,17 @@ def connected(server: EngineServer, limits: Limits) -> EngineConnection:
 )
 def test_an_answer_is_interrupted_where_it_is_too_large(body: bytes, limits: Limits, complaint: str) -> None:
     server = EngineServer(answer=lambda path: (200, body) if path == "/vms" else None)
-    with serving(server), connected(server, limits) as connection:
+    with serving(server), connected(server, limits=limits) as connection:
         with pytest.raises(EngineAway, match=complaint):
             connection.get("/vms")
         assert connection.get("/hosts")  # the next one is none the worse for it
 
 
 def test_within_the_limits_a_compressed_answer_is_whole() -> None:
-    server = EngineServer(answer=lambda path: (200, gzip.compress(LARGE)))
-    with serving(server), connected(server, Limits(10_000, 4_000_000)) as connection:
+    with (
+        serving(EngineServer(answer=lambda path: (200, gzip.compress(LARGE)))) as server,
+        connected(server, limits=Limits(10_000, 4_000_000)) as connection,
+    ):
         assert connection.get("/vms") == LARGE
 
 
@@ -55,7 +48,7 @@ def test_elements_are_counted_before_they_are_made(filling: bytes, monkeypatch: 
     server = EngineServer(answer=lambda path: (200, body) if path == "/vms" else None)
     with (
         serving(server),
-        connected(server, Limits(10**6, 10**6)) as connection,
+        connected(server, limits=Limits(10**6, 10**6)) as connection,
         pytest.raises(EngineSetupError, match="more than 10,000 elements"),
     ):
         read_snapshot(connection)
@@ -79,7 +72,7 @@ def hanging() -> Iterator[tuple[EngineServer, threading.Event]]:
 @pytest.mark.timing
 def test_the_end_breaks_off_what_is_under_way(hanging: tuple[EngineServer, threading.Event]) -> None:
     server, entered = hanging
-    connection = connected(server, Limits(10**6, 10**6))
+    connection = connected(server, limits=Limits(10**6, 10**6))
     errors: list[BaseException] = []
 
     def ask() -> None:
@@ -103,7 +96,7 @@ def test_the_end_breaks_off_what_is_under_way(hanging: tuple[EngineServer, threa
 def test_a_log_out_that_is_not_answered_is_waited_for_but_briefly(
     engine_without_log_out: EngineServer,
 ) -> None:
-    connection = connected(engine_without_log_out, Limits(10**6, 10**6))
+    connection = connected(engine_without_log_out, limits=Limits(10**6, 10**6))
     assert connection.get("/vms")
     began = time.monotonic()
     connection.close()

@@ -5,7 +5,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -19,40 +18,22 @@ from ovirt_placement.engine.connection.failures import EngineAway, EngineSetupEr
 from ovirt_placement.engine.events import add_event
 from ovirt_placement.engine.users import NoRole, Refused, UserTokens, read_rights
 from ovirt_service.errors import UserError
-from ovirt_simulator.core.backend import PROMPT
-from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.control import Disturbance
-from ovirt_simulator.http.server import Certificate, Server, serve
+from ovirt_simulator.http.server import Certificate, Server
 from tests.builders import cluster, snapshot
-from tests.placement.engine_server import EngineServer, serving
+from tests.placement.engine.simulated import simulated
+from tests.placement.engine_server import PASSWORD, EngineServer, connected, serving
 
-START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LOG_IN = "/sso/oauth/token"
 
 
-@contextmanager
-def simulated(certificate: Certificate | None = None) -> Iterator[Server]:
-    engine = Engine.from_snapshot(snapshot(cluster("c")), clock=START, settings=PROMPT)
-    server = serve(engine, certificate=certificate)
-    try:
-        yield server
-    finally:
-        server.close()
+STATE = snapshot(cluster("c"))
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    with simulated() as made:
+    with simulated(STATE) as (_, made, _):
         yield made
-
-
-@contextmanager
-def connected(
-    url: str, username: str = "admin@internal", password: str = "password", **settings: Any
-) -> Iterator[EngineConnection]:
-    known = EngineSettings(url=url, username=username, **settings)
-    with EngineConnection(known, {"OVIRT_PASSWORD": password}) as connection:
-        yield connection
 
 
 def failed(complaint: str, url: str, kind: type[UserError] = EngineSetupError, **settings: Any) -> None:
@@ -94,7 +75,7 @@ def authority(tmp_path: Path) -> Authority:
 def test_whom_the_engine_refuses_reads_its_sentence(
     server: Server, username: str, password: str, said: str
 ) -> None:
-    with connected(server.api_url, username, password) as connection:
+    with connected(server.api_url, username=username, password=password) as connection:
         for reported in (said, f"{said}.*; so that it does not lock the account, it is asked again in 5 min"):
             with pytest.raises(
                 EngineSetupError, match=f"the engine refuses {username}: {reported}.*password_file"
@@ -104,29 +85,21 @@ def test_whom_the_engine_refuses_reads_its_sentence(
 
 @pytest.mark.parametrize("password", ["a&b=c d+e%20", "§ äöü 漢字", '"\\{}#?;,', " "])
 def test_a_password_arrives_as_it_is(password: str) -> None:
-    engine = Engine.from_snapshot(snapshot(cluster("c")), clock=START, settings=PROMPT)
-    server = serve(engine, password=password)
-    with connected(server.api_url, password=password) as connection:
-        assert b"<clusters>" in connection.get("/clusters")
-    server.close()
-
-
-def test_over_tls_all_is_done_that_is_done_without(authority: Authority) -> None:
     with (
-        simulated(authority.certificate("127.0.0.1")) as server,
-        connected(server.api_url, ca_file=authority.file) as connection,
+        simulated(STATE, password=password) as (_, server, _),
+        connected(server.api_url, password=password) as connection,
+    ):
+        assert b"<clusters>" in connection.get("/clusters")
+
+
+@pytest.mark.parametrize("trusted", ["ca.pem", "chain.pem"], ids=["authority", "the engine's own"])
+def test_over_tls_all_is_done_that_is_done_without(authority: Authority, trusted: str) -> None:
+    with (
+        simulated(STATE, certificate=authority.certificate("127.0.0.1")) as (_, server, _),
+        connected(server.api_url, ca_file=authority.file.with_name(trusted)) as connection,
     ):
         assert b"<clusters>" in connection.get("/clusters")
         assert server.tokens.revoke_all() == 1
-        assert b"<clusters>" in connection.get("/clusters")
-
-
-def test_a_file_with_the_engines_certificate_alone_is_trusted(authority: Authority) -> None:
-    certificate = authority.certificate("127.0.0.1")
-    with (
-        simulated(certificate) as server,
-        connected(server.api_url, ca_file=certificate[0]) as connection,
-    ):
         assert b"<clusters>" in connection.get("/clusters")
 
 
@@ -136,7 +109,7 @@ def test_a_certificate_out_of_its_time_is_named_as_that(authority: Authority, si
     certificate = authority.certificate(
         "127.0.0.1", not_before=now + timedelta(days=since), not_after=now + timedelta(days=until)
     )
-    with simulated(certificate) as server:
+    with simulated(STATE, certificate=certificate) as (_, server, _):
         complaint = r"not valid now \(certificate .*\): renew it on the engine"
         failed(complaint, server.api_url, ca_file=authority.file)
 
@@ -144,7 +117,7 @@ def test_a_certificate_out_of_its_time_is_named_as_that(authority: Authority, si
 def test_no_variable_adds_an_authority(authority: Authority, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
         monkeypatch.setenv(name, str(authority.file))
-    with simulated(authority.certificate("127.0.0.1")) as server:
+    with simulated(STATE, certificate=authority.certificate("127.0.0.1")) as (_, server, _):
         failed("not trusted", server.api_url)
 
 
@@ -181,8 +154,7 @@ def test_a_log_in_that_is_slow_is_waited_for_as_long_as_is_set(server: Server) -
 def test_the_end_breaks_a_log_in_off(server: Server) -> None:
     server.disturbances.add(Disturbance(path=LOG_IN, delay_seconds=60))
     errors: list[str] = []
-    known = EngineSettings(url=server.api_url, username="admin@internal")
-    connection = EngineConnection(known, {"OVIRT_PASSWORD": "password"})
+    connection = connected(server.api_url)
 
     def ask() -> None:
         try:
@@ -227,18 +199,13 @@ def test_of_an_unchecked_certificate_our_own_warning_is_all_that_is_said(authori
         "with EngineConnection(asked, {'OVIRT_PASSWORD': 'password'}) as connection:\n"
         "    connection.get('/clusters')\n"
     )
-    with simulated(authority.certificate("engine.invalid")) as server:
-        asked = subprocess.run(
-            [sys.executable, "-c", code, server.api_url],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=True,
-        )
+    with simulated(STATE, certificate=authority.certificate("engine.invalid")) as (_, server, _):
+        words = [sys.executable, "-c", code, server.api_url]
+        asked = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
     assert asked.stderr == ""
 
 
-USER, PASSWORD = "admin@internal", "password"
+USER = "admin@internal"
 
 
 @pytest.fixture
