@@ -236,13 +236,13 @@ def check(state: Snapshot) -> None:
     ],
 )
 def test_no_false_proof_no_illegal_step_and_nothing_better(placements: int, number: int) -> None:
-    given(clusters(placements))(settings(SLOW, max_examples=number)(check))()
+    settings(SLOW, max_examples=number)(given(clusters(placements))(check))()
 
 
 @pytest.mark.system
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_optimal_plan_of_each_kind_is_the_best_there_is(kind: str) -> None:
-    given(clusters(256, (kind,)))(settings(SLOW, max_examples=examples(40))(check))()
+    settings(SLOW, max_examples=examples(40))(given(clusters(256, (kind,)))(check))()
 
 
 RACKS = tuple(

@@ -3,6 +3,7 @@
 from collections import Counter
 from functools import reduce
 from itertools import count
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ from ovirt_placement.answers.plans import obstacle_text
 from ovirt_placement.model import AffinityRule, RuleDomain, Snapshot
 from ovirt_placement.planning.plan import NEVER, Deadline, Plan
 from ovirt_placement.planning.planner import make_plan
-from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
+from ovirt_placement.planning.problem.build_problem import PlanOptions
 from ovirt_placement.planning.steps import apply
 from ovirt_placement.planning.strategies import StrategyName, strategy
 from tests.builders import (
@@ -26,9 +27,8 @@ from tests.builders import (
     snapshot,
     vm,
 )
+from tests.placement.planning.plans import ALL, EACH, PARTLY
 
-EACH = pytest.mark.parametrize("name", [StrategyName.OPTIMAL, StrategyName.GREEDY])
-ALL = PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}))
 HOSTS = ("h1", "h2", "h3")
 RACKS = tuple(RuleDomain(name=f"r-{name}", hosts=(name,)) for name in HOSTS)
 
@@ -55,51 +55,39 @@ def held(*rules: Part, hosts: int = 3) -> Snapshot:
     )
 
 
+ABOVE = "it remains above its limit of 3 by 5 (before the plan 9)"
+MUST_MOVE = "2 VMs must still move for it (before the plan 4)"
+
+
 @EACH
 @pytest.mark.parametrize(
     ("limit", "migrations", "text"),
     [
+        ({"kind": "capacity", "hosts": "h1", "most": 3, "counted": "vcpus"}, 2, ABOVE),
+        ({"kind": "at_most_per_host", "vms": "a b c d e f", "most": 2}, 2, MUST_MOVE),
+        ({"kind": "at_most_per_domain", "vms": "a b c d e f", "most": 2, "domains": RACKS}, 2, MUST_MOVE),
+        ({"kind": "spread", "vms": "a b c d e f", "max_skew": 1, "domains": RACKS}, 2, MUST_MOVE),
         (
-            rule("r", "capacity", hosts="h1", most=3, counted="vcpus"),
-            2,
-            "it remains above its limit of 3 by 5 (before the plan 9)",
-        ),
-        (
-            rule("r", "at_most_per_host", "a b c d e f", most=2),
-            2,
-            "2 VMs must still move for it (before the plan 4)",
-        ),
-        (
-            rule("r", "at_most_per_domain", "a b c d e f", most=2, domains=RACKS),
-            2,
-            "2 VMs must still move for it (before the plan 4)",
-        ),
-        (
-            rule("r", "spread", "a b c d e f", max_skew=1, domains=RACKS),
-            2,
-            "2 VMs must still move for it (before the plan 4)",
-        ),
-        (
-            rule("r", "minimum_domains", "a c d e f", least=3, domains=RACKS),
+            {"kind": "minimum_domains", "vms": "a c d e f", "least": 3, "domains": RACKS},
             1,
             "1 VM must still move for it (before the plan 2)",
         ),
         (
-            rule("r", "exclusive_hosts", "f", hosts="h1"),
+            {"kind": "exclusive_hosts", "vms": "f", "hosts": "h1"},
             2,
             "3 VMs must still move for it (before the plan 5)",
         ),
         (
-            rule("r", "separate", "a b d", other_vms="c e f"),
+            {"kind": "separate", "vms": "a b d", "other_vms": "c e f"},
             2,
             "1 VM must still move for it (before the plan 3)",
         ),
     ],
 )
 def test_each_limit_is_kept_as_far_as_it_can_be(
-    name: StrategyName, limit: Part, migrations: int, text: str
+    name: StrategyName, limit: dict[str, Any], migrations: int, text: str
 ) -> None:
-    state = held(limit)
+    state = held(rule("r", **limit))
     plan = planned(state, name)
     assert plan.migrations == migrations
     assert said(plan, state) == [text]
@@ -108,13 +96,9 @@ def test_each_limit_is_kept_as_far_as_it_can_be(
 @EACH
 def test_no_more_vms_leave_than_make_it_less(name: StrategyName) -> None:
     """Two of six VMs have a host of their own; who else goes elsewhere, is one too many there."""
-    state = snapshot(*map(host, HOSTS), *(vm(one, "h1") for one in "abcdef"))
-    plan = planned(snapshot_with(state, rule("r", "at_most_per_host", "a b c d e f", most=1)), name)
+    limit = rule("r", "at_most_per_host", "a b c d e f", most=1)
+    plan = planned(snapshot(*map(host, HOSTS), *(vm(one, "h1") for one in "abcdef"), limit), name)
     assert plan.migrations == 2
-
-
-def snapshot_with(state: Snapshot, *parts: Part) -> Snapshot:
-    return snapshot(*state.hosts, *state.vms, *parts)
 
 
 @EACH
@@ -149,7 +133,6 @@ def test_of_two_limits_that_cannot_both_be_kept_none_is_given_up_again(name: Str
     assert [one.hard for one in plan.remaining] == [True]
 
 
-PARTLY = PlanOptions(repair=frozenset(Repair))
 #: Far above how often it takes for planning to ask for its deadline where nothing is searched.
 LOOKS = 50
 
@@ -200,7 +183,7 @@ def test_vms_leave_the_largest_crowds_for_hosts_without_any(
 @EACH
 @pytest.mark.parametrize("rule", [APART, SOFT_APART], ids=["not asked", "soft"])
 def test_what_cannot_hold_is_left_alone_where_nobody_asks(name: StrategyName, rule: object) -> None:
-    options = PARTLY if rule is SOFT_APART else PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}))
+    options = PARTLY if rule is SOFT_APART else ALL
     assert spread_out(crowds(4, 2, 0, 0, rule=rule), name, options).steps == ()
 
 

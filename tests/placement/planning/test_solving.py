@@ -10,13 +10,14 @@ import pytest
 
 from ovirt_placement.planning.plan import NEVER, NO_TIME, Deadline
 from ovirt_placement.planning.problem.bound import bound
-from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
+from ovirt_placement.planning.problem.build_problem import pose
 from ovirt_placement.planning.problem.ends import Strategy, StrategyChoice, value
 from ovirt_placement.planning.problem.problem import Problem
 from ovirt_placement.planning.solver.greedy import Greedy
 from ovirt_placement.planning.strategies import solve
 from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.placement.planning.clusters import drawn
+from tests.placement.planning.plans import ALL
 
 
 @dataclass
@@ -64,8 +65,7 @@ def test_a_part_of_the_way_that_repairs_nothing_is_not_taken() -> None:
 @pytest.mark.parametrize("seed", [6, 24])
 def test_more_time_makes_no_plan_of_the_greedy_strategy_worse(seed: int) -> None:
     """Time is counted in questions for it, so that it is the same on every machine."""
-    options = PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}))
-    problem = pose(drawn(seed, hosts=8, vms=40, groups=22), CLUSTER, options=options)
+    problem = pose(drawn(seed, hosts=8, vms=40, groups=22), CLUSTER, options=ALL)
     values = []
     for questions in (50, 150, 500, 1500):
         left = count(questions, -1)
@@ -95,34 +95,23 @@ def test_the_clock_is_the_limit_on_every_machine(busy: float) -> None:
     assert deadline.over
 
 
-def test_a_share_is_as_much_work_on_a_busy_machine_as_on_an_idle_one() -> None:
-    idle, busy = Clock(1.0), Clock(0.5)
-    assert (
-        worked_in(idle, ending(idle, 30.0).within(0.3))
-        == worked_in(busy, ending(busy, 30.0).within(0.3))
-        == 9.0
-    )
-
-
-def test_a_stage_leaves_half_of_the_rest_by_the_clock_to_those_after_it() -> None:
-    clock = Clock(busy=0.1)
-    deadline = ending(clock, 30.0)
-    worked_in(clock, deadline.within(0.6))
-    assert deadline.seconds_left() == 6.0
-
-
-def test_nothing_is_lent_to_a_stage_after_which_there_is_work_to_be_done() -> None:
-    clock = Clock(busy=0.1)
-    deadline = ending(clock, 32.0)
-    worked_in(clock, deadline.within(0.75, lent=0.0))
-    assert deadline.seconds_left() == 8.0
-
-
-def test_threads_that_work_side_by_side_do_not_shorten_a_stage() -> None:
-    clock = Clock(busy=2.0)
-    deadline = ending(clock, 30.0)
-    worked_in(clock, deadline.within(0.5))
-    assert deadline.seconds_left() == 15.0
+@pytest.mark.parametrize(
+    ("busy", "seconds", "share", "left"),
+    [
+        pytest.param(1.0, 30.0, {"share": 0.3}, 21.0, id="a share of the work"),
+        pytest.param(0.5, 30.0, {"share": 0.3}, 12.0, id="as much work on a busy machine"),
+        pytest.param(0.1, 30.0, {"share": 0.6}, 6.0, id="half of the rest is left to later stages"),
+        pytest.param(0.1, 32.0, {"share": 0.75, "lent": 0.0}, 8.0, id="nothing is lent before more work"),
+        pytest.param(2.0, 30.0, {"share": 0.5}, 15.0, id="threads side by side do not shorten a stage"),
+    ],
+)
+def test_a_stage_leaves_time_to_those_after_it(
+    busy: float, seconds: float, share: dict[str, float], left: float
+) -> None:
+    clock = Clock(busy)
+    deadline = ending(clock, seconds)
+    worked_in(clock, deadline.within(**share))
+    assert deadline.seconds_left() == left
 
 
 def test_a_share_of_a_share_ends_within_it() -> None:

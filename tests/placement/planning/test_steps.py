@@ -74,20 +74,14 @@ def test_the_way_back_makes_no_room() -> None:
     assert reason(step, state) == "goes back to where it was"
 
 
-def test_only_memory_in_use_is_sent_and_all_where_nobody_knows() -> None:
+def test_what_a_step_takes() -> None:
+    """Only memory in use is sent, all where none is known; VMs of a group queue two by two on their host."""
     known, unknown = (vm("a", "h1", memory_mb=1024, usage_mem_percent=percent) for percent in (25, None))
     assert step_seconds([known]) == pytest.approx(10 + 256 / 56)
     assert step_seconds([unknown]) == pytest.approx(10 + 1024 / 56)
-
-
-def test_a_group_that_moves_at_once_queues_on_its_host() -> None:
-    one = step_seconds([vm("a", "h1")])
-    assert step_seconds([vm("a", "h1"), vm("b", "h1")]) == pytest.approx(one)
-    assert step_seconds([vm(name, "h1") for name in "abcdef"]) == pytest.approx(3 * one)
-
-
-def test_the_longest_of_a_group_may_outlast_the_others() -> None:
-    large, small = vm("a", "h1", needs_mb=65536), vm("b", "h1")
+    small, large = vm("b", "h1"), vm("c", "h1", needs_mb=65536)
+    assert step_seconds([small] * 2) == pytest.approx(step_seconds([small]))
+    assert step_seconds([small] * 6) == pytest.approx(3 * step_seconds([small]))
     assert step_seconds([large, small]) == pytest.approx(step_seconds([large]))
 
 
@@ -155,26 +149,37 @@ def test_waits_and_limits_are_kept_to(steps: list[Step]) -> None:
         assert most_at_once(steps, spans, coming) <= max(2, largest)
 
 
-def test_the_step_that_a_long_row_waits_for_comes_first() -> None:
-    others = (step("h1", f"t{number}", 30) for number in range(2))
-    steps = [*others, step("h1", "h4", 5), step("h4", "h5", 70, 2)]
-    assert schedule(steps)[2] == (0, 5)
-
-
-def test_what_the_busiest_host_sends_comes_first() -> None:
-    rest = (step("h3", f"t{number}", 20) for number in range(4))
-    steps = [step("h1", "t", 30), step("h1", "t", 30), step("h3", "t", 20), *rest]
-    assert [begins for begins, _ in schedule(steps)[:3]] == [0, 20, 0]
-
-
-def test_a_group_larger_than_a_limit_still_moves_but_alone() -> None:
-    steps = [step("h1", "h2", 30, vms=5), step("h1", "h3", 10), step("h1", "h4", 10)]
-    assert [begins for begins, _ in schedule(steps)] == [0.0, 30.0, 30.0]
-
-
-def test_hosts_that_have_nothing_in_common_move_at_once() -> None:
-    assert plan_seconds([step(f"h{number}", f"t{number}", 10) for number in range(6)]) == 10
-
-
-def test_nothing_to_do_takes_no_time() -> None:
-    assert plan_seconds([]) == 0
+@pytest.mark.parametrize(
+    ("steps", "begins"),
+    [
+        pytest.param(
+            [step("h1", "t0", 30), step("h1", "t1", 30), step("h1", "h4", 5), step("h4", "h5", 70, 2)],
+            {2: 0},
+            id="what a long row waits for comes first",
+        ),
+        pytest.param(
+            [
+                *[step("h1", "t", 30)] * 2,
+                step("h3", "t", 20),
+                *(step("h3", f"t{number}", 20) for number in range(4)),
+            ],
+            {0: 0, 1: 20, 2: 0},
+            id="what the busiest host sends comes first",
+        ),
+        pytest.param(
+            [step("h1", "h2", 30, vms=5), step("h1", "h3", 10), step("h1", "h4", 10)],
+            {0: 0, 1: 30, 2: 30},
+            id="a group larger than a limit moves alone",
+        ),
+        pytest.param(
+            [step(f"h{number}", f"t{number}", 10) for number in range(6)],
+            dict.fromkeys(range(6), 0),
+            id="hosts that have nothing in common",
+        ),
+        pytest.param([], {}, id="nothing to do"),
+    ],
+)
+def test_when_steps_begin(steps: list[Step], begins: dict[int, float]) -> None:
+    spans = schedule(steps)
+    assert {number: spans[number][0] for number in begins} == begins
+    assert plan_seconds(steps) == max((ends for _, ends in spans), default=0)

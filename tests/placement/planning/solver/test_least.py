@@ -4,15 +4,14 @@ from hypothesis import given, settings
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.problem.bound import bound, least_migrations
-from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
+from ovirt_placement.planning.problem.build_problem import pose
 from ovirt_placement.planning.problem.ends import Value
 from ovirt_placement.planning.problem.problem import Problem
 from tests.builders import APART, CLUSTER, SOFT_APART, TOGETHER, group, host, snapshot, vm
 from tests.examples import examples
 from tests.placement.planning.brute_force import BruteForce, Violations
 from tests.placement.planning.clusters import tiny_clusters
-
-ALL = PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}))
+from tests.placement.planning.plans import ALL
 
 
 def posed(cluster: Snapshot) -> Problem:

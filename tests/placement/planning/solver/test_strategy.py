@@ -11,7 +11,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.maintenance.site import leaving
 from ovirt_placement.planning.plan import NEVER, Deadline
 from ovirt_placement.planning.planner import make_plan
-from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
+from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
 from ovirt_placement.planning.problem.ends import CandidateHosts, Strategy
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Problem
@@ -25,8 +25,7 @@ from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.examples import examples
 from tests.placement.planning.brute_force import Ends
 from tests.placement.planning.clusters import drawn
-
-ALL = PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}))
+from tests.placement.planning.plans import ALL, moves
 
 
 @pytest.fixture
@@ -144,6 +143,6 @@ def test_a_split_group_that_is_not_to_be_repaired_may_come_along_for_one_of_it()
     )  # fmt: skip
     options = PlanOptions(repair=ALL.repair, spared=frozenset({"g"}))
     plan = make_plan(state, CLUSTER, options=options)
-    assert [(step.vms, step.target) for step in plan.steps] == [(("c",), "h1"), (("a", "b", "c"), "h3")]
+    assert moves(plan) == ["c to h1", "a b c to h3"]
     assert not plan.remaining
     assert plan.at_least <= plan.migrations
