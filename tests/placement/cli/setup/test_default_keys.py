@@ -1,5 +1,7 @@
 """`setup --placement-keys` gives clusters the special keys, and its undoing takes back those."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,22 +22,27 @@ TAKES_FROM_BLUE = "take the placement keys #CPU (30), #LOAD (30), #RAM (40) from
 SET_UP = ("setup", "--cluster", "blue", "--placement-keys")
 
 
-def stored(live: LiveEngine) -> set[PlacementKey]:
+@contextmanager
+def keys_of(live: LiveEngine) -> Iterator[KeyStore]:
     store = KeyStore(f"sqlite:///{live.config.parent}/store.db", engine="default", patience_seconds=5)
     try:
-        return {found.key for found in store.all_keys()}
+        yield store
     finally:
         store.close()
 
 
-def weights(live: LiveEngine, of: str = "c1") -> dict[str, float | None]:
-    return {key.name: key.weight for key in stored(live) if key.resource == of}
+def stored(live: LiveEngine) -> set[PlacementKey]:
+    with keys_of(live) as store:
+        return {found.key for found in store.all_keys()}
 
 
 def put(live: LiveEngine, *keys: PlacementKey) -> None:
-    store = KeyStore(f"sqlite:///{live.config.parent}/store.db", engine="default", patience_seconds=5)
-    put_keys(store, keys)
-    store.close()
+    with keys_of(live) as store:
+        put_keys(store, keys)
+
+
+def weights(live: LiveEngine, of: str = "c1") -> dict[str, float | None]:
+    return {key.name: key.weight for key in stored(live) if key.resource == of}
 
 
 def special(name: str, weight: float, on: str = "c1") -> PlacementKey:
@@ -47,14 +54,8 @@ def test_the_cluster_has_them_and_they_are_shown_before(live: LiveEngine) -> Non
     assert GIVES_BLUE in out.splitlines()
     assert not (live.config.parent / "store.db").exists()
     (shown,) = live.data(0, *SET_UP, "--dry-run")["policies"]
-    assert shown["placement_keys"] == [
-        {
-            "sentence": GIVES_BLUE,
-            "cluster": "c1",
-            "removed": False,
-            "weights": WEIGHTS,
-        }
-    ]
+    given = {"sentence": GIVES_BLUE, "cluster": "c1", "removed": False, "weights": WEIGHTS}
+    assert shown["placement_keys"] == [given]
     out, _ = live.run(0, *SET_UP)
     assert out.splitlines()[-1] == GIVES_BLUE
     assert stored(live) == {special(name, weight) for name, weight in WEIGHTS.items()}
@@ -206,19 +207,3 @@ def test_what_would_come_of_it_reckons_with_them(starting: Starting) -> None:
             assert [rule["kind"] for rule in blue["violated"]] == violated
         assert live.changes == []
         assert set(weights(live)) == {"NOISY"}
-
-
-def test_a_vm_that_starts_takes_the_idle_host(starting: Starting) -> None:
-    state = snapshot(
-        cluster("c1", name="blue"),
-        host("h1", cluster="c1", cpu_percent=60),
-        host("h2", cluster="c1", cpu_percent=0),
-        vm("busy", "h1", cluster="c1", needs_mb=30000, vcpus=8),
-        vm("new", None, cluster="c1"),
-    )
-    with starting(state) as live:
-        before, _ = live.run(0, "keys", "explain", "new")
-        assert "Round 10 (above -10): h1 or h2, by lot." in before.splitlines()
-        live.run(0, *SET_UP)
-        after, _ = live.run(0, "keys", "explain", "new")
-        assert after.splitlines()[-1] == "Round 1 (above 80): h2."

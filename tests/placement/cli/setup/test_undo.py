@@ -72,19 +72,6 @@ def test_a_policy_of_the_site_is_as_it_was(starting: Starting) -> None:
         assert cluster_policy(live.engine, "c1") == "none"
 
 
-@pytest.mark.system
-def test_the_engines_weights_get_the_factors_back_that_they_had(starting: Starting) -> None:
-    """Whichever run changed them, and whosever factor was asked for."""
-    with starting(STATE, prepare=theirs) as live:
-        live.run(0, "setup", "--policy", "theirs")
-        live.run(0, "setup", "--policy", "theirs", "--factor", "HaReservationWeight=4")
-        live.run(0, "setup", "--policy", "theirs", "--factor", "OptimalForHaReservation=5")
-        out, _ = live.run(0, "setup", "--undo", "--policy", "theirs")
-        assert "change the factor of OptimalForHaReservation from 5 to 30: put it back" in out.splitlines()
-        assert weights(live.engine, "theirs") == {"OptimalForHaReservation": 30}
-        assert policy_named(live.engine, "theirs").description == "of the site"
-
-
 def test_what_an_administrator_changed_meanwhile_stays(starting: Starting) -> None:
     near, on_hosts = "VmAffinityGroups", "VmToHostsAffinityGroups"
 
@@ -122,42 +109,25 @@ def test_where_nobody_remembers_all_that_stand_alongside_ours_stay_and_that_is_r
         assert policy_named(live.engine, "theirs").description == "edited in the portal"
 
 
-def test_no_policy_is_left_without_a_balance(starting: Starting) -> None:
-    """That would end the load balancing of all clusters."""
-
-    def bare(engine: Engine) -> None:
-        engine.policies.add("theirs")
-
-    with starting(STATE, prepare=bare) as live:
-        live.run(0, "setup", "--policy", "theirs")
-        live.run(0, "setup", "--undo", "--policy", "theirs")
-        assert balance(live.engine, "theirs") == "None"
-
-
-def test_parameters_of_our_units_go_from_the_clusters_that_keep_the_policy(starting: Starting) -> None:
-    with starting(STATE, prepare=theirs) as live:
-        live.engine.policies.update_cluster("c1", policy_name="theirs")
-        live.run(
-            0, "setup", "--policy", "theirs", "--cluster", "blue", "--property", "ha_weight_scale_down=5"
-        )
-        out, _ = live.run(0, "setup", "--undo", "--policy", "theirs")
-        assert "let the cluster blue drop the parameters ha_weight_scale_down" in out.splitlines()
-        blue = live.engine.queries.state.clusters["c1"]
-        assert cluster_policy(live.engine, "c1") == "theirs"
-        assert blue.scheduling_properties == {"HighUtilization": "70"}
-
-
-def test_a_cluster_that_has_parameters_of_our_units_gets_its_policy_back_all_the_same(
-    starting: Starting,
+@pytest.mark.parametrize(
+    ("used", "left"),
+    [
+        ("theirs", {"HighUtilization": "70"}),
+        ("none", {"CpuOverCommitDurationMinutes": "2", "HighUtilization": "80"}),
+    ],
+)
+def test_parameters_of_our_units_go_from_clusters_whether_they_keep_the_policy_or_not(
+    starting: Starting, used: str, left: dict[str, str]
 ) -> None:
     with starting(STATE, prepare=theirs) as live:
-        live.run(
-            0, "setup", "--policy", "theirs", "--cluster", "blue", "--property", "ha_weight_scale_down=5"
-        )
-        live.run(0, "setup", "--undo", "--policy", "theirs")
-        blue = live.engine.queries.state.clusters["c1"]
-        assert cluster_policy(live.engine, "c1") == "none"
-        assert "ha_weight_scale_down" not in blue.scheduling_properties
+        live.engine.policies.update_cluster("c1", policy_name=used)
+        asked = ("--cluster", "blue", "--property", "ha_weight_scale_down=5")
+        live.run(0, "setup", "--policy", "theirs", *asked)
+        out, _ = live.run(0, "setup", "--undo", "--policy", "theirs")
+        dropped = "let the cluster blue drop the parameters ha_weight_scale_down" in out.splitlines()
+        assert dropped == (used == "theirs")
+        assert cluster_policy(live.engine, "c1") == used
+        assert live.engine.queries.state.clusters["c1"].scheduling_properties == left
 
 
 def test_parameters_that_a_cluster_lost_come_back_with_its_policy(starting: Starting) -> None:
