@@ -1,7 +1,7 @@
 """Affinity groups as a file has them, and refusals that name the groups that clash."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -54,57 +54,39 @@ def groups(live: LiveEngine) -> dict[str, tuple[str, ...]]:
     }
 
 
-def test_apply_has_the_groups_of_the_file_and_no_others_in_its_clusters(
-    live: LiveEngine, tmp_path: Path
+NEAR, AWAY = {"near": ("v1", "v2"), "apart": ("v1", "v3")}, {"lonely": ("v4",)}
+HARD = "- {{name: {}, cluster: blue, vms_rule: {}, vms_enforcing: true, vms: [{}]}}\n"
+NEW = "- {name: new, cluster: blue, hosts_rule: positive, hosts: [north], vm_labels: [l1]}\n"
+IN_ORDER = HARD.format("near", "positive", "web1, db") + HARD.format("apart", "negative", "db, web2")
+
+
+@pytest.mark.parametrize(
+    ("action", "text", "found"),
+    [
+        ("import", f"groups:\n{NEW}", {**NEAR, **AWAY, "new": ()}),
+        (
+            "apply",
+            f"groups:\n{NEW}- {{name: apart, cluster: blue, vms: [db]}}\n",
+            {"apart": ("v3",), "new": (), **AWAY},
+        ),
+        ("apply", "clusters: [red]\n", NEAR),
+        ("import", f"groups:\n{IN_ORDER}", {"near": ("v1", "v3"), "apart": ("v2", "v3"), **AWAY}),
+    ],
+    ids=["others stay", "others go", "a cluster without any", "in another order"],
+)
+def test_there_are_the_groups_of_the_file(
+    live: LiveEngine, load: Load, action: str, text: str, found: dict[str, tuple[str, ...]]
 ) -> None:
-    file = tmp_path / "groups.yaml"
-    file.write_text(
-        "groups:\n"
-        "- {name: apart, cluster: blue, vms_rule: negative, vms_enforcing: true, vms: [web1, db],\n"
-        "   priority: 2}\n"
-        "- {name: new, cluster: blue, hosts_rule: positive, hosts: [north], vm_labels: [l1]}\n"
-    )
-    said = live.data(0, "groups", "apply", str(file))
-    assert groups(live) == {"apart": ("v1", "v3"), "new": (), "lonely": ("v4",)}
-    assert (said["added"], said["edited"], said["removed"]) == (["new"], ["apart"], ["near"])
-    live.changes.clear()
-    out, _ = live.run(0, "groups", "apply", str(file))
-    assert (out, live.changes) == ("Nothing to change.\n", [])
-
-
-def test_import_leaves_other_groups(live: LiveEngine, load: Load) -> None:
-    load(0, "import", "groups:\n- {name: new, cluster: blue, vms: [db]}\n")
-    assert groups(live) == {
-        "near": ("v1", "v2"), "apart": ("v1", "v3"), "lonely": ("v4",), "new": ("v3",)
-    }  # fmt: skip
-
-
-def test_a_cluster_that_is_named_and_has_no_group_in_the_file_has_none_afterwards(
-    live: LiveEngine, load: Load
-) -> None:
-    load(0, "apply", "clusters: [red]\n")
-    assert groups(live) == {"near": ("v1", "v2"), "apart": ("v1", "v3")}
-
-
-def test_groups_are_sent_in_an_order_that_the_engine_accepts(live: LiveEngine, load: Load) -> None:
-    """The one that comes first in the file clashes with the other as that still stands."""
-    load(
-        0,
-        "import",
-        "groups:\n"
-        "- {name: near, cluster: blue, vms_rule: positive, vms_enforcing: true, vms: [web1, db]}\n"
-        "- {name: apart, cluster: blue, vms_rule: negative, vms_enforcing: true, vms: [db, web2]}\n",
-    )
-    assert groups(live) == {"near": ("v1", "v3"), "apart": ("v2", "v3"), "lonely": ("v4",)}
+    before = groups(live).keys()
+    said = plain(load(0, action, text, "--json")[0])
+    assert groups(live) == found
+    assert {*said["added"]} == found.keys() - before
+    assert {*said["removed"]} == before - found.keys()
 
 
 def test_groups_that_only_get_there_through_a_clash_are_refused(live: LiveEngine, load: Load) -> None:
-    text = (
-        "groups:\n"
-        "- {name: near, cluster: blue, vms_rule: positive, vms_enforcing: true, vms: [web1, db]}\n"
-        "- {name: apart, cluster: blue, vms_rule: negative, vms_enforcing: true, vms: [web1, web2]}\n"
-    )
-    assert "in any order" in load(2, "import", text)[1]
+    changed = HARD.format("near", "positive", "web1, db") + HARD.format("apart", "negative", "web1, web2")
+    assert "in any order" in load(2, "import", f"groups:\n{changed}")[1]
     assert live.changes == []
 
 
@@ -113,7 +95,6 @@ def test_what_the_engine_would_refuse_is_refused_before_anything_is_sent(
 ) -> None:
     for text, because in (
         ("- {name: new, cluster: blue}\n- {name: b, cluster: blue, vms: [far]}", "belongs to cluster red"),
-        ("- {name: lonely, cluster: blue}", "is used already"),
         ("- {name: new, cluster: blue, vms: [web9]}", 'no VM "web9"'),
         ("- {name: new, cluster: blue, vmz: [web1]}", 'did you mean "vms"'),
         ("- {name: new, cluster: blue}\n- {name: new, cluster: blue}", "is the name of groups[0] already"),
@@ -175,7 +156,7 @@ def test_what_the_engine_cannot_keep_is_refused(live: LiveEngine, load: Load, fi
 
 
 # -- A refusal names the groups that clash with the one being added or changed, and others by themselves.
-HARD_OFF = ("--hosts-rule", "negative", "--hosts-enforcing")
+HARD_OFF = "--hosts-rule negative --hosts-enforcing"
 ALREADY = "the engine saves no group of this cluster as long as others clash: "
 
 
@@ -203,31 +184,30 @@ def refused(live: LiveEngine, *arguments: str) -> list[tuple[bool, list[str], li
     return sentences(live.run(2, "groups", *arguments)[1])
 
 
-def add(live: LiveEngine, *arguments: str) -> list[tuple[bool, list[str], list[str]]]:
-    return refused(live, "add", "new", "--cluster", "blue", *arguments)
+def add(live: LiveEngine, arguments: str) -> list[tuple[bool, list[str], list[str]]]:
+    return refused(live, "add", "new", "--cluster", "blue", *arguments.split())
 
 
-def test_only_the_links_of_a_chain_that_tie_the_vms_are_named(serving: Starting) -> None:
-    with serving(state(chain("ab", "a b"), chain("bc", "b c"), chain("cd", "c d"))) as live:
-        apart = ("--vms-rule", "negative")
-        assert add(live, *apart, "--vm", "a", "--vm", "b") == [(False, ["new", "ab"], ["a", "b"])]
-        found = add(live, *apart, "--vm", "a", "--vm", "c")
-        assert found == [(False, ["new", "ab", "bc"], ["a", "c"])]
+CHAIN = (chain("ab", "a b"), chain("bc", "b c"), chain("cd", "c d"))
+KEPT = (chain("ab", "a b"), chain("ef", "e f"), group("keep", APART, "a c d", cluster="c1"))
+ON = [group(f"on-{name}", hosts_rule=TOGETHER, vms=name, hosts="h1", cluster="c1") for name in "abc"]
 
 
-def test_the_group_that_closes_a_chain_is_named_with_all_of_it(serving: Starting) -> None:
-    with serving(
-        state(chain("ab", "a b"), chain("ef", "e f"), group("keep", APART, "a c d", cluster="c1"))
-    ) as live:
-        found = add(live, "--vms-rule", "positive", "--vm", "b", "--vm", "c")
-        assert found == [(False, ["new", "ab", "keep"], ["a", "c"])]
-
-
-def test_of_host_rules_only_those_are_named_that_want_the_opposite(serving: Starting) -> None:
-    others = [group(f"on-{name}", hosts_rule=TOGETHER, vms=name, hosts="h1", cluster="c1") for name in "abc"]
+@pytest.mark.parametrize(
+    ("others", "arguments", "named", "vms"),
+    [
+        (CHAIN, "--vms-rule negative --vm a --vm b", ["new", "ab"], ["a", "b"]),
+        (CHAIN, "--vms-rule negative --vm a --vm c", ["new", "ab", "bc"], ["a", "c"]),
+        (KEPT, "--vms-rule positive --vm b --vm c", ["new", "ab", "keep"], ["a", "c"]),
+        (ON, f"{HARD_OFF} --vm b --host north", ["new", "on-b"], ["b"]),
+    ],
+    ids=["a link", "two links", "what closes a chain", "the opposite for hosts"],
+)
+def test_only_what_it_clashes_with_is_named(
+    serving: Starting, others: Sequence[object], arguments: str, named: list[str], vms: list[str]
+) -> None:
     with serving(state(*others)) as live:
-        found = add(live, *HARD_OFF, "--vm", "b", "--host", "north")
-        assert found == [(False, ["new", "on-b"], ["b"])]
+        assert add(live, arguments) == [(False, named, vms)]
 
 
 def spoil(live: LiveEngine) -> None:
@@ -246,12 +226,10 @@ def spoilt_state() -> Snapshot:
 def test_what_clashed_before_is_said_by_itself(serving: Starting) -> None:
     with serving(spoilt_state()) as live:
         spoil(live)
-        found = add(live, *HARD_OFF, "--vm", "a", "--host", "north")
-        assert found == [(False, ["new", "mine"], ["a"]), (True, ["off", "on"], ["f"])]
-        found = add(live, "--vm", "b")
-        assert found == [(True, ["off", "on"], ["f"])]
-        found = refused(live, "edit", "mine", "--priority", "3")
-        assert found == [(True, ["off", "on"], ["f"])]
+        others = (True, ["off", "on"], ["f"])
+        assert add(live, f"{HARD_OFF} --vm a --host north") == [(False, ["new", "mine"], ["a"]), others]
+        assert add(live, "--vm b") == [others]
+        assert refused(live, "edit", "mine", "--priority", "3") == [others]
         assert live.changes == []
 
 
@@ -268,7 +246,6 @@ def test_warnings_name_no_more_than_refusals(serving: Starting) -> None:
         group(f"on-{name}", hosts_rule=SOFT_TOGETHER, vms=name, hosts="h1", cluster="c1") for name in "abc"
     ]
     with serving(state(*others, group("off-c", hosts_rule=APART, vms="c", hosts="h1", cluster="c1"))) as live:
-        _, err = live.run(
-            0, "groups", "add", "new", "--cluster", "c1", *HARD_OFF, "--vm", "b", "--host", "h1"
-        )
+        words = f"groups add new --cluster c1 {HARD_OFF} --vm b --host h1"
+        _, err = live.run(0, *words.split())
         assert sentences(err) == [(False, ["new", "on-b"], ["b"])]
