@@ -10,69 +10,8 @@ from tests.placement.cli.documents import plain
 from tests.placement.cli.live_engine import StateAsking
 from tests.placement.rules.placement_keys.nodes import keyed
 
-# -- `where`, `violations`, `conflicts` and `ha-check` on a state file, as an administrator runs them.
+# -- `where`, `conflicts` and `ha-check` on a state file: what tests/golden does not show.
 THREE_HOSTS = (host("h1", name="north"), host("h2", name="south"), host("h3", name="east", status="error"))
-SPLIT = (
-    *THREE_HOSTS,
-    vm("v1", "h1", name="web"),
-    vm("v2", "h1", name="cache"),
-    vm("v3", "h2", name="stray"),
-    group("g1", TOGETHER, "v1 v2 v3", name="near"),
-)
-
-
-def test_violations_show_who_is_where_and_who_stands_wrong(asking: StateAsking) -> None:
-    assert asking.rows(1, "violations", *SPLIT) == [
-        ["cluster1", "together (hard)", "affinity group near", "stray on south *"],
-        ["web on north"],
-        ["cache on north"],
-    ]
-    (found,) = asking.data(1, "violations", *SPLIT)["violations"]
-    assert (found["groups"], found["offenders"]) == (["g1"], ["v3"])
-
-
-RANKED = (
-    cluster(
-        "c1",
-        scheduling_policy=SchedulingPolicy(weights={"SoftAffinityWeight": 1, "HostAffinityWeight": 1}),
-    ),
-    host("h1", cluster="c1", name="north"),
-    host("h2", cluster="c1", name="south"),
-    vm("v1", "h1", cluster="c1", name="web"),
-    vm("v2", cluster="c1", name="cache"),
-)
-NEAR = group("g1", SOFT_TOGETHER, "v1 v2", cluster="c1", name="near")
-
-
-def test_where_leaves_out_weights_that_are_0_for_all_hosts(asking: StateAsking) -> None:
-    title, _, *rows = asking.text(0, "where cache", *RANKED, NEAR).splitlines()
-    assert title.split() == ["host", "points", "SoftAffinityWeight", "why"]
-    assert [row.split()[0] for row in rows[:2]] == ["north", "south"]
-    assert rows[-1] == "0 for every host (--all shows them): HostAffinityWeight"
-    title, *rows = asking.text(0, "where cache --all", *RANKED, NEAR).splitlines()
-    assert title.split()[2:-1] == ["SoftAffinityWeight", "HostAffinityWeight"]
-    assert not any("every host" in row for row in rows)
-
-
-def test_where_shows_all_weights_if_none_differs(asking: StateAsking) -> None:
-    title, *rows = asking.text(0, "where cache", *RANKED).splitlines()
-    assert title.split()[2:-1] == ["SoftAffinityWeight", "HostAffinityWeight"]
-    assert not any("every host" in row for row in rows)
-
-
-def test_conflicts_name_type_and_smallest_contradiction(asking: StateAsking) -> None:
-    clash = (*SPLIT, group("g2", APART, "v1 v3", name="far"))
-    assert asking.rows(1, "conflicts", *clash) == [
-        ["cluster1", "VMs are to run together and apart", "affinity group far", "web", "no"],
-        ["cache"],
-        ["stray"],
-        ["cluster1", "cannot be satisfied together", "affinity group near", "web"],
-        ["affinity group far", "cache"],
-        ["stray"],
-    ]
-    (found,) = asking.data(1, "conflicts", *clash)["clusters"]
-    assert found["conflicts"][0]["savable"] is False
-    assert found["contradictions"][0]["groups"] == ["g1", "g2"]
 
 
 def test_conflicts_of_one_vm_or_group(asking: StateAsking) -> None:
@@ -91,28 +30,6 @@ def test_conflicts_of_one_vm_or_group(asking: StateAsking) -> None:
     assert asking.data(0, "conflicts --vm v5", *clash)["clusters"][0]["feasible"] is True
 
 
-def test_ha_check_names_hosts_and_vms_without_a_home(asking: StateAsking) -> None:
-    parts = (
-        cluster(name="blue", ha_reservation=True),
-        host("h1", name="north"),
-        host("h2", name="south", free_mb=100),
-        vm("v1", "h1", name="web", ha=True),
-    )
-    assert asking.verdicts(1, "ha-check", *parts) == (
-        [["blue", "1", "unsafe", "unsafe", "north", "web"]],
-        [
-            "If north failed:",
-            "  web: south: only 100 MiB of its memory are not handed out yet",
-            "Each start, and the migrations that follow:",
-            "  ovirt-placement what-if --down north",
-            "Migrations that restore the reservation, with [enforcer.ha] repair = true (docs/ha.md):",
-            "  ovirt-enforcer plan",
-        ],
-    )
-    (found,) = asking.data(1, "ha-check --failures 2", *parts)["clusters"]
-    assert (found["failures"], found["safe"]) == (2, False)
-
-
 def test_ha_check_reports_the_engines_softer_verdict_alongside_its_own(asking: StateAsking) -> None:
     idle = vm("v1", "h1", name="web", ha=True, needs_mb=8192, guaranteed_mb=1024, usage_mem_percent=10)
     busy = vm("v2", "h2", name="cache", ha=True, usage_cpu_percent=100, vcpus=2)
@@ -129,7 +46,6 @@ def test_ha_check_reports_the_engines_softer_verdict_alongside_its_own(asking: S
         [],
     )
     (found,) = asking.data(1, "ha-check", blue, *parts, idle)["clusters"]
-    assert (found["safe"], found["by_engine"]["safe"]) == (False, True)
     (loss,) = found["losses"]
     assert (loss["hosts"], loss["domains"], loss["unplaced"]) == (["h1"], [], ["v1"])
     assert [(one["vm"], [host["host"] for host in one["refused"]]) for one in loss["because"]] == [
@@ -152,14 +68,10 @@ def test_ha_check_names_vms_that_it_is_not_about(asking: StateAsking) -> None:
             "Not counted in cluster blue: cache is down",
         ],
     )
-    (found,) = asking.data(1, "ha-check", *parts)["clusters"]
-    assert [(one["vm"], one["status"], one.get("host")) for one in found["outside"]] == [("v2", "down", None)]
-    assert [one["vm"] for one in found["lost"]] == ["v1"]
 
 
 def test_ha_check_asks_only_clusters_with_reservation_unless_one_is_named(asking: StateAsking) -> None:
     parts = (host("h1"), vm("v1", "h1", ha=True))
-    asking.rows(2, "ha-check", *parts)
     rows, below = asking.verdicts(1, "ha-check --cluster cluster1", *parts)
     assert rows == [["cluster1", "1", "unsafe", "unsafe", "h1", "v1"]]
     assert below[:2] == ["If h1 failed:", "  v1: no host is left"]
@@ -181,36 +93,15 @@ def test_where_orders_accepted_hosts_by_points_with_the_policys_factors(asking: 
         [],
         ["east is refused by the engine's Status"],
     ]
-    best, _ = asking.data(0, "where v1", *parts)["hosts"]
-    ranks = {one["unit"]: one["rank"] for one in best["weights"]}
-    assert (best["host"], best["points"], ranks["HostAffinityWeight"]) == ("h2", 5, 0)
-
-
-def test_where_says_by_whom_every_host_is_refused(asking: StateAsking) -> None:
-    parts = (*THREE_HOSTS, vm("v1", name="web"), vm("v2", "h1", name="cache"), group("g", APART, "v1 v2"))
-    nowhere = group("nowhere", vms="v1", hosts_rule=TOGETHER)
-    whose = "VmToHostsAffinityGroups"
-    assert asking.rows(0, "where web", *parts, nowhere) == [
-        ["north is refused by AffinityFilter, the engine's VmAffinityGroups, the engine's " + whose],
-        ["south is refused by the engine's " + whose],
-        ["east is refused by the engine's Status, the engine's " + whose],
-    ]
-    found = asking.data(0, "where web", *parts, nowhere)
-    assert (found["hosts"], [one["host"] for one in found["refused"]]) == ([], ["h1", "h2", "h3"])
 
 
 # -- Where there is nothing to show, a sentence says so, and nothing that was not looked at counts as well.
 @pytest.mark.parametrize(
     ("command", "sentence"),
     [
-        ("violations", "No running VM violates a rule."),
         ("violations --vm v1", "No running VM violates a rule of this kind."),
-        ("conflicts", "No affinity groups clash, and all hard rules can be satisfied together."),
-        ("groups list", "No affinity groups."),
         ("groups list --violated", "No affinity group is violated."),
-        ("keys list", "No keys."),
         ("keys check", "No mistakes."),
-        ("keys show v1", "No keys have a say about VM v1."),
     ],
 )
 def test_a_sentence_stands_in_place_of_an_empty_table(
@@ -220,16 +111,11 @@ def test_a_sentence_stands_in_place_of_an_empty_table(
 
 
 def test_a_vm_that_no_host_may_take(asking: StateAsking) -> None:
-    down = host("h1", status="maintenance"), vm("v1", name="web")
-    assert (
-        asking.run(0, "where web", *down)[0].splitlines()[0]
-        == "VM web of cluster cluster1: no host may take it."
-    )
-    assert (
-        asking.run(0, "where web", vm("v1", name="web"))[0]
-        == "VM web of cluster cluster1: no host is there.\n"
-    )
-    assert "has no hosts" in asking.run(2, "why web", vm("v1", name="web"))[1]
+    web = vm("v1", name="web")
+    first, *_ = asking.lines(0, "where web", host("h1", status="maintenance"), web)
+    assert first == "VM web of cluster cluster1: no host may take it."
+    assert asking.lines(0, "where web", web) == ["VM web of cluster cluster1: no host is there."]
+    assert "has no hosts" in asking.run(2, "why web", web)[1]
 
 
 def test_keys_choose_among_the_hosts_that_other_filters_admit(asking: StateAsking) -> None:
@@ -302,7 +188,7 @@ def test_groups_are_counted_and_the_violated_ones_come_first(ask: Ask) -> None:
 )
 def test_groups_are_narrowed(ask: Ask, arguments: str, found: list[str]) -> None:
     groups = plain(ask("groups", "list", "--json", *arguments.split()))["groups"]
-    assert [each["id"] if isinstance(each, dict) else each for each in groups] == found
+    assert [each["id"] for each in groups] == found
 
 
 def test_a_long_list_of_members_is_cut(ask: Ask) -> None:
