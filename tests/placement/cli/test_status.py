@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from ovirt_placement import config
 from ovirt_placement.answers import document
 from ovirt_placement.cli.main import main
 from ovirt_placement.cli.questions import PATIENCE_SECONDS
@@ -18,6 +19,7 @@ from ovirt_placement.store.enforcer.intents import IntendedMigration, Store
 from ovirt_placement.store.enforcer.leader import LeaseStore
 from ovirt_placement.store.orders import ApprovalStore, ApprovedMove, PauseStore
 from tests.builders import APART, SOFT_APART, TOGETHER, cluster, group, host, snapshot, vm
+from tests.configuration import write_configuration
 from tests.kit.served import ServedInventory
 from tests.placement.cli.documents import plain
 from tests.placement.cli.live_engine import Starting, StateAsking
@@ -64,6 +66,37 @@ IN_NUMBERS = {
 }
 
 
+@dataclass
+class Asking:
+    """Asks `status` with a configuration."""
+
+    config: Path
+    capsys: pytest.CaptureFixture[str]
+
+    @property
+    def store(self) -> str:
+        return str(config.load(self.config).store.url)
+
+    def text(self, status: int, *options: str) -> str:
+        assert main(["status", *options, "--config", str(self.config)]) == status
+        return self.capsys.readouterr().out
+
+    def data(self, status: int) -> Any:
+        return plain(self.text(status, "--json"))
+
+
+@pytest.fixture
+def publisher(tmp_path: Path) -> Publisher:
+    return Publisher(tmp_path)
+
+
+@pytest.fixture
+def published(publisher: Publisher, capsys: pytest.CaptureFixture[str]) -> Asking:
+    """What an inventory publishes, and a store."""
+    publisher.publish(SAFE)
+    return Asking(publisher.config, capsys)
+
+
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     written = tmp_path / "state.json"
@@ -76,12 +109,6 @@ def test_a_state_file_in_numbers(asking: StateAsking, file: Path) -> None:
     assert found["clusters"] == [IN_NUMBERS]
     assert (found["source"]["kind"], found["source"]["where"]) == ("state file", str(file))
     assert (found["health"], found["reasons"]) == ("degraded", ["cluster cluster1: 1 hard rule is violated"])
-    health, reported, keys, _, _, _, row = asking.text(3, "status", STATE).splitlines()
-    assert health == "Degraded: cluster cluster1: 1 hard rule is violated."
-    assert reported == f"Known from the state file {file}."
-    assert keys == "Placement keys: 0, frozen sets: 0, sticky copies: 0."
-    assert row.split()[:4] == ["cluster1", "2", "of", "3"]
-    assert row.endswith("1 hard, 1 soft  1 VM, not reserved")
 
 
 @pytest.mark.parametrize(
@@ -116,23 +143,12 @@ def test_an_engine_that_nobody_follows(serving: Starting) -> None:
         assert (cluster["hosts_up"], cluster["vms_running"]) == (1, 1)
 
 
-def test_keys_that_have_no_effect_yet_are_reported(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_keys_that_have_no_effect_yet_are_reported(publisher: Publisher, published: Asking) -> None:
     """What they refer to costs the engine time."""
-    publisher = Publisher(tmp_path)
     for level, waiting in (("cluster", False), ("disk", True), ("customer_offer", True)):
         key = PlacementKey(level=level, resource="r", key_class="system", name="A", value=1.0, weight=1.0)
         publisher.publish(replace(STATE, placement_keys=(key,)))
-        assert ("until then, keys on them have no effect" in status(publisher, capsys)[1]) == waiting
-
-
-def status(publisher: Publisher, capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, Any], str]:
-    """What `status` says as JSON, and as text."""
-    assert main(["status", "--config", str(publisher.config), "--json"]) == 3
-    found = plain(capsys.readouterr().out)
-    assert main(["status", "--config", str(publisher.config)]) == 3
-    return found, capsys.readouterr().out
+        assert ("until then, keys on them have no effect" in published.text(3)) == waiting
 
 
 @pytest.mark.parametrize(
@@ -144,18 +160,17 @@ def status(publisher: Publisher, capsys: pytest.CaptureFixture[str]) -> tuple[di
     ],
 )
 def test_keys_come_with_their_numbers_and_what_became_of_the_store(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], keys_ago: float | None, said: str
+    publisher: Publisher, published: Asking, keys_ago: float | None, said: str
 ) -> None:
     key = PlacementKey(level="node", resource="h1", key_class="system", name="GEN", value=1.0)
     copy = StickyCopy(vm="v1", name="SAN", value=1.0, weight=60.0)
     frozen = (FrozenKeys("v1", (("A", 1.0),)), FrozenKeys("v2", ()))
-    publisher = Publisher(tmp_path)
     publisher.publish(
         replace(STATE, placement_keys=(key,), frozen_keys=frozen, sticky_copies=(copy,)), keys_ago=keys_ago
     )
-    found, reported = status(publisher, capsys)
+    found = published.data(3)
     assert found["placement_keys"] == {"keys": 1, "frozen_sets": 2, "sticky_copies": 1}
-    assert f"Placement keys: 1, frozen sets: 2, sticky copies: 1: {said}" in reported
+    assert f"Placement keys: 1, frozen sets: 2, sticky copies: 1: {said}" in published.text(3)
     age = found["source"].get("keys_age_seconds")
     assert (age is None) == (keys_ago is None)
     assert found["source"]["store_answers"] == (keys_ago == 0.0)
@@ -163,83 +178,74 @@ def test_keys_come_with_their_numbers_and_what_became_of_the_store(
 
 
 @pytest.fixture
-def away(tmp_path: Path) -> Iterator[str]:
-    """The configuration of a machine whose engine is away."""
-    config = tmp_path / "placement.toml"
+def away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Asking]:
+    """A machine whose engine is away."""
+    monkeypatch.setenv("OVIRT_PASSWORD", "secret")
     with refusing_port() as port:
-        config.write_text(
-            f'[engine]\nurl = "http://127.0.0.1:{port}/ovirt-engine/api"\nusername = "admin@internal"\n'
-            f'[inventory]\ndirectory = "{tmp_path}/run"\n[store]\nurl = "sqlite:///{tmp_path}/store.db"\n'
-        )
-        yield str(config)
+        yield Asking(write_configuration(tmp_path, f"http://127.0.0.1:{port}/ovirt-engine/api"), capsys)
+
+
+def knows(away: Asking, seconds_ago: float, error: str | None = None) -> None:
+    """Let an inventory of this machine have read a state then."""
+    then = now() - seconds_ago
+    served = ServedInventory(away.config, error=error)
+    served.publish(STATE, Moments(then, store_asked_at=then, keys_at=then))
 
 
 @pytest.fixture
-def of_old(away: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The same, where an inventory has read a state an hour ago."""
-    monkeypatch.setenv("OVIRT_PASSWORD", "secret")
-    then = now() - 3600.0
-    served = ServedInventory(Path(away), error="the engine does not answer")
-    served.publish(STATE, Moments(then, store_asked_at=then, keys_at=then))
+def of_old(away: Asking) -> Asking:
+    knows(away, 3600.0, error="the engine does not answer")
     return away
 
 
-def test_it_answers_when_the_engine_is_away_by_what_was_known(
-    of_old: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["status", "--config", of_old]) == 1
-    reported = capsys.readouterr().out
-    assert "the engine does not answer" in reported
-    assert "asked what changed 36" in reported
-    assert main(["status", "--config", of_old, "--json"]) == 1
-    found = plain(capsys.readouterr().out)
+def test_it_answers_when_the_engine_is_away_by_what_was_known(of_old: Asking) -> None:
+    assert "asked what changed 36" in of_old.text(1)
+    found = of_old.data(1)
     assert (found["clusters"], found["source"]["kind"]) == ([IN_NUMBERS], "inventory")
     assert "the engine does not answer" in found["source"]["error"]
 
 
 def test_an_engine_that_hangs_is_not_waited_for_where_something_is_known(
-    away: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    away: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("OVIRT_PASSWORD", "secret")
     monkeypatch.setattr(document, "_FRESH_SECONDS", 0.05)
-    then = now() - 60.0
-    ServedInventory(Path(away)).publish(STATE, Moments(then, store_asked_at=then, keys_at=then))
+    knows(away, 60.0)
     began = now()
-    assert main(["status", "--config", away, "--json"]) == 1
+    found = away.data(1)
     assert now() - began < PATIENCE_SECONDS / 4
-    found = plain(capsys.readouterr().out)
     assert (found["clusters"], found["source"]["kind"]) == ([IN_NUMBERS], "inventory")
     assert found["source"]["error"]
 
 
-def test_it_answers_where_nothing_is_known(away: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["status", "--config", away, "--json"]) == 1
-    assert plain(capsys.readouterr().out)["source"]["kind"] == "nothing"
-    assert main(["status", "--config", away]) == 1
-    assert capsys.readouterr().out.endswith("Nothing is known of it here.\n")
+def test_it_answers_where_nothing_is_known(away: Asking) -> None:
+    assert away.data(1)["source"]["kind"] == "nothing"
+    assert away.text(1).endswith("Nothing is known of it here.\n")
 
 
 @pytest.mark.parametrize("question", ["why v1", "where v1", "violations", "groups list", "conflicts"])
 def test_other_questions_are_answered_of_old_only_when_that_is_wanted(
-    of_old: str,
+    of_old: Asking,
     question: str,
     file: Path,
     capsys: pytest.CaptureFixture[str],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    status, answer = main([*question.split(), "--state", str(file)]), capsys.readouterr().out
-    assert main([*question.split(), "--config", of_old, "--timeout", "5"]) == 2
+    def ask(*options: str) -> tuple[int, str]:
+        return main([*question.split(), *options]), capsys.readouterr().out
+
+    configured = ("--config", str(of_old.config))
+    assert main([*question.split(), *configured, "--timeout", "5"]) == 2
     assert "the engine does not answer" in capsys.readouterr().err
-    assert main([*question.split(), "--config", of_old, "--stale"]) == status
-    assert capsys.readouterr().out == answer
+    status, answer = ask("--state", str(file))
+    assert ask(*configured, "--stale") == (status, answer)
     assert "s old" in caplog.text
-    assert main([*question.split(), "--config", of_old, "--stale", "--json"]) == status
-    found = plain(capsys.readouterr().out)
+    found = plain(ask(*configured, "--stale", "--json")[1])
     assert found["age_seconds"] > 3599
     age = datetime.now(UTC) - datetime.fromisoformat(found["as_of"])
     assert age.total_seconds() == pytest.approx(found["age_seconds"], abs=60)
-    assert main([*question.split(), "--state", str(file), "--json"]) == status
-    fresh = plain(capsys.readouterr().out)
+    fresh = plain(ask("--state", str(file), "--json")[1])
     assert (fresh["as_of"], fresh["age_seconds"]) == (None, None)
 
 
@@ -250,42 +256,11 @@ SAFE = snapshot(
     host("h2", cluster="c1"),
     vm("v1", "h1", cluster="c1", ha=True),
 )
-UNSAFE = snapshot(
-    cluster("c1", name="blue", ha_reservation=True),
-    host("h1", cluster="c1"),
-    host("h2", cluster="c1", free_mb=10),
-    vm("v1", "h1", cluster="c1", ha=True),
-)
+UNSAFE = replace(SAFE, hosts=(SAFE.hosts[0], replace(SAFE.hosts[1], free_mb=10)))
 
 
-@dataclass
-class Asking:
-    """What is published, a store, and the commands."""
-
-    publisher: Publisher
-    url: str
-    capsys: pytest.CaptureFixture[str]
-
-    def mode(self, mode: str) -> None:
-        file = self.publisher.config
-        file.write_text(f'{file.read_text()}\n[enforcer]\nmode = "{mode}"\n')
-
-    def data(self, status: int) -> Any:
-        assert main(["status", "--json", "--config", str(self.publisher.config)]) == status
-        return plain(self.capsys.readouterr().out)
-
-    def text(self, status: int) -> str:
-        assert main(["status", "--config", str(self.publisher.config)]) == status
-        return self.capsys.readouterr().out
-
-
-@pytest.fixture
-def published(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Asking:
-    publisher = Publisher(tmp_path)
-    publisher.publish(SAFE)
-    url = f"sqlite:///{tmp_path}/store.db"
-    assert f'url = "{url}"' in publisher.config.read_text()
-    return Asking(publisher, url, capsys)
+def set_mode(published: Asking, mode: str) -> None:
+    published.config.write_text(f'{published.config.read_text()}\n[enforcer]\nmode = "{mode}"\n')
 
 
 def test_it_is_healthy_where_rules_and_reservation_hold(published: Asking) -> None:
@@ -296,32 +271,30 @@ def test_it_is_healthy_where_rules_and_reservation_hold(published: Asking) -> No
     assert published.text(0).startswith("Healthy.\nEnforcer: mode observe, no enforcer runs.\n")
 
 
-def test_a_lost_reservation_is_unhealthy(published: Asking) -> None:
-    published.publisher.publish(UNSAFE)
-    (numbers,) = published.data(1)["clusters"]
+def test_a_lost_reservation_is_unhealthy(publisher: Publisher, published: Asking) -> None:
+    publisher.publish(UNSAFE)
+    found = published.data(1)
+    (numbers,) = found["clusters"]
     assert (numbers["ha_safe"], numbers["failures_survived"]) == (False, 0)
-    assert published.data(1)["reasons"] == [
-        "cluster blue: HA VMs would not all restart (ovirt-placement ha-check)"
-    ]
-    assert published.text(1).rstrip().endswith("unsafe")
+    assert found["reasons"] == ["cluster blue: HA VMs would not all restart (ovirt-placement ha-check)"]
 
 
 def test_an_enforcer_that_is_to_act_and_does_not_run(published: Asking) -> None:
-    published.mode("enforce")
+    set_mode(published, "enforce")
     assert published.data(3)["reasons"] == ["no enforcer runs"]
-    LeaseStore(published.url, engine="default").take_lease("host-a:17", 60.0)
+    LeaseStore(published.store, engine="default").take_lease("host-a:17", 60.0)
     found = published.data(0)["enforcer"]
     assert (found["mode"], found["leader"], found["epoch"]) == ("enforce", "host-a:17", 1)
     assert "Enforcer: mode enforce, led by host-a:17 (epoch 1).\n" in published.text(0)
 
 
 def test_what_is_paused_or_waits_and_what_failed(published: Asking) -> None:
-    PauseStore(published.url, engine="default").pause(
+    PauseStore(published.store, engine="default").pause(
         "c1", cluster_name="blue", reason="upgrade", set_by="root", seconds=None
     )
     move = ApprovedMove(("v1",), ("h1",), "h2")
-    ApprovalStore(published.url, engine="default").offer("c1", "abc", (move,), "a plan")
-    store = Store(published.url, engine="default")
+    ApprovalStore(published.store, engine="default").offer("c1", "abc", (move,), "a plan")
+    store = Store(published.store, engine="default")
     failing, going = (
         IntendedMigration(vm="v1", cluster="c1", source="h1", target="h2", correlation_id=word)
         for word in ("x", "y")
@@ -344,9 +317,9 @@ def test_what_is_paused_or_waits_and_what_failed(published: Asking) -> None:
 
 
 def test_a_store_that_does_not_answer(published: Asking) -> None:
-    published.mode("approve")
-    file = published.publisher.config
-    file.write_text(file.read_text().replace(published.url, "postgresql://127.0.0.1:1/none"))
+    set_mode(published, "approve")
+    content = published.config.read_text()
+    published.config.write_text(content.replace(published.store, "postgresql://127.0.0.1:1/none"))
     found = published.data(3)
     assert found["reasons"] == ["the enforcer's store does not answer"]
     assert found["enforcer"]["error"]
