@@ -43,5 +43,5 @@ def system(sdk: ovirtsdk4.Connection) -> services.SystemService:
     return sdk.system_service()
 
 
-def logged_in(server: Server, user: str = "admin@internal") -> ovirtsdk4.Connection:
-    return ovirtsdk4.Connection(url=server.api_url, username=user, password="password")
+def logged_in(server: Server, user: str = "admin@internal", **options: str) -> ovirtsdk4.Connection:
+    return ovirtsdk4.Connection(url=server.api_url, username=user, password="password", **options)

@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,28 +15,34 @@ from ovirt_simulator.http.control import Disturbance, Drop
 from ovirt_simulator.http.server import Server
 from tests.simulator.http.plain import Api, Reply, request
 
+Control = Callable[..., Reply]
 
-def control(server: Server, method: str, path: str, body: dict[str, Any] | None = None) -> Reply:
-    return request(f"{server.url}/simulator{path}", method, json.dumps(body or {}), user=None)
+
+@pytest.fixture
+def control(server: Server) -> Control:
+    """Sends a request to the simulator's own addresses."""
+    return lambda method, path, /, **body: request(
+        f"{server.url}/simulator{path}", method, json.dumps(body), user=None
+    )
 
 
 @pytest.mark.parametrize("status", [500, 503])
-def test_an_error_once(server: Server, api: Api, status: int) -> None:
-    assert control(server, "POST", "/disturbances", {"status": status, "path": "/vms"}).status == 200
+def test_an_error_once(control: Control, api: Api, status: int) -> None:
+    assert control("POST", "/disturbances", status=status, path="/vms").status == 200
     assert api("hosts").status == 200, "another path"
     reply = api("vms")
     assert (reply.status, reply.headers["content-type"]) == (status, "text/html;charset=UTF-8")
     assert api("vms").status == 200
 
 
-def test_errors_until_they_are_cleared(server: Server, system: SystemService) -> None:
+def test_errors_until_they_are_cleared(server: Server, control: Control, system: SystemService) -> None:
     server.disturbances.add(Disturbance(status=503, method="GET", times=None))
     for _ in range(3):
         with pytest.raises(Error, match="text/html"):
             system.vms_service().list()
-    waiting = json.loads(control(server, "GET", "/disturbances").body)
+    waiting = json.loads(control("GET", "/disturbances").body)
     assert [each["status"] for each in waiting] == [503]
-    control(server, "DELETE", "/disturbances")
+    control("DELETE", "/disturbances")
     assert system.vms_service().list()
 
 
@@ -58,41 +65,41 @@ def test_a_slow_answer(server: Server, api: Api) -> None:
         assert time.monotonic() - begin >= 0.3
 
 
-def test_tokens_end_on_demand(server: Server, system: SystemService) -> None:
+def test_tokens_end_on_demand(control: Control, system: SystemService) -> None:
     for _ in range(3):
         assert system.vms_service().list()
-        assert json.loads(control(server, "POST", "/tokens/expire").body) == {"expired": 1}
+        assert json.loads(control("POST", "/tokens/expire").body) == {"expired": 1}
     assert system.vms_service().list()
 
 
-def test_time_passes_and_hosts_crash_on_demand(server: Server, system: SystemService) -> None:
+def test_time_passes_and_hosts_crash_on_demand(control: Control, system: SystemService) -> None:
     service = system.hosts_service().host_service("host2")
-    assert control(server, "POST", "/hosts/host2/fail").status == 200
-    control(server, "POST", "/advance", {"seconds": 90})
+    assert control("POST", "/hosts/host2/fail").status == 200
+    control("POST", "/advance", seconds=90)
     assert service.get().status.value == "non_responsive"
-    assert control(server, "POST", "/hosts/host2/recover").status == 200
-    control(server, "POST", "/advance", {"seconds": 600})
+    assert control("POST", "/hosts/host2/recover").status == 200
+    control("POST", "/advance", seconds=600)
     assert service.get().status.value == "up"
 
 
-def test_a_vm_dies_on_demand(server: Server, system: SystemService) -> None:
-    assert control(server, "POST", "/vms/stuck/crash").status == 200
+def test_a_vm_dies_on_demand(control: Control, system: SystemService) -> None:
+    assert control("POST", "/vms/stuck/crash").status == 200
     assert system.vms_service().vm_service("stuck").get().status.value == "down"
 
 
-def test_migrations_fail_on_demand(server: Server, system: SystemService) -> None:
+def test_migrations_fail_on_demand(control: Control, system: SystemService) -> None:
     service = system.vms_service().vm_service("web2")
-    control(server, "POST", "/migrations/faults", {"refuse": True, "vm": "web2", "count": 1})
+    control("POST", "/migrations/faults", refuse=True, vm="web2", count=1)
     with pytest.raises(Error, match="VDSM"):
         service.migrate()
-    control(server, "POST", "/migrations/faults", {"refuse": True})
-    control(server, "DELETE", "/migrations/faults")
+    control("POST", "/migrations/faults", refuse=True)
+    control("DELETE", "/migrations/faults")
     service.migrate()
     assert service.get().status.value == "migrating"
 
 
-def test_the_state_can_be_taken_out(engine: Engine, server: Server) -> None:
-    snapshot = state_file.loads(control(server, "GET", "/state").body)
+def test_the_state_can_be_taken_out(engine: Engine, control: Control) -> None:
+    snapshot = state_file.loads(control("GET", "/state").body)
     assert snapshot == engine.snapshot()
 
 
@@ -109,16 +116,16 @@ def test_the_state_can_be_taken_out(engine: Engine, server: Server) -> None:
     ],
 )
 def test_mistakes_are_reported(
-    server: Server, method: str, path: str, body: dict[str, Any], status: int
+    control: Control, method: str, path: str, body: dict[str, Any], status: int
 ) -> None:
-    reply = control(server, method, path, body)
+    reply = control(method, path, **body)
     assert reply.status == status
     assert json.loads(reply.body)["error"]
 
 
-def test_requests_are_counted_by_user(server: Server, api: Api) -> None:
+def test_requests_are_counted_by_user(control: Control, api: Api) -> None:
     def made() -> dict[str, int]:
-        counts: dict[str, int] = json.loads(control(server, "GET", "/requests").body)
+        counts: dict[str, int] = json.loads(control("GET", "/requests").body)
         return counts
 
     assert made() == {}

@@ -51,6 +51,11 @@ def test_reason_phrases(api: Api, method: str, path: str, body: str | None, phra
     assert api(f"{path}", method, body).phrase == phrase
 
 
+@pytest.mark.parametrize(("path", "status"), [("events/4711", 404), ("events/xyz", 400)])
+def test_ids_of_events_are_numbers(api: Api, path: str, status: int) -> None:
+    assert api(path).status == status
+
+
 def test_addresses_that_are_not_there(server: Server, api: Api) -> None:
     for path in ("disks", "vms/web1/snapshots", "nonsense"):
         reply = api(f"{path}")

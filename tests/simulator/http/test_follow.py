@@ -6,28 +6,9 @@ from ovirtsdk4.services import SystemService
 from tests.simulator.http.plain import Api
 
 
-def test_groups_of_clusters_in_one_request(system: SystemService) -> None:
-    first, second = system.clusters_service().list(follow="affinity_groups")
-    groups = {group.id: group for group in first.affinity_groups}
-    assert set(groups) == {"apart", "near", "together"}
-    assert [vm.id for vm in groups["together"].vms] == ["web1", "web2"]
-    assert groups["together"].vms[0].name is None, "inline members are ids"
-    assert list(second.affinity_groups) == []
-
-
-def test_members_of_labels_in_one_request(system: SystemService) -> None:
-    backend, empty = system.affinity_labels_service().list(follow="vms,hosts")
-    assert ([vm.id for vm in backend.vms], [host.id for host in backend.hosts]) == (
-        ["db1", "idle"],
-        ["host2"],
-    )
-    assert (list(empty.vms), list(empty.hosts)) == ([], [])
-
-
 def test_several_levels(system: SystemService) -> None:
-    (cluster,) = system.clusters_service().list(
-        search="name=Default", follow="affinity_groups.vms,affinity_groups.host_labels,scheduling_policy"
-    )
+    follow = "affinity_groups.vms,affinity_groups.host_labels,scheduling_policy"
+    (cluster,) = system.clusters_service().list(search="name=Default", follow=follow)
     groups = {group.id: group for group in cluster.affinity_groups}
     assert [vm.name for vm in groups["together"].vms] == ["web1", "web2"]
     assert [label.name for label in groups["near"].host_labels] == ["backend"]

@@ -1,14 +1,13 @@
 """What the simulator shows and refuses is what a real engine does: recordings of one are the contract."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from lxml import etree
 
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.http.server import Server, serve
+from ovirt_simulator.http.server import Server
 from tests.builders import APART, DISABLED, TOGETHER, cluster, group, host, label, vm
 from tests.paths import DATA
 from tests.simulator.core import engines
@@ -31,13 +30,6 @@ def engine() -> Engine:
         group("lic", DISABLED, "lic1", hosts_rule=TOGETHER, hosts="node1", cluster="c1"),
         label("ssd"),
     )
-
-
-@pytest.fixture
-def server(engine: Engine) -> Iterator[Server]:
-    running = serve(engine)
-    yield running
-    running.close()
 
 
 @pytest.mark.parametrize("refusal", REFUSALS, ids=lambda refusal: str(refusal["case"]))
@@ -69,20 +61,20 @@ def names(node: etree._Element) -> list[str]:
 def test_what_is_shown_the_engine_shows(server: Server, engine: Engine, file: str, address: str) -> None:
     engine.vms.stop("idle")
     engine.vms.migrate("db1", host_id="node3")
-    recorded = etree.parse(RECORDED / f"{file}.xml").getroot()
+    known = recorded(file)
     shown = request(f"{server.api_url}{address}").xml
-    if recorded.tag == shown.tag and not recorded.get("id"):
-        recorded, shown = recorded[0], shown[0]
+    if known.tag == shown.tag and not known.get("id"):
+        known, shown = known[0], shown[0]
     of_this_state = {"custom_properties", "description"}
-    assert set(names(shown)) <= set(names(recorded)) | of_this_state
-    assert shown.tag != "affinity_group" or set(names(recorded)) <= set(names(shown))
+    assert set(names(shown)) <= set(names(known)) | of_this_state
+    assert shown.tag != "affinity_group" or set(names(known)) <= set(names(shown))
     assert len(names(shown)) > 5
 
 
 def test_times_and_numbers_are_spelled_as_the_engine_does(api: Api) -> None:
-    (recorded, *_) = etree.parse(RECORDED / "affinitygroups.xml").getroot()
+    (known, *_) = recorded("affinitygroups")
     shown = api("clusters/c1/affinitygroups/lic").xml
-    assert shown.findtext("priority") == recorded.findtext("priority") == "1"
+    assert shown.findtext("priority") == known.findtext("priority") == "1"
     assert api("").xml.findtext("time", "").endswith("Z"), "the engine's zone is UTC"
 
 
@@ -90,14 +82,15 @@ def test_events_speak_of_what_the_engines_speak_of(api: Api, engine: Engine) -> 
     """Of migrations: VM and host, their cluster and data center, and the VM's template."""
     engine.vms.migrate("db1", host_id="node3")
     engine.advance(60)
-    recorded = {
-        event.findtext("code"): {str(child.tag) for child in event if child.get("id")}
-        for event in etree.parse(RECORDED / "events.xml").getroot()
-    }
+    known = {event.findtext("code"): with_ids(event) for event in recorded("events")}
     for event in api("events").xml:
         code = event.findtext("code")
-        if code in recorded and code != "30":
-            assert {str(child.tag) for child in event if child.get("id")} == recorded[code], code
+        if code in known and code != "30":
+            assert with_ids(event) == known[code], code
+
+
+def with_ids(node: etree._Element) -> set[str]:
+    return {str(child.tag) for child in node if child.get("id")}
 
 
 def test_a_refused_and_a_cancelled_command_leave_a_failed_job(api: Api, engine: Engine) -> None:

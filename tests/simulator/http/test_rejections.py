@@ -1,10 +1,9 @@
 """Each refusal of a migration reaches the SDK as the real engine's does: those that were not recorded."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from contextlib import closing
 from typing import Any, NamedTuple
 
-import ovirtsdk4
 import pytest
 from msgspec.structs import replace
 from ovirtsdk4 import Error, NotFoundError, types
@@ -15,6 +14,8 @@ from ovirt_simulator.core.backend import PROMPT, MigrationFault
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import serve
 from tests.builders import CLUSTER
+from tests.simulator.core.engines import START
+from tests.simulator.http.conftest import logged_in
 from tests.simulator.http.plain import Api
 from tests.simulator.http.world import WORLD
 from tests.simulator.scheduler.proxy import refusing_proxy
@@ -51,44 +52,29 @@ def refused_by_vdsm(engine: Engine) -> None:
     engine.faults.expect(MigrationFault(refuse=True))
 
 
+LOCKED = "[Cannot migrate VM. VM web2 is being migrated.]"
+UNDER_WAY = "[Cannot migrate VM. VM migration is in progress.]"
+PINNED = "[Cannot migrate VM. VM is pinned to Host.]"
+NOT_FORCED = "[Cannot migrate VM. VM is non migratable and user did not specify the force-migration flag]"
+SILENT = "[Cannot migrate VM because the VM is in NotResponding status.]"
+HOST_NOT_UP = "[Cannot migrate VM. Operation can be performed only when Host status is Up.]"
+SAME = "[Cannot migrate VM, source and destination is the same.]"
+VDSM = "[Cannot migrate VM. VDSM refused the command.]"
+WITH_CLUSTER = {"cluster": types.Cluster(id=CLUSTER)}
+
 ROWS = {
-    "another command holds the lock": Row(
-        "web2", 409, "[Cannot migrate VM. VM web2 is being migrated.]", to("host1"), under_way
-    ),
-    "migrating, and nothing holds the lock": Row(
-        "web2", 409, "[Cannot migrate VM. VM migration is in progress.]", to("host1"), under_way_unlocked
-    ),
-    "pinned": Row("db1", 409, "[Cannot migrate VM. VM is pinned to Host.]"),
-    "pinned, whatever force": Row("db1", 409, "[Cannot migrate VM. VM is pinned to Host.]", {"force": True}),
-    "user-migratable, not forced": Row(
-        "manual",
-        409,
-        "[Cannot migrate VM. VM is non migratable and user did not specify the force-migration flag]",
-    ),
-    "not responding": Row("silent", 409, "[Cannot migrate VM because the VM is in NotResponding status.]"),
-    "host not up": Row(
-        "web2",
-        409,
-        "[Cannot migrate VM. Operation can be performed only when Host status is Up.]",
-        to("host3"),
-    ),
-    "host not up comes before all about the VM": Row(
-        "spare",
-        409,
-        "[Cannot migrate VM. Operation can be performed only when Host status is Up.]",
-        to("host3"),
-    ),
-    "present host, with the cluster": Row(
-        "stuck",
-        409,
-        "[Cannot migrate VM, source and destination is the same.]",
-        {**to("host1"), "cluster": types.Cluster(id=CLUSTER)},
-    ),
+    "another command holds the lock": Row("web2", 409, LOCKED, to("host1"), under_way),
+    "migrating, and nothing holds the lock": Row("web2", 409, UNDER_WAY, to("host1"), under_way_unlocked),
+    "pinned": Row("db1", 409, PINNED),
+    "pinned, whatever force": Row("db1", 409, PINNED, {"force": True}),
+    "user-migratable, not forced": Row("manual", 409, NOT_FORCED),
+    "not responding": Row("silent", 409, SILENT),
+    "host not up": Row("web2", 409, HOST_NOT_UP, to("host3")),
+    "host not up comes before all about the VM": Row("spare", 409, HOST_NOT_UP, to("host3")),
+    "present host, with the cluster": Row("stuck", 409, SAME, {**to("host1"), **WITH_CLUSTER}),
     "host of another cluster": Row("web2", 400, NO_HOSTS, to("far")),
     "no other host": Row("remote", 400, NO_HOSTS),
-    "VDSM refuses": Row(
-        "web2", 400, "[Cannot migrate VM. VDSM refused the command.]", to("host1"), refused_by_vdsm
-    ),
+    "VDSM refuses": Row("web2", 400, VDSM, to("host1"), refused_by_vdsm),
 }
 
 
@@ -97,10 +83,8 @@ def test_row(engine: Engine, system: SystemService, row: Row) -> None:
     row.prepare(engine)
     with pytest.raises(Error) as caught:
         system.vms_service().vm_service(row.vm).migrate(**row.arguments)
-    assert type(caught.value) is Error
-    assert caught.value.code == row.code
-    assert caught.value.fault.reason == "Operation Failed"
-    assert caught.value.fault.detail == row.detail
+    found = (type(caught.value), caught.value.code, caught.value.fault.reason, caught.value.fault.detail)
+    assert found == (Error, row.code, "Operation Failed", row.detail)
     assert f"HTTP response code is {row.code}" in str(caught.value)
     migrating = [vm.id for vm in engine.queries.state.vms.values() if vm.status == "migrating"]
     assert migrating == (["web2"] if row.prepare in (under_way, under_way_unlocked) else [])
@@ -129,20 +113,14 @@ def test_only_the_external_scheduler_refuses() -> None:
     policy = SchedulingPolicy(filters=("NoHost",))
     clusters = (replace(WORLD.clusters[0], scheduling_policy=policy), *WORLD.clusters[1:])
     with refusing_proxy("NoHost") as proxy:
-        engine = Engine.from_snapshot(
-            replace(WORLD, clusters=clusters),
-            clock=datetime(2026, 3, 1, 12, tzinfo=UTC),
-            settings=PROMPT,
-            proxy=proxy.url,
-        )
-        server = serve(engine)
-        sdk = ovirtsdk4.Connection(url=server.api_url, username="admin@internal", password="password")
-        try:
-            with pytest.raises(Error) as caught:
-                sdk.system_service().vms_service().vm_service("web2").migrate()
-        finally:
-            sdk.close()
-            server.close()
+        state = replace(WORLD, clusters=clusters)
+        engine = Engine.from_snapshot(state, clock=START, settings=PROMPT, proxy=proxy.url)
+        with (
+            closing(serve(engine)) as server,
+            closing(logged_in(server)) as sdk,
+            pytest.raises(Error) as caught,
+        ):
+            sdk.system_service().vms_service().vm_service("web2").migrate()
     assert (caught.value.code, caught.value.fault.detail) == (400, "[]")
     asked = [(vm, hosts) for method, _, hosts, vm, _ in proxy.calls[1:]]
     assert asked == [("web2", ["host1"])], "asked once, for the hosts that the internal filters left"

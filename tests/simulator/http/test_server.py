@@ -6,8 +6,8 @@ import threading
 import weakref
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
-from datetime import UTC, datetime
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,8 @@ from ovirt_simulator.http.server import Server, serve
 from tests.builders import cluster, host, snapshot, vm
 from tests.proxy.running import eventually
 from tests.scenarios.stage import START
-from tests.simulator.http.plain import request
+from tests.simulator.http.conftest import logged_in
+from tests.simulator.http.plain import Api, request
 from tests.simulator.scheduler.proxy import refusing_proxy, reply
 
 
@@ -35,25 +36,15 @@ def test_tls(engine: Engine, tmp_path: Path) -> None:
     authority = trustme.CA()
     issued = authority.issue_cert("127.0.0.1")
     chain, key = certificate = (tmp_path / "chain.pem", tmp_path / "key.pem")
-    for blob in issued.cert_chain_pems:
-        blob.write_to_path(chain, append=True)
+    issued.cert_chain_pems[0].write_to_path(chain)
     issued.private_key_pem.write_to_path(key)
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")
-    server = serve(engine, certificate=certificate)
-    assert server.url.startswith("https://")
-    arguments = {"url": server.api_url, "username": "admin@internal", "password": "password"}
-    trusting = ovirtsdk4.Connection(ca_file=str(tmp_path / "ca.pem"), **arguments)
-    assert len(trusting.system_service().vms_service().list()) == 11
-    trusting.close()
-    with pytest.raises(ovirtsdk4.Error, match="SSL certificate"):
-        ovirtsdk4.Connection(**arguments).system_service().get()
-    server.close()
-
-
-@pytest.mark.parametrize("listen", ["", "8080", "127.0.0.1", "127.0.0.1:http", "127.0.0.1:99999", ":80"])
-def test_an_address_that_is_none(engine: Engine, listen: str) -> None:
-    with pytest.raises(UserError, match="HOST:PORT"):
-        serve(engine, listen)
+    with closing(serve(engine, certificate=certificate)) as server:
+        assert server.url.startswith("https://")
+        with closing(logged_in(server, ca_file=str(tmp_path / "ca.pem"))) as trusting:
+            assert len(trusting.system_service().vms_service().list()) == 11
+        with pytest.raises(ovirtsdk4.Error, match="SSL certificate"):
+            logged_in(server).system_service().get()
 
 
 def test_a_certificate_that_is_none(engine: Engine, tmp_path: Path) -> None:
@@ -62,20 +53,10 @@ def test_a_certificate_that_is_none(engine: Engine, tmp_path: Path) -> None:
         serve(engine, certificate=(tmp_path / "chain.pem", tmp_path / "key.pem"))
 
 
-def loopback_of_the_sixth_version() -> bool:
-    try:
-        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
-    except OSError:
-        return False
-    return True
-
-
-@pytest.mark.skipif(not loopback_of_the_sixth_version(), reason="no IPv6 here")
 def test_an_address_of_the_sixth_version(engine: Engine) -> None:
-    server = serve(engine, "[::1]:0")
-    assert server.url.startswith("http://[::1]:")
-    assert request(f"{server.api_url}/vms").status == 200
-    server.close()
+    with closing(serve(engine, "[::1]:0")) as server:
+        assert server.url.startswith("http://[::1]:")
+        assert request(f"{server.api_url}/vms").status == 200
 
 
 def test_an_address_that_is_taken(engine: Engine, server: Server) -> None:
@@ -90,9 +71,8 @@ def test_an_address_is_free_again_at_once(engine: Engine) -> None:
         connection.request("GET", "/ovirt-engine/api/vms")
         connection.getresponse().read()
         first.close()
-    second = serve(engine, urlsplit(first.url).netloc)
-    assert request(f"{second.api_url}/vms").status == 200
-    second.close()
+    with closing(serve(engine, urlsplit(first.url).netloc)) as second:
+        assert request(f"{second.api_url}/vms").status == 200
 
 
 def test_a_closed_server_is_gone(engine: Engine) -> None:
@@ -105,37 +85,31 @@ def test_a_closed_server_is_gone(engine: Engine) -> None:
         request(f"{server.api_url}/vms")
 
 
-def test_many_clients_at_once(engine: Engine, server: Server) -> None:
+def test_many_clients_at_once(engine: Engine, api: Api) -> None:
     """Readers, writers and the clock together: every answer is whole."""
-    failures: list[object] = []
 
-    def read() -> None:
-        for _ in range(10):
-            reply = request(f"{server.api_url}/vms?follow=statistics")
-            if reply.status != 200 or len(reply.xml) != 11:
-                failures.append(reply)
+    def read() -> set[tuple[int, int]]:
+        replies = [api("vms?follow=statistics") for _ in range(10)]
+        return {(reply.status, len(reply.xml)) for reply in replies}
 
     def write() -> None:
         for _ in range(10):
-            request(f"{server.api_url}/vms/spare/start", "POST", "<action/>")
-            engine.advance(60)
-            request(f"{server.api_url}/vms/spare/stop", "POST", "<action/>")
-            engine.advance(60)
+            for command in ("start", "stop"):
+                api(f"vms/spare/{command}", "POST", "<action/>")
+                engine.advance(60)
 
-    threads = [threading.Thread(target=each) for each in (read, read, read, write)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
+    with ThreadPoolExecutor(4) as clients:
+        found = [clients.submit(read) for _ in range(3)]
+        clients.submit(write).result()
+    assert [one.result() for one in found] == [{(200, 11)}] * 3
 
 
 @pytest.mark.parametrize("path", ["affinitylabels", "vms/web1/tags", "roles"])
-def test_max_cuts_every_list(server: Server, path: str) -> None:
-    whole = len(request(f"{server.api_url}/{path}").xml)
+def test_max_cuts_every_list(api: Api, path: str) -> None:
+    whole = len(api(path).xml)
     assert whole > 1
-    assert [len(request(f"{server.api_url}/{path}?max={most}").xml) for most in (1, 0, -1)] == [1, 0, whole]
-    assert request(f"{server.api_url}/{path}?max=-2").status == 500
+    assert [len(api(f"{path}?max={most}").xml) for most in (1, 0, -1)] == [1, 0, whole]
+    assert api(f"{path}?max=-2").status == 500
 
 
 @pytest.mark.system
@@ -176,8 +150,7 @@ def held_start(threads: int) -> Iterator[tuple[Server, threading.Event]]:
             return reply([])
 
         proxy.run_filters = held
-        clock = datetime(2026, 3, 1, 12, tzinfo=UTC)
-        engine = Engine.from_snapshot(state, clock=clock, settings=PROMPT, proxy=proxy.url)
+        engine = Engine.from_snapshot(state, clock=START, settings=PROMPT, proxy=proxy.url)
         server = serve(engine, threads=threads)
         stack.callback(server.close)
         stack.callback(released.set)

@@ -1,42 +1,30 @@
 """What users see and may do: all, all but nothing to change, or next to nothing (ActionGroup, QueryType)."""
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 
-import ovirtsdk4
 import pytest
 from ovirtsdk4 import AuthError, Connection, Error, types
 
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.control import Permit, User, default_users
 from ovirt_simulator.http.server import serve
+from tests.simulator.http.conftest import logged_in
+
+Connect = Callable[[str], Connection]
 
 
 @pytest.fixture
-def connect(engine: Engine) -> Iterator[Callable[[str], Connection]]:
+def connect(engine: Engine) -> Iterator[Connect]:
     """Connects as one of four users; `owner` has a role on one VM."""
-    users = {
-        **default_users("password"),
-        "owner@internal": User(
-            password="password",
-            permits=frozenset({Permit.RUN_VM, Permit.MIGRATE_VM}),
-        ),
-    }
-    server = serve(engine, users=users)
-    connections: list[Connection] = []
-
-    def connect_as(name: str) -> Connection:
-        connections.append(
-            ovirtsdk4.Connection(url=server.api_url, username=f"{name}@internal", password="password")
-        )
-        return connections[-1]
-
-    yield connect_as
-    for connection in connections:
-        connection.close()
-    server.close()
+    permits = frozenset({Permit.RUN_VM, Permit.MIGRATE_VM})
+    users = {**default_users("password"), "owner@internal": User(password="password", permits=permits)}
+    with ExitStack() as stack:
+        server = stack.enter_context(closing(serve(engine, users=users)))
+        yield lambda name: stack.enter_context(closing(logged_in(server, f"{name}@internal")))
 
 
-def test_a_reader_reads_all(connect: Callable[[str], Connection]) -> None:
+def test_a_reader_reads_all(connect: Connect) -> None:
     system = connect("reader").system_service()
     assert len(system.vms_service().list()) == 11
     assert len(system.clusters_service().list(follow="affinity_groups")[0].affinity_groups) == 3
@@ -44,35 +32,33 @@ def test_a_reader_reads_all(connect: Callable[[str], Connection]) -> None:
     assert len(system.affinity_labels_service().list(follow="vms,hosts")) == 2
 
 
-def test_a_reader_changes_nothing(connect: Callable[[str], Connection]) -> None:
+def test_a_reader_changes_nothing(connect: Connect) -> None:
     system = connect("reader").system_service()
-    cluster = system.clusters_service().cluster_service("cluster1")
+    vms, cluster = system.vms_service(), system.clusters_service().cluster_service("cluster1")
+    groups = cluster.affinity_groups_service()
+    event = types.Event(origin="x", custom_id=1, severity=types.LogSeverity.NORMAL, description="x")
     changes: list[Callable[[], object]] = [
-        lambda: system.vms_service().vm_service("web2").migrate(),
-        lambda: system.vms_service().vm_service("spare").start(),
-        lambda: system.vms_service().vm_service("spare").update(types.Vm(description="x")),
+        lambda: vms.vm_service("web2").migrate(),
+        lambda: vms.vm_service("spare").start(),
+        lambda: vms.vm_service("spare").update(types.Vm(description="x")),
         lambda: system.hosts_service().host_service("host1").deactivate(),
-        lambda: cluster.affinity_groups_service().add(types.AffinityGroup(name="x")),
-        lambda: cluster.affinity_groups_service().group_service("apart").remove(),
-        lambda: (
-            cluster.affinity_groups_service().group_service("apart").vms_service().vm_service("web1").remove()
-        ),
+        lambda: groups.add(types.AffinityGroup(name="x")),
+        lambda: groups.group_service("apart").remove(),
+        lambda: groups.group_service("apart").vms_service().vm_service("web1").remove(),
         lambda: cluster.update(types.Cluster(description="x")),
         lambda: system.affinity_labels_service().add(types.AffinityLabel(name="x")),
         lambda: system.scheduling_policies_service().add(types.SchedulingPolicy(name="x")),
-        lambda: system.events_service().add(
-            types.Event(origin="x", custom_id=1, severity=types.LogSeverity.NORMAL, description="x")
-        ),
+        lambda: system.events_service().add(event),
     ]
     for change in changes:
         with pytest.raises(AuthError) as caught:
             change()
         assert caught.value.code == 403
         assert caught.value.fault.detail == "[User is not authorized to perform this action.]"
-    assert system.vms_service().list(search="status=migratingfrom") == []
+    assert vms.list(search="status=migratingfrom") == []
 
 
-def test_a_user_cannot_ask_for_what_only_admins_may(connect: Callable[[str], Connection]) -> None:
+def test_a_user_cannot_ask_for_what_only_admins_may(connect: Connect) -> None:
     """Denied queries are 400, not 403."""
     system = connect("owner").system_service()
     queries: list[Callable[[], object]] = [
@@ -87,7 +73,7 @@ def test_a_user_cannot_ask_for_what_only_admins_may(connect: Callable[[str], Con
         assert caught.value.code == 400
 
 
-def test_a_permit_is_enough_to_act(connect: Callable[[str], Connection], engine: Engine) -> None:
+def test_a_permit_is_enough_to_act(connect: Connect, engine: Engine) -> None:
     connect("owner").system_service().vms_service().vm_service("web2").migrate()
     vm = engine.queries.state.vms.get("web2")
     assert vm.status == "migrating"
@@ -95,7 +81,7 @@ def test_a_permit_is_enough_to_act(connect: Callable[[str], Connection], engine:
     assert engine.queries.events()[0].user.name == "owner@internal-authz"
 
 
-def test_each_sees_its_own_role_and_permits(connect: Callable[[str], Connection]) -> None:
+def test_each_sees_its_own_role_and_permits(connect: Connect) -> None:
     for name, some in (("admin", "inject_external_events"), ("owner", "migrate_vm"), ("reader", "login")):
         connection = connect(name)
         root = connection.system_service().get()
