@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ovirt_service.daemon import BackOff, Notifier, Progress
+from tests.clock import Clock
 from tests.service.listening import systemd
 
 PLAIN = """
@@ -50,14 +51,9 @@ asyncio.run(main())
 
 @contextmanager
 def running(program: str, environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     command = [sys.executable, "-c", program]
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **environment},
-    ) as process:
+    with subprocess.Popen(command, env={**os.environ, **environment}, **pipes) as process:
         try:
             yield process
         finally:
@@ -65,8 +61,6 @@ def running(program: str, environment: dict[str, str]) -> Iterator[subprocess.Po
 
 
 def report(process: subprocess.Popen[str], word: str) -> None:
-    assert process.stdin is not None
-    assert process.stdout is not None
     process.stdin.write(f"{word}\n")
     process.stdin.flush()
     assert process.stdout.readline() == "done\n"
@@ -82,49 +76,43 @@ def test_a_loop_that_hangs_falls_silent_until_it_gets_on(program: str, tmp_path:
         assert listening.count(1.0) <= 1, "one may have been on its way"
         report(process, "go on")
         listening.hear_until("WATCHDOG=1", 3)
-        assert process.stdin is not None
         process.stdin.close()
         assert listening.hear_until("STOPPING=1").count("READY=1") == 0
         assert process.wait(30) == 0
 
 
-@pytest.mark.system
-@pytest.mark.parametrize("program", [PLAIN, ASYNC])
-def test_a_process_that_is_not_watched_gives_no_signs_of_life(program: str, tmp_path: Path) -> None:
-    with systemd(tmp_path) as listening, running(program, listening.environment()) as process:
+@pytest.mark.parametrize(
+    ("program", "watchdog"),
+    [
+        pytest.param(PLAIN, {}, marks=pytest.mark.system),
+        pytest.param(ASYNC, {}, marks=pytest.mark.system),
+        pytest.param(PLAIN, {"WATCHDOG_USEC": "150000", "WATCHDOG_PID": "1"}, id="another one"),
+    ],
+)
+def test_a_process_that_is_not_watched_gives_no_signs_of_life(
+    program: str, watchdog: dict[str, str], tmp_path: Path
+) -> None:
+    with systemd(tmp_path) as listening, running(program, listening.environment() | watchdog) as process:
         assert listening.hear() == "READY=1"
-        assert process.stdin is not None
         process.stdin.close()
         assert listening.hear() == "STOPPING=1"
 
 
-def test_signs_of_life_are_for_the_process_that_is_watched_alone(tmp_path: Path) -> None:
-    with systemd(tmp_path) as listening:
-        environment = {**listening.environment(0.15), "WATCHDOG_PID": "1"}
-        with running(PLAIN, environment) as process:
-            assert listening.hear() == "READY=1"
-            assert process.stdin is not None
-            process.stdin.close()
-            assert listening.hear() == "STOPPING=1"
-
-
 def test_without_systemd_nothing_is_notified() -> None:
-    environment = dict.fromkeys(("NOTIFY_SOCKET", "WATCHDOG_USEC"), "")
-    with running(PLAIN, environment) as process:
-        assert process.stdin is not None
+    with running(PLAIN, dict.fromkeys(("NOTIFY_SOCKET", "WATCHDOG_USEC"), "")) as process:
         process.stdin.close()
         assert process.wait(30) == 0
 
 
 def test_a_loop_that_marks_its_progress_does_not_hang() -> None:
-    now = [100.0]
-    progress = Progress(5.0, lambda: now[0])
+    clock = Clock(100.0)
+    progress = Progress(5.0, clock)
     assert not progress.hangs
     for _ in range(3):
-        now[0] += 5.0
+        clock.now += 5.0
         assert not progress.hangs
         progress.mark()
-    now[0] += 5.1
+    clock.now += 5.1
     assert progress.hangs
     progress.mark()
     assert not progress.hangs
@@ -145,10 +133,7 @@ sys.stdin.read()
 @pytest.mark.parametrize("signals", [1, 2])
 def test_a_signal_between_two_sleeps_is_not_lost(signals: int) -> None:
     for _ in range(10):
-        pipe = subprocess.PIPE
-        with subprocess.Popen([sys.executable, "-c", DAEMON], stdin=pipe, stdout=pipe) as daemon:
-            assert daemon.stdin is not None
-            assert daemon.stdout is not None
+        with running(DAEMON, {}) as daemon:
             daemon.stdout.readline()
             for _ in range(signals):
                 daemon.terminate()
@@ -177,9 +162,8 @@ def test_each_pause_is_twice_the_last_up_to_the_longest(first: float, longest: f
     assert back_off.pause_after(failures) == min(expected, longest)
 
 
-def test_without_a_failure_there_is_no_pause() -> None:
-    assert BackOff(1.0, 10.0).pause_after(0) == 0.0
-
-
-def test_what_failed_for_days_is_still_tried() -> None:
-    assert BackOff(1.0, 10.0).pause_after(1_000_000) == 10.0
+@pytest.mark.parametrize(("failures", "pause"), [(0, 0.0), (1_000_000, 10.0)])
+def test_without_a_failure_there_is_no_pause_and_what_failed_for_days_is_still_tried(
+    failures: int, pause: float
+) -> None:
+    assert BackOff(1.0, 10.0).pause_after(failures) == pause

@@ -73,11 +73,11 @@ def test_a_complaint_is_made_once_whatever_the_reason_and_taken_back_once(
 
 
 def test_few_of_a_kind_are_said_in_a_while_and_the_others_counted() -> None:
-    now = [0.0]
-    few = Few(3, 10.0, lambda: now[0])
+    clock = Clock()
+    few = Few(3, 10.0, clock)
     assert [few.left_out("a") for _ in range(8)] == [0, 0, 0, None, None, None, None, None]
     assert few.left_out("b") == 0
-    now[0] = 10.0
+    clock.now = 10.0
     assert [few.left_out("a") for _ in range(4)] == [5, 0, 0, None]
     for number in range(20_000):
         few.left_out(number)
@@ -88,16 +88,9 @@ def logged(message: str, error: BaseException | None = None) -> list[str]:
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     handler.setFormatter(LineFormatter("%(levelname)s %(message)s"))
-    handler.handle(
-        logging.makeLogRecord(
-            {
-                "levelname": "INFO",
-                "msg": "%s",
-                "args": (message,),
-                "exc_info": error and (type(error), error, error.__traceback__),
-            }
-        )
-    )
+    raised = error and (type(error), error, error.__traceback__)
+    fields = {"levelname": "INFO", "msg": "%s", "args": (message,), "exc_info": raised}
+    handler.handle(logging.makeLogRecord(fields))
     return stream.getvalue().split("\n")[:-1]
 
 

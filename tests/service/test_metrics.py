@@ -1,56 +1,55 @@
 """The page of metrics is served where the configuration says, or a sentence says why it cannot be."""
 
 import http.client
-import re
 import socket
 import threading
 import urllib.request
+from collections.abc import Callable
 from contextlib import ExitStack
+from urllib.parse import urlsplit
 
 import pytest
 from prometheus_client import Counter
-from prometheus_client.parser import text_string_to_metric_families
 
 from ovirt_service import metrics
 from ovirt_service.errors import UserError
+from tests.pages import page_named_in, samples
+
+
+@pytest.fixture
+def serve(caplog: pytest.LogCaptureFixture) -> Callable[[metrics.Instruments], str]:
+    """Serves these, and gives the address that is logged."""
+
+    def serve(instruments: metrics.Instruments) -> str:
+        caplog.set_level("INFO")
+        metrics.serve(instruments.registry, "127.0.0.1:0", "[part] metrics")
+        return page_named_in(caplog.text)
+
+    return serve
 
 
 def test_what_is_counted_can_be_read_alongside_what_the_process_takes(
-    caplog: pytest.LogCaptureFixture,
+    serve: Callable[[metrics.Instruments], str],
 ) -> None:
-    caplog.set_level("INFO")
-    registry = metrics.Instruments("part").registry
-    Counter("things", "Things", registry=registry).inc(3)
-    metrics.serve(registry, "127.0.0.1:0", "[part] metrics")
-    found = re.search(r"metrics at (\S+)", caplog.text)
-    assert found is not None
-    with urllib.request.urlopen(found[1]) as response:
-        page = response.read().decode()
-    samples = {
-        sample.name: sample.value
-        for family in text_string_to_metric_families(page)
-        for sample in family.samples
-    }
-    assert samples["things_total"] == 3
-    assert samples["part_build_info"] == 1
-    assert not any(name.endswith("_created") for name in samples)
-    assert samples["process_resident_memory_bytes"] > 0
+    instruments = metrics.Instruments("part")
+    Counter("things", "Things", registry=instruments.registry).inc(3)
+    found = {name: value for (name, *_), value in samples(serve(instruments)).items()}
+    assert (found["things_total"], found["part_build_info"]) == (3, 1)
+    assert not any(name.endswith("_created") for name in found)
+    assert found["process_resident_memory_bytes"] > 0
 
 
 def test_who_connects_and_says_nothing_takes_no_thread_and_holds_up_nobody(
-    caplog: pytest.LogCaptureFixture,
+    serve: Callable[[metrics.Instruments], str],
 ) -> None:
-    caplog.set_level("INFO")
-    metrics.serve(metrics.Instruments("part").registry, "127.0.0.1:0", "[part] metrics")
-    found = re.search(r"metrics at http://127.0.0.1:(\d+)", caplog.text)
-    assert found is not None
-    at, before = ("127.0.0.1", int(found[1])), threading.active_count()
+    url = urlsplit(serve(metrics.Instruments("part")))
+    at, before = (url.hostname or "", url.port or 0), threading.active_count()
     with ExitStack() as all_open:
         for number in range(100):
             silent = all_open.enter_context(socket.create_connection(at))
             if number % 2:
                 silent.sendall(b"GET /metrics HTTP/1.1\r\nHost: ")
-        with urllib.request.urlopen(f"http://127.0.0.1:{at[1]}/metrics") as response:
+        with urllib.request.urlopen(url.geturl()) as response:
             assert b"part_build_info" in response.read()
         assert threading.active_count() == before
     for path, status in (("/other", 404), ("/metrics?name[]=part_build_info", 200)):

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,17 +37,14 @@ def commands(state: str) -> list[list[str]]:
     ]
 
 
-def ended(arguments: list[str], stdout: int, **environment: str) -> tuple[int, str]:
+def ran(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.run(arguments, text=True, timeout=60, **{**pipes, **options})
+
+
+def ended(arguments: list[str], stdout: int) -> tuple[int, str]:
     """Run a command; return its status and its complaints."""
-    done = subprocess.run(
-        [BIN / arguments[0], *arguments[1:]],
-        stdout=stdout,
-        stderr=subprocess.PIPE,
-        text=True,
-        timeout=60,
-        check=False,
-        env={**os.environ, **environment},
-    )
+    done = ran(str(BIN / arguments[0]), *arguments[1:], stdout=stdout)
     return done.returncode, done.stderr
 
 
@@ -71,15 +69,10 @@ def test_a_full_disk_is_reported_and_is_no_answer(state: str, number: int) -> No
 
 
 def test_a_name_that_the_terminal_cannot_write_is_escaped(state: str) -> None:
-    done = subprocess.run(
-        [BIN / "ovirt-placement", "violations", "--state", state],
-        capture_output=True,
-        timeout=60,
-        check=False,
-        env={**os.environ, "PYTHONIOENCODING": "ascii"},
-    )
-    assert (done.returncode, done.stderr) == (1, b"")
-    assert b"\\u540d\\u524d on h1" in done.stdout
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = ran(str(BIN / "ovirt-placement"), "violations", "--state", state, env=environment)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "\\u540d\\u524d on h1" in done.stdout
 
 
 @pytest.mark.parametrize("when", ["import", "run"])
@@ -89,14 +82,7 @@ def test_ctrl_c_leaves_no_traceback(tmp_path: Path, when: str) -> None:
     main = kill if when == "import" else f"main = lambda: process.guarded('it', lambda: {kill})"
     (tmp_path / "it.py").write_text(f"import os, signal\nfrom ovirt_service import process\n{main}\n")
     program = "from ovirt_service import process\nexit(process.start('it'))"
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = ran(sys.executable, "-c", program, cwd=tmp_path)
     assert done.returncode in (-signal.SIGINT, 128 + signal.SIGINT)
     assert done.stderr == ""
 
@@ -107,7 +93,7 @@ def test_every_command_starts_so() -> None:
         script = (BIN / name).read_text()
         (source,) = (line for line in script.splitlines() if line.startswith("from ovirt"))
         program = f"import sys\n{source}\nprint('msgspec' in sys.modules)"
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+        done = ran(sys.executable, "-c", program)
         assert done.stdout == "False\n", name
 
 
@@ -130,7 +116,7 @@ REFUSED = NOTHING_COMES_OF_IT.replace(
 
 @pytest.mark.parametrize("program", [NOTHING_COMES_OF_IT, REFUSED], ids=["never begins", "refused"])
 def test_a_process_whose_thread_does_not_begin_ends(program: str) -> None:
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    ended = ran(sys.executable, "-c", program)
     assert (ended.returncode, ended.stdout) == (EXIT_STATUS, "")
     assert ended.stderr == "out of memory, or of threads: ends, as nothing can be relied on any more\n"
 
