@@ -17,7 +17,7 @@ import trustme
 from tests.pages import faults
 from tests.service.listening import systemd
 
-from ..running import COMMAND, RunningProxy, command, eventually, running, write_plugins
+from ..running import COMMAND, RunningProxy, command, eventually, running, units, write_plugins
 
 #: These assertions depend on real time.
 pytestmark = [pytest.mark.system, pytest.mark.timing]
@@ -110,17 +110,20 @@ def test_metrics(folder: Path) -> None:
                 client.nothing()
         samples = proxy.metrics()
         assert faults(f"{proxy.url}metrics") == ""
-    assert samples["calls_total", "runFilters", "unit_failed"] == 1
-    assert samples["calls_total", "runCostFunctions", "ok"] == 1
-    assert samples["calls_total", "discover", "ok"] == 1
-    assert samples["calls_total", "none", "fault"] == 1
-    assert samples["call_duration_seconds_count", "runFilters"] == 1
-    assert samples["unit_duration_seconds_count", "runFilters", "Keep"] == 1
-    assert samples["unit_failures_total", "raised", "runFilters", "Failing"] == 1
-    assert samples["unit_failures_total", "missing", "runFilters", "(not loaded)"] == 1
-    assert samples["workers", str(folder)] == 4
-    assert samples["worker_restarts_total", str(folder)] == 0
-    assert samples["units",] == 4
+    expected = {
+        ("calls_total", "runFilters", "unit_failed"): 1,
+        ("calls_total", "runCostFunctions", "ok"): 1,
+        ("calls_total", "discover", "ok"): 1,
+        ("calls_total", "none", "fault"): 1,
+        ("call_duration_seconds_count", "runFilters"): 1,
+        ("unit_duration_seconds_count", "runFilters", "Keep"): 1,
+        ("unit_failures_total", "raised", "runFilters", "Failing"): 1,
+        ("unit_failures_total", "missing", "runFilters", "(not loaded)"): 1,
+        ("workers", str(folder)): 4,
+        ("worker_restarts_total", str(folder)): 0,
+        ("units",): 4,
+    }
+    assert expected.items() <= samples.items()
 
 
 def test_systemd_is_notified(folder: Path, tmp_path: Path) -> None:
@@ -139,18 +142,15 @@ def quick(folder: Path) -> Iterator[RunningProxy]:
 
 def test_changed_files_are_reloaded_without_dropping_a_call(quick: RunningProxy, folder: Path) -> None:
     (folder / "units.py").write_text(PLUGINS.replace('hosts[: int(args.get("keep_count", 1))]', "hosts[-1:]"))
-    (folder / "added.py").write_text("class Added:\n    def do_score(self, hosts, vm, args): return []\n")
+    (folder / "added.py").write_text(units("score", Added="return []"))
     (folder / "damaged.py").write_text("class")
-    results = []
 
-    def ask() -> bool:
+    def changed() -> bool:
         answer = quick.filters(["Keep"], HOSTS)
         assert answer["result_code"] == 0
-        results.append(answer["result"])
-        return bool(results[-1] != ["h1"])
+        return bool(answer["result"] == HOSTS[-1:])
 
-    eventually(ask)
-    assert results[-1] != ["h1"]
+    eventually(changed)
     eventually(lambda: "score Added is new: the engine will not offer it before it is restarted" in quick.log)
     assert "damaged.py: cannot be loaded" in quick.log
     (folder / "added.py").unlink()
@@ -183,23 +183,21 @@ def test_call_speaks_to_a_running_proxy(folder: Path) -> None:
     with running(folder) as proxy:
         found = command("call", "--url", proxy.url, "discover")
         assert (found.returncode, "keeps some" in found.stdout) == (0, True)
-        common = ["--host", "h1", "--host", "h2"]
-        filtering = ["runFilters", "--unit", "Keep", "--unit", "Failing", "--vm", "v", *common]
+        call = ("call", "--url", proxy.url)
+        keep = ("--unit", "Keep", "--host", "h1", "--host", "h2")
+        filtering = ("runFilters", *keep, "--unit", "Failing", "--vm", "v", "--property", "keep_count=2")
         for _ in range(2):
-            done = command("call", "--url", proxy.url, "--json", *filtering, "--property", "keep_count=2")
+            done = command(*call, "--json", *filtering)
             answer = json.loads(done.stdout)
             assert (done.returncode, answer["result"]) == (1, ["h1", "h2"])
             assert list(answer["plugin_errors"]) == ["Failing"], "it is reported every time"
-        scored = command(
-            "call", "--url", proxy.url, "runCostFunctions", "--unit", "Keep", "--vm", "v", *common
-        )
+        scored = command(*call, "runCostFunctions", *keep, "--vm", "v")
         assert (scored.returncode, "Keep" in scored.stdout) == (0, True)
-        moved = command("call", "runLoadBalancing", "--unit", "Keep", *common, "--url", proxy.url)
+        moved = command(*call, "runLoadBalancing", *keep)
         assert "move VM 11111111-2222-3333-4444-555555555555 to one of h1, h2" in moved.stdout
     gone = command("call", "--url", proxy.url, "discover")
-    assert gone.returncode == 2
+    assert (gone.returncode, gone.stderr.count("\n")) == (2, 1)
     assert gone.stderr.startswith("ovirt-scheduler-proxy: no proxy answers at")
-    assert gone.stderr.count("\n") == 1
 
 
 def test_another_address_needs_tls_and_a_list_of_clients(folder: Path, tmp_path: Path) -> None:

@@ -160,13 +160,12 @@ def test_the_old_proxys_environment_variable_is_honoured(tmp_path: Path) -> None
 def test_check_refuses_units_that_are_none(tmp_path: Path) -> None:
     config = tmp_path / "proxy.toml"
     config.write_text('[units.AffinityFiltre]\non_failure = "reject"\n')
-    done = command("check", "--plugins", str(PLUGINS), "--config", str(config))
+    asked = ("check", "--plugins", str(PLUGINS), "--config", str(config))
+    done = command(*asked)
     assert done.returncode == 1
     sentence = 'no plugin has such a unit; did you mean "AffinityFilter"?'
     assert f"  [units.AffinityFiltre] in the configuration: {sentence}" in done.stdout
-    (problem,) = json.loads(
-        command("check", "--plugins", str(PLUGINS), "--config", str(config), "--json").stdout
-    )["problems"]
+    (problem,) = json.loads(command(*asked, "--json").stdout)["problems"]
     assert problem["unit"] == "AffinityFiltre"
 
 
